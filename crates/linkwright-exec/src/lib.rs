@@ -1,0 +1,1 @@
+//! Execution of schedules on real hardware, and the timing of it.

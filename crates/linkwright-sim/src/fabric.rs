@@ -1,0 +1,131 @@
+//! What every interconnect model offers the engine.
+//!
+//! A fabric moves messages between endpoints and says when each is done. It knows nothing of
+//! schedules, ranks or collectives; the engine owns dependencies, lanes and compute. A fabric
+//! sees all messages released at one instant together, because some of them (a BSP exchange, a
+//! cycle-stepped ring) decide by the whole set.
+//!
+//! A message completes three times: the source may be overwritten ([`Event::SourceFree`]), the
+//! data are at the target ([`Event::Delivered`]), the initiator knows it ([`Event::Acknowledged`]).
+//! The three come in this order and may coincide. A fabric holding messages without a next event
+//! is *stuck*; the engine reports that as an error, never as a silent end.
+
+use linkwright_core::{EndpointId, TimePs};
+
+/// What a message does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MsgKind {
+    /// Data pushed by `from`.
+    Put,
+    /// Data pulled by `to`: a request travels to `from`, the data travel back.
+    Get,
+    /// A signal without data, such as a semaphore increment.
+    Notice,
+    /// One source, the targets of set [`Msg::set`].
+    Multicast,
+}
+
+/// A message offered to a fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Msg {
+    /// The engine's handle, returned in [`Done`].
+    pub op: u32,
+    /// Where the data are.
+    pub from: EndpointId,
+    /// Where the data go; unused by a multicast.
+    pub to: EndpointId,
+    /// Payload in bytes; 0 for notices.
+    pub bytes: u64,
+    /// Contiguous runs at the target, at least 1; some fabrics pay for each.
+    pub runs: u32,
+    /// What the message does.
+    pub kind: MsgKind,
+    /// Network or lane of the machine, chosen from the schedule's hint by the machine file.
+    pub network: u8,
+    /// Index of the target set of a multicast, else 0.
+    pub set: u32,
+}
+
+/// The three completions of a message, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// The source buffer may be overwritten.
+    SourceFree,
+    /// The data are visible at the target.
+    Delivered,
+    /// The initiator knows that the data are visible.
+    Acknowledged,
+}
+
+/// A completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Handle of the message.
+    pub op: u32,
+    /// Which of the three completions.
+    pub event: Event,
+    /// When.
+    pub at: TimePs,
+    /// Index within the target set of a multicast, else 0.
+    pub target: u32,
+}
+
+/// Why a fabric that holds messages has no next event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stuck {
+    /// One sentence per waiting message: who waits for what.
+    pub waiting: Vec<String>,
+}
+
+/// Load of every directed link of a fabric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkTable {
+    /// Name of each link, such as `core 3 out` or `NoC 0 (1,2) east`.
+    pub names: Vec<String>,
+    /// Time during which the link moved something, in picoseconds.
+    pub busy_ps: Vec<u64>,
+    /// Bytes that crossed the link.
+    pub bytes: Vec<u64>,
+    /// Most messages that held or wanted the link at one instant.
+    pub peak: Vec<u32>,
+}
+
+/// An interconnect model.
+///
+/// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
+/// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
+/// that instant in a deterministic order and returns the instant reached (at most `until`).
+pub trait Fabric {
+    /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
+    fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
+
+    /// Take all messages released at `now`, in operation order.
+    fn offer(&mut self, now: TimePs, released: &[Msg]);
+
+    /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.
+    fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
+        let _ = (now, group);
+        None
+    }
+
+    /// A lower bound of the next completion; `None` when there is no next event.
+    fn next(&mut self) -> Option<TimePs>;
+
+    /// Process events up to `until`; see the trait's contract.
+    fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs;
+
+    /// Messages offered and not yet acknowledged.
+    fn in_flight(&self) -> usize;
+
+    /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`.
+    fn stuck(&self) -> Stuck;
+
+    /// Time from offer to delivery of `m` on an idle fabric.
+    fn quiet(&self, m: &Msg) -> TimePs;
+
+    /// Links crossed from `from` to `to` by a message on `network`.
+    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32;
+
+    /// Loads since the last reset.
+    fn links(&self) -> &LinkTable;
+}

@@ -1,0 +1,3 @@
+//! Discrete-event simulation of schedules on modelled machines.
+
+pub mod fabric;
