@@ -1,0 +1,71 @@
+# Everything a person does in this repository, each as one command. A fresh machine needs Python 3.11+
+# (with venv), Rust and make. Stamps under .venv/ make a second call a no-op until a source changes.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUNS   ?= runs
+
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: help setup setup-dev dissect test test-rust test-python lint format generate bench clean
+
+help: ## what each target does
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: $(VENV)/.built ## build linkwright into .venv
+setup-dev: $(VENV)/.built $(VENV)/.dev ## setup, with the tools that tests and lint need
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "linkwright needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; } \
+	  || { echo "$(PYTHON) has no ensurepip, so no virtual environment can be made: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.deps: requirements.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The Python half is installed in place, so only a change of the Rust half or of the packaging builds again.
+$(VENV)/.built: $(RUST) pyproject.toml $(VENV)/.deps
+	$(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@touch $@
+
+dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
+	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)
+
+test: test-rust test-python ## all tests: Rust, Python, examples, docs snippets
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: setup-dev
+	$(BIN)/python -m pytest
+
+lint: setup-dev ## clippy without warnings, ruff
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check .
+
+format: setup-dev ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --quiet .
+
+generate: setup-dev ## write generated files again: golden texts
+	$(BIN)/python tests/python/regenerate.py
+
+bench: setup ## the benchmarks that commits quote
+	cargo bench --workspace --locked
+
+clean: ## remove what setup and cargo made
+	rm -rf $(VENV)
+	cargo clean

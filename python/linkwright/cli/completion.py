@@ -1,0 +1,22 @@
+"""`linkwright completion SHELL`: the script that makes a shell complete verbs, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command(name="completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    bash:  linkwright completion bash > ~/.local/share/bash-completion/completions/linkwright
+    zsh:   linkwright completion zsh > "${fpath[1]}/_linkwright"
+    fish:  linkwright completion fish > ~/.config/fish/completions/linkwright.fish
+    """
+    from linkwright.cli.main import linkwright
+
+    completer = get_completion_class(shell)
+    click.echo(completer(linkwright, {}, "linkwright", "_LINKWRIGHT_COMPLETE").source())

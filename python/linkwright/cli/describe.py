@@ -1,0 +1,48 @@
+"""`linkwright describe NAME`: all that a registry entry says of itself."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from linkwright import registry
+from linkwright.cli.output import print_json
+
+
+@click.command(name="describe")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
+def command(name: str, as_json: bool) -> None:
+    """Describe the algorithm, pattern, fabric, executor, machine or suite called NAME."""
+    found = registry.find(name)
+    if as_json:
+        print_json([{"kind": kind, **entry} for kind, entry in found])
+        return
+    click.echo("\n\n".join(describe(kind, entry) for kind, entry in found))
+
+
+def describe(kind: str, entry: registry.Entry) -> str:
+    """The entry as text: key and summary, the long description, then the other fields."""
+    lines = [f"{entry['key']} ({kind.removesuffix('s')})", f"    {entry['summary']}"]
+    description = str(entry.get("description") or "").strip()
+    if description:
+        lines += ["", textwrap.indent(description, "    ")]
+    fields = {
+        k: v
+        for k, v in entry.items()
+        if k not in ("key", "summary", "description") and v not in (None, "", [])
+    }
+    if fields:
+        width = max(map(len, fields))
+        lines.append("")
+        lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value)}" for name, value in fields.items()]
+    return "\n".join(lines)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

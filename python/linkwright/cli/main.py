@@ -1,0 +1,78 @@
+"""The entry point: finds the verb, turns errors into one line and an exit status.
+
+Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help` must
+answer in under 0.3 s, so a verb's module imports numpy, pyarrow and the like inside its function.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from linkwright.errors import LinkwrightError
+
+# Verb -> module, in the order in which help lists them. One file per verb.
+VERBS = (
+    "list",
+    "describe",
+    "completion",
+)
+
+
+class Verbs(click.Group):
+    """A group that imports a verb when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order of `VERBS`."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command in the verb's module."""
+        if name not in VERBS:
+            return None
+        return importlib.import_module(f"linkwright.cli.{name}").command
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="linkwright", prog_name="linkwright")
+def linkwright() -> None:
+    """Dissect how a machine communicates.
+
+    The same schedules are verified, simulated on a described machine and executed on this one; every
+    number comes with its spread, the limit above it and, where one is published, the published value.
+    Sizes are in bytes; K, M and G are 1024-based.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit."""
+    sys.exit(status_of(arguments))
+
+
+def status_of(arguments: list[str] | None = None) -> int:
+    """Run one command and give its exit status; every user error becomes one message on stderr."""
+    try:
+        status = linkwright.main(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except LinkwrightError as error:
+        return _complain(str(error), error.exit_status)
+    except click.UsageError as error:
+        hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
+        return _complain(error.format_message() + hint, 2)
+    except click.ClickException as error:
+        return _complain(error.format_message(), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of a pipe went away, as `head` does: nobody is left to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _complain(message: str, status: int) -> int:
+    click.echo(f"linkwright: {message}", err=True)
+    return status

@@ -1,0 +1,96 @@
+"""What there is: machines and suites are files, everything else registers itself in the native half.
+
+An entry is a dict with at least `key` and `summary`; `list`, `describe`, completion and the docs are
+made from entries and from nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+from .errors import UsageError, unknown
+
+Entry = dict[str, object]
+
+
+def _files(folder: str) -> list[Path]:
+    with resources.as_file(resources.files("linkwright") / folder) as root:
+        return sorted(root.glob("*.toml"))
+
+
+def _file_entries(folder: str, table: str) -> list[Entry]:
+    entries = []
+    for path in _files(folder):
+        head = tomllib.loads(path.read_text(encoding="utf-8")).get(table, {})
+        entries.append({"key": path.stem, "summary": head.get("summary", ""), "file": path.name, **head})
+    return entries
+
+
+def _native(function: str) -> list[Entry]:
+    from . import _native
+
+    return getattr(_native, function)()
+
+
+# Kind -> how its entries are found. `linkwright list KIND` takes these names.
+KINDS: dict[str, Callable[[], list[Entry]]] = {
+    "machines": functools.partial(_file_entries, "machines", "machine"),
+    "algorithms": functools.partial(_native, "algorithms"),
+    "patterns": functools.partial(_native, "patterns"),
+    "fabrics": functools.partial(_native, "fabrics"),
+    "executors": functools.partial(_native, "executors"),
+    "suites": functools.partial(_file_entries, "suites", "suite"),
+}
+
+
+def entries(kind: str) -> list[Entry]:
+    """All entries of one kind, in the order of their registry."""
+    if kind not in KINDS:
+        raise unknown("kind of thing", kind, KINDS)
+    return KINDS[kind]()
+
+
+def keys(kind: str) -> list[str]:
+    """The keys of one kind."""
+    return [str(entry["key"]) for entry in entries(kind)]
+
+
+def find(name: str) -> list[tuple[str, Entry]]:
+    """Every (kind, entry) called `name`; an algorithm answers to `collective/name` and to `name`."""
+    found = [
+        (kind, entry)
+        for kind in KINDS
+        for entry in entries(kind)
+        if entry["key"] == name or str(entry["key"]).rpartition("/")[2] == name
+    ]
+    if not found:
+        raise unknown("name", name, [key for kind in KINDS for key in keys(kind)])
+    return found
+
+
+def machine_path(name: str) -> Path:
+    """The file of a shipped machine, or of a user's own where `name` is a path."""
+    return _data_path("machine", "machines", name)
+
+
+def suite_path(name: str) -> Path:
+    """The file of a shipped suite, or of a user's own where `name` is a path."""
+    return _data_path("suite", "suites", name)
+
+
+def _data_path(what: str, folder: str, name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError(
+                f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name"
+            )
+        return path
+    for path in _files(folder):
+        if path.stem == name:
+            return path
+    raise unknown(what, name, [path.stem for path in _files(folder)])

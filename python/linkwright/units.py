@@ -1,0 +1,89 @@
+"""Units: the only place where text becomes bytes, seconds or hertz, and the other way round.
+
+Inside, times are nanoseconds (`_ns`), sizes bytes (`_bytes`) and rates bytes per second
+(`_bytes_per_s`). On the command line K, M and G are 1024-based, as in nccl-tests; a printed GB is
+10^9 bytes and a GiB is 2^30.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .errors import UsageError
+
+_FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d+)([KMGT]?)(iB)?", re.ASCII)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|min|h)?", re.ASCII)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+SIZE_HELP = "bytes; K, M, G are 1024-based"
+MAX_BYTES = 1 << 50
+
+
+def parse_size(text: str) -> int:
+    """Bytes from `8`, `64K`, `1M` or `2GiB`."""
+    match = _SIZE.fullmatch(text.strip())
+    if not match or (match[3] and not match[2]):
+        raise UsageError(
+            f"size `{text}` is not a number of bytes; write a whole number, with K, M or G for "
+            "powers of 1024: `8`, `64K`, `1M`"
+        )
+    size = int(match[1]) * _FACTOR[match[2]]
+    if size > MAX_BYTES:
+        raise UsageError(f"size `{text}` is beyond {format_size(MAX_BYTES)}, more than any machine holds")
+    return size
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest exact text that `parse_size` reads back: `65536` becomes `64K`."""
+    for suffix in ("T", "G", "M", "K"):
+        if size_bytes and size_bytes % _FACTOR[suffix] == 0:
+            return f"{size_bytes // _FACTOR[suffix]}{suffix}"
+    return str(size_bytes)
+
+
+def parse_duration_s(text: str) -> float:
+    """Seconds from `90`, `90s`, `500ms` or `2m`."""
+    match = _DURATION.fullmatch(text.strip())
+    if not match or float(match[1]) == 0:
+        raise UsageError(f"duration `{text}` is not a positive time; write `90s`, `500ms` or `2m`")
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
+    """`min_bytes`, then times `factor` up to and including `max_bytes`."""
+    if min_bytes == 0:
+        raise UsageError("a sweep cannot grow from 0 bytes; start at 1 or name the sizes: `--sizes 0,8,64`")
+    if max_bytes < min_bytes:
+        raise UsageError(
+            f"--max-bytes {format_size(max_bytes)} is below --min-bytes {format_size(min_bytes)}; swap them"
+        )
+    if factor < 2:
+        raise UsageError(f"--factor {factor} does not grow; use 2 or more")
+    sizes = []
+    size = min_bytes
+    while size <= max_bytes:
+        sizes.append(size)
+        size *= factor
+    return sizes
+
+
+def format_time(time_ns: float | None) -> str:
+    """Three to four significant digits with the unit that suits: `812 ns`, `1.24 us`."""
+    if time_ns is None:
+        return ""
+    for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+        if abs(time_ns) < scale * 1e3 or unit == "s":
+            return f"{_digits(time_ns / scale)} {unit}"
+    raise AssertionError("unreachable")
+
+
+def format_rate(rate_bytes_per_s: float | None) -> str:
+    """`12.3 GB/s`, with GB = 10^9 bytes."""
+    return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / 1e9)} GB/s"
+
+
+def _digits(value: float) -> str:
+    magnitude = abs(value)
+    decimals = 0 if magnitude >= 1000 or value == int(value) else 1 if magnitude >= 100 else 2
+    return f"{value:.{decimals}f}"

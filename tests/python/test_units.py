@@ -1,0 +1,53 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkwright import units
+from linkwright.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("8", 8), ("2K", 2048), ("64M", 64 << 20), ("1G", 1 << 30), ("4KiB", 4096)]
+)
+def test_sizes(text, size):
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["3 bytes", "1e99", "-1K", "", "K", "1.5K", "8iB", "KB", "9" * 30, "٣"])
+def test_a_size_that_is_none_is_named_with_the_cure(text):
+    with pytest.raises(UsageError, match="size"):
+        units.parse_size(text)
+
+
+@given(st.integers(0, units.MAX_BYTES))
+def test_a_printed_size_reads_back(size):
+    assert units.parse_size(units.format_size(size)) == size
+
+
+def test_sweep_includes_both_ends():
+    assert units.size_sweep(8, 128, 4) == [8, 32, 128]
+
+
+@pytest.mark.parametrize("bounds", [(0, 8, 2), (16, 8, 2), (8, 16, 1)])
+def test_a_sweep_that_cannot_end_is_refused(bounds):
+    with pytest.raises(UsageError):
+        units.size_sweep(*bounds)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("500ms", 0.5), ("2m", 120)])
+def test_durations(text, seconds):
+    assert units.parse_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "-1s", "soon", "1e3"])
+def test_a_duration_that_is_none_is_refused(text):
+    with pytest.raises(UsageError):
+        units.parse_duration_s(text)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"),
+    [(0.0, "0 ns"), (812.0, "812 ns"), (1240.0, "1.24 us"), (2.5e9, "2.50 s"), (None, "")],
+)
+def test_times_are_printed_in_the_unit_that_suits(time_ns, text):
+    assert units.format_time(time_ns) == text
