@@ -25,7 +25,7 @@ class UsageError(LinkwrightError):
     exit_status = 2
 
 
-class UnknownName(UsageError):
+class UnknownNameError(UsageError):
     """A name that no registry knows."""
 
 
@@ -37,7 +37,7 @@ class SuiteError(UsageError):
     """A suite file that says something impossible."""
 
 
-def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownName:
+def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
     """The error for `name`, which is no `what`, with the closest known names as the cure."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -48,4 +48,4 @@ def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> U
     else:
         cure = f"{len(known)} are known; `linkwright list` names them"
     prefix = f"{where}: " if where else ""
-    return UnknownName(f"{prefix}unknown {what} `{name}`; {cure}")
+    return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")

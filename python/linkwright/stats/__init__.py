@@ -1,0 +1,1 @@
+"""Statistics of samples: medians with exact intervals, modes, convergence, bandwidth."""

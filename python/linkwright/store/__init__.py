@@ -1,0 +1,1 @@
+"""Run folders: what is measured is written whole or not at all, and survives an interruption."""

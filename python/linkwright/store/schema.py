@@ -1,0 +1,95 @@
+"""The columns of `results.parquet` and `samples.parquet`: the only place that names them.
+
+Results are tidy: one row for each metric of each experiment. A missing value is null and `reason`
+says why; it is never 0 and never the text N/A.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+FORMAT = 1
+STATUS = ("ok", "failed", "waived", "unconverged")
+
+# Column -> (type, may be null, meaning). docs/formats.md prints this table.
+RESULTS = {
+    "run": (pa.string(), False, "id of the run, the name of its folder"),
+    "experiment": (pa.string(), False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
+    "suite": (pa.string(), True, "key of the suite"),
+    "machine": (pa.string(), True, "described machine, or the name of the machine that was measured"),
+    "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `reference`"),
+    "collective": (pa.string(), True, "`allreduce`, ...; `pattern` for traffic patterns"),
+    "algorithm": (pa.string(), True, "algorithm of the collective, or name of the pattern"),
+    "ranks": (pa.int64(), True, "ranks that take part"),
+    "size_bytes": (pa.int64(), True, "message size S of the collective, or of one message of a pattern"),
+    "dtype": (pa.string(), True, "data type of an element"),
+    "op": (pa.string(), True, "what combines: `sum`, `max`, ...; null where nothing is combined"),
+    "placement": (pa.string(), True, "`topology`, or the endpoints of rank 0, 1, ... joined by `>`"),
+    "issue": (pa.string(), True, "issue policy: `blocking`, `window(k)`, `batch(k)`, `unlimited`"),
+    "path": (pa.string(), True, "path of the machine file"),
+    "metric": (pa.string(), False, "what was found: see the table of metrics"),
+    "value": (pa.float64(), True, "the value in `unit`; of samples, the median"),
+    "unit": (pa.string(), True, "`ns`, `B/s`, `1` (a count or a share), `B`"),
+    "ci_low": (pa.float64(), True, "lower end of the 95 % interval; null for modelled and single values"),
+    "ci_high": (pa.float64(), True, "upper end of the 95 % interval"),
+    "n": (pa.int64(), True, "launches behind the interval; null for modelled values"),
+    "status": (pa.string(), False, "`ok`, `failed`, `waived` or `unconverged`"),
+    "reason": (pa.string(), True, "why the status is not `ok`, or what a reader must know of the value"),
+    "limit": (pa.float64(), True, "physical bound of `value`, in `unit`"),
+    "limit_name": (pa.string(), True, "which bound: `latency`, `port`, `cut`, `memory`, `compute`"),
+    "reference": (pa.float64(), True, "published value, in `unit`"),
+}
+
+SAMPLES = {
+    "run": (pa.string(), False, "id of the run"),
+    "experiment": (pa.string(), False, "key of the experiment"),
+    "launch": (pa.int32(), False, "number of the launch, from 0"),
+    "sample": (pa.int32(), False, "number of the sample within its launch, in order of time"),
+    "rank": (pa.int32(), True, "rank; null: the slowest rank"),
+    "value_ns": (pa.float64(), False, "duration of one operation in nanoseconds"),
+}
+
+# Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
+METRICS = {
+    "time": ("ns", "low", "time of the slowest rank"),
+    "time_min": ("ns", "low", "smallest sample"),
+    "time_p95": ("ns", "low", "95th percentile of all samples"),
+    "time_p99": ("ns", "low", "99th percentile of all samples"),
+    "time_max": ("ns", "low", "largest sample"),
+    "time_first": ("ns", "low", "first, cold iteration, kept apart"),
+    "time_rank_mean": ("ns", "low", "mean over the ranks' own times"),
+    "time_rank_min": ("ns", "low", "fastest rank"),
+    "time_rank_median": ("ns", "low", "median over the ranks' own times"),
+    "time_rank_p95": ("ns", "low", "95th percentile over the ranks' own times"),
+    "latency": ("ns", "low", "half a round trip"),
+    "bandwidth": ("B/s", "high", "bytes of all messages over the time of the slowest, one direction"),
+    "alg_bw": ("B/s", "high", "S / t"),
+    "bus_bw": ("B/s", "high", "alg_bw times the collective's factor, see the table of collectives"),
+    "samples": ("1", "", "samples kept over all launches"),
+    "dropped": ("1", "", "samples dropped because something else ran meanwhile"),
+    "wrong": ("1", "low", "elements that differ from the exact answer"),
+    "mode1": ("ns", "low", "first mode, where launch medians form two groups"),
+    "mode1_share": ("1", "", "share of the launches in the first mode"),
+    "mode2": ("ns", "low", "second mode"),
+    "mode2_share": ("1", "", "share of the launches in the second mode"),
+    "hops_max": ("1", "low", "most links that one message crosses"),
+    "hops_mean": ("1", "low", "mean over messages of the links crossed"),
+    "byte_hops": ("B", "low", "sum over messages of bytes times links crossed"),
+    "peak_link_load": ("1", "low", "most messages that held or wanted one link at one instant"),
+    "critical_share": ("1", "", "largest share of the critical path; `reason` names the cause"),
+}
+
+
+def arrow_schema(columns: dict[str, tuple[pa.DataType, bool, str]], **metadata: str) -> pa.Schema:
+    """The Arrow schema of `RESULTS` or `SAMPLES`, with the format's version in its metadata."""
+    fields = [pa.field(name, kind, nullable) for name, (kind, nullable, _) in columns.items()]
+    return pa.schema(fields, metadata={"linkwright_format": str(FORMAT), **metadata})
+
+
+def row(**values: object) -> dict[str, object]:
+    """A result row: every column, null where not given. An unknown column is a bug."""
+    extra = values.keys() - RESULTS.keys()
+    if extra:
+        raise KeyError(f"no such result column: {sorted(extra)}")
+    assert values.get("status") in STATUS, values.get("status")
+    return {name: values.get(name) for name in RESULTS}
