@@ -1,1 +1,21 @@
 //! Schedules: what is to be moved, in which order, and how to prove it right.
+//!
+//! ```text
+//!   algorithm (collectives/) --builder--> order --> Schedule --> verify --> executors
+//!   text, importers --------------------> order -->    |
+//!                                                  transforms, limits
+//! ```
+//!
+//! An algorithm knows ranks, chunks and at most a grid; it never knows a machine.
+
+pub mod builder;
+pub mod collectives;
+pub mod error;
+pub mod ir;
+pub mod order;
+pub mod spec;
+
+pub use builder::{Builder, Shape};
+pub use error::ScheduleError;
+pub use ir::{Buffer, Schedule};
+pub use spec::{Collective, Expected, Spec};

@@ -1,0 +1,789 @@
+//! Writing a schedule: at this step, who sends which chunks to whom.
+//!
+//! ```
+//! use linkwright_schedule::builder::{Builder, Shape};
+//! use linkwright_schedule::ir::Buffer;
+//! use linkwright_schedule::spec::Collective;
+//!
+//! // Everyone adds its vector to everyone else's: an allreduce over two ranks.
+//! let mut b = Builder::new(Collective::Allreduce, &Shape::new(2, 1024));
+//! let data = b.buffer(Buffer::vector("output", 1));
+//! b.step();
+//! b.put(0, data.at(0), 1, data.at(0)).reduce();
+//! b.put(1, data.at(0), 0, data.at(0)).reduce();
+//! let schedule = b.finish().unwrap();
+//! assert_eq!(schedule.buffers.len(), 2); // `output` and the scratch that the exchange needs
+//! ```
+//!
+//! A step is simultaneous: all its operations read the state before it. Where an operation writes
+//! a chunk that another operation of the same step reads, or that another one writes too (both
+//! reducing), the builder sends it to scratch and adds a local operation that moves it from there.
+//! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
+
+use crate::error::{Result, ScheduleError};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Owner, Schedule, COMPUTE_LANE};
+use crate::order::{order, owns, Draft};
+use crate::spec::{Collective, Spec};
+use linkwright_core::Participant;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What an algorithm is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of ranks, at least 1.
+    pub ranks: u32,
+    /// Root of rooted collectives.
+    pub root: u32,
+    /// Columns and rows of a 2-D arrangement; rank = row * columns + column.
+    pub grid: Option<(u32, u32)>,
+    /// Elements of one vector (S / element size).
+    pub elements: u64,
+    /// Bytes of one element.
+    pub element_bytes: u32,
+}
+
+impl Shape {
+    /// `ranks` ranks in a line, root 0, vectors of `elements` elements of 4 bytes.
+    pub fn new(ranks: u32, elements: u64) -> Self {
+        Shape {
+            ranks,
+            root: 0,
+            grid: None,
+            elements,
+            element_bytes: 4,
+        }
+    }
+
+    /// The same with another root.
+    pub fn with_root(mut self, root: u32) -> Self {
+        self.root = root;
+        self
+    }
+
+    /// The same on a grid of `columns` x `rows`.
+    pub fn with_grid(mut self, columns: u32, rows: u32) -> Self {
+        self.grid = Some((columns, rows));
+        self
+    }
+
+    /// Check what no algorithm can serve: no ranks, a root outside, a grid of another size.
+    pub fn check(&self) -> Result<()> {
+        let error = |text: String| Err(ScheduleError::Shape(text));
+        if self.ranks == 0 {
+            return error("0 ranks; at least 1 is needed".into());
+        }
+        if self.root >= self.ranks {
+            return error(format!(
+                "root {} does not exist; ranks are 0..{}",
+                self.root,
+                self.ranks - 1
+            ));
+        }
+        if self.element_bytes == 0 {
+            return error("elements of 0 bytes; at least 1 is needed".into());
+        }
+        match self.grid {
+            Some((columns, rows))
+                if u64::from(columns) * u64::from(rows) != u64::from(self.ranks) =>
+            {
+                error(format!(
+                    "grid {columns}x{rows} has {} places for {} ranks; make them equal",
+                    u64::from(columns) * u64::from(rows),
+                    self.ranks
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Buffer {
+    /// A buffer of the whole vector in `blocks` blocks, one per rank.
+    pub fn vector(name: &str, blocks: u32) -> Self {
+        Buffer {
+            name: name.into(),
+            owner: Owner::Ranks,
+            mul: 1,
+            div: 1,
+            blocks,
+            slices: 1,
+        }
+    }
+
+    /// A buffer of one block, the vector's `ranks`-th part.
+    pub fn block(name: &str, ranks: u32) -> Self {
+        Buffer {
+            name: name.into(),
+            owner: Owner::Ranks,
+            mul: 1,
+            div: ranks,
+            blocks: 1,
+            slices: 1,
+        }
+    }
+
+    /// The same buffer, at one participant only.
+    pub fn only_at(mut self, participant: u32) -> Self {
+        self.owner = Owner::One(Participant(participant));
+        self
+    }
+
+    /// The same buffer without bytes: its chunks are tokens.
+    pub fn empty(mut self) -> Self {
+        self.mul = 0;
+        self
+    }
+}
+
+/// A buffer as an author addresses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(BufferId);
+
+impl Slot {
+    /// One chunk.
+    pub fn at(self, chunk: u32) -> Chunks {
+        self.range(chunk..chunk + 1)
+    }
+
+    /// Consecutive chunks.
+    pub fn range(self, chunks: Range<u32>) -> Chunks {
+        Chunks {
+            buffer: self.0,
+            start: chunks.start,
+            count: chunks.end.saturating_sub(chunks.start),
+        }
+    }
+
+    /// Identifier within the schedule.
+    pub fn id(self) -> BufferId {
+        self.0
+    }
+}
+
+/// Consecutive chunks of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunks {
+    buffer: BufferId,
+    start: u32,
+    count: u32,
+}
+
+/// Options of the operation just written.
+pub struct Written<'a> {
+    builder: &'a mut Builder,
+}
+
+impl Written<'_> {
+    /// Combine with what is there instead of overwriting it.
+    pub fn reduce(self) -> Self {
+        self.change(|op| op.combine = Combine::Reduce)
+    }
+
+    /// Issue in this lane of the initiator; default 0, of local operations [`COMPUTE_LANE`].
+    pub fn lane(self, lane: u8) -> Self {
+        self.change(|op| op.lane = lane)
+    }
+
+    /// Prefer this way.
+    pub fn hint(self, hint: Hint) -> Self {
+        self.change(|op| op.hint = hint)
+    }
+
+    /// Wait for an operation of an earlier step, besides the hazards.
+    pub fn after(self, earlier: u32) -> Self {
+        let this = self.position();
+        self.builder.waits.push((this, earlier));
+        self
+    }
+
+    /// Position of this operation, for [`Written::after`].
+    pub fn position(&self) -> u32 {
+        (self.builder.position_of.len() + self.builder.pending.len()) as u32 - 1
+    }
+
+    fn change(self, change: impl FnOnce(&mut Op)) -> Self {
+        change(
+            self.builder
+                .pending
+                .last_mut()
+                .expect("an operation was just written"),
+        );
+        self
+    }
+}
+
+/// Collects the operations of a schedule, step by step.
+pub struct Builder {
+    draft: Draft,
+    step: u32,
+    /// Operations of the current step.
+    pending: Vec<Op>,
+    /// Position in the draft of every operation of the steps before, for explicit waits.
+    position_of: Vec<u32>,
+    waits: Vec<(u32, u32)>,
+    marks: Marks,
+    /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
+    mirrors: HashMap<(BufferId, u32), BufferId>,
+    scratch_layers: u32,
+    error: Option<ScheduleError>,
+}
+
+impl Builder {
+    /// Start a schedule for `collective` over `shape`.
+    ///
+    /// Where S counts equal blocks per rank, the elements are rounded down to a multiple of the
+    /// ranks, as nccl-tests does.
+    pub fn new(collective: Collective, shape: &Shape) -> Self {
+        let ranks = u64::from(shape.ranks.max(1));
+        let elements = match collective.is_blocked() {
+            true => shape.elements / ranks * ranks,
+            false => shape.elements,
+        };
+        let draft = Draft {
+            spec: Spec {
+                collective,
+                root: shape.root,
+            },
+            ranks: shape.ranks,
+            memories: 0,
+            elements,
+            element_bytes: shape.element_bytes,
+            buffers: Vec::new(),
+            sets: Vec::new(),
+            ops: Vec::new(),
+            ranges: Vec::new(),
+            work: Vec::new(),
+            waits: Vec::new(),
+        };
+        Builder {
+            draft,
+            step: 0,
+            pending: Vec::new(),
+            position_of: Vec::new(),
+            waits: Vec::new(),
+            marks: Marks::default(),
+            mirrors: HashMap::new(),
+            scratch_layers: 1,
+            error: shape.check().err(),
+        }
+    }
+
+    /// Add a passive memory; returns its participant number.
+    pub fn memory(&mut self) -> u32 {
+        self.draft.memories += 1;
+        self.draft.ranks + self.draft.memories - 1
+    }
+
+    /// Declare a buffer.
+    pub fn buffer(&mut self, buffer: Buffer) -> Slot {
+        let id = self.draft.buffers.len();
+        if id >= 256 {
+            self.fail(ScheduleError::TooLarge(256));
+        } else if buffer.blocks == 0 || buffer.slices == 0 || buffer.div == 0 {
+            self.fail(ScheduleError::Shape(format!(
+                "buffer {}: 0 blocks, slices or parts; at least 1 of each is needed",
+                buffer.name
+            )));
+        }
+        self.draft.buffers.push(buffer);
+        Slot(BufferId(id.min(255) as u8))
+    }
+
+    /// Use `layers` scratch copies in turn, one per step, so that a step need not wait until the
+    /// scratch of the step before is free. Costs memory, saves notices.
+    pub fn scratch_layers(&mut self, layers: u32) {
+        self.scratch_layers = layers.max(1);
+    }
+
+    /// Begin the next step.
+    pub fn step(&mut self) {
+        self.close_step();
+        self.step += 1;
+    }
+
+    /// `from` pushes chunks to `to`.
+    pub fn put(&mut self, from: u32, src: Chunks, to: u32, dst: Chunks) -> Written<'_> {
+        self.transfer(OpKind::Put, from, src, to, dst)
+    }
+
+    /// `to` pulls chunks from `from`.
+    pub fn get(&mut self, from: u32, src: Chunks, to: u32, dst: Chunks) -> Written<'_> {
+        self.transfer(OpKind::Get, from, src, to, dst)
+    }
+
+    /// `from` pushes the same blocks of `src` and `dst` in one message; `blocks` may be scattered
+    /// and must ascend.
+    pub fn put_blocks(
+        &mut self,
+        from: u32,
+        src: Slot,
+        to: u32,
+        dst: Slot,
+        blocks: &[u32],
+    ) -> Written<'_> {
+        self.scattered(OpKind::Put, from, src, to, dst, blocks)
+    }
+
+    /// `to` pulls the same blocks; see [`Builder::put_blocks`].
+    pub fn get_blocks(
+        &mut self,
+        from: u32,
+        src: Slot,
+        to: u32,
+        dst: Slot,
+        blocks: &[u32],
+    ) -> Written<'_> {
+        self.scattered(OpKind::Get, from, src, to, dst, blocks)
+    }
+
+    /// `from` pushes chunks to all of `targets`, into the same chunks of each.
+    pub fn multicast(
+        &mut self,
+        from: u32,
+        src: Chunks,
+        targets: &[u32],
+        dst: Chunks,
+    ) -> Written<'_> {
+        let set = self.set(targets);
+        self.transfer(OpKind::Multicast, from, src, set, dst)
+    }
+
+    /// `rank` copies chunks of its own; with `.reduce()` it combines them.
+    pub fn local(&mut self, rank: u32, src: Chunks, dst: Chunks) -> Written<'_> {
+        self.transfer(OpKind::Local, rank, src, rank, dst)
+            .lane(COMPUTE_LANE)
+    }
+
+    /// `rank` computes `operations` arithmetic operations.
+    pub fn compute(&mut self, rank: u32, operations: u64) -> Written<'_> {
+        let index = self.draft.work.len() as u32;
+        self.draft.work.push(operations);
+        self.control(OpKind::Compute, rank, rank, index)
+            .lane(COMPUTE_LANE)
+    }
+
+    /// Nobody of `ranks` goes on before all of them have come here.
+    pub fn barrier(&mut self, ranks: &[u32]) {
+        self.step();
+        let set = self.set(ranks);
+        for &rank in ranks {
+            self.control(OpKind::Barrier, rank, set, 0);
+        }
+        self.step();
+    }
+
+    /// Everything earlier of `rank` is complete before anything later of it starts.
+    pub fn fence(&mut self, rank: u32) {
+        self.step();
+        self.control(OpKind::Fence, rank, rank, 0);
+        self.step();
+    }
+
+    /// Find the hazards and close the schedule; the first mistake made while writing ends here.
+    pub fn finish(mut self) -> Result<Schedule> {
+        self.close_step();
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let position_of = self.position_of;
+        self.draft.waits = self
+            .waits
+            .into_iter()
+            .map(|(op, earlier)| (position_of[op as usize], position_of[earlier as usize]))
+            .collect();
+        self.draft.waits.sort_unstable();
+        order(self.draft)
+    }
+
+    fn set(&mut self, members: &[u32]) -> u32 {
+        if let Some(known) = self.draft.sets.iter().position(|set| set == members) {
+            return known as u32;
+        }
+        self.draft.sets.push(members.to_vec());
+        self.draft.sets.len() as u32 - 1
+    }
+
+    fn fail(&mut self, error: ScheduleError) {
+        self.error.get_or_insert(error);
+    }
+
+    fn control(&mut self, kind: OpKind, from: u32, to: u32, count: u32) -> Written<'_> {
+        let none = Chunks {
+            buffer: BufferId(0),
+            start: 0,
+            count,
+        };
+        self.transfer(kind, from, none, to, none)
+    }
+
+    fn transfer(
+        &mut self,
+        kind: OpKind,
+        from: u32,
+        src: Chunks,
+        to: u32,
+        dst: Chunks,
+    ) -> Written<'_> {
+        if src.count != dst.count {
+            let problem = format!(
+                "{} chunks are sent into {}; make them equal",
+                src.count, dst.count
+            );
+            self.fail(ScheduleError::Operation {
+                step: self.step,
+                problem,
+            });
+        }
+        self.pending.push(Op {
+            from,
+            to,
+            src: src.start,
+            dst: dst.start,
+            count: src.count,
+            step: self.step,
+            kind,
+            combine: Combine::Replace,
+            src_buffer: src.buffer,
+            dst_buffer: dst.buffer,
+            lane: 0,
+            hint: Hint::None,
+            scattered: false,
+        });
+        Written { builder: self }
+    }
+
+    fn scattered(
+        &mut self,
+        kind: OpKind,
+        from: u32,
+        src: Slot,
+        to: u32,
+        dst: Slot,
+        blocks: &[u32],
+    ) -> Written<'_> {
+        let first = self.draft.ranges.len();
+        for &block in blocks {
+            match self.draft.ranges[first..].last_mut() {
+                Some((start, _, count)) if *start + *count == block => *count += 1,
+                _ => self.draft.ranges.push((block, block, 1)),
+            }
+        }
+        let runs = self.draft.ranges.len() - first;
+        if runs <= 1 {
+            let (start, _, count) = self.draft.ranges.pop().unwrap_or((0, 0, 0));
+            let chunks = start..start + count;
+            return self.transfer(kind, from, src.range(chunks.clone()), to, dst.range(chunks));
+        }
+        let listed = Chunks {
+            buffer: src.0,
+            start: first as u32,
+            count: runs as u32,
+        };
+        let written = self.transfer(
+            kind,
+            from,
+            listed,
+            to,
+            Chunks {
+                buffer: dst.0,
+                ..listed
+            },
+        );
+        written.change(|op| op.scattered = true)
+    }
+
+    /// Check the operations of the step, resolve their conflicts, append them to the draft.
+    fn close_step(&mut self) {
+        if self.error.is_some() {
+            return;
+        }
+        let pending = std::mem::take(&mut self.pending);
+        match self.resolve_step(&pending) {
+            Ok(()) => {}
+            Err(error) => self.fail(error),
+        }
+        self.pending = pending;
+        self.pending.clear();
+    }
+
+    fn resolve_step(&mut self, pending: &[Op]) -> Result<()> {
+        for op in pending {
+            check(&self.draft, op)?;
+        }
+        self.marks.begin(
+            self.draft.ranks + self.draft.memories,
+            self.draft.buffers.len(),
+        );
+        for (k, op) in pending.iter().enumerate() {
+            mark(&mut self.marks, &self.draft, op, k as u32);
+        }
+        let mut locals = Vec::new();
+        for (k, op) in pending.iter().enumerate() {
+            let (conflict, layer) = self.conflict(op, k as u32)?;
+            self.position_of.push(self.draft.ops.len() as u32);
+            if !conflict {
+                self.draft.ops.push(*op);
+                continue;
+            }
+            let layer = layer * self.scratch_layers + self.step % self.scratch_layers;
+            let scratch = self.mirror(op.dst_buffer, layer)?;
+            let redirected = Op {
+                dst_buffer: scratch,
+                combine: Combine::Replace,
+                ..*op
+            };
+            self.draft.ops.push(redirected);
+            for target in targets(&self.draft, op).to_vec() {
+                locals.push((k, into_place(&mut self.draft, op, scratch, target)));
+            }
+        }
+        let first = self.position_of.len() - pending.len();
+        for (k, local) in locals {
+            self.position_of[first + k] = self.draft.ops.len() as u32;
+            self.draft.ops.push(local);
+        }
+        Ok(())
+    }
+
+    /// Whether `op` must go through scratch, and the first scratch layer free for it.
+    fn conflict(&mut self, op: &Op, k: u32) -> Result<(bool, u32)> {
+        let (mut conflict, mut layer) = (false, 0);
+        let name = |draft: &Draft| draft.buffers[op.dst_buffer.0 as usize].name.clone();
+        for (target, chunk) in written_chunks(&self.draft, op) {
+            let mark = self.marks.at(target, op.dst_buffer, chunk);
+            let read = mark.reader != NOBODY && mark.reader != k;
+            let written = mark.writer != k;
+            if written && (mark.replaced || op.combine == Combine::Replace) {
+                let (step, participant, buffer) = (op.step, target, name(&self.draft));
+                return Err(ScheduleError::DoubleWrite {
+                    step,
+                    participant,
+                    buffer,
+                    chunk,
+                });
+            }
+            conflict |= read || written;
+            layer = layer.max(mark.layers);
+        }
+        if conflict {
+            for (target, chunk) in written_chunks(&self.draft, op) {
+                self.marks.at(target, op.dst_buffer, chunk).layers = layer + 1;
+            }
+        }
+        Ok((conflict, layer))
+    }
+
+    /// The scratch buffer cut like `buffer`, number `layer`.
+    fn mirror(&mut self, buffer: BufferId, layer: u32) -> Result<BufferId> {
+        if let Some(&known) = self.mirrors.get(&(buffer, layer)) {
+            return Ok(known);
+        }
+        let count = self
+            .draft
+            .buffers
+            .iter()
+            .filter(|b| b.name.starts_with("scratch"))
+            .count();
+        let name = match count {
+            0 => "scratch".to_string(),
+            n => format!("scratch{n}"),
+        };
+        let mirrored = Buffer {
+            name,
+            ..self.draft.buffers[buffer.0 as usize].clone()
+        };
+        let Slot(id) = self.buffer(mirrored);
+        self.mirrors.insert((buffer, layer), id);
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => Ok(id),
+        }
+    }
+}
+
+/// The local operation that brings what `op` left in `scratch` of `target` to its place.
+fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op {
+    let mut local = Op {
+        from: target,
+        to: target,
+        src: op.dst,
+        kind: OpKind::Local,
+        src_buffer: scratch,
+        lane: COMPUTE_LANE,
+        hint: Hint::None,
+        ..*op
+    };
+    if op.scattered {
+        let listed = op.src as usize..(op.src + op.count) as usize;
+        local.src = draft.ranges.len() as u32;
+        local.dst = local.src;
+        for (_, dst, count) in draft.ranges[listed].to_vec() {
+            draft.ranges.push((dst, dst, count));
+        }
+    }
+    local
+}
+
+fn targets<'a>(draft: &'a Draft, op: &'a Op) -> &'a [u32] {
+    match op.kind {
+        OpKind::Multicast => &draft.sets[op.to as usize],
+        _ => std::slice::from_ref(&op.to),
+    }
+}
+
+fn ranges<'a>(draft: &'a Draft, op: &'a Op) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
+    let listed = match op.scattered {
+        true => &draft.ranges[op.src as usize..(op.src + op.count) as usize],
+        false => &[],
+    };
+    let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
+    inline.into_iter().chain(listed.iter().copied())
+}
+
+fn written_chunks<'a>(draft: &'a Draft, op: &'a Op) -> impl Iterator<Item = (u32, u32)> + 'a {
+    ranges(draft, op).flat_map(move |(_, dst, count)| {
+        targets(draft, op)
+            .iter()
+            .flat_map(move |&t| (dst..dst + count).map(move |c| (t, c)))
+    })
+}
+
+fn mark(marks: &mut Marks, draft: &Draft, op: &Op, k: u32) {
+    for (src, _, count) in ranges(draft, op) {
+        for chunk in src..src + count {
+            let mark = marks.at(op.from, op.src_buffer, chunk);
+            // Two readers besides the writer itself, or one: all that matters is "another one".
+            mark.reader = if mark.reader == NOBODY || mark.reader == k {
+                k
+            } else {
+                SEVERAL
+            };
+        }
+    }
+    for (target, chunk) in written_chunks(draft, op) {
+        let mark = marks.at(target, op.dst_buffer, chunk);
+        mark.replaced |= op.combine == Combine::Replace;
+        mark.writer = if mark.writer == NOBODY { k } else { SEVERAL };
+    }
+}
+
+/// Participants, buffers and chunks of `op` exist.
+fn check(draft: &Draft, op: &Op) -> Result<()> {
+    let (ranks, memories, step) = (draft.ranks, draft.memories, op.step);
+    let no_participant = |participant| ScheduleError::NoParticipant {
+        step,
+        participant,
+        ranks,
+        memories,
+    };
+    let rank = op.initiator();
+    if rank >= ranks {
+        return match rank < ranks + memories {
+            true => Err(ScheduleError::Operation {
+                step,
+                problem: format!("memory {rank} cannot issue operations; let a rank put or get"),
+            }),
+            false => Err(no_participant(rank)),
+        };
+    }
+    let set_of_ranks = matches!(op.kind, OpKind::Multicast | OpKind::Barrier);
+    let others = match set_of_ranks {
+        true => &draft.sets[op.to as usize][..],
+        false => std::slice::from_ref(&op.to),
+    };
+    for &participant in others.iter().chain([&op.from]) {
+        if participant >= ranks + memories {
+            return Err(no_participant(participant));
+        }
+    }
+    for (src, dst, count) in ranges(draft, op) {
+        check_chunks(draft, op.from, op.src_buffer, src, count, step)?;
+        for &target in targets(draft, op) {
+            check_chunks(draft, target, op.dst_buffer, dst, count, step)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_chunks(
+    draft: &Draft,
+    participant: u32,
+    id: BufferId,
+    first: u32,
+    count: u32,
+    step: u32,
+) -> Result<()> {
+    let buffer = &draft.buffers[id.0 as usize];
+    let no_chunk = |chunk, problem| {
+        let buffer = buffer.name.clone();
+        Err(ScheduleError::NoChunk {
+            step,
+            participant,
+            buffer,
+            chunk,
+            problem,
+        })
+    };
+    if !owns(buffer.owner, participant, draft.ranks) {
+        return no_chunk(first, "the participant has no such buffer".to_string());
+    }
+    if u64::from(first) + u64::from(count) > u64::from(buffer.chunks()) {
+        let last = u64::from(first) + u64::from(count) - 1;
+        let problem = format!("the buffer has chunks 0..{}", buffer.chunks());
+        return no_chunk(last.min(u64::from(u32::MAX)) as u32, problem);
+    }
+    Ok(())
+}
+
+const NOBODY: u32 = u32::MAX;
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// Who reads and writes a chunk in the current step.
+#[derive(Clone, Copy)]
+struct Mark {
+    step: u32,
+    reader: u32,
+    writer: u32,
+    layers: u32,
+    replaced: bool,
+}
+
+/// Marks of all chunks, grown on demand; a mark of an older step counts as empty.
+#[derive(Default)]
+struct Marks {
+    step: u32,
+    buffers: usize,
+    tables: Vec<Vec<Mark>>,
+}
+
+impl Marks {
+    fn begin(&mut self, participants: u32, buffers: usize) {
+        self.step += 1;
+        if self.buffers != buffers || self.tables.len() != participants as usize * buffers {
+            // Buffers are added while writing; marks live for one step only.
+            self.buffers = buffers;
+            self.tables = vec![Vec::new(); participants as usize * buffers];
+        }
+    }
+
+    fn at(&mut self, participant: u32, buffer: BufferId, chunk: u32) -> &mut Mark {
+        let step = self.step;
+        let table = &mut self.tables[participant as usize * self.buffers + buffer.0 as usize];
+        let empty = Mark {
+            step,
+            reader: NOBODY,
+            writer: NOBODY,
+            layers: 0,
+            replaced: false,
+        };
+        let chunk = chunk as usize;
+        if chunk >= table.len() {
+            table.resize(chunk + 1, empty);
+        }
+        if table[chunk].step != step {
+            table[chunk] = empty;
+        }
+        &mut table[chunk]
+    }
+}

@@ -1,0 +1,55 @@
+//! Ring allreduce: reduce-scatter once round the ring, then allgather once round.
+//!
+//! ```text
+//!   step s < p-1 :  rank r sends block r-s   to r+1, which adds it
+//!   then         :  rank r sends block r+1-s to r+1, which keeps it
+//! ```
+//!
+//! After p-1 steps rank r holds block r+1 complete. Every rank sends 2 S (p-1)/p bytes, which is
+//! the least possible, in 2 (p-1) rounds, which is the most that anyone uses.
+//!
+//! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! workstations" (JPDC 2009).
+
+use crate::builder::{Builder, Shape};
+use crate::collectives::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "ring",
+    summary: "reduce-scatter, then allgather, once round a ring each",
+    description: "Every rank sends only to its successor. Moves the least bytes possible and \
+                  loads every link of a ring equally; the rounds grow with p, so it is for large \
+                  messages.",
+    cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
+    needs: "",
+    source: "Patarasuk and Yuan, JPDC 2009",
+    reads_bytes: false,
+    build,
+};
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    let p = shape.ranks;
+    let mut b = Builder::new(Collective::Allreduce, shape);
+    let data = b.buffer(Buffer::vector("output", p));
+    for s in 0..p.saturating_sub(1) {
+        b.step();
+        for r in 0..p {
+            let block = (r + p - s) % p;
+            b.put(r, data.at(block), (r + 1) % p, data.at(block))
+                .reduce();
+        }
+    }
+    for s in 0..p.saturating_sub(1) {
+        b.step();
+        for r in 0..p {
+            let block = (r + 1 + p - s) % p;
+            b.put(r, data.at(block), (r + 1) % p, data.at(block));
+        }
+    }
+    b.finish()
+}

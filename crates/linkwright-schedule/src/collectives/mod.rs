@@ -1,0 +1,83 @@
+//! The algorithms: one file each, one line in [`REGISTRY`].
+//!
+//! A new algorithm is a file in the folder of its collective with a constant of type
+//! [`Algorithm`], and one line below. Lists, help, documentation and the tests that sweep all
+//! algorithms come from the registry.
+
+mod allreduce;
+
+use crate::builder::Shape;
+use crate::error::{Result, ScheduleError};
+use crate::ir::Schedule;
+use crate::spec::Collective;
+
+/// One algorithm; describes itself.
+pub struct Algorithm {
+    /// What it achieves.
+    pub collective: Collective,
+    /// Name within the collective, in snake case.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it does and when it is good, in a few sentences.
+    pub description: &'static str,
+    /// Rounds and bytes per rank, as a formula in p and S.
+    pub cost: &'static str,
+    /// What it demands of a shape, in words; empty when nothing.
+    pub needs: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Whether the structure depends on the number of bytes.
+    pub reads_bytes: bool,
+    /// Make the schedule; [`ScheduleError::Waived`] where the shape does not suit.
+    pub build: fn(&Shape) -> Result<Schedule>,
+}
+
+impl Algorithm {
+    /// `collective/name`.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.collective.name(), self.name)
+    }
+
+    /// The error of an algorithm that cannot serve a shape.
+    pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
+        ScheduleError::Waived {
+            algorithm: self.key(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// All algorithms, by collective.
+pub static REGISTRY: &[&Algorithm] = &[
+    &allreduce::ring::ALGORITHM,
+    &allreduce::recursive_doubling_latency::ALGORITHM,
+];
+
+/// The algorithm with this key (`collective/name`).
+pub fn find(key: &str) -> Result<&'static Algorithm> {
+    REGISTRY
+        .iter()
+        .copied()
+        .find(|a| a.key() == key)
+        .ok_or_else(|| ScheduleError::UnknownAlgorithm {
+            name: key.to_string(),
+            nearest: nearest(key),
+        })
+}
+
+/// All algorithms of one collective.
+pub fn of(collective: Collective) -> impl Iterator<Item = &'static Algorithm> {
+    REGISTRY
+        .iter()
+        .copied()
+        .filter(move |a| a.collective == collective)
+}
+
+fn nearest(key: &str) -> Option<String> {
+    let scored = REGISTRY
+        .iter()
+        .map(|a| (strsim::jaro_winkler(key, &a.key()), a.key()));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.8).then_some(best.1)
+}

@@ -1,0 +1,218 @@
+//! What a schedule is to achieve: initial state and postcondition, chunk by chunk.
+//!
+//! A *contribution* is one chunk of one rank's initial data, written `(rank, chunk)`. The initial
+//! state puts one contribution into some chunks; the postcondition demands that some chunks end
+//! with exactly a set of contributions, each once. Where the table says "in place", input and
+//! output are one buffer called `output`; elsewhere the input must be unchanged at the end.
+//!
+//! | collective | initial | at the end |
+//! |---|---|---|
+//! | allreduce (in place) | `output[c]` of r is (r, c) | `output[c]` everywhere: (q, c) of all q |
+//! | reduce (in place) | as allreduce | the same at the root; others undefined |
+//! | broadcast (in place) | `output[c]` of the root is (root, c) | the same everywhere |
+//! | reduce_scatter (in place) | as allreduce | block r of `output` at r: (q, c) of all q |
+//! | allgather (in place) | block r of `output` at r is (r, c) | block q everywhere: (q, c) |
+//! | gather | `input[s]` of r is (r, s) | block r of `output` at the root: (r, s) |
+//! | scatter | `input[c]` of the root is (root, c) | `output` of r: block r of the root's |
+//! | alltoall | `input[c]` of r is (r, c) | block q of `output` at r: (q, block r of q's input) |
+//! | barrier | as allgather, chunks without bytes (tokens) | as allgather |
+//! | pattern | nothing | nothing; only bounds and routes are checked |
+
+use crate::ir::{Buffer, Schedule};
+
+/// Kinds of collective, named as in MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Collective {
+    /// Everyone gets the combination of all vectors.
+    Allreduce,
+    /// Everyone gets its block of the combination.
+    ReduceScatter,
+    /// Everyone gets everyone's block.
+    Allgather,
+    /// Everyone gets the root's vector.
+    Broadcast,
+    /// The root gets the combination.
+    Reduce,
+    /// The root gets everyone's block.
+    Gather,
+    /// Everyone gets its block of the root's vector.
+    Scatter,
+    /// Everyone gets one block from everyone.
+    Alltoall,
+    /// No one leaves before everyone has entered.
+    Barrier,
+    /// Traffic without a postcondition.
+    Pattern,
+}
+
+impl Collective {
+    /// Every collective, in the order of help and lists.
+    pub const ALL: [Collective; 10] = [
+        Collective::Allreduce,
+        Collective::ReduceScatter,
+        Collective::Allgather,
+        Collective::Broadcast,
+        Collective::Reduce,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Alltoall,
+        Collective::Barrier,
+        Collective::Pattern,
+    ];
+
+    /// Name in snake case, as typed on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collective::Allreduce => "allreduce",
+            Collective::ReduceScatter => "reduce_scatter",
+            Collective::Allgather => "allgather",
+            Collective::Broadcast => "broadcast",
+            Collective::Reduce => "reduce",
+            Collective::Gather => "gather",
+            Collective::Scatter => "scatter",
+            Collective::Alltoall => "alltoall",
+            Collective::Barrier => "barrier",
+            Collective::Pattern => "pattern",
+        }
+    }
+
+    /// The collective called `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Collective::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// Whether S is p equal blocks, so that the element count is rounded down to a multiple of p.
+    pub fn is_blocked(self) -> bool {
+        matches!(
+            self,
+            Collective::ReduceScatter
+                | Collective::Allgather
+                | Collective::Gather
+                | Collective::Scatter
+                | Collective::Alltoall
+        )
+    }
+
+    /// Whether one rank is special.
+    pub fn is_rooted(self) -> bool {
+        matches!(
+            self,
+            Collective::Broadcast | Collective::Reduce | Collective::Gather | Collective::Scatter
+        )
+    }
+
+    /// Whether contributions are combined.
+    pub fn reduces(self) -> bool {
+        matches!(
+            self,
+            Collective::Allreduce | Collective::ReduceScatter | Collective::Reduce
+        )
+    }
+
+    /// `bus_bw / alg_bw` over `p` ranks, as defined by nccl-tests.
+    pub fn bus_factor(self, p: u32) -> f64 {
+        let p = f64::from(p);
+        match self {
+            Collective::Allreduce => 2.0 * (p - 1.0) / p,
+            Collective::ReduceScatter | Collective::Allgather | Collective::Alltoall => {
+                (p - 1.0) / p
+            }
+            _ => 1.0,
+        }
+    }
+}
+
+/// What a chunk must hold at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Anything.
+    Any,
+    /// Contribution `chunk` of this one rank.
+    One {
+        /// Contributing rank.
+        rank: u32,
+        /// Chunk index in the contributor's initial buffer.
+        chunk: u32,
+    },
+    /// Contribution `chunk` of every rank, each once.
+    All {
+        /// Chunk index in the contributors' initial buffers.
+        chunk: u32,
+    },
+}
+
+/// Initial state and postcondition of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// What is to be achieved.
+    pub collective: Collective,
+    /// The special rank of rooted collectives, else 0.
+    pub root: u32,
+}
+
+impl Spec {
+    /// The contribution chunk that `buffer[chunk]` of `participant` holds at the start, if any.
+    pub fn initial(
+        &self,
+        schedule: &Schedule,
+        participant: u32,
+        buffer: &Buffer,
+        chunk: u32,
+    ) -> Option<u32> {
+        if participant >= schedule.ranks {
+            return None;
+        }
+        let block = chunk / buffer.slices;
+        let holds = match self.collective {
+            Collective::Allreduce | Collective::Reduce | Collective::ReduceScatter => {
+                buffer.name == "output"
+            }
+            Collective::Broadcast => buffer.name == "output" && participant == self.root,
+            Collective::Allgather | Collective::Barrier => {
+                buffer.name == "output" && block == participant
+            }
+            Collective::Gather | Collective::Alltoall => buffer.name == "input",
+            Collective::Scatter => buffer.name == "input" && participant == self.root,
+            Collective::Pattern => false,
+        };
+        holds.then_some(chunk)
+    }
+
+    /// What `buffer[chunk]` of `participant` must hold at the end.
+    pub fn expected(
+        &self,
+        schedule: &Schedule,
+        participant: u32,
+        buffer: &Buffer,
+        chunk: u32,
+    ) -> Expected {
+        if participant >= schedule.ranks {
+            return Expected::Any;
+        }
+        let (block, slice) = (chunk / buffer.slices, chunk % buffer.slices);
+        let one = |rank, chunk| Expected::One { rank, chunk };
+        if buffer.name == "input" {
+            return match self.initial(schedule, participant, buffer, chunk) {
+                Some(chunk) => one(participant, chunk),
+                None => Expected::Any,
+            };
+        }
+        if buffer.name != "output" {
+            return Expected::Any;
+        }
+        match self.collective {
+            Collective::Allreduce => Expected::All { chunk },
+            Collective::Reduce if participant == self.root => Expected::All { chunk },
+            Collective::ReduceScatter if block == participant => Expected::All { chunk },
+            Collective::Broadcast => one(self.root, chunk),
+            Collective::Allgather | Collective::Barrier => one(block, chunk),
+            Collective::Gather if participant == self.root => one(block, slice),
+            Collective::Scatter => one(self.root, participant * buffer.slices + slice),
+            Collective::Alltoall => one(block, participant * buffer.slices + slice),
+            Collective::Reduce
+            | Collective::ReduceScatter
+            | Collective::Gather
+            | Collective::Pattern => Expected::Any,
+        }
+    }
+}
