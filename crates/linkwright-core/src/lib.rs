@@ -3,8 +3,14 @@
 //! A [`machine::Machine`] says what there is: endpoints, links, routes, costs. It knows nothing
 //! of schedules. Every number of a machine carries its unit, status and source.
 
+pub mod error;
 pub mod ids;
+pub mod machine;
+pub mod ratio;
 pub mod units;
 
+pub use error::MachineError;
 pub use ids::{EndpointId, LinkId, Participant};
-pub use units::{Bytes, BytesPerSec, TimePs};
+pub use machine::Machine;
+pub use ratio::Ratio;
+pub use units::{Bytes, BytesPerSec, Clock, TimePs};

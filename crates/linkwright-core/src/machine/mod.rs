@@ -1,0 +1,398 @@
+//! A described machine: a TOML file read into a [`Machine`].
+//!
+//! The file is all there is to know about a machine; no number of a machine stands in code. It has
+//! these tables:
+//!
+//! | table | says | read by |
+//! |---|---|---|
+//! | `[machine]` | `name`, `summary`, `description`, `sources`, `format = 1`, optional `clock` | here |
+//! | `[[level]]` | the hierarchy, outermost first | [`endpoints`] |
+//! | `[endpoints]` | ranks, places, memories | [`endpoints`] |
+//! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
+//! | `[path.NAME]` | software costs of one way to move data | [`path`] |
+//! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
+//! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
+//!
+//! A number is `{ value, unit, status, source }`; see [`unit`] for the closed list of units and
+//! [`Status`] for the five statuses. Structure (a grid, a level's count) is a bare integer whose
+//! table names its `source`. Unknown keys are errors everywhere, in `[fabric]` as soon as a fabric
+//! has read it ([`Section::finish`]).
+//!
+//! A machine of *open size* (`count = "any"`, `grid = "any"`) has no endpoints until
+//! [`Machine::with_endpoints`] or [`Machine::with_grid`] gives it some.
+
+pub mod endpoints;
+pub mod hints;
+pub mod path;
+mod section;
+mod tree;
+pub mod unit;
+
+use std::fmt;
+
+pub use endpoints::{Endpoint, EndpointKind, Grid, Level, OpenSize, Place};
+pub use hints::Hints;
+pub use path::{Completion, Path};
+pub use section::Section;
+
+use crate::error::MachineError;
+use crate::ids::EndpointId;
+use crate::units::Clock;
+use endpoints::{Asked, Layout};
+use section::Context;
+use tree::{join, Node, Table, Value};
+
+/// How a number came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// The vendor or a paper states it.
+    Documented,
+    /// Somebody measured it.
+    Measured,
+    /// Arithmetic on documented or measured numbers.
+    Derived,
+    /// Chosen so that the model meets measurements.
+    Fitted,
+    /// Chosen without evidence, to have something.
+    Assumed,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] = [
+        Status::Documented,
+        Status::Measured,
+        Status::Derived,
+        Status::Fitted,
+        Status::Assumed,
+    ];
+
+    /// As written in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Documented => "documented",
+            Status::Measured => "measured",
+            Status::Derived => "derived",
+            Status::Fitted => "fitted",
+            Status::Assumed => "assumed",
+        }
+    }
+
+    fn find(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One number of a machine file, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberRow {
+    /// Dotted path, such as `fabric.hop_latency`.
+    pub key: String,
+    /// The value as written; a list in brackets.
+    pub value: String,
+    /// The unit as written.
+    pub unit: &'static str,
+    /// How it came to be known.
+    pub status: Status,
+    /// Title of the document, and place in it, or the reasoning.
+    pub source: String,
+}
+
+/// A machine, read from its file and checked.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    name: String,
+    summary: String,
+    description: String,
+    sources: Vec<String>,
+    context: Context,
+    tree: Table,
+    layout: Layout,
+    fabric_kind: String,
+    paths: Vec<Path>,
+    hints: Hints,
+}
+
+/// The format of machine files that this version reads.
+const FORMAT: u64 = 1;
+
+impl Machine {
+    /// Read a machine file. `file` is its name, for messages.
+    pub fn parse(text: &str, file: &str) -> Result<Machine, MachineError> {
+        Machine::assemble(tree::parse(text, file)?, file, Asked::Nothing)
+    }
+
+    fn assemble(tree: Table, file: &str, asked: Asked) -> Result<Machine, MachineError> {
+        // The clock comes first: the other tables need it to understand cycles.
+        let mut context = Context {
+            file: file.to_string(),
+            clock: None,
+        };
+        context.clock = Section::new(&context, &tree, "")
+            .section("machine")?
+            .optional_clock("clock")?;
+
+        let mut root = Section::new(&context, &tree, "");
+        let mut head = root.section("machine")?;
+        let name = head.text("name")?;
+        let summary = head.text("summary")?;
+        let description = head.text("description")?;
+        let sources = head.texts("sources")?;
+        head.optional_clock("clock")?;
+        let format = head.integer("format")?;
+        if format != FORMAT {
+            let problem = format!("format {format} is not known; this version reads {FORMAT}");
+            return Err(head.inconsistent("format", problem));
+        }
+        head.finish()?;
+
+        let levels = root.sections("level")?;
+        let layout = endpoints::read(root.section("endpoints")?, levels, asked)?;
+        let fabric_kind = root.section("fabric")?.text("kind")?;
+        let paths = path::read(root.section("path")?)?;
+        let hints = root.optional_section("hints")?.map(Hints::read);
+        let hints = hints.transpose()?.unwrap_or_default();
+        if let Some(facts) = root.optional_section("facts")? {
+            check_facts(&facts)?;
+        }
+        root.finish()?;
+        Ok(Machine {
+            name,
+            summary,
+            description,
+            sources,
+            layout,
+            fabric_kind,
+            paths,
+            hints,
+            context,
+            tree,
+        })
+    }
+
+    /// Key of the machine, such as `wormhole-n150`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// A paragraph.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Titles of the documents that the numbers come from.
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
+    /// Name of the file, for messages.
+    pub fn file(&self) -> &str {
+        &self.context.file
+    }
+
+    /// The clock that `cycle` means, where the machine has one.
+    pub fn clock(&self) -> Option<Clock> {
+        self.context.clock
+    }
+
+    /// The hierarchy from outermost to innermost.
+    pub fn levels(&self) -> &[Level] {
+        &self.layout.levels
+    }
+
+    /// Ranks in order, then memories. Without ranks while the size is open.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.layout.endpoints
+    }
+
+    /// The endpoint with this identifier.
+    pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
+        &self.layout.endpoints[id.index()]
+    }
+
+    /// Number of rank endpoints; they are `0..ranks()`.
+    pub fn ranks(&self) -> usize {
+        self.layout.ranks
+    }
+
+    /// Number of memory endpoints; they follow the ranks.
+    pub fn memories(&self) -> usize {
+        self.layout.endpoints.len() - self.layout.ranks
+    }
+
+    /// The grid of places, hidden lines included.
+    pub fn grid(&self) -> Option<Grid> {
+        self.layout.grid
+    }
+
+    /// The grid of ranks, where the ranks form one; rank = row-major.
+    pub fn rank_grid(&self) -> Option<Grid> {
+        self.layout.rank_grid
+    }
+
+    /// What the file leaves to the run, `None` on a machine of fixed size.
+    pub fn open_size(&self) -> Option<OpenSize> {
+        self.layout.open
+    }
+
+    /// This machine with `ranks` ranks.
+    ///
+    /// A machine of fixed size has the size it has; only its own number is accepted.
+    pub fn with_endpoints(&self, ranks: usize) -> Result<Machine, MachineError> {
+        match self.open_size() {
+            Some(OpenSize::Count) if ranks > 0 => self.resized(Asked::Count(ranks)),
+            Some(OpenSize::Grid) if ranks > 0 => {
+                let rows = (1..=ranks.isqrt()).rev().find(|r| ranks % r == 0);
+                let rows = rows.expect("one divides every number");
+                Err(self.wrong_size(format!(
+                    "{ranks} ranks do not fix a grid; give one, such as {}x{rows}",
+                    ranks / rows
+                )))
+            }
+            None if ranks == self.ranks() => Ok(self.clone()),
+            None => Err(self.wrong_size(format!(
+                "has {} ranks, not {ranks}; ask for {}",
+                self.ranks(),
+                self.ranks()
+            ))),
+            Some(_) => Err(self.wrong_size("0 ranks asked for; ask for at least 1".to_string())),
+        }
+    }
+
+    /// This machine with a grid of ranks. A machine of fixed size accepts only its own.
+    pub fn with_grid(&self, grid: Grid) -> Result<Machine, MachineError> {
+        let Grid { columns, rows } = grid;
+        match self.open_size() {
+            Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Asked::Grid(grid)),
+            Some(OpenSize::Count) if grid.places() > 0 => self.with_endpoints(grid.places()),
+            None if self.rank_grid() == Some(grid) => Ok(self.clone()),
+            None => Err(self.wrong_size(match self.rank_grid() {
+                Some(own) => format!(
+                    "its ranks form a grid of {}x{}, not {columns}x{rows}; ask for that",
+                    own.columns, own.rows
+                ),
+                None => format!("its ranks form no grid, so not {columns}x{rows}; ask for none"),
+            })),
+            Some(_) => Err(self.wrong_size(format!(
+                "a grid of {columns}x{rows} has no place; ask for at least 1x1"
+            ))),
+        }
+    }
+
+    fn resized(&self, asked: Asked) -> Result<Machine, MachineError> {
+        Machine::assemble(self.tree.clone(), &self.context.file, asked)
+    }
+
+    fn wrong_size(&self, problem: String) -> MachineError {
+        MachineError::WrongSize {
+            machine: self.name.clone(),
+            problem,
+        }
+    }
+
+    /// Which interconnect model the file asks for.
+    pub fn fabric_kind(&self) -> &str {
+        &self.fabric_kind
+    }
+
+    /// The parameters of the interconnect model; `kind` counts as read.
+    pub fn fabric_section(&self) -> Section<'_> {
+        let mut root = Section::new(&self.context, &self.tree, "");
+        let fabric = root.section("fabric");
+        let mut fabric = fabric.expect("checked when the file was read");
+        fabric.mark("kind");
+        fabric
+    }
+
+    /// The paths, the default first.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// The path used where a run names none.
+    pub fn default_path(&self) -> &Path {
+        &self.paths[0]
+    }
+
+    /// The path of this name.
+    pub fn path(&self, name: &str) -> Option<&Path> {
+        self.paths.iter().find(|p| p.name == name)
+    }
+
+    /// What a schedule's hints mean here.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// Every number of the file, in the order of the file.
+    pub fn numbers(&self) -> Vec<NumberRow> {
+        let mut rows = Vec::new();
+        collect(&self.tree, "", &mut rows);
+        rows.sort_by_key(|&(line, _)| line);
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// How many numbers were fitted.
+    pub fn fitted(&self) -> usize {
+        let rows = self.numbers();
+        rows.iter().filter(|r| r.status == Status::Fitted).count()
+    }
+}
+
+/// Facts are numbers and texts, nothing deeper.
+fn check_facts(facts: &Section<'_>) -> Result<(), MachineError> {
+    for (key, node) in facts.entries() {
+        if !matches!(node.value, Value::Number(_) | Value::Text(_)) {
+            return Err(MachineError::WrongType {
+                at: facts.at(key),
+                found: node.value.found(),
+                needed: format!("a text or {}", tree::NUMBER_FORM),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn collect(table: &Table, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
+    for (key, node) in &table.entries {
+        collect_node(node, &join(path, key), rows);
+    }
+}
+
+fn collect_node(node: &Node, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
+    match &node.value {
+        Value::Table(table) => collect(table, path, rows),
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                collect_node(item, &format!("{path}[{i}]"), rows);
+            }
+        }
+        Value::Number(n) => {
+            let value = if n.list {
+                format!("[{}]", n.texts.join(", "))
+            } else {
+                n.texts.concat()
+            };
+            let row = NumberRow {
+                key: path.to_string(),
+                value,
+                unit: n.unit.name,
+                status: n.status,
+                source: n.source.clone(),
+            };
+            rows.push((node.line, row));
+        }
+        Value::Text(_) | Value::Flag(_) | Value::Integer(_) => {}
+    }
+}

@@ -1,0 +1,207 @@
+//! What software adds to a message: the recipe `[path.NAME]`.
+//!
+//! A fabric knows wires; a path knows the program at both ends. One machine may offer several (a
+//! write and a read, a direct one and one through a staging buffer); a run chooses by name. For a
+//! transfer of `n` bytes in `r` contiguous runs, the issuing lane is busy
+//!
+//! ```text
+//! start + r * per_run          then the fabric carries the message,
+//!                              then the lane waits for `completion`,
+//! barrier                      then checks that it has come,
+//! notice_start                 and, with signal = true, sends a notice to the receiver,
+//! ```
+//!
+//! and the receiver, once delivered (or notified), spends `receive` and then combines:
+//!
+//! ```text
+//! combine(n) = combine_start + ceil(n / combine_tile) * (tile_handling + combine_per_tile)
+//!              + n / combine_rate
+//! ```
+//!
+//! Everything is absent, that is free, unless the file says otherwise. In LogGP terms `start` is the
+//! overhead of sending and `receive` that of receiving; `completion = "source_free"`. A kernel that
+//! writes, waits for the acknowledgement and then raises a semaphore has `completion =
+//! "acknowledged"` and `signal = true`. What a path does not describe: contention, which is the
+//! fabric's, and data dependencies, which are the schedule's.
+
+use super::section::Section;
+use crate::error::MachineError;
+use crate::units::{Bytes, BytesPerSec, TimePs};
+
+/// Which completion of a message frees its place in the issue window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completion {
+    /// The source buffer may be overwritten.
+    SourceFree,
+    /// The data are at the target.
+    #[default]
+    Delivered,
+    /// The initiator knows that the data are at the target.
+    Acknowledged,
+}
+
+impl Completion {
+    const NAMES: [&'static str; 3] = ["source_free", "delivered", "acknowledged"];
+    const ALL: [Completion; 3] = [
+        Completion::SourceFree,
+        Completion::Delivered,
+        Completion::Acknowledged,
+    ];
+
+    /// As written in a file.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// Software costs of one way to move data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Path {
+    /// Name, from the table's header.
+    pub name: String,
+    /// One line that says what the path does.
+    pub summary: String,
+    /// Software start-up of a transfer at its initiator.
+    pub start: TimePs,
+    /// Cost at the initiator for each contiguous run of the transfer.
+    pub per_run: TimePs,
+    /// Software cost at the receiver, once the data are there.
+    pub receive: TimePs,
+    /// Cost at the initiator of checking the completion.
+    pub barrier: TimePs,
+    /// Software cost of sending a notice.
+    pub notice_start: TimePs,
+    /// What the issuing lane waits for.
+    pub completion: Completion,
+    /// Whether the receiver learns of the data by a notice after the completion, rather than by
+    /// their arrival.
+    pub signal: bool,
+    /// Whether a transfer may combine at the target; otherwise `lower` makes it a transfer into
+    /// scratch and a local combine.
+    pub fused_combine: bool,
+    /// Fixed cost of a combine.
+    pub combine_start: TimePs,
+    /// Rate of arithmetic over the bytes of one operand.
+    pub combine_rate: Option<BytesPerSec>,
+    /// Grain of a combine; costs per tile are counted in whole tiles.
+    pub combine_tile: Option<Bytes>,
+    /// Arithmetic per tile.
+    pub combine_per_tile: TimePs,
+    /// Handling per tile, which remains when the arithmetic is removed.
+    pub tile_handling: TimePs,
+    /// Rate of a local copy.
+    pub copy_rate: Option<BytesPerSec>,
+}
+
+impl Path {
+    /// Time to combine `bytes` into a local buffer; without `arithmetic` only what surrounds it.
+    pub fn combine_time(&self, bytes: Bytes, arithmetic: bool) -> TimePs {
+        let tiles = self.combine_tile.map_or(0, |t| bytes.0.div_ceil(t.0));
+        let mut time = self.combine_start + self.tile_handling * tiles;
+        if arithmetic {
+            time += self.combine_per_tile * tiles;
+            time += self.combine_rate.map_or(TimePs::ZERO, |r| r.time(bytes));
+        }
+        time
+    }
+
+    /// Time to copy `bytes` locally.
+    pub fn copy_time(&self, bytes: Bytes) -> TimePs {
+        self.copy_rate.map_or(TimePs::ZERO, |r| r.time(bytes))
+    }
+
+    fn read(name: &str, s: &mut Section<'_>) -> Result<Path, MachineError> {
+        let time = |s: &mut Section<'_>, key| Ok(s.optional_time(key)?.unwrap_or_default());
+        let path = Path {
+            name: name.to_string(),
+            summary: s.text("summary")?,
+            start: time(s, "start")?,
+            per_run: time(s, "per_run")?,
+            receive: time(s, "receive")?,
+            barrier: time(s, "barrier")?,
+            notice_start: time(s, "notice_start")?,
+            completion: (s.optional_choice("completion", &Completion::NAMES)?)
+                .map_or_else(Completion::default, |i| Completion::ALL[i]),
+            signal: s.optional_flag("signal")?.unwrap_or(false),
+            fused_combine: s.optional_flag("fused_combine")?.unwrap_or(false),
+            combine_start: time(s, "combine_start")?,
+            combine_rate: s.optional_rate("combine_rate")?,
+            combine_tile: s.optional_bytes("combine_tile")?,
+            combine_per_tile: time(s, "combine_per_tile")?,
+            tile_handling: time(s, "tile_handling")?,
+            copy_rate: s.optional_rate("copy_rate")?,
+        };
+        path.check(s)?;
+        Ok(path)
+    }
+
+    /// Costs per tile without a tile would silently never be paid.
+    fn check(&self, s: &Section<'_>) -> Result<(), MachineError> {
+        let per_tile = ["combine_per_tile", "tile_handling"];
+        match self.combine_tile {
+            None => match per_tile.into_iter().find(|k| s.has(k)) {
+                Some(key) => {
+                    Err(s.inconsistent(key, "needs `combine_tile`, the size of a tile; add it"))
+                }
+                None => Ok(()),
+            },
+            Some(Bytes(0)) => Err(s.inconsistent(
+                "combine_tile",
+                "a tile has at least one byte; write its size",
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// All paths of `[path.*]`, the default first: the one with `default = true`, else the first.
+pub(crate) fn read(mut all: Section<'_>) -> Result<Vec<Path>, MachineError> {
+    let mut paths: Vec<Path> = Vec::new();
+    let mut default = None;
+    for name in all.names() {
+        let mut s = all.section(name)?;
+        if s.optional_flag("default")?.unwrap_or(false) {
+            if default.is_some() {
+                return Err(s.inconsistent("default", "a second default path; keep one"));
+            }
+            default = Some(paths.len());
+        }
+        paths.push(Path::read(name, &mut s)?);
+        s.finish()?;
+    }
+    if paths.is_empty() {
+        return Err(all.inconsistent("", "a machine needs at least one path; add [path.NAME]"));
+    }
+    all.finish()?;
+    let default = paths.remove(default.unwrap_or(0));
+    paths.insert(0, default);
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combine_counts_whole_tiles_and_keeps_handling_without_arithmetic() {
+        let path = Path {
+            combine_start: TimePs(5),
+            combine_tile: Some(Bytes(2048)),
+            combine_per_tile: TimePs(64_000),
+            tile_handling: TimePs(40_000),
+            combine_rate: Some(BytesPerSec(1e9)),
+            ..Path::default()
+        };
+        // 2049 bytes are two tiles: 5 + 2 * (40,000 + 64,000) + 2,049,000 ps
+        assert_eq!(path.combine_time(Bytes(2049), true), TimePs(2_257_005));
+        assert_eq!(path.combine_time(Bytes(2049), false), TimePs(80_005));
+        assert_eq!(path.copy_time(Bytes(1 << 20)), TimePs::ZERO);
+    }
+
+    #[test]
+    fn completions_are_named_in_order() {
+        for (name, completion) in Completion::NAMES.iter().zip(Completion::ALL) {
+            assert_eq!(completion.name(), *name);
+        }
+    }
+}

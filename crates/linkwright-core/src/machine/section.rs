@@ -1,0 +1,460 @@
+//! Typed reading of one table, which notices what was never asked for.
+//!
+//! Whoever interprets a table (a fabric its `[fabric]`, the machine its `[endpoints]`) asks for
+//! each key once, by name and kind, and ends with [`Section::finish`]. A key that nobody asked for
+//! is an error, so a misspelt optional key cannot silently fall back to its default:
+//!
+//! ```
+//! # use linkwright_core::{machine::Machine, MachineError, TimePs};
+//! # fn read(machine: &Machine) -> Result<(), MachineError> {
+//! let mut f = machine.fabric_section();
+//! let hop: TimePs = f.time("hop_latency")?;
+//! let depth: Option<u64> = f.optional_count("queue_depth")?;
+//! f.finish()?;
+//! # Ok(()) }
+//! ```
+//!
+//! Each kind comes three times: required (`time`), `optional_time`, and as list (`times`). Reading
+//! checks the dimension of the unit; times are rounded down to a picosecond, everything else is exact
+//! or an error.
+
+use std::collections::BTreeSet;
+
+use super::tree::{join, Node, Number, Table, Value, NUMBER_FORM};
+use super::unit::{Clocked, Dimension};
+use crate::error::{closest, suggest, At, MachineError};
+use crate::ratio::Ratio;
+use crate::units::{Bytes, BytesPerSec, Clock, TimePs};
+
+/// What all sections of a file share.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub file: String,
+    pub clock: Option<Clock>,
+}
+
+/// A table being read.
+#[derive(Debug)]
+#[must_use = "call finish(), which reports keys that nothing read"]
+pub struct Section<'a> {
+    context: &'a Context,
+    table: &'a Table,
+    path: String,
+    asked: BTreeSet<String>,
+}
+
+/// One scalar of a number, ready for conversion.
+struct Scalar<'n> {
+    at: At,
+    number: &'n Number,
+    index: usize,
+    clock: Option<Clock>,
+}
+
+macro_rules! readers {
+    ($($(#[$doc:meta])* $one:ident, $optional:ident, $many:ident, $ty:ty, $convert:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $one(&mut self, key: &str) -> Result<$ty, MachineError> {
+                self.required(key, |s, node| s.one(key, node, $convert))
+            }
+
+            /// The same, `None` where the key is absent.
+            pub fn $optional(&mut self, key: &str) -> Result<Option<$ty>, MachineError> {
+                self.optional(key, |s, node| s.one(key, node, $convert))
+            }
+
+            /// The same for a list; a single value is a list of one.
+            pub fn $many(&mut self, key: &str) -> Result<Vec<$ty>, MachineError> {
+                self.required(key, |s, node| s.many(key, node, $convert))
+            }
+        )*
+    };
+}
+
+impl<'a> Section<'a> {
+    pub(crate) fn new(context: &'a Context, table: &'a Table, path: impl Into<String>) -> Self {
+        Section {
+            context,
+            table,
+            path: path.into(),
+            asked: BTreeSet::new(),
+        }
+    }
+
+    readers! {
+        /// A duration, rounded down to a picosecond.
+        time, optional_time, times, TimePs, |s| s.time();
+        /// A duration in whole cycles of the machine's clock.
+        cycles, optional_cycles, cycle_list, u64, |s| s.cycles();
+        /// A duration in cycles of the machine's clock, with fractions.
+        fractional_cycles, optional_fractional_cycles, fractional_cycle_list, Ratio,
+            |s| s.fractional_cycles();
+        /// A rate of data, never zero.
+        rate, optional_rate, rates, BytesPerSec, |s| s.float(Dimension::Rate).map(BytesPerSec);
+        /// A whole number of bytes.
+        bytes, optional_bytes, sizes, Bytes, |s| s.whole(Dimension::Size).map(Bytes);
+        /// A whole number of things: hops, flits, channels.
+        count, optional_count, counts, u64, |s| s.whole(Dimension::Count);
+        /// A share or factor.
+        ratio, optional_ratio, ratios, f64, |s| s.float(Dimension::Ratio);
+        /// A clock other than the machine's.
+        clock, optional_clock, clocks, Clock, |s| s.base(Dimension::Frequency).map(Clock::new);
+    }
+
+    /// A text.
+    pub fn text(&mut self, key: &str) -> Result<String, MachineError> {
+        self.required(key, |s, node| s.as_text(key, node))
+    }
+
+    /// A text, `None` where the key is absent.
+    pub fn optional_text(&mut self, key: &str) -> Result<Option<String>, MachineError> {
+        self.optional(key, |s, node| s.as_text(key, node))
+    }
+
+    /// A list of texts.
+    pub fn texts(&mut self, key: &str) -> Result<Vec<String>, MachineError> {
+        self.required(key, |s, node| {
+            (s.as_list(key, node)?.iter())
+                .map(|item| s.as_text(key, item))
+                .collect()
+        })
+    }
+
+    /// One of a closed list of words, as its index in `words`.
+    pub fn choice(&mut self, key: &str, words: &[&str]) -> Result<usize, MachineError> {
+        self.required(key, |s, node| s.as_choice(key, node, words))
+    }
+
+    /// One of a closed list of words, `None` where the key is absent.
+    pub fn optional_choice(
+        &mut self,
+        key: &str,
+        words: &[&str],
+    ) -> Result<Option<usize>, MachineError> {
+        self.optional(key, |s, node| s.as_choice(key, node, words))
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, key: &str) -> Result<bool, MachineError> {
+        self.required(key, |s, node| s.as_flag(key, node))
+    }
+
+    /// `true` or `false`, `None` where the key is absent.
+    pub fn optional_flag(&mut self, key: &str) -> Result<Option<bool>, MachineError> {
+        self.optional(key, |s, node| s.as_flag(key, node))
+    }
+
+    /// A bare integer: structure, such as the number of columns, not a number of the machine.
+    pub fn integer(&mut self, key: &str) -> Result<u64, MachineError> {
+        self.required(key, |s, node| s.as_integer(key, node))
+    }
+
+    /// Whether the word "any" stands there instead of a size; the key counts as read.
+    pub(crate) fn is_any(&mut self, key: &str) -> bool {
+        self.mark(key);
+        matches!(self.table.get(key), Some(Node { value: Value::Text(word), .. }) if word == "any")
+    }
+
+    /// A list of bare integers, such as the columns in use.
+    pub fn optional_integers(&mut self, key: &str) -> Result<Option<Vec<u64>>, MachineError> {
+        self.optional(key, |s, node| {
+            (s.as_list(key, node)?.iter())
+                .map(|item| s.as_integer(key, item))
+                .collect()
+        })
+    }
+
+    /// A list of `[x, y]` places.
+    pub fn optional_places(&mut self, key: &str) -> Result<Option<Vec<(u64, u64)>>, MachineError> {
+        self.optional(key, |s, node| {
+            let pair = |item: &Node| match &item.value {
+                Value::List(xy) if xy.len() == 2 => {
+                    Ok((s.as_integer(key, &xy[0])?, s.as_integer(key, &xy[1])?))
+                }
+                _ => Err(s.wrong_type(key, item, "a place `[x, y]`")),
+            };
+            s.as_list(key, node)?.iter().map(pair).collect()
+        })
+    }
+
+    /// A table inside this one; finish it on its own.
+    pub fn section(&mut self, key: &str) -> Result<Section<'a>, MachineError> {
+        self.required(key, |s, node| s.as_section(key, node))
+    }
+
+    /// A table inside this one, `None` where it is absent.
+    pub fn optional_section(&mut self, key: &str) -> Result<Option<Section<'a>>, MachineError> {
+        self.optional(key, |s, node| s.as_section(key, node))
+    }
+
+    /// The tables of `[[key]]`, in the order of the file; none where it is absent.
+    pub fn sections(&mut self, key: &str) -> Result<Vec<Section<'a>>, MachineError> {
+        let list = self.optional(key, |s, node| s.as_list(key, node))?;
+        (list.unwrap_or_default().iter().enumerate())
+            .map(|(i, item)| self.as_section(&format!("{key}[{i}]"), item))
+            .collect()
+    }
+
+    /// The keys of this table in the order of the file, for tables whose keys are names.
+    pub fn names(&self) -> Vec<&'a str> {
+        self.table.keys().collect()
+    }
+
+    /// The entries of this table in the order of the file.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Node)> {
+        self.table.entries.iter().map(|(k, n)| (k.as_str(), n))
+    }
+
+    /// Count the key as read.
+    pub(crate) fn mark(&mut self, key: &str) {
+        self.asked.insert(key.to_string());
+    }
+
+    /// Whether the key is there; does not count as reading it.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    /// Where a key of this table stands, for errors of whoever interprets the table.
+    pub fn at(&self, key: &str) -> At {
+        let line = self.table.get(key).map_or(self.table.line, |n| n.line);
+        self.spot(key, line)
+    }
+
+    /// An error at a key of this table: two statements that exclude each other.
+    pub fn inconsistent(&self, key: &str, problem: impl Into<String>) -> MachineError {
+        MachineError::Inconsistent {
+            at: self.at(key),
+            problem: problem.into(),
+        }
+    }
+
+    /// End of reading: any key not asked for is an error.
+    pub fn finish(self) -> Result<(), MachineError> {
+        let unknown = |(key, _): &&(String, Node)| !self.asked.contains(key);
+        match self.table.entries.iter().find(unknown) {
+            None => Ok(()),
+            Some((key, node)) => Err(self.unknown_key(key, node)),
+        }
+    }
+
+    fn unknown_key(&self, key: &str, node: &Node) -> MachineError {
+        let asked = self.asked.iter().map(String::as_str);
+        // A key that is there already cannot be what was meant, unless nothing else comes close.
+        let absent = asked.clone().filter(|k| !self.has(k));
+        let cure = match closest(key, absent) {
+            Some(best) => format!("did you mean `{best}`?"),
+            None => suggest(key, asked),
+        };
+        MachineError::UnknownKey {
+            at: self.spot("", node.line),
+            key: key.to_string(),
+            cure,
+        }
+    }
+
+    fn spot(&self, key: &str, line: usize) -> At {
+        At {
+            file: self.context.file.clone(),
+            line,
+            key: if key.is_empty() {
+                self.path.clone()
+            } else {
+                join(&self.path, key)
+            },
+        }
+    }
+
+    fn optional<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
+    ) -> Result<Option<T>, MachineError> {
+        self.mark(key);
+        (self.table.get(key)).map(|n| read(self, n)).transpose()
+    }
+
+    fn required<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
+    ) -> Result<T, MachineError> {
+        self.optional(key, read)?.ok_or_else(|| {
+            let unread = self.table.keys().filter(|k| !self.asked.contains(*k));
+            MachineError::MissingKey {
+                at: self.at(""),
+                key: key.to_string(),
+                cure: match closest(key, unread) {
+                    Some(other) => format!("did you mean it by `{other}`?"),
+                    None => "add it".to_string(),
+                },
+            }
+        })
+    }
+
+    fn wrong_type(&self, key: &str, node: &Node, needed: &str) -> MachineError {
+        MachineError::WrongType {
+            at: self.spot(key, node.line),
+            found: node.value.found(),
+            needed: needed.to_string(),
+        }
+    }
+
+    fn as_text(&self, key: &str, node: &Node) -> Result<String, MachineError> {
+        match &node.value {
+            Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
+            _ => Err(self.wrong_type(key, node, "a text that is not empty")),
+        }
+    }
+
+    fn as_choice(&self, key: &str, node: &Node, words: &[&str]) -> Result<usize, MachineError> {
+        let value = self.as_text(key, node)?;
+        (words.iter().position(|w| *w == value)).ok_or_else(|| MachineError::UnknownChoice {
+            at: self.spot(key, node.line),
+            cure: suggest(&value, words.iter().copied()),
+            value,
+        })
+    }
+
+    fn as_flag(&self, key: &str, node: &Node) -> Result<bool, MachineError> {
+        match node.value {
+            Value::Flag(flag) => Ok(flag),
+            _ => Err(self.wrong_type(key, node, "`true` or `false`")),
+        }
+    }
+
+    fn as_integer(&self, key: &str, node: &Node) -> Result<u64, MachineError> {
+        match node.value {
+            Value::Integer(n) => Ok(n),
+            _ => Err(self.wrong_type(key, node, "a bare integer")),
+        }
+    }
+
+    fn as_list(&self, key: &str, node: &'a Node) -> Result<&'a [Node], MachineError> {
+        match &node.value {
+            Value::List(items) => Ok(items),
+            _ => Err(self.wrong_type(key, node, "a list")),
+        }
+    }
+
+    fn as_section(&self, key: &str, node: &'a Node) -> Result<Section<'a>, MachineError> {
+        match &node.value {
+            Value::Table(table) => Ok(Section::new(self.context, table, join(&self.path, key))),
+            _ => Err(self.wrong_type(key, node, "a table")),
+        }
+    }
+
+    fn one<T>(
+        &self,
+        key: &str,
+        node: &Node,
+        convert: impl Fn(&Scalar<'_>) -> Result<T, MachineError>,
+    ) -> Result<T, MachineError> {
+        let mut all = self.many(key, node, convert)?;
+        if let (Value::Number(Number { list: false, .. }), Some(one)) = (&node.value, all.pop()) {
+            return Ok(one);
+        }
+        Err(MachineError::WrongType {
+            at: self.spot(key, node.line),
+            found: "a list of values".to_string(),
+            needed: "a single value".to_string(),
+        })
+    }
+
+    fn many<T>(
+        &self,
+        key: &str,
+        node: &Node,
+        convert: impl Fn(&Scalar<'_>) -> Result<T, MachineError>,
+    ) -> Result<Vec<T>, MachineError> {
+        let Value::Number(number) = &node.value else {
+            return Err(self.wrong_type(key, node, NUMBER_FORM));
+        };
+        (0..number.values.len())
+            .map(|index| {
+                convert(&Scalar {
+                    at: self.spot(key, node.line),
+                    number,
+                    index,
+                    clock: self.context.clock,
+                })
+            })
+            .collect()
+    }
+}
+
+impl Scalar<'_> {
+    /// The value in base units of `dimension`.
+    fn base(&self, dimension: Dimension) -> Result<Ratio, MachineError> {
+        let unit = self.number.unit;
+        if unit.dimension != dimension {
+            return Err(MachineError::WrongDimension {
+                at: self.at.clone(),
+                unit: unit.name.to_string(),
+                is: unit.dimension.phrase(),
+                needed: dimension.phrase(),
+                example: dimension.example(),
+            });
+        }
+        let clock = self.clock.map(Clock::hertz);
+        if clock.is_none() && unit.clocked != Clocked::No {
+            return Err(self.no_clock());
+        }
+        (unit.worth(clock).and_then(|w| w.times(self.value()))).ok_or_else(|| self.too_large())
+    }
+
+    fn time(&self) -> Result<TimePs, MachineError> {
+        let ps = self.base(Dimension::Time)?;
+        ps.floor().map(TimePs).ok_or_else(|| self.too_large())
+    }
+
+    fn fractional_cycles(&self) -> Result<Ratio, MachineError> {
+        let ps = self.base(Dimension::Time)?;
+        let clock = self.clock.ok_or_else(|| self.no_clock())?;
+        let period = Ratio::from(1_000_000_000_000).over(clock.hertz());
+        (period.and_then(|p| ps.over(p))).ok_or_else(|| self.too_large())
+    }
+
+    fn cycles(&self) -> Result<u64, MachineError> {
+        let cycles = self.fractional_cycles()?;
+        cycles.whole().ok_or_else(|| {
+            self.bad("is no whole number of clock cycles; choose a value that is one")
+        })
+    }
+
+    fn whole(&self, dimension: Dimension) -> Result<u64, MachineError> {
+        let base = self.base(dimension)?;
+        (base.whole()).ok_or_else(|| self.bad("is no whole number; choose a value that is one"))
+    }
+
+    fn float(&self, dimension: Dimension) -> Result<f64, MachineError> {
+        self.base(dimension).map(Ratio::to_f64)
+    }
+
+    fn value(&self) -> Ratio {
+        self.number.values[self.index]
+    }
+
+    fn bad(&self, problem: &str) -> MachineError {
+        MachineError::BadValue {
+            at: self.at.clone(),
+            value: format!(
+                "{} {}",
+                self.number.texts[self.index], self.number.unit.name
+            ),
+            problem: problem.to_string(),
+        }
+    }
+
+    fn too_large(&self) -> MachineError {
+        self.bad("is too large; the model counts in 64 bits")
+    }
+
+    fn no_clock(&self) -> MachineError {
+        MachineError::NoClock {
+            at: self.at.clone(),
+            unit: self.number.unit.name.to_string(),
+        }
+    }
+}
