@@ -1,0 +1,105 @@
+"""What a reader needs to judge a measurement: machine, kernel, clocks, affinity, versions, command.
+
+Everything is read from /proc and /sys or asked of Python; what a system does not tell is left out,
+because a guessed value is worse than none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib.metadata
+import os
+import platform
+import shlex
+import sys
+from pathlib import Path
+
+_PACKAGES = ("linkwright", "numpy", "scipy", "pyarrow", "pandas")
+
+
+def collect() -> dict[str, object]:
+    """The environment of this process, now."""
+    return {
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": shlex.join(sys.argv),
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "kernel": platform.release(),
+        "kernel_command_line": _read("/proc/cmdline"),
+        "system": _os_name(),
+        "architecture": platform.machine(),
+        "processor": processor_name(),
+        "cpus_online": os.cpu_count(),
+        "affinity": sorted(os.sched_getaffinity(0)),
+        "topology": _topology(),
+        "clocks": _clocks(),
+        "memory_bytes": _memory_bytes(),
+        "load_average": list(os.getloadavg()),
+        "virtual": _flag_in_cpuinfo("hypervisor"),
+        "cgroup_cpu_max": _read("/sys/fs/cgroup/cpu.max"),
+        "transparent_hugepage": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
+    }
+
+
+def processor_name() -> str:
+    """The model of the first processor, or the architecture where none is told."""
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _read(path: str | Path) -> str | None:
+    with contextlib.suppress(OSError):
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    return None
+
+
+def _os_name() -> str | None:
+    with contextlib.suppress(OSError):
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    return None
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _flag_in_cpuinfo(flag: str) -> bool:
+    lines = (_read("/proc/cpuinfo") or "").splitlines()
+    return any(line.startswith("flags") and flag in line.split() for line in lines)
+
+
+def _cpu_folders() -> list[Path]:
+    folders = Path("/sys/devices/system/cpu").glob("cpu[0-9]*")
+    return sorted(folders, key=lambda folder: int(folder.name[3:]))
+
+
+def _topology() -> list[dict[str, object]]:
+    """Package, core and siblings of each processor, and its caches."""
+    rows = []
+    for folder in _cpu_folders():
+        row: dict[str, object] = {"cpu": int(folder.name[3:])}
+        for key, name in (
+            ("package", "physical_package_id"),
+            ("core", "core_id"),
+            ("siblings", "thread_siblings_list"),
+        ):
+            row[key] = _read(folder / "topology" / name)
+        row["caches"] = [
+            {key: _read(cache / key) for key in ("level", "type", "size", "shared_cpu_list")}
+            for cache in sorted(folder.glob("cache/index[0-9]*"))
+        ]
+        rows.append(row)
+    return rows
+
+
+def _clocks() -> list[dict[str, object]]:
+    """Governor and frequency range of each processor, where the kernel tells."""
+    names = ("scaling_governor", "scaling_min_freq", "scaling_max_freq", "scaling_cur_freq")
+    return [
+        {"cpu": int(folder.name[3:]), **{name: _read(folder / "cpufreq" / name) for name in names}}
+        for folder in _cpu_folders()
+        if (folder / "cpufreq").is_dir()
+    ]

@@ -1,0 +1,83 @@
+"""Files that are written whole or not at all.
+
+A reader sees the old file or the new one, never half of one: the content goes to a temporary file
+beside it, is flushed to the disk, and takes the name in one step. If anything fails the temporary file
+is removed, so a full disk leaves what was there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from linkwright.errors import StoreError
+
+_CURES = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EACCES: "no permission to write there; choose another folder with --runs or --output",
+    errno.EPERM: "no permission to write there; choose another folder with --runs or --output",
+    errno.EROFS: "the file system is read-only; choose another folder with --runs or --output",
+    errno.ENOENT: "the folder does not exist; create it first",
+    errno.EEXIST: "a file stands where a folder is needed; choose another name",
+    errno.ENOTDIR: "a file stands where a folder is needed; choose another name",
+    errno.EISDIR: "a folder stands where a file is needed; choose another name",
+}
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Turn an OSError about `path` into a `StoreError` with its cure."""
+    try:
+        yield
+    except OSError as error:
+        cure = _CURES.get(error.errno or 0, os.strerror(error.errno) if error.errno else str(error))
+        raise StoreError(f"{path}: cannot be written: {cure}") from error
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place."""
+    with named(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_whole` for text."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def make_folder(path: Path) -> None:
+    """Create `path` and its parents."""
+    with named(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the new name itself survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

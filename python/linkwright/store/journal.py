@@ -1,0 +1,76 @@
+"""The journal of a run: one JSON line for each finished piece of work, on the disk at once.
+
+While a run goes on, its folder holds `journal.jsonl`. A record is either
+
+    {"samples": {"experiment": ..., "launch": ..., "values_ns": [...], ...}}    one launch measured
+    {"rows": [{...}, ...]}                                                        modelled, waived or failed
+    {"launch_done": 3}                                                            the list was run through
+
+An interrupted run (Ctrl-C, a power cut, a full disk) therefore loses at most the experiment it was in.
+A last line without its newline was cut while it was written and is dropped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from linkwright.errors import StoreError
+
+from .files import named
+
+
+class Journal:
+    """Appends records; holds a lock, so that two processes cannot continue the same run."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        with named(path):
+            self._file: IO[bytes] = path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"{path}: another process is writing this run; wait for it to end") from error
+        with named(path):
+            self._file.truncate(_whole_bytes(path))
+
+    def append(self, record: dict[str, object]) -> None:
+        """Write one record and wait until it is on the disk."""
+        line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        with named(self._path):
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(path: Path) -> Iterator[dict]:
+    """All whole records of a journal, in order; none where there is no journal."""
+    if not path.exists():
+        return
+    whole = path.read_bytes()[: _whole_bytes(path)]
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError as error:
+            raise StoreError(
+                f"{path}: line {number} is no JSON; the file was changed by hand: remove that line to go on"
+            ) from error
+
+
+def _whole_bytes(path: Path) -> int:
+    """The length up to and including the last newline."""
+    return path.read_bytes().rfind(b"\n") + 1

@@ -1,0 +1,154 @@
+"""One run folder: `runs/<id>/`.
+
+run.json            what was asked: suite, machines, options, seed, command; state `running` or `done`
+suite.toml          copy of the suite
+environment.json    what a sceptical reader needs to know of the machine that ran it
+journal.jsonl       while it runs, and after an interruption
+results.parquet     tidy rows                    | written whole at the end,
+samples.parquet     every raw sample             | also after an interruption
+report/index.html
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from linkwright.errors import StoreError
+
+from . import environment, journal, schema
+from .files import make_folder, named, write_text, write_whole
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder that exists."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def journal_path(self) -> Path:
+        """Where the journal is while the run is not complete."""
+        return self.folder / "journal.jsonl"
+
+    @property
+    def plan(self) -> dict:
+        """What `run.json` says."""
+        path = self.folder / "run.json"
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError) as error:
+            raise StoreError(
+                f"{path}: cannot be read, so this is no run folder; see `ls {self.folder.parent}`"
+            ) from error
+
+    def records(self) -> list[dict]:
+        """The whole records of the journal."""
+        return list(journal.read(self.journal_path))
+
+    def open_journal(self) -> journal.Journal:
+        """The journal, locked, for appending."""
+        return journal.Journal(self.journal_path)
+
+    def write_results(self, rows: Iterable[dict], samples: pa.Table) -> None:
+        """Write both tables whole."""
+        table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
+        write_whole(self.folder / "results.parquet", lambda path: pq.write_table(table, path))
+        write_whole(
+            self.folder / "samples.parquet", lambda path: pq.write_table(samples, path, compression="zstd")
+        )
+
+    def mark(self, state: str) -> None:
+        """Set the state in `run.json`; a run that is done needs its journal no longer."""
+        write_text(self.folder / "run.json", json.dumps({**self.plan, "state": state}, indent=2) + "\n")
+        if state == "done":
+            self.journal_path.unlink(missing_ok=True)
+
+    def results(self) -> pa.Table:
+        """The tidy rows."""
+        return _read(self.folder / "results.parquet")
+
+    def samples(self) -> pa.Table:
+        """Every raw sample."""
+        return _read(self.folder / "samples.parquet")
+
+
+def create(root: Path, suite_key: str, suite_text: str, plan: dict) -> Run:
+    """A new run folder below `root`, named after the time and the suite."""
+    make_folder(root)
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = root / f"{stamp}-{suite_key}"
+    attempt = 1
+    with named(root):
+        while True:
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                attempt += 1
+                folder = root / f"{stamp}-{suite_key}-{attempt}"
+    run = Run(folder)
+    write_text(folder / "suite.toml", suite_text)
+    write_text(folder / "environment.json", json.dumps(environment.collect(), indent=2) + "\n")
+    write_text(
+        folder / "run.json",
+        json.dumps({"format": schema.FORMAT, "id": run.id, "state": "running", **plan}, indent=2) + "\n",
+    )
+    return run
+
+
+def find(root: Path, name: str) -> Run:
+    """The run called `name` below `root`, or at the path `name`; `latest` is the newest."""
+    if name == "latest":
+        folders = sorted(path.parent for path in root.glob("*/run.json"))
+        if not folders:
+            raise StoreError(f"{root}: holds no run; make one with `linkwright dissect`")
+        return Run(folders[-1])
+    for folder in (root / name, Path(name)):
+        if (folder / "run.json").is_file():
+            return Run(folder)
+    raise StoreError(f"{root / name}: no such run; `ls {root}` shows those that exist")
+
+
+def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
+    """`samples.parquet` from the records of a journal; per-rank samples follow the slowest rank's."""
+    columns: dict[str, list] = {name: [] for name in schema.SAMPLES}
+
+    def add(experiment: str, launch: int, rank: int | None, values: list[float]) -> None:
+        columns["run"] += [run.id] * len(values)
+        columns["experiment"] += [experiment] * len(values)
+        columns["launch"] += [launch] * len(values)
+        columns["sample"] += range(len(values))
+        columns["rank"] += [rank] * len(values)
+        columns["value_ns"] += values
+
+    for record in records:
+        samples = record.get("samples")
+        if samples:
+            add(samples["experiment"], samples["launch"], None, samples["values_ns"])
+            for rank, values in enumerate(samples.get("ranks_ns", ())):
+                add(samples["experiment"], samples["launch"], rank, values)
+    return pa.table(columns, schema=schema.arrow_schema(schema.SAMPLES))
+
+
+def _read(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise StoreError(
+            f"{path}: does not exist, so the run ended early; "
+            f"`linkwright dissect --resume {path.parent.name}` goes on"
+        )
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise StoreError(f"{path}: is no Parquet file ({error}); make the run again") from error

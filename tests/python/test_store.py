@@ -1,0 +1,166 @@
+import errno
+import json
+import os
+import stat
+
+import pyarrow.parquet as pq
+import pytest
+
+from linkwright.errors import StoreError, UsageError
+from linkwright.store import export, journal, run, schema
+from linkwright.store.files import write_text, write_whole
+
+ROW = schema.row(
+    run="r",
+    experiment="latency/ping_pong/p2/8/u8",
+    metric="time",
+    value=12.5,
+    unit="ns",
+    status="ok",
+    ranks=2,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return run.create(tmp_path / "runs", "dissect", "[suite]\n", {"seed": 1})
+
+
+# --- whole files ------------------------------------------------------------------------------------
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "results.json"
+    write_text(path, "old")
+
+    def full_disk(temporary):
+        temporary.write_text("half of the n")
+        raise OSError(errno.ENOSPC, "no space")
+
+    with pytest.raises(StoreError, match=r"results\.json: .*disk is full"):
+        write_whole(path, full_disk)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_a_full_disk_is_named_and_loses_no_finished_record(tmp_path, monkeypatch):
+    def full_disk(_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    path = tmp_path / "journal.jsonl"
+    with journal.Journal(path) as j:
+        j.append({"launch_done": 0})
+        monkeypatch.setattr(os, "fsync", full_disk)
+        with pytest.raises(StoreError, match=r"journal\.jsonl: .*disk is full"):
+            j.append({"launch_done": 1})
+    assert next(journal.read(path)) == {"launch_done": 0}
+
+
+def test_an_unwritable_folder_is_named(tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(StoreError, match=r"runs: .*file"):
+        run.create(tmp_path / "runs", "dissect", "", {})
+
+
+def test_written_files_have_the_usual_permissions(tmp_path):
+    path = tmp_path / "a.md"
+    write_text(path, "x")
+    (tmp_path / "b").write_text("x")
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((tmp_path / "b").stat().st_mode)
+
+
+# --- journal ----------------------------------------------------------------------------------------
+
+
+def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    with journal.Journal(path) as j:
+        j.append({"launch_done": 0})
+    with path.open("ab") as file:
+        file.write(b'{"launch_do')
+    assert list(journal.read(path)) == [{"launch_done": 0}]
+    with journal.Journal(path) as j:
+        j.append({"launch_done": 1})
+    assert list(journal.read(path)) == [{"launch_done": 0}, {"launch_done": 1}]
+
+
+def test_a_journal_cut_at_any_byte_gives_its_whole_lines(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    whole = b"".join(json.dumps({"launch_done": i}).encode() + b"\n" for i in range(3))
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        assert len(list(journal.read(path))) == whole[:cut].count(b"\n")
+
+
+def test_two_processes_cannot_write_one_run(folder):
+    with folder.open_journal(), pytest.raises(StoreError, match="another process"):
+        folder.open_journal()
+
+
+# --- run folder -------------------------------------------------------------------------------------
+
+
+def test_a_run_folder_holds_what_is_needed_to_judge_it(folder):
+    environment = json.loads((folder.folder / "environment.json").read_text())
+    assert environment["affinity"]
+    assert environment["versions"]["linkwright"]
+    assert folder.plan["seed"] == 1
+    assert folder.plan["state"] == "running"
+
+
+def test_two_runs_in_one_second_get_two_folders(tmp_path):
+    first, second = (run.create(tmp_path, "dissect", "", {}) for _ in range(2))
+    assert first.id != second.id
+    assert run.find(tmp_path, "latest").id == second.id
+
+
+def test_results_come_back_as_written(folder):
+    records = [
+        {
+            "samples": {
+                "experiment": "e",
+                "launch": 2,
+                "values_ns": [3.0, 4.0],
+                "ranks_ns": [[1.0, 2.0], [3.0, 4.0]],
+            }
+        }
+    ]
+    folder.write_results([ROW], run.samples_table(folder, records))
+    assert folder.results().to_pylist() == [ROW]
+    samples = folder.samples().to_pylist()
+    assert [s["value_ns"] for s in samples if s["rank"] is None] == [3.0, 4.0]
+    assert [s["value_ns"] for s in samples if s["rank"] == 0] == [1.0, 2.0]
+    assert {s["launch"] for s in samples} == {2}
+
+
+def test_a_run_without_results_says_how_to_go_on(folder):
+    with pytest.raises(StoreError, match="--resume"):
+        folder.results()
+
+
+def test_an_unknown_run_is_named(tmp_path):
+    with pytest.raises(StoreError, match="nothing: no such run"):
+        run.find(tmp_path, "nothing")
+
+
+# --- export -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", export.FORMATS)
+def test_every_suffix_is_written(tmp_path, suffix):
+    path = tmp_path / f"out{suffix}"
+    export.write([ROW], path)
+    if suffix == ".parquet":
+        assert pq.read_table(path).to_pylist() == [ROW]
+    else:
+        assert "12.5" in path.read_text()
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"unknown suffix `\.xls`"):
+        export.check_suffix(tmp_path / "a.xls")
+
+
+def test_a_misspelt_column_is_a_bug():
+    with pytest.raises(KeyError, match="mertic"):
+        schema.row(mertic="time", status="ok")
