@@ -244,6 +244,7 @@ impl Builder {
             spec: Spec {
                 collective,
                 root: shape.root,
+                repeats: 1,
             },
             ranks: shape.ranks,
             memories: 0,

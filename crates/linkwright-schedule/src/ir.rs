@@ -366,12 +366,11 @@ impl Schedule {
         self.op_elements(op) * u64::from(self.element_bytes)
     }
 
-    /// Contiguous runs at the destination, at least 1.
+    /// Contiguous runs at the destination; 0 for a message without chunks.
     pub fn op_runs(&self, op: &Op) -> u32 {
-        if op.scattered {
-            op.count
-        } else {
-            1
+        match op.scattered {
+            true => op.count,
+            false => u32::from(op.moves_data() && op.count > 0),
         }
     }
 

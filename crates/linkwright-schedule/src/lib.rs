@@ -14,6 +14,7 @@ pub mod error;
 pub mod ir;
 pub mod order;
 pub mod spec;
+pub mod transforms;
 
 pub use builder::{Builder, Shape};
 pub use error::ScheduleError;

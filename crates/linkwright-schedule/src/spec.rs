@@ -148,9 +148,19 @@ pub struct Spec {
     pub collective: Collective,
     /// The special rank of rooted collectives, else 0.
     pub root: u32,
+    /// How often the collective runs back to back; see [`Spec::multiplicity`].
+    pub repeats: u32,
 }
 
 impl Spec {
+    /// How often each contribution of [`Expected::All`] is counted at the end, modulo 2^128.
+    ///
+    /// An allreduce in place that runs again combines p equal vectors, so each contribution
+    /// counts p times as often as before: p^(repeats - 1).
+    pub fn multiplicity(&self, ranks: u32) -> u128 {
+        u128::from(ranks).wrapping_pow(self.repeats - 1)
+    }
+
     /// The contribution chunk that `buffer[chunk]` of `participant` holds at the start, if any.
     pub fn initial(
         &self,

@@ -1,0 +1,527 @@
+//! A schedule in, a schedule out: slices, repetitions, combinations made explicit.
+//!
+//! A transform drops all notices and edges, rewrites the operations, and lets [`crate::order`]
+//! find the hazards again; what comes out is verified like anything else before it runs. Waits
+//! that an author gave beside the hazards cannot be rewritten, so a schedule that has some is
+//! refused.
+//!
+//! | transform | what it does |
+//! |---|---|
+//! | [`refine`] | cuts every chunk into k, leaves the operations whole |
+//! | [`pipeline`] | cuts every transfer into k slices that follow each other |
+//! | [`windows`] | cuts combined transfers where a vector of w windows is cut, as kernels do |
+//! | [`stripe`] | cuts every transfer into k slices on k lanes |
+//! | [`unfuse`] | makes the combination at the destination a local operation of its own |
+//! | [`repeat`] | runs the schedule n times back to back |
+//! | [`relabel`] | renames the ranks |
+
+use crate::error::{Result, ScheduleError};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::order::{order, Draft};
+use crate::spec::Collective;
+
+/// Cut every transfer and local operation into `slices` parts that follow each other, so that a
+/// relay can send on the first part while the second arrives.
+pub fn pipeline(schedule: &Schedule, slices: u32) -> Result<Schedule> {
+    sliced(schedule, slices, |op, _| op)
+}
+
+/// Cut every transfer into `lanes` parts, part i in lane i.
+pub fn stripe(schedule: &Schedule, lanes: u32) -> Result<Schedule> {
+    if lanes > u32::from(COMPUTE_LANE) {
+        return Err(ScheduleError::Shape(format!(
+            "{lanes} lanes; at most {COMPUTE_LANE} besides the compute lane"
+        )));
+    }
+    sliced(schedule, lanes, |op, slice| match op.is_message() {
+        true => Op {
+            lane: slice as u8,
+            ..op
+        },
+        false => op,
+    })
+}
+
+fn sliced(schedule: &Schedule, slices: u32, place: impl Fn(Op, u32) -> Op) -> Result<Schedule> {
+    let mut draft = refined(schedule, slices)?;
+    let ranges = std::mem::take(&mut draft.ranges);
+    for op in std::mem::take(&mut draft.ops) {
+        if !op.moves_data() {
+            draft.ops.push(op);
+            continue;
+        }
+        let all: Vec<_> = ranges_of(&op, &ranges).collect();
+        let part = all.iter().map(|range| range.2).sum::<u32>() / slices;
+        for slice in 0..slices {
+            push(
+                &mut draft,
+                place(op, slice),
+                cut_range(&all, slice * part, part),
+            );
+        }
+    }
+    order(draft)
+}
+
+/// Cut every chunk into `slices` chunks and leave the operations whole, so that [`windows`] finds
+/// borders inside what an algorithm treats as one chunk.
+pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
+    order(refined(schedule, slices)?)
+}
+
+fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
+    positive(slices, "slices")?;
+    let mut draft = loosen(schedule)?;
+    for buffer in &mut draft.buffers {
+        let chunks = u64::from(buffer.blocks) * u64::from(buffer.slices) * u64::from(slices);
+        if chunks > u64::from(u32::MAX) {
+            return Err(ScheduleError::TooLarge(u64::from(u32::MAX)));
+        }
+        buffer.slices *= slices;
+    }
+    for (src, dst, count) in &mut draft.ranges {
+        (*src, *dst, *count) = (*src * slices, *dst * slices, *count * slices);
+    }
+    for op in draft
+        .ops
+        .iter_mut()
+        .filter(|op| op.moves_data() && !op.scattered)
+    {
+        (op.src, op.dst, op.count) = (op.src * slices, op.dst * slices, op.count * slices);
+    }
+    Ok(draft)
+}
+
+/// Make every combination at a destination a local operation: the transfer goes to scratch, the
+/// destination combines it from there. For paths that cannot combine while they write.
+pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
+    let fused = |op: &Op| op.combine == Combine::Reduce && op.kind != OpKind::Local;
+    if !schedule.ops().iter().any(fused) {
+        return Ok(schedule.clone());
+    }
+    let mut draft = loosen(schedule)?;
+    let mut mirrors: Vec<Option<BufferId>> = vec![None; draft.buffers.len()];
+    let ops = std::mem::take(&mut draft.ops);
+    let mut step = 0;
+    let mut locals = Vec::new();
+    for op in ops {
+        if op.step != step {
+            draft.ops.append(&mut locals);
+            step = op.step;
+        }
+        if !fused(&op) {
+            draft.ops.push(op);
+            continue;
+        }
+        let slot = op.dst_buffer.0 as usize;
+        let scratch = match mirrors[slot] {
+            Some(known) => known,
+            None => *mirrors[slot].insert(mirror(&mut draft, op.dst_buffer)?),
+        };
+        draft.ops.push(Op {
+            dst_buffer: scratch,
+            combine: Combine::Replace,
+            ..op
+        });
+        let targets = match op.kind {
+            OpKind::Multicast => draft.sets[op.to as usize].clone(),
+            _ => vec![op.to],
+        };
+        let placed: Vec<_> = ranges_of(&op, &draft.ranges)
+            .map(|(_, dst, count)| (dst, dst, count))
+            .collect();
+        for target in targets {
+            let local = Op {
+                from: target,
+                to: target,
+                kind: OpKind::Local,
+                src_buffer: scratch,
+                lane: COMPUTE_LANE,
+                hint: Hint::None,
+                ..op
+            };
+            locals.push(with_ranges(&mut draft, local, placed.clone()));
+        }
+    }
+    draft.ops.append(&mut locals);
+    order(draft)
+}
+
+/// Cut combined transfers the way kernels with progress signals do.
+///
+/// The vector is divided into `windows` windows of consecutive chunks. A transfer into scratch
+/// becomes one transfer per window, in window order, carrying those of its chunks that lie in the
+/// window; a window without any is an empty message, because the kernel signals progress all the
+/// same. The local combination follows window by window. Steps do not overlap: the first message
+/// of a step waits until its initiator has finished its step before, and until the partner has
+/// said that it has, too. Transfers that are not combined stay whole.
+pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
+    positive(windows, "windows")?;
+    let mut draft = loosen(schedule)?;
+    let ranges = std::mem::take(&mut draft.ranges);
+    let ops = std::mem::take(&mut draft.ops);
+    let scratch: Vec<bool> = draft
+        .buffers
+        .iter()
+        .map(|b| b.name.starts_with("scratch"))
+        .collect();
+    // Last operation that a rank finished in the step before, and in the current one.
+    let ranks = draft.ranks as usize;
+    let (mut before, mut current) = (vec![None; ranks], vec![None; ranks]);
+    let mut last_local = vec![None; ranks];
+    let mut step = 0;
+    for op in ops {
+        if op.step != step {
+            step = op.step;
+            before = current.clone();
+        }
+        let initiator = op.initiator() as usize;
+        let all: Vec<_> = ranges_of(&op, &ranges).collect();
+        let combined = match op.kind {
+            OpKind::Local => scratch[op.src_buffer.0 as usize],
+            _ => op.moves_data() && scratch[op.dst_buffer.0 as usize],
+        };
+        let chunks = draft.buffers[op.dst_buffer.0 as usize].chunks();
+        let pieces: Vec<_> = match combined {
+            true => (0..windows)
+                .map(|w| cut_window(&all, chunks, windows, w))
+                .collect(),
+            false => vec![all],
+        };
+        for (index, piece) in pieces.into_iter().enumerate() {
+            if op.kind == OpKind::Local && piece.is_empty() {
+                continue;
+            }
+            let position = draft.ops.len() as u32;
+            if op.is_message() && index == 0 {
+                let partner = if op.kind == OpKind::Get {
+                    op.from
+                } else {
+                    op.to
+                } as usize;
+                let waits = [before[initiator], before.get(partner).copied().flatten()];
+                draft.waits.extend(
+                    waits
+                        .into_iter()
+                        .flatten()
+                        .map(|earlier| (position, earlier)),
+                );
+            }
+            if op.kind == OpKind::Local {
+                draft
+                    .waits
+                    .extend(last_local[initiator].map(|earlier| (position, earlier)));
+                last_local[initiator] = Some(position);
+            }
+            push(&mut draft, op, piece);
+            current[initiator] = Some(position);
+        }
+    }
+    order(draft)
+}
+
+/// Run the schedule `times` times back to back.
+///
+/// An allreduce in place then combines what the run before left, so its contributions count
+/// p^(times - 1) times. Reductions that leave partial results behind cannot be repeated.
+pub fn repeat(schedule: &Schedule, times: u32) -> Result<Schedule> {
+    positive(times, "repetitions")?;
+    if matches!(
+        schedule.spec.collective,
+        Collective::Reduce | Collective::ReduceScatter
+    ) {
+        return Err(ScheduleError::Shape(format!(
+            "{} in place leaves partial results behind and cannot be repeated; repeat an allreduce",
+            schedule.spec.collective.name()
+        )));
+    }
+    let mut draft = loosen(schedule)?;
+    let once = draft.ops.clone();
+    let steps = once.last().map_or(0, |op| op.step + 1);
+    for time in 1..times {
+        draft.ops.extend(once.iter().map(|op| Op {
+            step: op.step + time * steps,
+            ..*op
+        }));
+    }
+    draft.spec.repeats *= times;
+    order(draft)
+}
+
+/// Let rank r play the part of rank `parts[r]`: the same algorithm over another order of ranks.
+pub fn relabel(schedule: &Schedule, parts: &[u32]) -> Result<Schedule> {
+    let mut rank_of = vec![u32::MAX; schedule.ranks as usize];
+    for (rank, &part) in parts.iter().enumerate() {
+        match rank_of.get_mut(part as usize) {
+            Some(slot) if *slot == u32::MAX => *slot = rank as u32,
+            _ => {
+                return Err(ScheduleError::Shape(format!(
+                    "part {part} is taken twice or no rank"
+                )))
+            }
+        }
+    }
+    if parts.len() != schedule.ranks as usize || !order_free(schedule.spec.collective) {
+        return Err(ScheduleError::Shape(format!(
+            "{} parts for {} ranks of {}; relabel needs one part per rank and a collective whose \
+             result does not depend on the order of ranks (allreduce, broadcast, reduce)",
+            parts.len(),
+            schedule.ranks,
+            schedule.spec.collective.name()
+        )));
+    }
+    let mut draft = loosen(schedule)?;
+    let map = |participant: u32| {
+        rank_of
+            .get(participant as usize)
+            .copied()
+            .unwrap_or(participant)
+    };
+    draft.spec.root = map(draft.spec.root);
+    for set in &mut draft.sets {
+        set.iter_mut().for_each(|member| *member = map(*member));
+    }
+    for buffer in &mut draft.buffers {
+        if let crate::ir::Owner::One(one) = &mut buffer.owner {
+            one.0 = map(one.0);
+        }
+    }
+    for op in &mut draft.ops {
+        op.from = map(op.from);
+        if !matches!(op.kind, OpKind::Multicast | OpKind::Barrier) {
+            op.to = map(op.to);
+        }
+    }
+    order(draft)
+}
+
+fn order_free(collective: Collective) -> bool {
+    matches!(
+        collective,
+        Collective::Allreduce | Collective::Broadcast | Collective::Reduce
+    )
+}
+
+fn positive(count: u32, what: &str) -> Result<()> {
+    match count {
+        0 => Err(ScheduleError::Shape(format!(
+            "0 {what}; at least 1 is needed"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The operations of a schedule without edges and notices.
+fn loosen(schedule: &Schedule) -> Result<Draft> {
+    let draft = Draft {
+        spec: schedule.spec,
+        ranks: schedule.ranks,
+        memories: schedule.memories,
+        elements: schedule.elements,
+        element_bytes: schedule.element_bytes,
+        buffers: schedule.buffers.clone(),
+        sets: schedule.sets.clone(),
+        ops: schedule
+            .ops()
+            .iter()
+            .filter(|op| op.kind != OpKind::Notice)
+            .copied()
+            .collect(),
+        ranges: schedule.ranges.clone(),
+        work: schedule.work.clone(),
+        waits: Vec::new(),
+    };
+    match order(draft.clone())? == *schedule {
+        true => Ok(draft),
+        false => Err(ScheduleError::Shape(
+            "the schedule has waits beside its hazards; transform it before they are added".into(),
+        )),
+    }
+}
+
+fn mirror(draft: &mut Draft, buffer: BufferId) -> Result<BufferId> {
+    if draft.buffers.len() >= 256 {
+        return Err(ScheduleError::TooLarge(256));
+    }
+    let count = draft
+        .buffers
+        .iter()
+        .filter(|b| b.name.starts_with("scratch"))
+        .count();
+    let name = if count == 0 {
+        "scratch".into()
+    } else {
+        format!("scratch{count}")
+    };
+    draft.buffers.push(Buffer {
+        name,
+        ..draft.buffers[buffer.0 as usize].clone()
+    });
+    Ok(BufferId(draft.buffers.len() as u8 - 1))
+}
+
+fn ranges_of<'a>(
+    op: &'a Op,
+    ranges: &'a [(u32, u32, u32)],
+) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
+    let listed = match op.scattered {
+        true => &ranges[op.src as usize..(op.src + op.count) as usize],
+        false => &[],
+    };
+    let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
+    inline.into_iter().chain(listed.iter().copied())
+}
+
+/// The `count` chunks from the `first` on, counted along `ranges`.
+fn cut_range(ranges: &[(u32, u32, u32)], first: u32, count: u32) -> Vec<(u32, u32, u32)> {
+    let (mut skip, mut left) = (first, count);
+    let mut cut = Vec::new();
+    for &(src, dst, length) in ranges {
+        let skipped = skip.min(length);
+        let taken = left.min(length - skipped);
+        skip -= skipped;
+        left -= taken;
+        if taken > 0 {
+            cut.push((src + skipped, dst + skipped, taken));
+        }
+    }
+    cut
+}
+
+/// The part of `ranges` whose destinations lie in window `window` of a buffer of `chunks`.
+fn cut_window(
+    ranges: &[(u32, u32, u32)],
+    chunks: u32,
+    windows: u32,
+    window: u32,
+) -> Vec<(u32, u32, u32)> {
+    let border = |w: u32| (u64::from(chunks) * u64::from(w) / u64::from(windows)) as u32;
+    let (low, high) = (border(window), border(window + 1));
+    ranges
+        .iter()
+        .filter_map(|&(src, dst, count)| {
+            let (start, end) = (dst.max(low), (dst + count).min(high));
+            (start < end).then(|| (src + start - dst, start, end - start))
+        })
+        .collect()
+}
+
+fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
+    let op = match op.moves_data() {
+        true => with_ranges(draft, op, ranges),
+        false => op,
+    };
+    draft.ops.push(op);
+}
+
+fn with_ranges(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
+    match ranges[..] {
+        [] => Op {
+            src: 0,
+            dst: 0,
+            count: 0,
+            scattered: false,
+            ..op
+        },
+        [(src, dst, count)] => Op {
+            src,
+            dst,
+            count,
+            scattered: false,
+            ..op
+        },
+        _ => {
+            let first = draft.ranges.len() as u32;
+            let count = ranges.len() as u32;
+            draft.ranges.extend(ranges);
+            Op {
+                src: first,
+                dst: first,
+                count,
+                scattered: true,
+                ..op
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Shape;
+    use crate::collectives::find;
+
+    fn make(key: &str, ranks: u32) -> Schedule {
+        (find(key).unwrap().build)(&Shape::new(ranks, 1000)).unwrap()
+    }
+
+    fn messages(schedule: &Schedule) -> (usize, u64) {
+        let puts = schedule.ops().iter().filter(|op| op.kind == OpKind::Put);
+        let bytes = puts.clone().map(|op| schedule.op_bytes(op)).sum();
+        (puts.count(), bytes)
+    }
+
+    #[test]
+    fn slices_carry_the_same_bytes() {
+        let ring = make("allreduce/ring", 4);
+        let (count, bytes) = messages(&ring);
+        assert_eq!(messages(&pipeline(&ring, 3).unwrap()), (3 * count, bytes));
+        assert_eq!(messages(&refine(&ring, 3).unwrap()), (count, bytes));
+    }
+
+    #[test]
+    fn stripes_use_their_lanes() {
+        let striped = stripe(&make("allreduce/ring", 4), 2).unwrap();
+        let lanes: Vec<u8> = striped.ops().iter().map(|op| op.lane).take(4).collect();
+        assert_eq!(lanes, [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn unfused_transfers_replace_and_locals_combine() {
+        let unfused = unfuse(&make("allreduce/ring", 4)).unwrap();
+        let reduces = |op: &&Op| op.combine == Combine::Reduce;
+        assert!(unfused
+            .ops()
+            .iter()
+            .filter(reduces)
+            .all(|op| op.kind == OpKind::Local));
+        assert_eq!(unfused.ops().iter().filter(reduces).count(), 12);
+    }
+
+    #[test]
+    fn windows_signal_even_without_data() {
+        // Two ranks exchange 8 chunks; in 4 windows each sends 4 messages of 2 chunks. The second
+        // run waits for the first: its first message of each rank needs one notice.
+        let exchange = refine(&make("allreduce/recursive_doubling_latency", 2), 8).unwrap();
+        let twice = repeat(&exchange, 2).unwrap();
+        let windowed = windows(&twice, 4).unwrap();
+        assert_eq!(messages(&windowed).0, 2 * 2 * 4);
+        let notices = windowed
+            .ops()
+            .iter()
+            .filter(|op| op.kind == OpKind::Notice)
+            .count();
+        assert_eq!(notices, 2);
+        // More windows than chunks: the rest are empty messages.
+        let narrow = windows(&make("allreduce/recursive_doubling_latency", 2), 4).unwrap();
+        let empty = narrow
+            .ops()
+            .iter()
+            .filter(|op| op.kind == OpKind::Put && op.count == 0);
+        assert_eq!(empty.count(), 2 * 3);
+    }
+
+    #[test]
+    fn a_schedule_with_waits_of_its_own_is_refused() {
+        let windowed = windows(&make("allreduce/recursive_doubling_latency", 4), 2).unwrap();
+        assert!(pipeline(&windowed, 2).is_err());
+    }
+
+    #[test]
+    fn relabelling_moves_the_ring() {
+        let turned = relabel(&make("allreduce/ring", 3), &[2, 0, 1]).unwrap();
+        // Part 0 sends to part 1 in the first step: rank 1 to rank 2.
+        assert_eq!((turned.ops()[0].from, turned.ops()[0].to), (1, 2));
+        assert!(relabel(&make("allreduce/ring", 3), &[0, 0, 1]).is_err());
+    }
+}
