@@ -1,0 +1,122 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkwright.compare import references, runs
+from linkwright.compare.verdict import Verdict, exact, measured
+from linkwright.errors import UnknownNameError
+from linkwright.store import run, schema
+
+STEADY = np.array([100, 100.2, 99.9, 100.1, 99.8, 100.3, 100.0, 99.7])
+
+
+def only(comparisons):
+    assert len(comparisons) == 1
+    return comparisons[0]
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [(1.0, Verdict.SAME), (1.004, Verdict.SAME), (1.1, Verdict.SLOWER), (0.9, Verdict.FASTER)],
+)
+def test_verdicts_of_steady_launches(factor, verdict):
+    assert only(measured(STEADY, STEADY * factor)).verdict == verdict
+
+
+def test_noise_gives_no_verdict():
+    noisy = np.array([80, 130, 95, 110, 70, 150, 100, 120.0])
+    found = only(measured(noisy, noisy[::-1] * 1.05))
+    assert found.verdict == Verdict.UNKNOWN
+    assert "too wide" in found.reason
+
+
+def test_few_launches_give_no_verdict():
+    assert "an interval needs 6" in only(measured(STEADY[:5], STEADY)).reason
+
+
+def test_modes_are_compared_with_modes():
+    fast, slow = STEADY / 3, STEADY
+    before = np.concatenate([fast[:6], slow[:6]])
+    after = np.concatenate([fast[:7], slow[:6] * 1.2])
+    a, b = measured(before, after)
+    assert (a.verdict, b.verdict) == (Verdict.SAME, Verdict.SLOWER)
+    assert "modes 50% + 50% against 54% + 46%" in a.reason
+
+
+def test_a_vanished_mode_does_not_count_as_speed():
+    before = np.concatenate([STEADY[:6] / 3, STEADY[:6]])
+    found = only(measured(before, STEADY))
+    assert found.verdict == Verdict.SAME
+    assert "against 100%" in found.reason
+
+
+@given(
+    st.lists(st.floats(1, 1e6), min_size=6, max_size=15), st.lists(st.floats(1, 1e6), min_size=6, max_size=15)
+)
+def test_exchanging_the_sides_exchanges_the_verdict(a, b):
+    turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+    there, back = measured(np.array(a), np.array(b)), measured(np.array(b), np.array(a))
+    for one, other in zip(there, back, strict=True):
+        if abs(one.ratio - 1) > 0.1:  # close to a threshold r and 1/r may fall on different sides
+            assert other.verdict == turned.get(one.verdict, one.verdict)
+
+
+def test_modelled_values_are_exact():
+    assert exact(5.0, 5.0).verdict == Verdict.SAME
+    assert exact(5.0, 5.001).verdict == Verdict.SLOWER
+
+
+def stored(root, times, scale=1.0):
+    folder = run.create(root, "s", "", {})
+    rows = [
+        schema.row(
+            run=folder.id,
+            experiment=key,
+            machine="m",
+            executor="e",
+            metric="time",
+            value=t * scale,
+            status="ok",
+        )
+        for key, t in times.items()
+    ]
+    records = [
+        {"samples": {"experiment": "real", "launch": i, "values_ns": [v * scale] * 3}}
+        for i, v in enumerate(STEADY)
+    ]
+    folder.write_results(rows, run.samples_table(folder, records))
+    return folder
+
+
+def test_runs_are_joined_by_experiment(tmp_path):
+    first = stored(tmp_path, {"real": 100.0, "modelled": 7.0, "old": 1.0})
+    second = stored(tmp_path, {"real": 100.0, "modelled": 7.0}, scale=0.5)
+    compared = runs.compare_runs(first, second)
+    assert compared.counts() == {Verdict.FASTER: 2}
+    assert compared.only_first == [("old", "m", "e")]
+    assert isinstance(first.samples(), pa.Table)
+
+
+def test_reference_tables_are_read_with_their_keys():
+    cells = references.read("wormhole", "data_movement", value="cycles", unit="cycle")
+    assert len(cells) == 300
+    assert cells[0].keys["pattern"] == "one_to_one_write"
+    assert (cells[0].reference, cells[0].split) == (294.0, "open")
+
+
+def test_errors_of_a_table():
+    def cell(reference, predicted):
+        return references.Cell("t", {}, reference, "ns", "open", predicted)
+
+    errors = references.errors([cell(100, 101), cell(100, 90), cell(100, 150), cell(None, 5)])
+    assert (errors.cells, errors.compared) == (4, 3)
+    assert errors.median == pytest.approx(0.1)
+    assert errors.largest == pytest.approx(0.5)
+    assert errors.within_10_percent == pytest.approx(2 / 3)
+
+
+def test_an_unknown_study_is_named():
+    with pytest.raises(UnknownNameError, match="did you mean `wormhole`"):
+        references.read("wormhol", "facts", value="value")
