@@ -4,7 +4,7 @@ An error message names the thing, the state and the cure, in one sentence or two
 prints it without a traceback and exits with `exit_status`; a broken invariant is an ordinary Python
 exception or a Rust panic and keeps its traceback, because that one is a bug of ours.
 
-The native half raises the subclasses listed in `NATIVE`, one per error variant of the Rust crates.
+The native half raises these classes by name, one per error variant of the Rust crates.
 """
 
 from __future__ import annotations
@@ -35,6 +35,42 @@ class StoreError(LinkwrightError):
 
 class SuiteError(UsageError):
     """A suite file that says something impossible."""
+
+
+class MachineError(UsageError):
+    """A machine file that says something impossible; names file, key and cure."""
+
+
+class ScheduleError(LinkwrightError):
+    """A schedule that cannot be made or is wrong."""
+
+
+class WaivedError(ScheduleError):
+    """An algorithm that cannot serve this shape; says why and what would do."""
+
+
+class ShapeError(UsageError):
+    """Ranks, root, grid or sizes that no algorithm can serve."""
+
+
+class NoParticipantError(ScheduleError):
+    """An operation names a rank or memory that does not exist."""
+
+
+class NoChunkError(ScheduleError):
+    """An operation names a chunk that its participant does not have."""
+
+
+class DoubleWriteError(ScheduleError):
+    """Two operations of one step overwrite the same chunk."""
+
+
+class OperationError(ScheduleError):
+    """An operation that contradicts itself."""
+
+
+class TooLargeError(ScheduleError):
+    """A schedule that outgrows its tables."""
 
 
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:

@@ -1,9 +1,22 @@
 //! Python binding: converts arguments and columns, holds no logic.
+//!
+//! Tables leave as dictionaries of NumPy columns, never as one object per row, and every call that
+//! computes releases the interpreter lock.
+
+mod errors;
+mod machine;
+mod registry;
+mod schedule;
 
 use pyo3::prelude::*;
 
 /// The native half of linkwright.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<machine::Machine>()?;
+    module.add_class::<schedule::Schedule>()?;
+    module.add_class::<schedule::Builder>()?;
+    module.add_function(wrap_pyfunction!(registry::algorithms, module)?)?;
+    Ok(())
 }

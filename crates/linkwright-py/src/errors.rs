@@ -1,0 +1,40 @@
+//! Rust errors as the exceptions of `linkwright.errors`.
+
+use linkwright_core::error::MachineError;
+use linkwright_schedule::ScheduleError;
+use pyo3::prelude::*;
+
+/// The exception `class` of `linkwright.errors` with this message.
+pub fn raise(class: &str, message: impl std::fmt::Display) -> PyErr {
+    let message = message.to_string();
+    Python::attach(|py| {
+        let made = py
+            .import("linkwright.errors")
+            .and_then(|module| module.getattr(class))
+            .and_then(|class| class.call1((message,)));
+        match made {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    })
+}
+
+/// A machine file that is wrong.
+pub fn machine(error: MachineError) -> PyErr {
+    raise("MachineError", error)
+}
+
+/// A schedule that cannot be made, one class per kind of mistake.
+pub fn schedule(error: ScheduleError) -> PyErr {
+    let class = match error {
+        ScheduleError::Waived { .. } => "WaivedError",
+        ScheduleError::UnknownAlgorithm { .. } => "UnknownNameError",
+        ScheduleError::Shape(_) => "ShapeError",
+        ScheduleError::NoParticipant { .. } => "NoParticipantError",
+        ScheduleError::NoChunk { .. } => "NoChunkError",
+        ScheduleError::DoubleWrite { .. } => "DoubleWriteError",
+        ScheduleError::Operation { .. } => "OperationError",
+        ScheduleError::TooLarge(_) => "TooLargeError",
+    };
+    raise(class, error)
+}

@@ -1,0 +1,145 @@
+//! `Machine`: a described machine.
+
+use crate::errors;
+use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A machine read from a machine file.
+#[pyclass(frozen, module = "linkwright._native")]
+pub struct Machine {
+    pub described: Described,
+}
+
+#[pymethods]
+impl Machine {
+    /// Read the text of a machine file; `file` is its name, for messages.
+    #[staticmethod]
+    fn parse(text: &str, file: &str) -> PyResult<Self> {
+        let described = Described::parse(text, file).map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
+    /// The machine with `ranks` endpoints, where its file leaves the number open.
+    fn with_endpoints(&self, ranks: usize) -> PyResult<Self> {
+        let described = self
+            .described
+            .with_endpoints(ranks)
+            .map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
+    /// The machine with a grid of `columns` x `rows`, where its file leaves it open.
+    fn with_grid(&self, columns: u32, rows: u32) -> PyResult<Self> {
+        let grid = Grid { columns, rows };
+        let described = self.described.with_grid(grid).map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.described.name()
+    }
+
+    #[getter]
+    fn summary(&self) -> &str {
+        self.described.summary()
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        self.described.description()
+    }
+
+    #[getter]
+    fn sources(&self) -> Vec<String> {
+        self.described.sources().to_vec()
+    }
+
+    /// Kind of the fabric, such as `loggp`.
+    #[getter]
+    fn fabric(&self) -> &str {
+        self.described.fabric_kind()
+    }
+
+    /// Names of the paths, the default first.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.described
+            .paths()
+            .iter()
+            .map(|path| path.name.clone())
+            .collect()
+    }
+
+    /// Number of rank endpoints; 0 while the size is open.
+    #[getter]
+    fn ranks(&self) -> usize {
+        self.described.ranks()
+    }
+
+    /// Number of memory endpoints.
+    #[getter]
+    fn memories(&self) -> usize {
+        self.described.memories()
+    }
+
+    /// What is open: `ranks`, `grid` or `None`.
+    #[getter]
+    fn open_size(&self) -> Option<&'static str> {
+        self.described.open_size().map(|open| match open {
+            OpenSize::Count => "ranks",
+            OpenSize::Grid => "grid",
+        })
+    }
+
+    /// (columns, rows) of the ranks, where they form a grid.
+    #[getter]
+    fn rank_grid(&self) -> Option<(u32, u32)> {
+        self.described
+            .rank_grid()
+            .map(|grid| (grid.columns, grid.rows))
+    }
+
+    /// Endpoints, ranks first: `name, kind, x, y` each.
+    fn endpoints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |endpoint: &linkwright_core::machine::Endpoint| {
+            let row = PyDict::new(py);
+            row.set_item("name", &endpoint.name)?;
+            let memory = endpoint.kind == EndpointKind::Memory;
+            row.set_item("kind", if memory { "memory" } else { "rank" })?;
+            row.set_item("x", endpoint.place.map(|place| place.x))?;
+            row.set_item("y", endpoint.place.map(|place| place.y))?;
+            Ok(row)
+        };
+        self.described.endpoints().iter().map(row).collect()
+    }
+
+    /// Every number of the file: `key, value, unit, status, source` each.
+    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |number: linkwright_core::machine::NumberRow| {
+            let row = PyDict::new(py);
+            row.set_item("key", number.key)?;
+            row.set_item("value", number.value)?;
+            row.set_item("unit", number.unit)?;
+            row.set_item("status", number.status.name())?;
+            row.set_item("source", number.source)?;
+            Ok(row)
+        };
+        self.described.numbers().into_iter().map(row).collect()
+    }
+
+    /// How many numbers are fitted.
+    #[getter]
+    fn fitted(&self) -> usize {
+        self.described.fitted()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Machine {}: {}>",
+            self.described.name(),
+            self.described.summary()
+        )
+    }
+}

@@ -1,0 +1,315 @@
+//! `Schedule` and `Builder`.
+
+use crate::errors;
+use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
+use linkwright_schedule::ir::{Buffer, Hint, OpKind};
+use linkwright_schedule::{collectives, transforms, Collective, Schedule as Ordered};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What is to be moved, verified before anything runs it.
+#[pyclass(frozen, module = "linkwright._native")]
+pub struct Schedule {
+    pub ordered: Ordered,
+}
+
+fn wrap(made: linkwright_schedule::error::Result<Ordered>) -> PyResult<Schedule> {
+    made.map(|ordered| Schedule { ordered })
+        .map_err(errors::schedule)
+}
+
+#[pymethods]
+impl Schedule {
+    /// The schedule of algorithm `key` (`collective/name`).
+    ///
+    /// `elements` counts one vector (S / `element_bytes`); `grid` is (columns, rows).
+    #[staticmethod]
+    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None))]
+    fn build(
+        py: Python<'_>,
+        key: &str,
+        ranks: u32,
+        elements: u64,
+        element_bytes: u32,
+        root: u32,
+        grid: Option<(u32, u32)>,
+    ) -> PyResult<Self> {
+        let shape = Shape {
+            ranks,
+            root,
+            grid,
+            elements,
+            element_bytes,
+        };
+        shape.check().map_err(errors::schedule)?;
+        let algorithm = collectives::find(key).map_err(errors::schedule)?;
+        wrap(py.detach(|| (algorithm.build)(&shape)))
+    }
+
+    /// Every transfer in `slices` parts that follow each other.
+    fn pipeline(&self, py: Python<'_>, slices: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::pipeline(&self.ordered, slices)))
+    }
+
+    /// Every transfer in `lanes` parts on as many lanes.
+    fn stripe(&self, py: Python<'_>, lanes: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::stripe(&self.ordered, lanes)))
+    }
+
+    /// Every chunk cut into `slices`, operations left whole.
+    fn refine(&self, py: Python<'_>, slices: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::refine(&self.ordered, slices)))
+    }
+
+    /// Combined transfers in `windows` windows with a signal each.
+    fn windows(&self, py: Python<'_>, windows: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::windows(&self.ordered, windows)))
+    }
+
+    /// Combinations at the destination as local operations.
+    fn unfuse(&self, py: Python<'_>) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::unfuse(&self.ordered)))
+    }
+
+    /// `times` runs back to back.
+    fn repeat(&self, py: Python<'_>, times: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
+    }
+
+    /// Rank r plays the part of rank `parts[r]`.
+    fn relabel(&self, py: Python<'_>, parts: Vec<u32>) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::relabel(&self.ordered, &parts)))
+    }
+
+    #[getter]
+    fn collective(&self) -> &'static str {
+        self.ordered.spec.collective.name()
+    }
+
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.ordered.ranks
+    }
+
+    #[getter]
+    fn memories(&self) -> u32 {
+        self.ordered.memories
+    }
+
+    /// Message size S of the collective, in bytes.
+    #[getter]
+    fn size_bytes(&self) -> u64 {
+        self.ordered.size_bytes()
+    }
+
+    /// Number of messages, notices included.
+    #[getter]
+    fn messages(&self) -> usize {
+        self.ordered.message_count()
+    }
+
+    /// One row per operation, by id: `kind, from, to, step, lane, bytes, runs, hint`.
+    fn operations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (schedule, ops) = (&self.ordered, self.ordered.ops());
+        let table = PyDict::new(py);
+        table.set_item(
+            "kind",
+            ops.iter().map(|op| kind_name(op.kind)).collect::<Vec<_>>(),
+        )?;
+        let column = |of: &dyn Fn(&linkwright_schedule::ir::Op) -> u64| {
+            ops.iter().map(of).collect::<Vec<u64>>().into_pyarray(py)
+        };
+        table.set_item("from", column(&|op| u64::from(op.from)))?;
+        table.set_item("to", column(&|op| u64::from(op.to)))?;
+        table.set_item("step", column(&|op| u64::from(op.step)))?;
+        table.set_item("lane", column(&|op| u64::from(op.lane)))?;
+        table.set_item("bytes", column(&|op| schedule.op_bytes(op)))?;
+        table.set_item("runs", column(&|op| u64::from(schedule.op_runs(op))))?;
+        table.set_item(
+            "hint",
+            ops.iter().map(|op| hint_name(op.hint)).collect::<Vec<_>>(),
+        )?;
+        Ok(table)
+    }
+
+    fn __len__(&self) -> usize {
+        self.ordered.ops().len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Schedule {} over {} ranks: {} operations, {} messages>",
+            self.collective(),
+            self.ordered.ranks,
+            self.ordered.ops().len(),
+            self.ordered.message_count()
+        )
+    }
+}
+
+/// Writes a schedule step by step: at this step, who sends which chunks to whom.
+#[pyclass(module = "linkwright._native")]
+pub struct Builder {
+    writer: Option<Writer>,
+    slots: Vec<(String, Slot)>,
+}
+
+#[pymethods]
+impl Builder {
+    /// Start a schedule for `collective` over `ranks` ranks and vectors of `elements` elements.
+    #[new]
+    #[pyo3(signature = (collective, ranks, elements, *, element_bytes=4, root=0, grid=None))]
+    fn new(
+        collective: &str,
+        ranks: u32,
+        elements: u64,
+        element_bytes: u32,
+        root: u32,
+        grid: Option<(u32, u32)>,
+    ) -> PyResult<Self> {
+        let known = Collective::from_name(collective).ok_or_else(|| {
+            let names = Collective::ALL.map(Collective::name).join(", ");
+            errors::raise(
+                "UnknownNameError",
+                format!("unknown collective `{collective}`; known: {names}"),
+            )
+        })?;
+        let shape = Shape {
+            ranks,
+            root,
+            grid,
+            elements,
+            element_bytes,
+        };
+        shape.check().map_err(errors::schedule)?;
+        Ok(Builder {
+            writer: Some(Writer::new(known, &shape)),
+            slots: Vec::new(),
+        })
+    }
+
+    /// Declare buffer `name` in `blocks` blocks: the vector divided by `parts`, at every rank or
+    /// only at one participant.
+    #[pyo3(signature = (name, blocks=1, *, parts=1, only_at=None))]
+    fn buffer(
+        &mut self,
+        name: &str,
+        blocks: u32,
+        parts: u32,
+        only_at: Option<u32>,
+    ) -> PyResult<()> {
+        let mut buffer = Buffer::vector(name, blocks);
+        buffer.div = parts;
+        if let Some(participant) = only_at {
+            buffer = buffer.only_at(participant);
+        }
+        let slot = self.writer()?.buffer(buffer);
+        self.slots.push((name.to_string(), slot));
+        Ok(())
+    }
+
+    /// Begin the next step.
+    fn step(&mut self) -> PyResult<()> {
+        self.writer()?.step();
+        Ok(())
+    }
+
+    /// `source` pushes `chunks` (first, count) of `buffer` to `target`, into the same chunks of
+    /// `into` (default: the same buffer); with `reduce` they are combined.
+    #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
+    fn put(
+        &mut self,
+        source: u32,
+        target: u32,
+        buffer: &str,
+        first: u32,
+        count: u32,
+        into: Option<&str>,
+        at: Option<u32>,
+        reduce: bool,
+    ) -> PyResult<()> {
+        let from = self.slot(buffer)?.range(first..first + count);
+        let at = at.unwrap_or(first);
+        let to = self.slot(into.unwrap_or(buffer))?.range(at..at + count);
+        let written = self.writer()?.put(source, from, target, to);
+        if reduce {
+            written.reduce();
+        }
+        Ok(())
+    }
+
+    /// `rank` copies chunks of its own; with `reduce` it combines them.
+    #[pyo3(signature = (rank, buffer, first, into, at, count=1, *, reduce=false))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
+    fn local(
+        &mut self,
+        rank: u32,
+        buffer: &str,
+        first: u32,
+        into: &str,
+        at: u32,
+        count: u32,
+        reduce: bool,
+    ) -> PyResult<()> {
+        let from = self.slot(buffer)?.range(first..first + count);
+        let to = self.slot(into)?.range(at..at + count);
+        let written = self.writer()?.local(rank, from, to);
+        if reduce {
+            written.reduce();
+        }
+        Ok(())
+    }
+
+    /// Find the hazards and close the schedule.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Schedule> {
+        self.writer()?;
+        let writer = self.writer.take();
+        wrap(py.detach(|| writer.expect("checked above").finish()))
+    }
+}
+
+impl Builder {
+    fn writer(&mut self) -> PyResult<&mut Writer> {
+        self.writer.as_mut().ok_or_else(|| {
+            errors::raise(
+                "UsageError",
+                "this builder has been finished; start a new one",
+            )
+        })
+    }
+
+    fn slot(&self, name: &str) -> PyResult<Slot> {
+        let known = self.slots.iter().find(|slot| slot.0 == name);
+        known.map(|slot| slot.1).ok_or_else(|| {
+            errors::raise(
+                "UnknownNameError",
+                format!("unknown buffer `{name}`; declare it with `buffer(\"{name}\", blocks)`"),
+            )
+        })
+    }
+}
+
+fn kind_name(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Put => "put",
+        OpKind::Get => "get",
+        OpKind::Multicast => "multicast",
+        OpKind::Local => "local",
+        OpKind::Compute => "compute",
+        OpKind::Barrier => "barrier",
+        OpKind::Fence => "fence",
+        OpKind::Notice => "notice",
+    }
+}
+
+fn hint_name(hint: Hint) -> &'static str {
+    match hint {
+        Hint::None => "",
+        Hint::PlusX => "+x",
+        Hint::MinusX => "-x",
+        Hint::PlusY => "+y",
+        Hint::MinusY => "-y",
+    }
+}
