@@ -6,6 +6,8 @@
 use std::fmt;
 use thiserror::Error;
 
+use crate::machine::unit::Dimension;
+
 /// A spot in a machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
@@ -82,18 +84,17 @@ pub enum MachineError {
         cure: String,
     },
     /// A unit that measures something else than needed.
-    #[error("{at}: unit `{unit}` is {is}; {needed} is needed, such as `{example}`")]
+    #[error("{at}: unit `{unit}` is {}; {} is needed, such as `{}`",
+        is.phrase(), needed.phrase(), needed.example())]
     WrongDimension {
         /// The number.
         at: At,
         /// The unit as written.
         unit: String,
         /// What it measures.
-        is: &'static str,
+        is: Dimension,
         /// What is needed.
-        needed: &'static str,
-        /// A unit that would do.
-        example: &'static str,
+        needed: Dimension,
     },
     /// A value outside its range: negative, not finite, a rate of zero, not whole, too large.
     #[error("{at}: `{value}` {problem}")]

@@ -21,6 +21,7 @@
 
 use std::collections::BTreeSet;
 
+use super::ranks::{self, on_grid, read_size};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -109,18 +110,6 @@ pub(crate) struct Layout {
     pub levels: Vec<Level>,
 }
 
-/// More endpoints than this are a slip of the pen, not a machine.
-const MOST_ENDPOINTS: usize = 1 << 24;
-
-/// Where the ranks are: how many, on which places, on which grids.
-struct Ranks {
-    open: Option<OpenSize>,
-    count: usize,
-    places: Option<Vec<Place>>,
-    grid: Option<Grid>,
-    rank_grid: Option<Grid>,
-}
-
 /// Read `[endpoints]` and `[[level]]`, at the size asked for.
 pub(crate) fn read(
     mut s: Section<'_>,
@@ -128,7 +117,7 @@ pub(crate) fn read(
     asked: Asked,
 ) -> Result<Layout, MachineError> {
     s.text("source")?;
-    let ranks = read_ranks(&mut s, asked)?;
+    let ranks = ranks::read(&mut s, asked)?;
     let default = if ranks.places.is_some() {
         "rank {i} ({x},{y})"
     } else {
@@ -156,135 +145,6 @@ pub(crate) fn read(
         rank_grid: ranks.rank_grid,
         levels,
     })
-}
-
-fn read_ranks(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
-    if s.has("grid") {
-        if s.has("count") {
-            return Err(s.inconsistent("count", "`count` and `grid` exclude each other; keep one"));
-        }
-        return read_grid(s, asked);
-    }
-    let open = s.is_any("count");
-    let count = match asked {
-        _ if !open => read_size(s, "count")?,
-        Asked::Count(n) => n,
-        _ => 0,
-    };
-    Ok(Ranks {
-        open: open.then_some(OpenSize::Count),
-        count,
-        places: None,
-        grid: None,
-        rank_grid: None,
-    })
-}
-
-fn read_grid(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
-    if s.is_any("grid") {
-        let (places, grid) = match asked {
-            Asked::Grid(grid) => (all_places(grid), Some(grid)),
-            _ => (Vec::new(), None),
-        };
-        return Ok(Ranks {
-            open: Some(OpenSize::Grid),
-            count: places.len(),
-            places: Some(places),
-            grid,
-            rank_grid: grid,
-        });
-    }
-    let sides = s.optional_integers("grid")?.unwrap_or_default();
-    let [columns, rows] = sides[..] else {
-        return Err(s.inconsistent("grid", "a grid is `[columns, rows]` or \"any\""));
-    };
-    let places = (columns.checked_mul(rows)).ok_or_else(|| s.inconsistent("grid", TOO_MANY))?;
-    to_size(s, "grid", places)?;
-    let grid = Grid {
-        columns: columns as u32,
-        rows: rows as u32,
-    };
-    let columns = s.optional_integers("columns")?;
-    let rows = s.optional_integers("rows")?;
-    let list = s.optional_places("places")?;
-    let (used, rank_grid) = match (columns, rows, list) {
-        (None, None, None) => (all_places(grid), Some(grid)),
-        (None, None, Some(list)) => (on_grid(s, "places", &list, grid)?, None),
-        (Some(xs), Some(ys), None) => {
-            let crossings: Vec<(u64, u64)> =
-                (ys.iter().flat_map(|&y| xs.iter().map(move |&x| (x, y)))).collect();
-            let rank_grid = Grid {
-                columns: xs.len() as u32,
-                rows: ys.len() as u32,
-            };
-            (on_grid(s, "columns", &crossings, grid)?, Some(rank_grid))
-        }
-        _ => {
-            let key = if s.has("columns") { "columns" } else { "rows" };
-            let problem = "`columns` and `rows` go together, and exclude `places`";
-            return Err(s.inconsistent(key, problem));
-        }
-    };
-    Ok(Ranks {
-        open: None,
-        count: used.len(),
-        places: Some(used),
-        grid: Some(grid),
-        rank_grid,
-    })
-}
-
-const TOO_MANY: &str = "a machine has between 1 and 16,777,216 endpoints";
-
-fn read_size(s: &mut Section<'_>, key: &str) -> Result<usize, MachineError> {
-    let n = s.integer(key)?;
-    to_size(s, key, n)
-}
-
-fn to_size(s: &Section<'_>, key: &str, n: u64) -> Result<usize, MachineError> {
-    match usize::try_from(n) {
-        Ok(n) if (1..=MOST_ENDPOINTS).contains(&n) => Ok(n),
-        _ => Err(s.inconsistent(key, TOO_MANY)),
-    }
-}
-
-fn all_places(grid: Grid) -> Vec<Place> {
-    (0..grid.rows)
-        .flat_map(|y| (0..grid.columns).map(move |x| Place { x, y }))
-        .collect()
-}
-
-/// The places, each on the grid and none twice.
-fn on_grid(
-    s: &Section<'_>,
-    key: &str,
-    places: &[(u64, u64)],
-    grid: Grid,
-) -> Result<Vec<Place>, MachineError> {
-    if places.is_empty() {
-        return Err(s.inconsistent(key, "no place is left; name at least one"));
-    }
-    let mut seen = BTreeSet::new();
-    let check = |&(x, y): &(u64, u64)| {
-        if x >= u64::from(grid.columns) || y >= u64::from(grid.rows) {
-            let Grid { columns, rows } = grid;
-            let problem = format!(
-                "place [{x}, {y}] lies outside the grid of {columns} columns and {rows} rows; \
-                 both count from 0"
-            );
-            return Err(s.inconsistent(key, problem));
-        }
-        let place = Place {
-            x: x as u32,
-            y: y as u32,
-        };
-        if !seen.insert(place) {
-            let problem = format!("place [{x}, {y}] is named twice; keep one");
-            return Err(s.inconsistent(key, problem));
-        }
-        Ok(place)
-    };
-    places.iter().map(check).collect()
 }
 
 fn endpoint(

@@ -13,7 +13,7 @@
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
 //! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
 //!
-//! A number is `{ value, unit, status, source }`; see [`unit`] for the closed list of units and
+//! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
 //! [`Status`] for the five statuses. Structure (a grid, a level's count) is a bare integer whose
 //! table names its `source`. Unknown keys are errors everywhere, in `[fabric]` as soon as a fabric
 //! has read it ([`Section::finish`]).
@@ -23,15 +23,17 @@
 
 pub mod endpoints;
 pub mod hints;
+mod numbers;
 pub mod path;
+mod ranks;
+mod scalar;
 mod section;
 mod tree;
 pub mod unit;
 
-use std::fmt;
-
 pub use endpoints::{Endpoint, EndpointKind, Grid, Level, OpenSize, Place};
 pub use hints::Hints;
+pub use numbers::{NumberRow, Status};
 pub use path::{Completion, Path};
 pub use section::Section;
 
@@ -40,69 +42,7 @@ use crate::ids::EndpointId;
 use crate::units::Clock;
 use endpoints::{Asked, Layout};
 use section::Context;
-use tree::{join, Node, Table, Value};
-
-/// How a number came to be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// The vendor or a paper states it.
-    Documented,
-    /// Somebody measured it.
-    Measured,
-    /// Arithmetic on documented or measured numbers.
-    Derived,
-    /// Chosen so that the model meets measurements.
-    Fitted,
-    /// Chosen without evidence, to have something.
-    Assumed,
-}
-
-impl Status {
-    /// All of them.
-    pub const ALL: [Status; 5] = [
-        Status::Documented,
-        Status::Measured,
-        Status::Derived,
-        Status::Fitted,
-        Status::Assumed,
-    ];
-
-    /// As written in a file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Documented => "documented",
-            Status::Measured => "measured",
-            Status::Derived => "derived",
-            Status::Fitted => "fitted",
-            Status::Assumed => "assumed",
-        }
-    }
-
-    fn find(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|s| s.name() == name)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// One number of a machine file, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NumberRow {
-    /// Dotted path, such as `fabric.hop_latency`.
-    pub key: String,
-    /// The value as written; a list in brackets.
-    pub value: String,
-    /// The unit as written.
-    pub unit: &'static str,
-    /// How it came to be known.
-    pub status: Status,
-    /// Title of the document, and place in it, or the reasoning.
-    pub source: String,
-}
+use tree::{Table, Value};
 
 /// A machine, read from its file and checked.
 #[derive(Clone, Debug)]
@@ -113,6 +53,7 @@ pub struct Machine {
     sources: Vec<String>,
     context: Context,
     tree: Table,
+    asked: Asked,
     layout: Layout,
     fabric_kind: String,
     paths: Vec<Path>,
@@ -167,6 +108,7 @@ impl Machine {
             summary,
             description,
             sources,
+            asked,
             layout,
             fabric_kind,
             paths,
@@ -334,20 +276,6 @@ impl Machine {
     pub fn hints(&self) -> &Hints {
         &self.hints
     }
-
-    /// Every number of the file, in the order of the file.
-    pub fn numbers(&self) -> Vec<NumberRow> {
-        let mut rows = Vec::new();
-        collect(&self.tree, "", &mut rows);
-        rows.sort_by_key(|&(line, _)| line);
-        rows.into_iter().map(|(_, row)| row).collect()
-    }
-
-    /// How many numbers were fitted.
-    pub fn fitted(&self) -> usize {
-        let rows = self.numbers();
-        rows.iter().filter(|r| r.status == Status::Fitted).count()
-    }
 }
 
 /// Facts are numbers and texts, nothing deeper.
@@ -362,37 +290,4 @@ fn check_facts(facts: &Section<'_>) -> Result<(), MachineError> {
         }
     }
     Ok(())
-}
-
-fn collect(table: &Table, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
-    for (key, node) in &table.entries {
-        collect_node(node, &join(path, key), rows);
-    }
-}
-
-fn collect_node(node: &Node, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
-    match &node.value {
-        Value::Table(table) => collect(table, path, rows),
-        Value::List(items) => {
-            for (i, item) in items.iter().enumerate() {
-                collect_node(item, &format!("{path}[{i}]"), rows);
-            }
-        }
-        Value::Number(n) => {
-            let value = if n.list {
-                format!("[{}]", n.texts.join(", "))
-            } else {
-                n.texts.concat()
-            };
-            let row = NumberRow {
-                key: path.to_string(),
-                value,
-                unit: n.unit.name,
-                status: n.status,
-                source: n.source.clone(),
-            };
-            rows.push((node.line, row));
-        }
-        Value::Text(_) | Value::Flag(_) | Value::Integer(_) => {}
-    }
 }

@@ -20,8 +20,9 @@
 
 use std::collections::BTreeSet;
 
+use super::scalar::Scalar;
 use super::tree::{join, Node, Number, Table, Value, NUMBER_FORM};
-use super::unit::{Clocked, Dimension};
+use super::unit::Dimension;
 use crate::error::{closest, suggest, At, MachineError};
 use crate::ratio::Ratio;
 use crate::units::{Bytes, BytesPerSec, Clock, TimePs};
@@ -41,14 +42,6 @@ pub struct Section<'a> {
     table: &'a Table,
     path: String,
     asked: BTreeSet<String>,
-}
-
-/// One scalar of a number, ready for conversion.
-struct Scalar<'n> {
-    at: At,
-    number: &'n Number,
-    index: usize,
-    clock: Option<Clock>,
 }
 
 macro_rules! readers {
@@ -230,6 +223,19 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// An error for a key that must be there and is not; a key nobody has read may be what was meant.
+    pub fn missing(&self, key: &str) -> MachineError {
+        let unread = self.table.keys().filter(|k| !self.asked.contains(*k));
+        MachineError::MissingKey {
+            at: self.at(""),
+            key: key.to_string(),
+            cure: match closest(key, unread) {
+                Some(other) => format!("did you mean it by `{other}`?"),
+                None => "add it".to_string(),
+            },
+        }
+    }
+
     /// End of reading: any key not asked for is an error.
     pub fn finish(self) -> Result<(), MachineError> {
         let unknown = |(key, _): &&(String, Node)| !self.asked.contains(key);
@@ -280,17 +286,7 @@ impl<'a> Section<'a> {
         key: &str,
         read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
     ) -> Result<T, MachineError> {
-        self.optional(key, read)?.ok_or_else(|| {
-            let unread = self.table.keys().filter(|k| !self.asked.contains(*k));
-            MachineError::MissingKey {
-                at: self.at(""),
-                key: key.to_string(),
-                cure: match closest(key, unread) {
-                    Some(other) => format!("did you mean it by `{other}`?"),
-                    None => "add it".to_string(),
-                },
-            }
-        })
+        self.optional(key, read)?.ok_or_else(|| self.missing(key))
     }
 
     fn wrong_type(&self, key: &str, node: &Node, needed: &str) -> MachineError {
@@ -381,80 +377,5 @@ impl<'a> Section<'a> {
                 })
             })
             .collect()
-    }
-}
-
-impl Scalar<'_> {
-    /// The value in base units of `dimension`.
-    fn base(&self, dimension: Dimension) -> Result<Ratio, MachineError> {
-        let unit = self.number.unit;
-        if unit.dimension != dimension {
-            return Err(MachineError::WrongDimension {
-                at: self.at.clone(),
-                unit: unit.name.to_string(),
-                is: unit.dimension.phrase(),
-                needed: dimension.phrase(),
-                example: dimension.example(),
-            });
-        }
-        let clock = self.clock.map(Clock::hertz);
-        if clock.is_none() && unit.clocked != Clocked::No {
-            return Err(self.no_clock());
-        }
-        (unit.worth(clock).and_then(|w| w.times(self.value()))).ok_or_else(|| self.too_large())
-    }
-
-    fn time(&self) -> Result<TimePs, MachineError> {
-        let ps = self.base(Dimension::Time)?;
-        ps.floor().map(TimePs).ok_or_else(|| self.too_large())
-    }
-
-    fn fractional_cycles(&self) -> Result<Ratio, MachineError> {
-        let ps = self.base(Dimension::Time)?;
-        let clock = self.clock.ok_or_else(|| self.no_clock())?;
-        let period = Ratio::from(1_000_000_000_000).over(clock.hertz());
-        (period.and_then(|p| ps.over(p))).ok_or_else(|| self.too_large())
-    }
-
-    fn cycles(&self) -> Result<u64, MachineError> {
-        let cycles = self.fractional_cycles()?;
-        cycles.whole().ok_or_else(|| {
-            self.bad("is no whole number of clock cycles; choose a value that is one")
-        })
-    }
-
-    fn whole(&self, dimension: Dimension) -> Result<u64, MachineError> {
-        let base = self.base(dimension)?;
-        (base.whole()).ok_or_else(|| self.bad("is no whole number; choose a value that is one"))
-    }
-
-    fn float(&self, dimension: Dimension) -> Result<f64, MachineError> {
-        self.base(dimension).map(Ratio::to_f64)
-    }
-
-    fn value(&self) -> Ratio {
-        self.number.values[self.index]
-    }
-
-    fn bad(&self, problem: &str) -> MachineError {
-        MachineError::BadValue {
-            at: self.at.clone(),
-            value: format!(
-                "{} {}",
-                self.number.texts[self.index], self.number.unit.name
-            ),
-            problem: problem.to_string(),
-        }
-    }
-
-    fn too_large(&self) -> MachineError {
-        self.bad("is too large; the model counts in 64 bits")
-    }
-
-    fn no_clock(&self) -> MachineError {
-        MachineError::NoClock {
-            at: self.at.clone(),
-            unit: self.number.unit.name.to_string(),
-        }
     }
 }

@@ -6,13 +6,14 @@
 //! negative, a rate is not zero. Decimals are kept as exact fractions. Every key remembers its line.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use super::unit::{Clocked, Unit, UNITS};
 use super::Status;
-use crate::error::{suggest, At, MachineError};
+use crate::error::{closest, suggest, At, MachineError};
 use crate::ratio::Ratio;
 
 /// A value with the line it stands on.
@@ -83,10 +84,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Table, MachineError> {
     let builder = Builder { text, file };
     match DeTable::parse(text) {
         Ok(table) => builder.table(table.get_ref(), 0, ""),
-        Err(error) => Err(MachineError::Syntax {
-            at: builder.at(error.span().map_or(0, |span| span.start), ""),
-            problem: error.message().trim().replace('\n', ", "),
-        }),
+        Err(error) => Err(builder.syntax(&error)),
     }
 }
 
@@ -96,6 +94,22 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// The parser's words, and what they are about where that is one line.
+    fn syntax(&self, error: &toml::de::Error) -> MachineError {
+        let span = error.span().unwrap_or_default();
+        let mut problem = error.message().trim().replace('\n', ", ");
+        match self.text.get(span.clone()) {
+            Some(about) if !about.is_empty() && !about.contains('\n') => {
+                problem = format!("{problem}: `{about}`");
+            }
+            _ => {}
+        }
+        MachineError::Syntax {
+            at: self.at(span.start, ""),
+            problem,
+        }
+    }
+
     fn line(&self, offset: usize) -> usize {
         let head = &self.text.as_bytes()[..offset.min(self.text.len())];
         1 + head.iter().filter(|&&b| b == b'\n').count()
@@ -186,7 +200,10 @@ impl Builder<'_> {
             return Err(MachineError::UnknownKey {
                 at: at(key.span().start),
                 key: key.get_ref().to_string(),
-                cure: suggest(key.get_ref(), free),
+                cure: match closest(key.get_ref(), free) {
+                    Some(best) => format!("did you mean `{best}`?"),
+                    None => format!("a number is {NUMBER_FORM}"),
+                },
             });
         }
         let get = |key: &str| table.iter().find(|(k, _)| **k.get_ref() == *key);
@@ -205,7 +222,7 @@ impl Builder<'_> {
                         DeValue::String(_) => "an empty text".to_string(),
                         other => format!("a value of TOML type {}", other.type_str()),
                     },
-                    needed: "a text".to_string(),
+                    needed: "a text that is not empty".to_string(),
                 }),
             }
         };
@@ -225,30 +242,78 @@ impl Builder<'_> {
         })?;
         let (source, _) = text("source")?;
 
-        let list = value.get_ref().is_array();
-        let scalars: Vec<&DeValue<'_>> = match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|i| i.get_ref()).collect(),
-            scalar => vec![scalar],
-        };
-        let mut texts = Vec::with_capacity(scalars.len());
-        let mut values = Vec::with_capacity(scalars.len());
-        for scalar in scalars {
-            let (text, value) = decimal(scalar, unit).map_err(|(value, problem)| {
-                let at = at(key.span().start);
-                MachineError::BadValue { at, value, problem }
-            })?;
-            texts.push(text);
-            values.push(value);
-        }
-        Ok(Number {
-            texts,
-            values,
-            list,
+        let mut number = Number {
+            texts: Vec::new(),
+            values: Vec::new(),
+            list: false,
             unit,
             status,
             source,
-        })
+        };
+        number.set(value.get_ref(), at(key.span().start))?;
+        Ok(number)
     }
+}
+
+impl Number {
+    /// Take the value, a scalar or a list of scalars.
+    fn set(&mut self, value: &DeValue<'_>, at: At) -> Result<(), MachineError> {
+        self.list = value.is_array();
+        let scalars: Vec<&DeValue<'_>> = match value {
+            DeValue::Array(items) => items.iter().map(|i| i.get_ref()).collect(),
+            scalar => vec![scalar],
+        };
+        let read: Result<Vec<_>, _> = scalars.iter().map(|s| decimal(s, self.unit)).collect();
+        match read {
+            Ok(pairs) => {
+                (self.texts, self.values) = pairs.into_iter().unzip();
+                Ok(())
+            }
+            Err((value, problem)) => Err(MachineError::BadValue { at, value, problem }),
+        }
+    }
+
+    /// The value as written.
+    pub fn text(&self) -> String {
+        if self.list {
+            format!("[{}]", self.texts.join(", "))
+        } else {
+            self.texts.concat()
+        }
+    }
+}
+
+/// Put the value written in `literal` in place of the node's; a number keeps its unit, any other
+/// value its kind.
+pub(crate) fn replace(node: &mut Node, literal: &str, at: &At) -> Result<(), MachineError> {
+    let parsed = DeValue::parse(literal).map_err(|error| MachineError::Syntax {
+        at: at.clone(),
+        problem: format!(
+            "{}: `{literal}`",
+            error.message().trim().replace('\n', ", ")
+        ),
+    })?;
+    if let Value::Number(number) = &mut node.value {
+        let was = format!("{} ({}: {})", number.text(), number.status, number.source);
+        number.set(parsed.get_ref(), at.clone())?;
+        number.status = Status::Assumed;
+        number.source = format!("set for this run; the file says {was}");
+        return Ok(());
+    }
+    let builder = Builder {
+        text: literal,
+        file: &at.file,
+    };
+    let value = builder.value(&parsed, 0, &at.key)?;
+    if discriminant(&value) != discriminant(&node.value) || matches!(value, Value::Table(_)) {
+        return Err(MachineError::WrongType {
+            at: at.clone(),
+            found: value.found(),
+            needed: format!("a value like {}", node.value.found()),
+        });
+    }
+    node.value = value;
+    Ok(())
 }
 
 /// How a number is written, for error messages.
@@ -265,9 +330,13 @@ fn decimal(scalar: &DeValue<'_>, unit: &Unit) -> Result<(String, Ratio), (String
     let (text, radix) = match scalar {
         DeValue::Integer(n) => (n.as_str().to_string(), n.radix()),
         DeValue::Float(x) => (x.as_str().to_string(), 10),
+        DeValue::String(text) => {
+            let problem = "is a text; write the number without quotes";
+            return Err((format!("\"{text}\""), problem.to_string()));
+        }
         other => {
-            let found = format!("a value of TOML type {}", other.type_str());
-            return Err((found, "is no number; write digits".to_string()));
+            let problem = format!("holds a {}; write a number", other.type_str());
+            return Err(("value".to_string(), problem));
         }
     };
     let bad = |problem: &str| Err((text.clone(), problem.to_string()));

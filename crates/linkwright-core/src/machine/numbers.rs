@@ -1,0 +1,172 @@
+//! The numbers of a machine: listed for people, and changed for a study.
+//!
+//! Every number carries a status, so that anybody can see how much of a model rests on evidence:
+//! `documented` and `measured` come from outside, `derived` is arithmetic on these, `fitted` was
+//! chosen to meet measurements and `assumed` to have something. [`Machine::with_value`] makes the
+//! variants of a sensitivity study or a fit; what it changes is listed as `assumed`.
+
+use std::fmt;
+
+use super::tree::{self, join, Node, Table, Value};
+use super::Machine;
+use crate::error::{closest, At, MachineError};
+
+/// How a number came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// The vendor or a paper states it.
+    Documented,
+    /// Somebody measured it.
+    Measured,
+    /// Arithmetic on documented or measured numbers.
+    Derived,
+    /// Chosen so that the model meets measurements.
+    Fitted,
+    /// Chosen without evidence, to have something.
+    Assumed,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] = [
+        Status::Documented,
+        Status::Measured,
+        Status::Derived,
+        Status::Fitted,
+        Status::Assumed,
+    ];
+
+    /// As written in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Documented => "documented",
+            Status::Measured => "measured",
+            Status::Derived => "derived",
+            Status::Fitted => "fitted",
+            Status::Assumed => "assumed",
+        }
+    }
+
+    pub(super) fn find(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|s| s.name() == name)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One number of a machine file, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberRow {
+    /// Dotted path, such as `fabric.hop_latency`.
+    pub key: String,
+    /// The value as written; a list in brackets.
+    pub value: String,
+    /// The unit as written.
+    pub unit: &'static str,
+    /// How it came to be known.
+    pub status: Status,
+    /// Title of the document, and place in it, or the reasoning.
+    pub source: String,
+}
+
+impl Machine {
+    /// Every number of the file, in the order of the file.
+    pub fn numbers(&self) -> Vec<NumberRow> {
+        let mut rows = Vec::new();
+        collect(&self.tree, "", &mut rows);
+        rows.sort_by_key(|&(line, _)| line);
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// How many numbers were fitted.
+    pub fn fitted(&self) -> usize {
+        let rows = self.numbers();
+        rows.iter().filter(|r| r.status == Status::Fitted).count()
+    }
+
+    /// This machine with the value of one key replaced, written as in the file: `12`, `[1, 2]` for a
+    /// number, which keeps its unit, or `"dynamic"`, `true` for the rest.
+    pub fn with_value(&self, key: &str, literal: &str) -> Result<Machine, MachineError> {
+        let at = At {
+            file: self.file().to_string(),
+            line: 0,
+            key: key.to_string(),
+        };
+        let mut changed = self.tree.clone();
+        let Some(node) = find(&mut changed, key) else {
+            let known: Vec<String> = self.numbers().into_iter().map(|n| n.key).collect();
+            return Err(MachineError::UnknownKey {
+                at: At {
+                    key: String::new(),
+                    ..at
+                },
+                key: key.to_string(),
+                cure: match closest(key, known.iter().map(String::as_str)) {
+                    Some(best) => format!("did you mean `{best}`?"),
+                    None => "no number of the machine resembles it".to_string(),
+                },
+            });
+        };
+        tree::replace(node, literal, &at)?;
+        Machine::assemble(changed, self.file(), self.asked)
+    }
+}
+
+/// The node at a dotted path, such as `path.write.start` or `endpoints.memory[0].capacity`.
+fn find<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Node> {
+    let (head, rest) = match key.split_once('.') {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (key, None),
+    };
+    let (name, index) = match head.split_once('[') {
+        Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse::<usize>().ok()?)),
+        None => (head, None),
+    };
+    let (_, mut node) =
+        (table.entries.iter_mut().map(|(k, n)| (k, n))).find(|(k, _)| *k == name)?;
+    if let Some(index) = index {
+        node = match &mut node.value {
+            Value::List(items) => items.get_mut(index)?,
+            _ => return None,
+        };
+    }
+    let Some(rest) = rest else {
+        return Some(node);
+    };
+    match &mut node.value {
+        Value::Table(inner) => find(inner, rest),
+        _ => None,
+    }
+}
+
+fn collect(table: &Table, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
+    for (key, node) in &table.entries {
+        collect_node(node, &join(path, key), rows);
+    }
+}
+
+fn collect_node(node: &Node, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
+    match &node.value {
+        Value::Table(table) => collect(table, path, rows),
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                collect_node(item, &format!("{path}[{i}]"), rows);
+            }
+        }
+        Value::Number(n) => {
+            let row = NumberRow {
+                key: path.to_string(),
+                value: n.text(),
+                unit: n.unit.name,
+                status: n.status,
+                source: n.source.clone(),
+            };
+            rows.push((node.line, row));
+        }
+        Value::Text(_) | Value::Flag(_) | Value::Integer(_) => {}
+    }
+}
