@@ -1,0 +1,303 @@
+//! What one rank tells another: counters that only grow, each in its own cache lines.
+//!
+//! A [`Flag`] belongs to one (source, destination) pair. The source counts its completed messages
+//! to that destination; who needs the n-th message of epoch e waits for
+//!
+//! ```text
+//!   count >= e * (messages per epoch) + n
+//! ```
+//!
+//! The store releases and the load acquires, so all that the source wrote before is seen. As nothing
+//! is ever reset, there is no moment at which a late waiter can miss a value, and repeated
+//! executions need no clean-up between them.
+//!
+//! A [`Mailbox`] is a flag with room for a small payload in the same cache line: a message of at
+//! most 48 bytes costs one line transfer instead of two. It holds one message; whoever posts the
+//! next must know that the last was taken (the schedule's own dependencies, or the barrier between
+//! epochs). A [`Barrier`] is a counter on which everybody waits for everybody.
+
+use super::lot::{Lot, Poisoned};
+use super::sync::{AtomicU64, Ordering, UnsafeCell};
+
+/// A monotonic counter with one writer.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Flag(AtomicU64);
+
+impl Default for Flag {
+    fn default() -> Self {
+        Flag(AtomicU64::new(0))
+    }
+}
+
+impl Flag {
+    /// The counter reaches `count`: everything the caller did before is visible to who waits.
+    #[inline(always)]
+    pub fn raise(&self, count: u64, lot: &Lot, reader: usize) {
+        self.0.store(count, Ordering::Release);
+        lot.wake(reader);
+    }
+
+    /// Returns when the counter has reached `count`.
+    #[inline(always)]
+    pub fn wait(&self, count: u64, lot: &Lot, reader: usize) -> Result<(), Poisoned> {
+        lot.wait(reader, || self.0.load(Ordering::Acquire) >= count)
+    }
+}
+
+/// Bytes that fit into a mailbox.
+pub const MAIL_BYTES: usize = 48;
+
+/// A sequence number and a small payload in one cache line.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Mailbox {
+    number: AtomicU64,
+    payload: UnsafeCell<[u64; MAIL_BYTES / 8]>,
+}
+
+// SAFETY: the payload is written before `number` is released and read after it is acquired, and
+// written again only after the reader's taking happened before (contract of `post`).
+unsafe impl Sync for Mailbox {}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Mailbox {
+            number: AtomicU64::new(0),
+            payload: UnsafeCell::new([0; MAIL_BYTES / 8]),
+        }
+    }
+}
+
+impl Mailbox {
+    /// Puts message `number` (greater than any before); `write` is given room for [`MAIL_BYTES`].
+    ///
+    /// # Safety
+    /// One poster at a time, and the taking of the last message happened before this call.
+    #[inline(always)]
+    pub unsafe fn post(&self, number: u64, lot: &Lot, reader: usize, write: impl FnOnce(*mut u8)) {
+        self.payload.with_mut(|payload| write(payload.cast()));
+        self.number.store(number, Ordering::Release);
+        lot.wake(reader);
+    }
+
+    /// Waits for message `number` and hands its payload to `read`.
+    #[inline(always)]
+    pub fn take<R>(
+        &self,
+        number: u64,
+        lot: &Lot,
+        reader: usize,
+        read: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Poisoned> {
+        lot.wait(reader, || self.number.load(Ordering::Acquire) >= number)?;
+        Ok(self.payload.with(|payload| read(payload.cast())))
+    }
+}
+
+/// Everybody waits for everybody.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Barrier {
+    arrived: AtomicU64,
+}
+
+impl Default for Barrier {
+    fn default() -> Self {
+        Barrier {
+            arrived: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Barrier {
+    /// The `number`-th barrier (from 1) of all ranks of the lot.
+    #[inline(always)]
+    pub fn wait(&self, number: u64, lot: &Lot, rank: usize) -> Result<(), Poisoned> {
+        let ranks = lot.ranks() as u64;
+        let all = number * ranks;
+        let before = self.arrived.fetch_add(1, Ordering::AcqRel);
+        if before + 1 == all {
+            (0..lot.ranks()).for_each(|other| lot.wake(other));
+            return Ok(());
+        }
+        lot.wait(rank, || self.arrived.load(Ordering::Acquire) >= all)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn each_counter_has_lines_of_its_own() {
+        assert_eq!(std::mem::size_of::<Flag>(), 128);
+        assert_eq!(std::mem::size_of::<Mailbox>(), 128);
+        assert!(std::mem::offset_of!(Mailbox, payload) + MAIL_BYTES <= 64);
+    }
+
+    /// Eight ranks pass a counter around a ring many times, parking.
+    #[test]
+    fn more_ranks_than_cores_make_progress() {
+        let (ranks, rounds) = (8, 200);
+        let lot = Lot::new(ranks, true);
+        let flags: Vec<Flag> = (0..ranks).map(|_| Flag::default()).collect();
+        thread::scope(|scope| {
+            for rank in 0..ranks {
+                let (lot, flags) = (&lot, &flags);
+                scope.spawn(move || {
+                    lot.enter(rank);
+                    let next = (rank + 1) % ranks;
+                    for round in 1..=rounds {
+                        // Rank 0 begins each round; flags[r] is raised by r's predecessor.
+                        if rank > 0 || round > 1 {
+                            let want = if rank == 0 { round - 1 } else { round };
+                            flags[rank].wait(want, lot, rank).unwrap();
+                        }
+                        flags[next].raise(round, lot, next);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_failed_rank_releases_those_who_wait() {
+        for parks in [false, true] {
+            let lot = Lot::new(2, parks);
+            let flag = Flag::default();
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| {
+                    lot.enter(0);
+                    flag.wait(1, &lot, 0)
+                });
+                scope.spawn(|| lot.poison());
+                assert_eq!(waiter.join().unwrap(), Err(Poisoned));
+            });
+        }
+    }
+}
+
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p linkwright-exec --lib loom`.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct World {
+        lot: Lot,
+        there: Mailbox,
+        back: Flag,
+        barrier: Barrier,
+        data: UnsafeCell<u64>,
+    }
+    // SAFETY: `data` is guarded by the flags; loom checks exactly this.
+    unsafe impl Sync for World {}
+    // SAFETY: as above.
+    unsafe impl Send for World {}
+
+    fn world(parks: bool) -> Arc<World> {
+        Arc::new(World {
+            lot: Lot::new(2, parks),
+            there: Mailbox::default(),
+            back: Flag::default(),
+            barrier: Barrier::default(),
+            data: UnsafeCell::new(0),
+        })
+    }
+
+    fn check(model: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(model);
+    }
+
+    /// A message one way, data back under a flag, twice: no race on payload or data.
+    fn ping_pong(parks: bool) {
+        check(move || {
+            let world = world(parks);
+            let other = world.clone();
+            let partner = thread::spawn(move || {
+                other.lot.enter(1);
+                for epoch in 1..=2u64 {
+                    // SAFETY: reads a word of the payload.
+                    let read = |payload: *const u8| unsafe { *payload.cast::<u64>() };
+                    let got = other.there.take(epoch, &other.lot, 1, read).unwrap();
+                    assert_eq!(got, 10 * epoch);
+                    // SAFETY: rank 0 reads only after the flag.
+                    other.data.with_mut(|data| unsafe { *data = got + 1 });
+                    other.back.raise(epoch, &other.lot, 0);
+                }
+            });
+            world.lot.enter(0);
+            for epoch in 1..=2u64 {
+                // SAFETY: the partner's answer to the last message was awaited.
+                let write = |payload: *mut u8| unsafe { *payload.cast::<u64>() = 10 * epoch };
+                unsafe { world.there.post(epoch, &world.lot, 1, write) };
+                world.back.wait(epoch, &world.lot, 0).unwrap();
+                // SAFETY: the partner writes again only after the next message.
+                assert_eq!(world.data.with(|data| unsafe { *data }), 10 * epoch + 1);
+            }
+            partner.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_ping_pong_spinning() {
+        ping_pong(false);
+    }
+
+    #[test]
+    fn loom_ping_pong_parking() {
+        ping_pong(true);
+    }
+
+    /// What was written before a barrier is read after it, and may be written again after the next.
+    fn barrier(parks: bool) {
+        check(move || {
+            let world = world(parks);
+            let other = world.clone();
+            let partner = thread::spawn(move || {
+                other.lot.enter(1);
+                // SAFETY: nobody reads before the barrier.
+                other.data.with_mut(|data| unsafe { *data = 7 });
+                other.barrier.wait(1, &other.lot, 1).unwrap();
+                other.barrier.wait(2, &other.lot, 1).unwrap();
+                // SAFETY: rank 0 read before the second barrier.
+                other.data.with_mut(|data| unsafe { *data = 8 });
+            });
+            world.lot.enter(0);
+            world.barrier.wait(1, &world.lot, 0).unwrap();
+            // SAFETY: rank 1 wrote before the first barrier and writes after the second.
+            assert_eq!(world.data.with(|data| unsafe { *data }), 7);
+            world.barrier.wait(2, &world.lot, 0).unwrap();
+            partner.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_barrier_spinning() {
+        barrier(false);
+    }
+
+    #[test]
+    fn loom_barrier_parking() {
+        barrier(true);
+    }
+
+    #[test]
+    fn loom_poison_wakes_a_sleeper() {
+        check(|| {
+            let world = world(true);
+            let other = world.clone();
+            let waiter = thread::spawn(move || {
+                other.lot.enter(1);
+                other.back.wait(1, &other.lot, 1)
+            });
+            world.lot.poison();
+            assert_eq!(waiter.join().unwrap(), Err(Poisoned));
+        });
+    }
+}
