@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from linkwright.stats.bandwidth import COLLECTIVES, alg_bw, bus_bw, half_peak_size
+from linkwright import _native
+from linkwright.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
 from linkwright.stats.interval import median_interval, rank_of
 from linkwright.stats.modes import modes
 from linkwright.stats.summary import summarise
@@ -128,17 +129,11 @@ def test_two_modes_are_summarised_by_the_larger():
 # --- bandwidth --------------------------------------------------------------------------------------
 
 
-def test_factors_of_nccl_tests():
-    assert {name: traffic.factor(4) for name, traffic in COLLECTIVES.items()} == {
-        "allreduce": 1.5,
-        "reduce_scatter": 0.75,
-        "allgather": 0.75,
-        "alltoall": 0.75,
-        "gather": 0.75,
-        "scatter": 0.75,
-        "broadcast": 1.0,
-        "reduce": 1.0,
-    }
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 64])
+@pytest.mark.parametrize("collective", FACTORS)
+def test_the_written_factor_is_the_computed_one(collective, ranks):
+    written = FACTORS[collective].replace("2(", "2*(").replace("p", str(ranks))
+    assert _native.bus_factor(collective, ranks) == pytest.approx(eval(written))
 
 
 def test_bandwidth_of_nothing_is_null():

@@ -1,13 +1,13 @@
 //! Registries as lists of dictionaries.
 
-use linkwright_schedule::collectives;
+use linkwright_schedule::{collectives as algorithm_files, Collective};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// All algorithms: `key, collective, name, summary, description, cost, needs, source, reads_bytes`.
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |algorithm: &&collectives::Algorithm| {
+    let entry = |algorithm: &&algorithm_files::Algorithm| {
         let row = PyDict::new(py);
         row.set_item("key", algorithm.key())?;
         row.set_item("collective", algorithm.collective.name())?;
@@ -20,5 +20,29 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row.set_item("reads_bytes", algorithm.reads_bytes)?;
         Ok(row)
     };
-    collectives::REGISTRY.iter().map(entry).collect()
+    algorithm_files::REGISTRY.iter().map(entry).collect()
+}
+
+/// All collectives: `key, blocked, rooted, reduces`; a blocked one counts S as p equal blocks.
+#[pyfunction]
+pub fn collectives(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let entry = |collective: Collective| {
+        let row = PyDict::new(py);
+        row.set_item("key", collective.name())?;
+        row.set_item("blocked", collective.is_blocked())?;
+        row.set_item("rooted", collective.is_rooted())?;
+        row.set_item("reduces", collective.reduces())?;
+        Ok(row)
+    };
+    let known = Collective::ALL.into_iter();
+    known
+        .filter(|&collective| collective != Collective::Pattern)
+        .map(entry)
+        .collect()
+}
+
+/// `bus_bw / alg_bw` of a collective over `ranks` ranks; None for an unknown collective.
+#[pyfunction]
+pub fn bus_factor(collective: &str, ranks: u32) -> Option<f64> {
+    Collective::from_name(collective).map(|known| known.bus_factor(ranks))
 }

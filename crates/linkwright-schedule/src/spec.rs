@@ -114,9 +114,7 @@ impl Collective {
         let p = f64::from(p);
         match self {
             Collective::Allreduce => 2.0 * (p - 1.0) / p,
-            Collective::ReduceScatter | Collective::Allgather | Collective::Alltoall => {
-                (p - 1.0) / p
-            }
+            _ if self.is_blocked() => (p - 1.0) / p,
             _ => 1.0,
         }
     }

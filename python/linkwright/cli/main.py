@@ -12,12 +12,13 @@ import sys
 
 import click
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, unknown
 
 # Verb -> module, in the order in which help lists them. One file per verb.
 VERBS = (
     "list",
     "describe",
+    "machines",
     "completion",
 )
 
@@ -32,7 +33,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command in the verb's module."""
         if name not in VERBS:
-            return None
+            raise unknown("verb", name, VERBS)
         return importlib.import_module(f"linkwright.cli.{name}").command
 
 

@@ -12,33 +12,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-
-@dataclass(frozen=True)
-class Traffic:
-    """How one collective counts its bytes."""
-
-    size_text: str
-    factor_text: str
-    factor: Callable[[int], float]
-
-
-def _shared(p: int) -> float:
-    return (p - 1) / p
-
-
-# Collective -> what S means, and the factor of bus_bw over p ranks.
-COLLECTIVES = {
-    "allreduce": Traffic("the whole array", "2(p-1)/p", lambda p: 2 * _shared(p)),
-    "reduce_scatter": Traffic("one rank's own block times p", "(p-1)/p", _shared),
-    "allgather": Traffic("one rank's own block times p", "(p-1)/p", _shared),
-    "alltoall": Traffic("one rank's own block times p", "(p-1)/p", _shared),
-    "gather": Traffic("one rank's own block times p", "(p-1)/p", _shared),
-    "scatter": Traffic("one rank's own block times p", "(p-1)/p", _shared),
-    "broadcast": Traffic("the whole array", "1", lambda p: 1.0),
-    "reduce": Traffic("the whole array", "1", lambda p: 1.0),
+# Collective -> the factor f as people write it; `linkwright._native.bus_factor` computes it.
+FACTORS = {
+    "allreduce": "2(p-1)/p",
+    "reduce_scatter": "(p-1)/p",
+    "allgather": "(p-1)/p",
+    "alltoall": "(p-1)/p",
+    "gather": "(p-1)/p",
+    "scatter": "(p-1)/p",
+    "broadcast": "1",
+    "reduce": "1",
 }
 
 
@@ -49,9 +34,12 @@ def alg_bw(size_bytes: int, time_ns: float) -> float | None:
 
 def bus_bw(collective: str, ranks: int, size_bytes: int, time_ns: float) -> float | None:
     """alg_bw times the collective's factor; None where the collective has none (barrier, patterns)."""
+    from linkwright import _native
+
     rate = alg_bw(size_bytes, time_ns)
-    traffic = COLLECTIVES.get(collective)
-    return None if rate is None or traffic is None else rate * traffic.factor(ranks)
+    return (
+        rate * _native.bus_factor(collective, ranks) if rate is not None and collective in FACTORS else None
+    )
 
 
 def half_peak_size(sizes: Sequence[int], rates: Sequence[float]) -> float | None:

@@ -1,0 +1,5 @@
+"""`python -m linkwright`."""
+
+from linkwright.cli.main import main
+
+main()

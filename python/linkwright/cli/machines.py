@@ -1,0 +1,52 @@
+"""`linkwright machines show NAME`: every number of a machine with its unit, status and source."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+
+from linkwright.cli.output import print_json, print_table
+
+
+@click.group(name="machines")
+def command() -> None:
+    """Show what is known of a described machine, and how well."""
+
+
+@command.command(name="show")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+def show(name: str, as_json: bool) -> None:
+    """Show every number of the machine NAME (or of a machine file) with its source.
+
+    A number is documented, measured, derived from such, assumed, or fitted: chosen so that the model
+    meets measurements. The fewer are fitted, the more an agreement with measurements means.
+    """
+    from linkwright.machines import load
+
+    machine = load(name)
+    numbers = machine.numbers()
+    statuses = Counter(number["status"] for number in numbers)
+    if as_json:
+        fields = (
+            "name",
+            "summary",
+            "description",
+            "fabric",
+            "paths",
+            "ranks",
+            "memories",
+            "sources",
+            "fitted",
+        )
+        print_json({**{key: getattr(machine, key) for key in fields}, "numbers": numbers})
+        return
+    size = f"{machine.ranks} ranks, {machine.memories} memories"
+    size = {"ranks": "any number of ranks", "grid": "any grid of ranks"}.get(machine.open_size or "", size)
+    click.echo(f"{machine.name}: {machine.summary}")
+    click.echo(f"fabric {machine.fabric}, {size}, paths {', '.join(machine.paths)}\n")
+    rows = [[n["key"], n["value"], n["unit"], n["status"], n["source"]] for n in numbers]
+    print_table(["number", "value", "unit", "status", "source"], rows, left=(0, 2, 3, 4))
+    counted = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    click.echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")

@@ -1,0 +1,21 @@
+"""Helpers that several test files use."""
+
+import contextlib
+import io
+from typing import NamedTuple
+
+from linkwright.cli.main import status_of
+
+
+class Result(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+def invoke(*arguments: str) -> Result:
+    """Run one command in this process, as the entry point does."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = status_of(list(arguments))
+    return Result(status, out.getvalue(), err.getvalue())

@@ -1,0 +1,81 @@
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from linkwright import registry
+from linkwright.cli.main import VERBS
+from linkwright_cases import invoke
+
+
+def test_help_is_fast():
+    def seconds():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "linkwright", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 0.3
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb):
+    result = invoke(verb, "--help")
+    assert result.status == 0
+    assert "Usage:" in result.out
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_lists_have_one_line_for_each_entry(kind):
+    lines = invoke("list", kind).out.splitlines()
+    entries = json.loads(invoke("list", kind, "--json").out)
+    assert [line.split()[0] for line in lines] == [entry["key"] for entry in entries]
+    assert all(entry["summary"] for entry in entries)
+
+
+@pytest.mark.parametrize(("kind", "entry"), [(k, e) for k in registry.KINDS for e in registry.entries(k)])
+def test_every_entry_can_be_described(kind, entry):
+    result = invoke("describe", str(entry["key"]))
+    assert result.status == 0
+    assert str(entry["summary"]) in result.out
+
+
+@pytest.mark.parametrize("name", registry.keys("machines"))
+def test_every_machine_shows_its_numbers(name):
+    result = invoke("machines", "show", name)
+    assert result.status == 0
+    assert "fitted" in result.out.splitlines()[-1]
+    assert json.loads(invoke("machines", "show", name, "--json").out)["numbers"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    assert "_LINKWRIGHT_COMPLETE" in invoke("completion", shell).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lst"], "unknown verb `lst`; did you mean `list`?"),
+        (["list", "machine"], "'machine' is not one of"),
+        (["describe", "rign"], "unknown name `rign`"),
+        (["machines", "show", "wormhole"], "unknown machine `wormhole`; did you mean `wormhole-n150`?"),
+        (["machines", "show", "nowhere/x.toml"], "`nowhere/x.toml` does not exist"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(arguments, message):
+    result = invoke(*arguments)
+    assert result.status == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_misspelt_key_of_a_machine_file_is_named(tmp_path):
+    good = registry.machine_path("loggp").read_text()
+    bad = tmp_path / "mine.toml"
+    bad.write_text(good.replace("summary =", "sumary ="))
+    result = invoke("machines", "show", str(bad))
+    assert result.status == 2
+    assert "mine.toml" in result.err
+    assert "summary" in result.err
