@@ -1,3 +1,4 @@
 //! Discrete-event simulation of schedules on modelled machines.
 
 pub mod fabric;
+pub mod fabrics;

@@ -1,0 +1,3 @@
+//! The interconnect models, one file or folder each.
+
+pub mod torus_noc;

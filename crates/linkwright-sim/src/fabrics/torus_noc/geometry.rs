@@ -1,0 +1,293 @@
+//! Places, directed links and dimension-order routes.
+//!
+//! ```text
+//!   south-east network             north-west network            shortest way
+//!   (0,0) -> (1,0) -> wraps        (0,0) <- (1,0) <- wraps       <-> in both dimensions
+//!     |        |                     ^        ^
+//!     v        v    x, then y        |        |    y, then x
+//! ```
+//!
+//! Each place of each network has its outgoing mesh links, one link from its interface into the
+//! router (`inject`) and one from the router to its interface (`eject`).
+
+use super::config::Heading;
+
+/// Outgoing ports of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Port {
+    East,
+    West,
+    South,
+    North,
+    Inject,
+    Eject,
+}
+
+/// A place, as coordinates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub x: u8,
+    pub y: u8,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Geometry {
+    width: u8,
+    height: u8,
+    headings: Vec<Heading>,
+    /// First link of each network.
+    base: Vec<u32>,
+    links: u32,
+}
+
+impl Geometry {
+    pub fn new(width: u32, height: u32, headings: &[Heading]) -> Self {
+        let mut base = Vec::new();
+        let mut links = 0;
+        for heading in headings {
+            base.push(links);
+            links += width * height * ports(*heading).len() as u32;
+        }
+        Geometry {
+            width: width as u8,
+            height: height as u8,
+            headings: headings.to_vec(),
+            base,
+            links,
+        }
+    }
+
+    pub fn link_count(&self) -> usize {
+        self.links as usize
+    }
+
+    pub fn place_count(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    pub fn place_index(&self, place: Place) -> usize {
+        place.y as usize * self.width as usize + place.x as usize
+    }
+
+    #[inline]
+    pub fn link(&self, network: u8, place: Place, port: Port) -> u32 {
+        let ports = self.headings[network as usize].port_count();
+        let slot = self.headings[network as usize].slot(port);
+        self.base[network as usize] + self.place_index(place) as u32 * ports + slot
+    }
+
+    /// The port by which a packet at `at` goes on towards `to`; `Eject` where it has arrived.
+    #[inline]
+    pub fn toward(&self, network: u8, at: Place, to: Place) -> Port {
+        match self.headings[network as usize] {
+            Heading::SouthEast if at.x != to.x => Port::East,
+            Heading::SouthEast if at.y != to.y => Port::South,
+            Heading::NorthWest if at.y != to.y => Port::North,
+            Heading::NorthWest if at.x != to.x => Port::West,
+            Heading::Shortest if at.x != to.x => {
+                let east = (to.x + self.width - at.x) % self.width;
+                if 2 * east <= self.width {
+                    Port::East
+                } else {
+                    Port::West
+                }
+            }
+            Heading::Shortest if at.y != to.y => {
+                let south = (to.y + self.height - at.y) % self.height;
+                if 2 * south <= self.height {
+                    Port::South
+                } else {
+                    Port::North
+                }
+            }
+            _ => Port::Eject,
+        }
+    }
+
+    /// The place behind `port` of `at`, and whether the link wraps around the torus.
+    #[inline]
+    pub fn step(&self, at: Place, port: Port) -> (Place, bool) {
+        let Place { x, y } = at;
+        match port {
+            Port::East if x + 1 == self.width => (Place { x: 0, y }, true),
+            Port::East => (Place { x: x + 1, y }, false),
+            Port::West if x == 0 => (
+                Place {
+                    x: self.width - 1,
+                    y,
+                },
+                true,
+            ),
+            Port::West => (Place { x: x - 1, y }, false),
+            Port::South if y + 1 == self.height => (Place { x, y: 0 }, true),
+            Port::South => (Place { x, y: y + 1 }, false),
+            Port::North if y == 0 => (
+                Place {
+                    x,
+                    y: self.height - 1,
+                },
+                true,
+            ),
+            Port::North => (Place { x, y: y - 1 }, false),
+            Port::Inject | Port::Eject => (at, false),
+        }
+    }
+
+    pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
+        let mut at = from;
+        let mut hops = 0;
+        while at != to {
+            at = self.step(at, self.toward(network, at, to)).0;
+            hops += 1;
+        }
+        hops
+    }
+
+    /// Name of every link, by index.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.link_count());
+        for (network, heading) in self.headings.iter().enumerate() {
+            for y in 0..self.height {
+                for x in 0..self.width {
+                    for port in ports(*heading) {
+                        let port = format!("{port:?}").to_lowercase();
+                        names.push(format!("NoC {network} ({x},{y}) {port}"));
+                    }
+                }
+            }
+        }
+        names
+    }
+}
+
+impl Heading {
+    fn port_count(self) -> u32 {
+        ports(self).len() as u32
+    }
+
+    /// Position of `port` in [`ports`].
+    #[inline]
+    fn slot(self, port: Port) -> u32 {
+        match (self, port) {
+            (Heading::Shortest, port) => port as u32,
+            (_, Port::East | Port::West) => 0,
+            (_, Port::South | Port::North) => 1,
+            (_, Port::Inject) => 2,
+            (_, Port::Eject) => 3,
+        }
+    }
+}
+
+fn ports(heading: Heading) -> &'static [Port] {
+    match heading {
+        Heading::SouthEast => &[Port::East, Port::South, Port::Inject, Port::Eject],
+        Heading::NorthWest => &[Port::West, Port::North, Port::Inject, Port::Eject],
+        Heading::Shortest => &[
+            Port::East,
+            Port::West,
+            Port::South,
+            Port::North,
+            Port::Inject,
+            Port::Eject,
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: [u8; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
+    const Y: [u8; 8] = [1, 2, 3, 4, 5, 7, 8, 9];
+
+    fn wormhole() -> Geometry {
+        Geometry::new(10, 12, &[Heading::SouthEast, Heading::NorthWest])
+    }
+
+    /// Partner coordinate and network of one step of recursive doubling or Swing on a ring of 8.
+    fn partner(swing: bool, a: i32, i: u32) -> (i32, u8) {
+        if swing {
+            let rho = (1 - (-2i32).pow(i + 1)) / 3;
+            let signed = if a % 2 == 0 { rho } else { -rho };
+            ((a + signed).rem_euclid(8), if signed > 0 { 0 } else { 1 })
+        } else {
+            (a ^ (1 << i), if a >> i & 1 == 0 { 0 } else { 1 })
+        }
+    }
+
+    /// Sum over ranks of all hops, and the worst hop count of each step.
+    fn hop_table(swing: bool) -> (u32, Vec<u32>) {
+        let geometry = wormhole();
+        let mut total = 0;
+        let mut worst = Vec::new();
+        for step in 0..6u32 {
+            let mut most = 0;
+            for (lx, ly) in (0..64).map(|rank| (rank % 8, rank / 8)) {
+                let own = if step % 2 == 0 { lx } else { ly };
+                let (other, network) = partner(swing, own, step / 2);
+                let from = Place {
+                    x: X[lx as usize],
+                    y: Y[ly as usize],
+                };
+                let to = if step % 2 == 0 {
+                    Place {
+                        x: X[other as usize],
+                        ..from
+                    }
+                } else {
+                    Place {
+                        y: Y[other as usize],
+                        ..from
+                    }
+                };
+                let hops = geometry.hops(network, from, to);
+                total += hops;
+                most = most.max(hops);
+            }
+            worst.push(most);
+        }
+        (total, worst)
+    }
+
+    #[test]
+    fn hop_tables_of_swing_and_recursive_doubling() {
+        // Published: mean totals 13.25 and 16.25 over 64 ranks, worst per step as below.
+        assert_eq!(hop_table(true), (848, vec![1, 2, 2, 4, 4, 6]));
+        assert_eq!(hop_table(false), (1040, vec![1, 2, 2, 3, 5, 5]));
+    }
+
+    #[test]
+    fn request_and_response_go_once_round_every_ring_they_use() {
+        let geometry = wormhole();
+        for network in 0..2 {
+            for (x, y) in (0..10).flat_map(|x| (0..12).map(move |y| (x, y))) {
+                let (a, b) = (Place { x: 3, y: 4 }, Place { x, y });
+                let round = geometry.hops(network, a, b) + geometry.hops(network, b, a);
+                let expected = if x == 3 { 0 } else { 10 } + if y == 4 { 0 } else { 12 };
+                assert_eq!(round, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn two_way_links_take_the_shorter_way() {
+        let torus = Geometry::new(8, 8, &[Heading::Shortest]);
+        let origin = Place { x: 0, y: 0 };
+        assert_eq!(torus.hops(0, origin, Place { x: 3, y: 0 }), 3);
+        assert_eq!(torus.hops(0, origin, Place { x: 5, y: 7 }), 4);
+        assert_eq!(torus.link_count(), 64 * 6);
+    }
+
+    #[test]
+    fn names_follow_link_numbers() {
+        let geometry = wormhole();
+        let link = geometry.link(1, Place { x: 4, y: 2 }, Port::North);
+        assert_eq!(geometry.names()[link as usize], "NoC 1 (4,2) north");
+        let mesh = geometry
+            .names()
+            .iter()
+            .filter(|n| !n.ends_with("ject"))
+            .count();
+        assert_eq!(mesh, 480);
+    }
+}

@@ -1,0 +1,405 @@
+//! Network interfaces: messages are cut into packets, issued, received and answered.
+//!
+//! A place has one interface per network, driven by one processor. The processor issues the
+//! packets of its messages in order, at least `issue` apart; each kind of request has its own
+//! initiator, which is busy until its packet has left the interface.
+//!
+//! ```text
+//!   write   header + data ------------------> memory of the target
+//!           <------------------------ 1 flit, acknowledgement
+//!   read    1 flit ------------------------->
+//!           <------------------------ header + data
+//!   atomic  1 flit -------------------------> bank, 5 cycles
+//!           <------------------------ 1 flit
+//! ```
+//!
+//! Every answer travels on around the ring on the network of its request. A memory channel serves
+//! accesses in order of arrival, `bytes / rate` each (plus a penalty for partial writes), and
+//! answers `latency` after the end; the data of a read stream out while they are read.
+
+use std::collections::VecDeque;
+
+use linkwright_core::{Bytes, EndpointId, TimePs};
+
+use super::config::{Site, Stream};
+use super::geometry::{Place, Port};
+use super::router::{Packet, LANES, RESPONSE};
+use super::{event, TorusNoc};
+use crate::fabric::{Done, Event, Msg, MsgKind};
+
+/// One interface of one place.
+#[derive(Clone, Default)]
+pub(super) struct Interface {
+    queue: VecDeque<u32>,
+    /// The processor may issue again from then on.
+    free_at: u64,
+    timer: bool,
+    /// Bit per initiator.
+    busy: u32,
+    /// Channel of the last response, so that equally loaded ones take turns.
+    turn: u8,
+}
+
+/// A message on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub op: u32,
+    pub kind: MsgKind,
+    pub from: EndpointId,
+    pub to: EndpointId,
+    network: u8,
+    /// Interface that issues the packets.
+    issuer: u32,
+    cut: Cut,
+    stream: Stream,
+    packets: u32,
+    sent: u32,
+    delivered: u32,
+    acknowledged: u32,
+}
+
+/// Cuts a message of `runs` contiguous runs into packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    run_bytes: u64,
+    /// Runs that hold one byte more.
+    longer: u64,
+    runs: u64,
+    run: u64,
+    offset: u64,
+}
+
+impl Cut {
+    pub fn new(bytes: u64, runs: u32) -> Self {
+        let runs = (runs as u64).clamp(1, bytes.max(1));
+        Cut {
+            run_bytes: bytes / runs,
+            longer: bytes % runs,
+            runs,
+            run: 0,
+            offset: 0,
+        }
+    }
+
+    /// Number of packets of at most `limit` bytes.
+    pub fn packets(&self, limit: u64) -> u64 {
+        let of = |bytes: u64| bytes.div_ceil(limit).max(1);
+        self.longer * of(self.run_bytes + 1) + (self.runs - self.longer) * of(self.run_bytes)
+    }
+}
+
+impl Cut {
+    /// Bytes of the next packet; `None` after the last.
+    pub fn next(&mut self, limit: u64) -> Option<u64> {
+        if self.run == self.runs {
+            return None;
+        }
+        let run_bytes = self.run_bytes + (self.run < self.longer) as u64;
+        let bytes = (run_bytes - self.offset).min(limit);
+        self.offset += bytes;
+        if self.offset == run_bytes {
+            self.run += 1;
+            self.offset = 0;
+        }
+        Some(bytes)
+    }
+}
+
+impl TorusNoc {
+    pub(super) fn place(&self, endpoint: EndpointId) -> Place {
+        let Site { x, y, .. } = self.config.sites[endpoint.index()];
+        Place {
+            x: x as u8,
+            y: y as u8,
+        }
+    }
+
+    /// Who issues a message, and whom it concerns.
+    pub(super) fn ends(m: &Msg) -> (EndpointId, EndpointId) {
+        match m.kind {
+            MsgKind::Get => (m.to, m.from),
+            _ => (m.from, m.to),
+        }
+    }
+
+    pub(super) fn stream(&self, m: &Msg) -> Stream {
+        match m.kind {
+            _ if self.place(m.from) == self.place(m.to) => self.config.loopback,
+            MsgKind::Get => self.config.read,
+            _ => self.config.write,
+        }
+    }
+
+    /// Queue a message at the interface of its initiator.
+    pub(super) fn take(&mut self, m: &Msg, now: u64) {
+        let (initiator, _) = Self::ends(m);
+        let cut = Cut::new(m.bytes, m.runs);
+        let place = self.geometry.place_index(self.place(initiator));
+        let issuer = m.network as u32 * self.geometry.place_count() as u32 + place as u32;
+        let message = Message {
+            op: m.op,
+            kind: m.kind,
+            from: m.from,
+            to: m.to,
+            network: m.network,
+            issuer,
+            cut,
+            stream: self.stream(m),
+            packets: cut.packets(self.config.packet_bytes) as u32,
+            sent: 0,
+            delivered: 0,
+            acknowledged: 0,
+        };
+        let id = self.messages.insert(message);
+        self.interfaces[issuer as usize].queue.push_back(id);
+        self.issue(issuer, now);
+    }
+
+    /// The processor of an interface issues what it can.
+    pub(super) fn issue(&mut self, interface: u32, now: u64) {
+        loop {
+            let state = &mut self.interfaces[interface as usize];
+            let Some(&id) = state.queue.front() else {
+                return;
+            };
+            if now < state.free_at {
+                if !state.timer {
+                    state.timer = true;
+                    self.calendar.push(state.free_at, event::ISSUE | interface);
+                }
+                return;
+            }
+            let message = &mut self.messages[id as usize];
+            let initiator = 1 << initiator_of(message.kind);
+            if state.busy & initiator != 0 {
+                return;
+            }
+            let payload = message.cut.next(self.config.packet_bytes);
+            let payload = payload.expect("a queued message has packets left") as u32;
+            state.busy |= initiator;
+            state.free_at = now + message.stream.issue.0;
+            if message.cut.run == message.cut.runs {
+                state.queue.pop_front();
+            }
+            let message = *message;
+            let (home, target) = match message.kind {
+                MsgKind::Get => (message.to, message.from),
+                _ => (message.from, message.to),
+            };
+            let mut packet = Packet::new(id, message.network, self.place(home), self.place(target));
+            packet.payload = payload;
+            packet.flit = self.link_flit;
+            if message.kind != MsgKind::Get {
+                packet.flits = self.flits(payload);
+                packet.flit = message.stream.flit.0 as u32;
+            }
+            packet.channel = self.request_channel(&packet);
+            let packet = self.packets.insert(packet);
+            self.request(packet, now);
+        }
+    }
+
+    pub(super) fn timer(&mut self, interface: u32, now: u64) {
+        self.interfaces[interface as usize].timer = false;
+        self.issue(interface, now);
+    }
+
+    /// Flits of a packet: the header and the payload.
+    pub(super) fn flits(&self, payload: u32) -> u32 {
+        1 + (payload as u64).div_ceil(self.config.flit_bytes) as u32
+    }
+
+    fn request_channel(&self, packet: &Packet) -> u8 {
+        match self.config.channels {
+            super::config::ChannelChoice::Static => 0,
+            super::config::ChannelChoice::Dynamic => self.least_loaded(packet, 0, 4),
+        }
+    }
+
+    /// Of `count` channels from `first`, the one with the fewest packets at the sender's port.
+    fn least_loaded(&self, packet: &Packet, first: u8, count: u8) -> u8 {
+        let link = self.geometry.link(packet.network, packet.at, Port::Inject);
+        let interface = self.interface_at(packet.network, packet.at);
+        let turn = self.interfaces[interface as usize].turn;
+        (0..count)
+            .map(|step| first + (turn + step) % count)
+            .min_by_key(|&channel| {
+                let lane = &self.lanes[(link * LANES + channel as u32) as usize];
+                lane.load()
+            })
+            .unwrap_or(first)
+    }
+
+    fn interface_at(&self, network: u8, place: Place) -> u32 {
+        network as u32 * self.geometry.place_count() as u32
+            + self.geometry.place_index(place) as u32
+    }
+
+    /// The tail of a packet has left the sending interface.
+    pub(super) fn injected(&mut self, id: u32, now: u64) {
+        let packet = self.packets[id as usize];
+        let message = &mut self.messages[packet.message as usize];
+        if packet.response != (message.kind != MsgKind::Get) {
+            message.sent += 1;
+            if message.sent == message.packets {
+                self.report(packet.message, Event::SourceFree, now);
+            }
+        }
+        if packet.response {
+            let origin = match self.messages[packet.message as usize].kind {
+                MsgKind::Get => self.messages[packet.message as usize].from,
+                _ => self.messages[packet.message as usize].to,
+            };
+            let link = self
+                .geometry
+                .link(packet.network, self.place(origin), Port::Eject);
+            self.release(link * LANES);
+        } else {
+            let Message { issuer, kind, .. } = self.messages[packet.message as usize];
+            self.interfaces[issuer as usize].busy &= !(1 << initiator_of(kind));
+            self.issue(issuer, now);
+        }
+    }
+
+    /// The head of a packet enters the receiving interface at `at`.
+    pub(super) fn enter_interface(&mut self, id: u32, at: u64) {
+        let packet = self.packets[id as usize];
+        let message = &self.messages[packet.message as usize];
+        if packet.response || message.kind != MsgKind::Put {
+            return;
+        }
+        // A write streams into its memory channel while it arrives.
+        if let Some(channel) = self.config.sites[message.to.index()].channel {
+            let (_, end) = self.access(channel, packet.payload, true, at);
+            self.packets[id as usize].ready = end;
+        }
+    }
+
+    /// Reserve a memory channel; returns start and end of the access.
+    fn access(&mut self, channel: u32, bytes: u32, write: bool, from: u64) -> (u64, u64) {
+        let dram = self
+            .config
+            .dram
+            .expect("a site with a channel implies memory parameters");
+        let rate = if write { dram.write } else { dram.read };
+        let mut time = rate.time(Bytes(bytes as u64));
+        if write && (bytes as u64) < dram.partial_below {
+            time += dram.partial_penalty;
+        }
+        let free_at = &mut self.memory_free[channel as usize];
+        let start = from.max(*free_at);
+        *free_at = start + time.0;
+        (start, *free_at)
+    }
+
+    /// The tail of a packet is in the receiving interface.
+    pub(super) fn arrive(&mut self, id: u32, now: u64) {
+        let packet = self.packets[id as usize];
+        let message = self.messages[packet.message as usize];
+        if packet.response {
+            self.packets.remove(id);
+            self.answered(packet.message, now);
+            return;
+        }
+        let own = self.place(message.from) == self.place(message.to);
+        let channel = match message.kind {
+            MsgKind::Get => self.config.sites[message.from.index()].channel,
+            _ => self.config.sites[message.to.index()].channel,
+        };
+        let answer_at = match (message.kind, channel) {
+            (MsgKind::Notice, _) => now + self.config.atomic.0,
+            (MsgKind::Get, Some(channel)) => {
+                let (start, end) = self.access(channel, packet.payload, false, now);
+                let latency = self.memory_latency();
+                self.packets[id as usize].ready = end + latency;
+                start + latency
+            }
+            (_, Some(_)) => packet.ready.max(now) + self.memory_latency(),
+            _ => {
+                self.packets[id as usize].ready = 0;
+                if message.kind == MsgKind::Put {
+                    self.delivered(packet.message, now);
+                }
+                let access = match message.kind {
+                    _ if own => self.config.loopback_access,
+                    MsgKind::Get => self.config.read_access,
+                    _ => self.config.write_access,
+                };
+                now + access.0
+            }
+        };
+        self.calendar.push(answer_at, event::ANSWER | id);
+    }
+
+    fn memory_latency(&self) -> u64 {
+        self.config.dram.map_or(0, |dram| dram.latency.0)
+    }
+
+    /// The target has done its work: send the response.
+    pub(super) fn answer(&mut self, id: u32, now: u64) {
+        let packet = self.packets[id as usize];
+        let message = self.messages[packet.message as usize];
+        let memory = self.config.sites[message.to.index()].channel.is_some();
+        if message.kind == MsgKind::Notice || message.kind == MsgKind::Put && memory {
+            self.delivered(packet.message, now);
+        }
+        let read = message.kind == MsgKind::Get;
+        let home = self.place(if read { message.to } else { message.from });
+        let mut response = packet;
+        response.turn_back(home);
+        response.flits = if read { self.flits(packet.payload) } else { 1 };
+        response.flit = self.link_flit;
+        if read {
+            response.flit = message.stream.flit.0 as u32;
+            response.ready = packet.ready;
+        }
+        response.channel = self.least_loaded(&response, RESPONSE, 2);
+        let interface = self.interface_at(response.network, response.at);
+        self.interfaces[interface as usize].turn ^= 1;
+        self.packets[id as usize] = response;
+        self.request(id, now);
+    }
+
+    fn delivered(&mut self, id: u32, now: u64) {
+        let message = &mut self.messages[id as usize];
+        message.delivered += 1;
+        if message.delivered == message.packets {
+            self.report(id, Event::Delivered, now);
+        }
+    }
+
+    /// A response is back at the initiator.
+    fn answered(&mut self, id: u32, now: u64) {
+        let message = &mut self.messages[id as usize];
+        message.acknowledged += 1;
+        if message.acknowledged < message.packets {
+            return;
+        }
+        if message.kind == MsgKind::Get {
+            self.report(id, Event::Delivered, now);
+        }
+        self.report(id, Event::Acknowledged, now);
+        self.messages.remove(id);
+        self.in_flight -= 1;
+    }
+
+    fn report(&mut self, id: u32, event: Event, now: u64) {
+        let op = self.messages[id as usize].op;
+        self.done.push(Done {
+            op,
+            event,
+            at: TimePs(now),
+            target: 0,
+        });
+    }
+}
+
+/// The initiators of an interface: writes, reads, atomics, multicasts.
+fn initiator_of(kind: MsgKind) -> u32 {
+    match kind {
+        MsgKind::Put => 0,
+        MsgKind::Get => 1,
+        MsgKind::Notice => 2,
+        MsgKind::Multicast => 3,
+    }
+}

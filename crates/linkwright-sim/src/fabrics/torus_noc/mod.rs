@@ -1,0 +1,231 @@
+//! A two-dimensional torus of packet routers with one-way or two-way links.
+
+mod calendar;
+mod config;
+mod geometry;
+mod interface;
+mod link;
+mod router;
+mod slab;
+
+use linkwright_core::{EndpointId, TimePs};
+
+use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use calendar::Calendar;
+pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
+use geometry::{Geometry, Port};
+use interface::{Cut, Interface, Message};
+use link::Link;
+use router::{Job, Lane, Packet, LANES};
+use slab::Slab;
+
+/// No job, packet or message.
+const NONE: u32 = u32::MAX;
+
+/// Kinds of events, in the upper bits of [`calendar::Entry::what`]; the rest is an index.
+mod event {
+    pub const KIND: u32 = 7 << 29;
+    pub const HEAD: u32 = 0 << 29;
+    pub const TAIL: u32 = 1 << 29;
+    pub const ARRIVE: u32 = 2 << 29;
+    pub const ANSWER: u32 = 3 << 29;
+    pub const ISSUE: u32 = 4 << 29;
+}
+
+/// See the module.
+pub struct TorusNoc {
+    config: TorusNocConfig,
+    /// Time of one flit on a mesh link, in ps.
+    link_flit: u32,
+    geometry: Geometry,
+    calendar: Calendar,
+    links: Vec<Link>,
+    lanes: Vec<Lane>,
+    jobs: Slab<Job>,
+    packets: Slab<Packet>,
+    messages: Slab<Message>,
+    interfaces: Vec<Interface>,
+    memory_free: Vec<u64>,
+    /// Lanes that became free during the present event.
+    woken: Vec<u32>,
+    done: Vec<Done>,
+    in_flight: usize,
+    table: LinkTable,
+}
+
+impl TorusNoc {
+    /// A network at rest.
+    pub fn new(config: TorusNocConfig) -> Self {
+        let geometry = Geometry::new(config.width, config.height, &config.networks);
+        let count = geometry.link_count();
+        let channels = config.sites.iter().filter_map(|site| site.channel).max();
+        let mut noc = TorusNoc {
+            link_flit: config.link_flit.0 as u32,
+            calendar: Calendar::new(),
+            links: Vec::new(),
+            lanes: Vec::new(),
+            jobs: Slab::new(),
+            packets: Slab::new(),
+            messages: Slab::new(),
+            interfaces: Vec::new(),
+            memory_free: vec![0; channels.map_or(0, |last| last as usize + 1)],
+            woken: Vec::new(),
+            done: Vec::new(),
+            in_flight: 0,
+            table: LinkTable {
+                names: geometry.names(),
+                busy_ps: vec![0; count],
+                bytes: vec![0; count],
+                peak: vec![0; count],
+            },
+            geometry,
+            config,
+        };
+        noc.reset(0, &[]);
+        noc
+    }
+
+    /// Whether no packet is on its way and every channel and buffer is free.
+    pub fn at_rest(&self) -> bool {
+        let lanes = self.lanes.iter().all(Lane::at_rest);
+        let nothing = self.jobs.live() + self.packets.live() + self.messages.live() == 0;
+        lanes && nothing && self.calendar.is_empty()
+    }
+
+    fn handle(&mut self, what: u32, now: u64) {
+        let index = what & !event::KIND;
+        match what & event::KIND {
+            event::HEAD => self.head(index, now),
+            event::TAIL => self.tail(index, now),
+            event::ARRIVE => self.arrive(index, now),
+            event::ANSWER => self.answer(index, now),
+            _ => self.timer(index, now),
+        }
+        self.settle(now);
+    }
+
+    /// Grant what became free during an event, until nothing more becomes free.
+    fn settle(&mut self, now: u64) {
+        let mut next = 0;
+        while next < self.woken.len() {
+            let lane = self.woken[next];
+            next += 1;
+            self.wake(lane, now);
+        }
+        self.woken.clear();
+    }
+}
+
+impl Fabric for TorusNoc {
+    fn reset(&mut self, _seed: u64, _sets: &[Vec<EndpointId>]) {
+        let shared = self.config.buffers.map_or(0, |buffers| buffers.shared);
+        let count = self.geometry.link_count();
+        self.calendar.clear();
+        self.links = vec![Link::new(shared); count];
+        self.lanes = vec![Lane::new(1); count * LANES as usize];
+        for network in 0..self.config.networks.len() as u8 {
+            for site in &self.config.sites {
+                let place = geometry::Place {
+                    x: site.x as u8,
+                    y: site.y as u8,
+                };
+                let first = self.geometry.link(network, place, Port::Eject) * LANES;
+                self.lanes[first as usize] = Lane::new(self.config.receive_requests);
+                self.lanes[first as usize + 1] = Lane::new(self.config.receive_responses);
+            }
+        }
+        self.jobs.clear();
+        self.packets.clear();
+        self.messages.clear();
+        let interfaces = self.geometry.place_count() * self.config.networks.len();
+        self.interfaces = vec![Interface::default(); interfaces];
+        self.memory_free.fill(0);
+        self.woken.clear();
+        self.done.clear();
+        self.in_flight = 0;
+        self.table.busy_ps.fill(0);
+        self.table.bytes.fill(0);
+        self.table.peak.fill(0);
+    }
+
+    fn offer(&mut self, now: TimePs, released: &[Msg]) {
+        self.in_flight += released.len();
+        for message in released {
+            self.take(message, now.0);
+        }
+        self.settle(now.0);
+    }
+
+    fn next(&mut self) -> Option<TimePs> {
+        self.calendar.peek().map(TimePs)
+    }
+
+    fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        while let Some(at) = self.calendar.peek().filter(|&at| at <= until.0) {
+            while self.calendar.peek() == Some(at) {
+                let entry = self.calendar.pop().expect("peeked");
+                self.handle(entry.what, at);
+            }
+            if !self.done.is_empty() {
+                out.append(&mut self.done);
+                return TimePs(at);
+            }
+        }
+        until
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    fn stuck(&self) -> Stuck {
+        let mut waiting = Vec::new();
+        for (lane, state) in self.lanes.iter().enumerate() {
+            let mut id = state.first_waiting;
+            while id != NONE {
+                let packet = &self.packets[id as usize];
+                waiting.push(format!(
+                    "message {}: packet at ({},{}) waits for {} channel {}",
+                    self.messages[packet.message as usize].op,
+                    packet.at.x,
+                    packet.at.y,
+                    self.table.names[lane / LANES as usize],
+                    lane % LANES as usize,
+                ));
+                id = packet.next_waiting();
+            }
+        }
+        Stuck { waiting }
+    }
+
+    fn quiet(&self, m: &Msg) -> TimePs {
+        let (home, target) = Self::ends(m);
+        let (home, target) = (self.place(home), self.place(target));
+        let stream = self.stream(m);
+        let cut = Cut::new(m.bytes, m.runs);
+        let packets = cut.packets(self.config.packet_bytes);
+        let data: u64 = m.bytes.div_ceil(self.config.flit_bytes) + packets;
+        let sending = ((packets - 1) * stream.issue.0).max(data * stream.flit.0);
+        let way = |from, to| {
+            let hops = self.geometry.hops(m.network, from, to) as u64;
+            self.config.interface_out.0 + hops * self.config.hop.0 + self.config.interface_in.0
+        };
+        TimePs(match m.kind {
+            MsgKind::Get => {
+                let request = way(home, target) + self.link_flit as u64;
+                request + self.config.read_access.0 + way(target, home) + sending
+            }
+            MsgKind::Notice => way(home, target) + self.link_flit as u64 + self.config.atomic.0,
+            _ => way(home, target) + sending,
+        })
+    }
+
+    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
+        self.geometry
+            .hops(network, self.place(from), self.place(to))
+    }
+
+    fn links(&self) -> &LinkTable {
+        &self.table
+    }
+}

@@ -1,0 +1,58 @@
+//! A table with reused slots, so that steady traffic allocates nothing.
+
+use std::ops::{Deref, DerefMut};
+
+#[derive(Clone)]
+pub(super) struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub fn new() -> Self {
+        Slab {
+            items: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn insert(&mut self, item: T) -> u32 {
+        if let Some(id) = self.free.pop() {
+            self.items[id as usize] = item;
+            return id;
+        }
+        self.items.push(item);
+        self.items.len() as u32 - 1
+    }
+
+    #[inline]
+    pub fn remove(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// Items inserted and not removed.
+    pub fn live(&self) -> usize {
+        self.items.len() - self.free.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.free.clear();
+    }
+}
+
+impl<T> Deref for Slab<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T> DerefMut for Slab<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.items
+    }
+}

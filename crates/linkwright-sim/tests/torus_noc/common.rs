@@ -1,0 +1,110 @@
+//! A Wormhole-like network and a loop that plays the engine, for the tests of the fabric.
+
+use linkwright_core::{BytesPerSec, EndpointId, TimePs};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabrics::torus_noc::*;
+
+pub const CYCLE: u64 = 1000;
+pub const COLUMNS: [u32; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
+pub const ROWS: [u32; 8] = [1, 2, 3, 4, 5, 7, 8, 9];
+/// Endpoint of memory channel 0 at place (0,11).
+pub const MEMORY: EndpointId = EndpointId(64);
+
+pub const FINITE: Buffers = Buffers {
+    guaranteed: 1,
+    shared: 48,
+    shared_per_channel: 15,
+};
+
+fn stream(issue: u64, flit: u64) -> Stream {
+    Stream {
+        issue: TimePs(issue),
+        flit: TimePs(flit),
+    }
+}
+
+/// The grid of 10 x 12 places with 64 tiles (rank = row-major) and one memory channel; ideal
+/// interfaces: one flit per cycle, no issue cost, so that times follow from the network alone.
+pub fn grid() -> TorusNocConfig {
+    let mut sites: Vec<Site> = (0..64)
+        .map(|rank| Site {
+            x: COLUMNS[rank % 8],
+            y: ROWS[rank / 8],
+            channel: None,
+        })
+        .collect();
+    sites.push(Site {
+        x: 0,
+        y: 11,
+        channel: Some(0),
+    });
+    TorusNocConfig {
+        width: 10,
+        height: 12,
+        networks: vec![Heading::SouthEast, Heading::NorthWest],
+        sites,
+        flit_bytes: 32,
+        packet_bytes: 8192,
+        link_flit: TimePs(CYCLE),
+        hop: TimePs(9 * CYCLE),
+        interface_out: TimePs(5 * CYCLE),
+        interface_in: TimePs(5 * CYCLE),
+        channels: ChannelChoice::Static,
+        buffers: Some(FINITE),
+        receive_requests: 12,
+        receive_responses: 4,
+        write: stream(0, CYCLE),
+        read: stream(0, CYCLE),
+        loopback: stream(0, CYCLE),
+        write_access: TimePs(0),
+        read_access: TimePs(0),
+        loopback_access: TimePs(0),
+        atomic: TimePs(5 * CYCLE),
+        dram: Some(Dram {
+            read: BytesPerSec(32e9),
+            write: BytesPerSec(32e9),
+            latency: TimePs(0),
+            partial_below: 0,
+            partial_penalty: TimePs(0),
+        }),
+    }
+}
+
+pub fn put(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
+    Msg {
+        op,
+        from: EndpointId(from),
+        to: EndpointId(to),
+        bytes,
+        runs: 1,
+        kind: MsgKind::Put,
+        network: 0,
+        set: 0,
+    }
+}
+
+/// Offer everything at time 0 and run until nothing is in flight.
+pub fn run(noc: &mut TorusNoc, messages: &[Msg]) -> Vec<Done> {
+    noc.offer(TimePs(0), messages);
+    let mut done = Vec::new();
+    while noc.next().is_some() {
+        noc.advance(TimePs::MAX, &mut done);
+    }
+    assert_eq!(noc.in_flight(), 0, "stuck: {:#?}", noc.stuck());
+    done
+}
+
+/// Time of one completion of one message, in cycles.
+pub fn at(done: &[Done], op: u32, event: Event) -> f64 {
+    let found: Vec<&Done> = done
+        .iter()
+        .filter(|d| d.op == op && d.event == event)
+        .collect();
+    assert_eq!(found.len(), 1, "message {op} has one {event:?}");
+    found[0].at.0 as f64 / CYCLE as f64
+}
+
+/// Last acknowledgement, in cycles.
+pub fn last(done: &[Done]) -> f64 {
+    done.iter().map(|d| d.at.0).max().unwrap_or(0) as f64 / CYCLE as f64
+}
