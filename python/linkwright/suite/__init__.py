@@ -1,0 +1,1 @@
+"""Suites: what is to be found out, expanded to experiments, and the loop that runs them."""

@@ -1,0 +1,121 @@
+"""From a suite and the shape of a machine to the list of experiments.
+
+The same suite asks the same questions of every machine; how many ranks there are, and which endpoints
+form pairs, is the machine's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from linkwright import registry
+from linkwright.errors import unknown
+
+from .experiment import DTYPES, Experiment
+from .load import Part, Suite
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What an expansion needs to know of a machine."""
+
+    kind: str  # `modelled` or `measured`
+    ranks: int
+    grid: tuple[int, int] | None = None
+
+
+def expand(
+    suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True
+) -> list[Experiment]:
+    """All experiments of `suite` on a machine of this extent that `only` lets pass."""
+    found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
+    assert len({e.key for e in found}) == len(found), "two experiments have the same key"
+    return found
+
+
+def collective_experiment(
+    part: str,
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    size_bytes: int,
+    dtype: str,
+    op: str,
+    **more: object,
+) -> Experiment:
+    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank."""
+    traits = _collectives()[collective]
+    step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
+    size_bytes = 0 if collective == "barrier" else size_bytes // step * step
+    return Experiment(
+        part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
+    )
+
+
+def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",)) -> list[str]:
+    """The algorithms called `wanted` of a collective, in the order of the registry."""
+    known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective]
+    if "all" in wanted:
+        return known
+    for name in wanted:
+        if name not in known:
+            raise unknown(f"algorithm of {collective}", name, known)
+    return list(wanted)
+
+
+def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
+    if part.pattern:
+        yield from _pattern(part, extent)
+        return
+    names = list(_collectives()) if "all" in part.collectives else part.collectives
+    seen = set()
+    for collective in names:
+        if collective not in _collectives():
+            raise unknown("collective", collective, _collectives(), where=part.name)
+        for algorithm in algorithms_of(collective, part.algorithms):
+            for ranks in _ranks(part, extent):
+                for size in part.sizes:
+                    grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
+                    made = collective_experiment(
+                        part.name, collective, algorithm, ranks, size, part.dtype, part.op, grid=grid
+                    )
+                    # Rounding to blocks, and a barrier without bytes, make sizes fall together.
+                    if made not in seen:
+                        seen.add(made)
+                        yield made
+
+
+def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
+    common = {"dtype": part.dtype, "messages": part.messages, "both_ways": part.both_ways}
+    for ranks in _ranks(part, extent):
+        for size in part.sizes:
+            if part.placement == "every_pair":
+                for a in range(extent.ranks):
+                    for b in range(extent.ranks):
+                        if a != b:
+                            yield Experiment(
+                                part.name, None, part.pattern, ranks, size, placement=(a, b), **common
+                            )
+            else:
+                yield Experiment(part.name, None, part.pattern, ranks, size, **common)
+
+
+def _ranks(part: Part, extent: Extent) -> list[int]:
+    """The rank counts of a part that the machine has room for."""
+    if part.ranks == "all":
+        return [extent.ranks]
+    if part.ranks == "doubling":
+        powers = [2**k for k in range(1, 31) if 2**k <= extent.ranks]
+        return (
+            powers
+            if not powers or powers[-1] == extent.ranks or extent.ranks % 2
+            else [*powers, extent.ranks]
+        )
+    return [ranks for ranks in part.ranks if ranks <= extent.ranks]
+
+
+def _collectives() -> dict[str, dict]:
+    from linkwright import _native
+
+    return {row["key"]: row for row in _native.collectives()}

@@ -1,0 +1,82 @@
+"""One experiment: everything that decides its number, and nothing about the machine that gives it.
+
+Its key is the same in every run, so results of two runs, two machines or two executors are joined by
+it. Only what differs from the default stands in a key:
+
+    collectives/allreduce/ring/p2/64K/f32/sum
+    latency/pattern/ping_pong/p2/8/u8/0->5
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+
+from linkwright.units import format_size
+
+# Data type -> bytes of one element.
+DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
+OPS = ("sum", "max", "min", "prod")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A collective by one algorithm, or a traffic pattern, at one size on some ranks."""
+
+    part: str
+    collective: str | None  # None: a traffic pattern
+    algorithm: str  # name within the collective, or of the pattern
+    ranks: int
+    size_bytes: int
+    dtype: str = "f32"
+    op: str | None = None  # None where nothing is combined
+    root: int = 0
+    grid: tuple[int, int] | None = None
+    placement: tuple[int, ...] | None = None  # endpoint of each rank; None: topology order
+    issue: str | None = None
+    path: str | None = None
+    skew: str | None = None
+    arithmetic: bool = True
+    messages: int = 1  # per pair of a pattern
+    both_ways: bool = False
+
+    @property
+    def algorithm_key(self) -> str:
+        """The key of the algorithm or pattern in its registry."""
+        return f"{self.collective}/{self.algorithm}" if self.collective else self.algorithm
+
+    @property
+    def key(self) -> str:
+        """Readable, stable, and different for different experiments."""
+        words = [self.part, self.collective or "pattern", self.algorithm, f"p{self.ranks}"]
+        words += [format_size(self.size_bytes), self.dtype]
+        words += [self.op] if self.op else []
+        words += [f"root{self.root}"] if self.root else []
+        words += ["{}x{}".format(*self.grid)] if self.grid else []
+        words += ["->".join(map(str, self.placement))] if self.placement else []
+        words += [
+            f"{name}={getattr(self, name)}" for name in ("issue", "path", "skew") if getattr(self, name)
+        ]
+        words += [] if self.arithmetic else ["no-arithmetic"]
+        words += [f"x{self.messages}"] if self.messages > 1 else []
+        words += ["both-ways"] if self.both_ways else []
+        return "/".join(words)
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element."""
+        return DTYPES[self.dtype]
+
+    @property
+    def elements(self) -> int:
+        """Elements of one vector."""
+        return self.size_bytes // self.element_bytes
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values for a launch's process."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict) -> Experiment:
+        """The inverse of `to_json`."""
+        as_tuple = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**{f.name: as_tuple[f.name] for f in fields(cls) if f.name in as_tuple})
