@@ -1,0 +1,46 @@
+"""One self-contained HTML file per run: works from file://, offline, light and dark, on screen and on
+paper.
+
+``render`` takes a run folder or a `Report` built from the types of ``model`` and writes the page
+whole or not at all. The same run folder gives the same bytes: nothing of the moment of rendering
+enters the page.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linkwright.store import files
+
+from . import dissect, html, reproduce, runs
+from .model import Report
+from .runs import ReportError
+
+__all__ = ["Report", "ReportError", "render", "render_study"]
+
+
+def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
+    """Writes the report of a run folder, or of a `Report`, and returns its path.
+
+    `out` defaults to ``report/index.html`` in the run folder; a `Report` object needs it.
+    """
+    if isinstance(source, Report):
+        if out is None:
+            raise ReportError("render: a Report object has no run folder; say where to write it (out=PATH)")
+        return _write(Path(out), html.page(source))
+    folder = Path(source)
+    target = Path(out) if out is not None else folder / "report" / "index.html"
+    return _write(target, html.page(dissect.report(runs.load(folder))))
+
+
+def render_study(study, out: Path | str, extras=(), facts=()) -> Path:
+    """Writes the report of a reproduced study: the dict of ``reproduce --json`` and further sections (model
+    objects).
+    """
+    return _write(Path(out), html.page(reproduce.report(study, extras, facts)))
+
+
+def _write(path: Path, page: str) -> Path:
+    files.make_folder(path.parent)
+    files.write_text(path, page)
+    return path

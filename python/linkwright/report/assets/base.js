@@ -1,0 +1,48 @@
+// Shared by all charts: the one global of the page, colours of the theme, numbers with units, the tooltip.
+"use strict";
+const LW = { charts: [] };
+
+LW.colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+LW.prefixes = {
+  "s": [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]],
+  "B": [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
+  "B/s": [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]],
+};
+
+// The same rule as quantity.py: the largest prefix that keeps the rounded number at 1 or above.
+LW.text = (value, unit, digits = 4) => {
+  const steps = LW.prefixes[unit];
+  const size = Math.abs(unit === "B" ? value : Number(value.toPrecision(digits)));
+  let factor = 1, name = unit === "1" ? "" : unit;
+  if (steps && value !== 0) [factor, name] = steps.find(([f]) => size >= f * (1 - 1e-9)) || steps[steps.length - 1];
+  const shown = Number((value / factor).toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 6 });
+  return name ? `${shown} ${name}` : shown;
+};
+
+// On an axis the unit stands once, in its label, unless a prefix makes it differ from tick to tick.
+LW.tick = (value, unit) => LW.text(value, LW.prefixes[unit] || unit === "%" ? unit : "1", 3);
+LW.axisLabel = (axis) => (LW.prefixes[axis.unit] || ["%", "1", ""].includes(axis.unit) ? axis.title : `${axis.title}, ${axis.unit}`);
+
+LW.element = (tag, parent, className, text) => {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  if (parent) parent.append(made);
+  return made;
+};
+
+LW.tip = {
+  box: null,
+  show(x, y, title, lines) {
+    this.box ||= LW.element("div", document.body, "tip");
+    this.box.replaceChildren();
+    LW.element("b", this.box, "", title);
+    for (const line of lines) if (line) LW.element("span", this.box, "", line);
+    this.box.hidden = false;
+    const { width, height } = this.box.getBoundingClientRect();
+    this.box.style.left = `${Math.max(4, x + 16 + width > innerWidth ? x - width - 12 : x + 16)}px`;
+    this.box.style.top = `${Math.max(4, y + 16 + height > innerHeight ? y - height - 12 : y + 16)}px`;
+  },
+  hide() { if (this.box) this.box.hidden = true; },
+};

@@ -1,0 +1,37 @@
+"""What a machine can do: the report of a dissected run. One line per section, in reading order."""
+
+from __future__ import annotations
+
+from . import reproduce
+from .model import Badge, Report, Section
+from .runs import Run
+from .sections import collectives, environment, headline, links, status
+
+SECTIONS = (
+    headline.section,
+    links.matrices,
+    links.by_size,
+    links.under_load,
+    collectives.section,
+    status.section,
+    environment.section,
+)
+
+
+def report(run: Run) -> Report:
+    """The report of `run`; a run folder that holds a study and no results is that study's report."""
+    if run.study is not None and run.rows.empty:
+        return reproduce.report(
+            run.study, [s for s in (environment.section(run),) if s], environment.facts(run)
+        )
+    built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
+    if run.study is not None:
+        built[-1:-1] = reproduce.sections(run.study)
+    badges: list[Badge] = status.badges(run)
+    return Report(
+        title=" beside ".join(run.machines) or run.id,
+        subtitle="What this machine can do, measured against its physical limits and published values.",
+        facts=environment.facts(run),
+        badges=badges,
+        sections=built,
+    )

@@ -1,0 +1,213 @@
+"""From a `Report` to one HTML page: Jinja2 for what is read, JSON for what is drawn, all inlined.
+
+Tables and words are plain HTML, so they are there without scripts, for search, for readers and on
+paper. A chart is an empty box with its data in a JSON block beside it; uPlot (50 KB, vendored)
+draws curves and boxes, ``heatmap.js`` draws matrices. Matrices travel as deflated float32 in
+base64, because 1,500 x 1,500 cells in JSON text would be 40 MB. A content security policy in the
+page forbids it to load anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import groupby
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup, escape
+
+from . import quantity
+from .model import BoxPlot, Cell, HeatMap, Item, Plot, Report, Section, Table, Text
+
+_SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "start.js")
+
+
+def page(report: Report) -> str:
+    """The whole page as text."""
+    anchors = _anchors(report)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            anchors=anchors,
+            style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
+            scripts=[
+                _asset("vendor/uplot", "uPlot.iife.min.js"),
+                *(_asset("assets", name) for name in _SCRIPTS),
+            ],
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _text("templates", name)),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(identity=id, runs_of_charts=runs_of_charts, breakable=breakable)
+    environment.globals.update(
+        kind=kind, chart_data=chart_data, points=points, extremes=extremes, as_cell=as_cell
+    )
+    return environment
+
+
+def kind(item: Item) -> str:
+    """Which macro of the template draws the item."""
+    return {Table: "table", Plot: "plot", HeatMap: "heat", BoxPlot: "box", Text: "text"}[type(item)]
+
+
+def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
+    """Neighbouring charts together, so that they share a grid; tables and texts in between."""
+    return [
+        (together, list(group))
+        for together, group in groupby(items, lambda item: kind(item) in ("plot", "heat", "box"))
+    ]
+
+
+def breakable(text: str) -> Markup:
+    """`text`, escaped, that may wrap after `_` or `/`, but not between a number and its unit."""
+    kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)", "\u00a0", text)
+    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(kept))))
+
+
+def as_cell(value: Cell | str) -> Cell:
+    """A plain text is a cell without a sort key or a detail."""
+    return value if isinstance(value, Cell) else Cell(value)
+
+
+def chart_data(item: Plot | HeatMap | BoxPlot) -> Markup:
+    """The JSON block of a chart, safe inside <script> whatever the names hold."""
+    builder = {Plot: _plot, HeatMap: _heat, BoxPlot: _box}[type(item)]
+    text = json.dumps(
+        builder(item), ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True
+    )
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def points(plot: Plot) -> Iterator[tuple[str, tuple[float, str], tuple[float, str], str, str]]:
+    """(series, x, y, interval, note) of every point, x and y with their sort key: the table behind a plot."""
+    for curve in plot.curves:
+        for x, y, low, high, note in _rows(curve):
+            if y is not None:
+                shown, interval = quantity.with_interval(y, low, high, plot.y.unit)
+                yield curve.name, (x, quantity.text(x, plot.x.unit)), (y, shown), interval, note
+
+
+def extremes(heat: HeatMap) -> str:
+    """Least, median and greatest value in words, for the caption: what a reader without the picture needs."""
+    seen = np.asarray(heat.values, dtype=float)
+    seen = seen[np.isfinite(seen)]
+    if not seen.size:
+        return f"no cell has a value: {heat.missing}"
+    low, middle, high = (
+        quantity.text(float(v), heat.unit) for v in (seen.min(), np.median(seen), seen.max())
+    )
+    absent = int(np.size(heat.values) - seen.size)
+    gone = f"; {absent:,} cells empty ({heat.missing})" if absent else ""
+    return (
+        f"{len(heat.rows):,} × {len(heat.columns):,} cells, least {low}, median {middle}, most {high}{gone}"
+    )
+
+
+def _rows(curve) -> Iterator[tuple]:
+    empty = [None] * len(curve.x)
+    return zip(
+        curve.x,
+        curve.y,
+        curve.low or empty,
+        curve.high or empty,
+        curve.notes or [""] * len(curve.x),
+        strict=False,
+    )
+
+
+def _plot(plot: Plot) -> dict[str, Any]:
+    return {
+        "title": plot.title,
+        "x": vars(plot.x),
+        "y": vars(plot.y),
+        "curves": [
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "points": [list(row) for row in _rows(c) if _drawable(plot, row)],
+            }
+            for c in plot.curves
+        ],
+    }
+
+
+def _drawable(plot: Plot, row: tuple) -> bool:
+    """A log axis has no place for zero; such a point stays in the table behind the plot."""
+    x, y = row[0], row[1]
+    if y is None or not math.isfinite(y) or not math.isfinite(x):
+        return False
+    return (plot.x.scale == "linear" or x > 0) and (plot.y.scale == "linear" or y > 0)
+
+
+def _heat(heat: HeatMap) -> dict[str, Any]:
+    fields = ("title", "unit", "rows_title", "columns_title", "scale", "missing")
+    data: dict[str, Any] = {name: getattr(heat, name) for name in fields}
+    data |= {"rows": list(heat.rows), "columns": list(heat.columns)}
+    for part in ("values", "low", "high"):
+        matrix = getattr(heat, part)
+        data[part] = None if matrix is None else _packed(matrix)
+    return data
+
+
+def _packed(matrix: np.ndarray) -> str:
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(matrix, dtype="<f4").tobytes(), 6)).decode(
+        "ascii"
+    )
+
+
+def _box(plot: BoxPlot) -> dict[str, Any]:
+    boxes = [{**vars(box), "outliers": list(box.outliers)} for box in plot.boxes]
+    return {"title": plot.title, "y": vars(plot.y), "boxes": boxes}
+
+
+def _anchors(report: Report) -> dict[int, str]:
+    """A readable, unique anchor per section, by identity of the section object."""
+    anchors: dict[int, str] = {}
+    taken: set[str] = set()
+    for section in _walk(report.sections):
+        stem = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+        name = next(n for n in (stem, *(f"{stem}-{i}" for i in range(2, 10_000))) if n not in taken)
+        taken.add(name)
+        anchors[id(section)] = name
+    return anchors
+
+
+def _walk(sections) -> Iterator[Section]:
+    for section in sections:
+        yield section
+        yield from _walk(section.parts)
+
+
+def _text(folder: str, name: str) -> str:
+    path = resources.files(__package__)
+    for part in (*folder.split("/"), name):
+        path = path / part
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def _asset(folder: str, name: str) -> Markup:
+    """A shipped file, inlined as it is; it must not close the element that it stands in."""
+    text = _text(folder, name)
+    if "</script" in text.lower() or "</style" in text.lower():
+        raise ValueError(f"{folder}/{name}: holds a closing tag and cannot be inlined")
+    return Markup(text)

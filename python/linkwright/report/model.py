@@ -1,0 +1,209 @@
+"""What a report is made of: plain, frozen data between the builders and the page.
+
+A builder (``dissect``, ``reproduce``) reads results and makes a `Report`; the page (``html``) draws
+any `Report` and knows nothing of collectives, machines or papers. So a new kind of result needs a
+builder, never a template.
+
+::
+
+    Report
+      Section                     a heading, a paragraph that says what is shown, and items
+        Table      Column, Cell   sortable; every cell carries its text and its sort key
+        Plot       Axis, Curve    points with intervals, modelled lines, limits
+        HeatMap                   any size up to a few million cells
+        BoxPlot    Box            spread over ranks or launches
+        Text                      paragraphs or preformatted text
+
+Rules the types hold up: a value has a unit, a missing value is None with a reason (never 0, never
+"N/A"), and a measured curve is drawn as points with intervals while only a model or a limit is a
+line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: what is read, what it sorts by, and what explains it."""
+
+    text: str
+    sort: Number | str | None = None  # None: the text itself
+    detail: str = ""  # a second, quieter line: an interval, a reason
+    tone: Literal["", "good", "warn", "bad", "quiet", "strong"] = ""
+    share: float | None = None  # 0..1: a bar behind the text, for percent of limit
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    title: str
+    unit: str = ""
+    numeric: bool = False  # aligned right, sorted as a number
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads; a reader may sort them by any column."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | str]]
+    how_to_read: str = ""
+    collapsed: bool = False
+    empty: str = "Nothing to list."
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"table {self.title!r}: row {number} has {len(row)} cells for {len(self.columns)} columns"
+                )
+
+
+@dataclass(frozen=True)
+class Axis:
+    """`unit` is a base unit (s, B, B/s, %, 1); prefixes are chosen when a number is printed."""
+
+    title: str
+    unit: str
+    scale: Literal["log2", "log10", "linear"] = "linear"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One series of points. `measured` is drawn as points, `model` as a line with points, `limit` as a
+    dashed line.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    kind: Literal["measured", "model", "limit"] = "measured"
+    notes: Sequence[str] = ()  # per point, shown on hover: n, status, name of the limit
+
+    def __post_init__(self) -> None:
+        for part in ("y", "low", "high", "notes"):
+            length = len(getattr(self, part))
+            if length != len(self.x) and (length or part == "y"):
+                raise ValueError(f"curve {self.name!r}: {length} values of {part} for {len(self.x)} of x")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves over one pair of axes."""
+
+    title: str
+    x: Axis
+    y: Axis
+    curves: Sequence[Curve]
+    how_to_read: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A matrix, row = source, column = destination, diagonal = self. NaN is a missing cell; `missing` says
+    why.
+    """
+
+    title: str
+    unit: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    rows_title: str = "source"
+    columns_title: str = "destination"
+    scale: Literal["linear", "log10"] = "linear"
+    missing: str = "no result"
+    how_to_read: str = ""
+    wide: bool = False
+
+    def __post_init__(self) -> None:
+        shape = (len(self.rows), len(self.columns))
+        for part in ("values", "low", "high"):
+            matrix = getattr(self, part)
+            if matrix is not None and np.shape(matrix) != shape:
+                raise ValueError(
+                    f"heat map {self.title!r}: {part} is {np.shape(matrix)}, its names give {shape}"
+                )
+
+
+@dataclass(frozen=True)
+class Box:
+    """Five numbers of one distribution, `low` and `high` being the ends of the whiskers."""
+
+    name: str
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+    n: int
+    outliers: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class BoxPlot:
+    """Distributions side by side."""
+
+    title: str
+    y: Axis
+    boxes: Sequence[Box]
+    how_to_read: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, or one preformatted block under a heading that opens on click."""
+
+    paragraphs: Sequence[str]
+    title: str = ""
+    preformatted: bool = False
+
+
+Item = Table | Plot | HeatMap | BoxPlot | Text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what is shown below it, and the items."""
+
+    title: str
+    items: Sequence[Item] = ()
+    intro: str = ""
+    parts: Sequence[Section] = ()  # one level of sub-sections
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A count in the header: 214 ok, 3 unconverged."""
+
+    count: int
+    label: str
+    tone: Literal["good", "warn", "bad", "quiet"] = "quiet"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole page: the header and its sections."""
+
+    title: str
+    subtitle: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    badges: Sequence[Badge] = ()
+    sections: Sequence[Section] = field(default_factory=tuple)

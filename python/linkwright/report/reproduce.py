@@ -1,0 +1,277 @@
+"""Is the model of that machine right? Sections for a reproduced study, from the dict that ``reproduce
+--json`` prints.
+
+``{paper, fitted, cells: [{<key columns of the reference CSV>, predicted, reference, unit, split}],
+claims: [{id, statement, holds, why}]}``. The error of a cell is predicted / reference - 1. A cell
+without a reference (a holdout, predicted blind) counts in no error. Fitted numbers stand beside
+every error, because with enough of them any table can be matched. Theory curves, hop tables and
+spreads that a study adds are model objects, passed as further sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import quantity
+from .model import Axis, Badge, Box, BoxPlot, Cell, Column, Curve, Plot, Report, Section, Table
+from .runs import natural
+from .sections.values import missing
+
+_NOT_KEYS = ("predicted", "reference", "unit", "split")
+_CLOSE = 0.10
+
+SUMMARY_HELP = (
+    "Error is the distance of the prediction from the published value, in percent of it. A fitted "
+    "number was chosen so that the model matches; the fewer of them per cell, the more the agreement "
+    "means. Blind cells have no published value here."
+)
+
+
+def report(
+    study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequence[tuple[str, str]] = ()
+) -> Report:
+    """A whole report of one study."""
+    claims = study.get("claims", [])
+    held = sum(bool(claim["holds"]) for claim in claims)
+    failed = len(claims) - held
+    badges = [
+        Badge(len(study.get("cells", [])), "cells", "quiet"),
+        Badge(held, "claim held" if held == 1 else "claims held", "good"),
+        Badge(failed, "claim failed" if failed == 1 else "claims failed", "bad" if failed else "quiet"),
+    ]
+    return Report(
+        title=f"{study['paper']}: the study, re-run on the model",
+        subtitle="Published values against predictions of the modelled machine.",
+        facts=facts,
+        badges=badges,
+        sections=[*sections(study), *extras],
+    )
+
+
+def sections(study: Mapping[str, Any]) -> list[Section]:
+    """The sections of a study: how close, claims, fitted numbers, every cell."""
+    cells = study.get("cells", [])
+    by_table = _by_table(cells, str(study.get("paper", "study")))
+    built = [
+        Section("How close", [_summary(by_table, study.get("fitted", {})), *_charts(by_table)]),
+        _claims(study.get("claims", [])),
+        _fitted(study.get("fitted", {})),
+        Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
+    ]
+    return [section for section in built if section and (section.items or section.parts)]
+
+
+def error(cell: Mapping[str, Any]) -> float | None:
+    """Relative error, None for a blind cell or a reference of zero (which has no relative error)."""
+    predicted, reference = cell.get("predicted"), cell.get("reference")
+    if not _is_number(predicted) or not _is_number(reference) or reference == 0:
+        return None
+    return predicted / reference - 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _by_table(cells: Iterable[Mapping[str, Any]], default: str) -> dict[str, list[Mapping[str, Any]]]:
+    tables: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        tables.setdefault(str(cell.get("table", default)), []).append(cell)
+    return tables
+
+
+def _summary(by_table: Mapping[str, list], fitted: Any) -> Table:
+    columns = (
+        Column("Table"),
+        Column("Cells", numeric=True),
+        Column("Blind", numeric=True, help="predicted without a published value"),
+        Column("Fitted numbers", numeric=True),
+        Column("Median error", "%", numeric=True),
+        Column("90th percentile", "%", numeric=True),
+        Column("Largest", "%", numeric=True),
+        Column("Within 10 %", "%", numeric=True),
+    )
+    rows = [_summary_row(name, cells, _fitted_for(fitted, name)) for name, cells in by_table.items()]
+    if len(by_table) > 1:
+        everything = [cell for cells in by_table.values() for cell in cells]
+        rows.append(_summary_row("all tables", everything, _fitted_for(fitted, None)))
+    return Table("Predicted against published", columns, rows, SUMMARY_HELP)
+
+
+def _summary_row(name: str, cells: Sequence[Mapping[str, Any]], fitted: int | None) -> list[Cell | str]:
+    errors = sorted(abs(e) for e in map(error, cells) if e is not None)
+    blind = sum(cell.get("reference") is None for cell in cells)
+    counts = [Cell(str(len(cells)), len(cells)), Cell(str(blind), blind)]
+    numbers = Cell(str(fitted), fitted) if fitted is not None else missing("not stated per table")
+    if not errors:
+        return [name, *counts, numbers, *[missing("no published value")] * 4]
+    within = sum(e <= _CLOSE for e in errors) / len(errors)
+    figures = (np.median(errors), np.percentile(errors, 90), errors[-1])
+    return [
+        Cell(name, tone="strong"),
+        *counts,
+        numbers,
+        *(Cell(quantity.percent(e), float(e), tone=_tone(e)) for e in figures),
+        Cell(quantity.percent(within), within, share=within),
+    ]
+
+
+def _tone(relative: float) -> str:
+    return (
+        "good"
+        if relative <= _CLOSE / 2
+        else ""
+        if relative <= _CLOSE
+        else "warn"
+        if relative <= 0.25
+        else "bad"
+    )
+
+
+def _fitted_for(fitted: Any, table: str | None) -> int | None:
+    """How many numbers were fitted for `table` (None: in all), as far as the study says."""
+    if isinstance(fitted, int):
+        return fitted if table is None else None
+    if isinstance(fitted, Mapping):
+        counts = {str(k): v for k, v in fitted.items()}
+        if counts and all(isinstance(v, int) for v in counts.values()):
+            return counts.get(table) if table is not None else sum(counts.values())
+        return len(counts) if table is None else None
+    entries = list(fitted)
+    if table is None:
+        return len(entries)
+    told = [entry["tables"] for entry in entries if isinstance(entry, Mapping) and "tables" in entry]
+    return sum(table in tables for tables in told) if len(told) == len(entries) else None
+
+
+def _charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:
+    scored = {name: [c for c in cells if error(c) is not None] for name, cells in by_table.items()}
+    scored = {name: cells for name, cells in scored.items() if cells}
+    units = sorted({cell["unit"] for cells in scored.values() for cell in cells})
+    return [*(_agreement(scored, unit) for unit in units), *([_errors(scored)] if scored else [])]
+
+
+def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
+    """Predicted over published, the diagonal as the line of perfect agreement."""
+    name, factor = quantity.base(unit)
+    curves, seen = [], []
+    for table, cells in scored.items():
+        cells = sorted(
+            (c for c in cells if c["unit"] == unit and c["reference"] > 0 < c["predicted"]),
+            key=lambda c: c["reference"],
+        )
+        if cells:
+            x = [c["reference"] * factor for c in cells]
+            curves.append(
+                Curve(table, x, [c["predicted"] * factor for c in cells], notes=[key_of(c) for c in cells])
+            )
+            seen += x
+    ends = [min(seen), max(seen)] if seen else []
+    diagonal = Curve("perfect agreement", ends, ends, kind="limit")
+    help = (
+        "Each point is one cell: across what was published, up what the model says. On the line they agree."
+    )
+    title = f"Predicted and published, {unit}"
+    return Plot(
+        title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help
+    )
+
+
+def _errors(scored: Mapping[str, list]) -> BoxPlot:
+    boxes = []
+    for table, cells in scored.items():
+        errors = np.array([100 * error(cell) for cell in cells])
+        q1, median, q3 = (float(v) for v in np.percentile(errors, (25, 50, 75)))
+        reach = 1.5 * (q3 - q1)
+        inside = errors[(errors >= q1 - reach) & (errors <= q3 + reach)]
+        outliers = [float(v) for v in sorted(errors[(errors < q1 - reach) | (errors > q3 + reach)])]
+        boxes.append(
+            Box(table, float(inside.min()), q1, median, q3, float(inside.max()), len(errors), outliers)
+        )
+    help = (
+        "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
+    )
+    return BoxPlot("Error by table", Axis("error", "%"), boxes, help)
+
+
+def key_of(cell: Mapping[str, Any]) -> str:
+    """The key columns of a cell on one line, for hover."""
+    return ", ".join(f"{name} {value}" for name, value in cell.items() if name not in (*_NOT_KEYS, "table"))
+
+
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:
+    if not claims:
+        return None
+    columns = (Column("Claim"), Column("Statement"), Column("Result"), Column("Why"))
+    rows = [
+        [
+            str(claim["id"]),
+            str(claim["statement"]),
+            Cell("held", 1, tone="good") if claim["holds"] else Cell("failed", 0, tone="bad"),
+            str(claim.get("why") or ""),
+        ]
+        for claim in sorted(claims, key=lambda claim: natural(str(claim["id"])))
+    ]
+    held = sum(bool(claim["holds"]) for claim in claims)
+    intro = (
+        f"{held} of {len(claims)} orderings, ratios and crossovers that the study states hold on the model."
+    )
+    return Section("Claims", [Table("Claims, held or failed", columns, rows)], intro)
+
+
+def _fitted(fitted: Any) -> Section | None:
+    if isinstance(fitted, int) or not fitted:
+        return None
+    entries = (
+        [{"number": k, "value": v} for k, v in fitted.items()]
+        if isinstance(fitted, Mapping)
+        else list(fitted)
+    )
+    entries = [entry if isinstance(entry, Mapping) else {"number": entry} for entry in entries]
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
+    rows = [[_plain(entry.get(name)) for name in names] for entry in entries]
+    columns = [Column(name.replace("_", " ").capitalize()) for name in names]
+    return Section("Fitted numbers", [Table("Numbers fitted to the published values", columns, rows)])
+
+
+def _cells(table: str, cells: Sequence[Mapping[str, Any]]) -> Table:
+    keys = list(dict.fromkeys(k for cell in cells for k in cell if k not in (*_NOT_KEYS, "table")))
+    columns = [Column(key.replace("_", " ")) for key in keys]
+    columns += [Column("Predicted", numeric=True), Column("Published", numeric=True)]
+    columns += [Column("Error", "%", numeric=True), Column("Split")]
+    return Table(
+        f"{table}: {len(cells)} cells", columns, [_cell_row(cell, keys) for cell in cells], collapsed=True
+    )
+
+
+def _cell_row(cell: Mapping[str, Any], keys: Sequence[str]) -> list[Cell | str]:
+    relative = error(cell)
+    blind = "held out" if cell.get("split") == "holdout" else "none published"
+    return [
+        *(_plain(cell.get(key)) for key in keys),
+        _figure(cell.get("predicted"), cell, "not predicted"),
+        _figure(cell.get("reference"), cell, blind),
+        Cell(f"{100 * relative:+.1f} %", abs(relative), tone=_tone(abs(relative)))
+        if relative is not None
+        else missing(blind),
+        str(cell.get("split") or ""),
+    ]
+
+
+def _figure(value: Any, cell: Mapping[str, Any], reason: str) -> Cell:
+    if not _is_number(value):
+        return missing(reason) if value is None else Cell(str(value))
+    return Cell(f"{value:,.6g} {cell['unit']}", float(value))
+
+
+def _plain(value: Any) -> Cell:
+    if value is None:
+        return missing("not given")
+    if isinstance(value, (list, tuple)):
+        return Cell(", ".join(map(str, value)))
+    return Cell(
+        f"{value:,.6g}" if isinstance(value, float) else str(value), value if _is_number(value) else None
+    )

@@ -1,0 +1,211 @@
+"""Collectives: time by size of every algorithm against the limit, who wins where, and all numbers
+behind it.
+
+Per collective: one plot per machine (measured points or the modelled line, the limit dashed), a
+table of winners with their crossovers, and, folded away, time and percent of limit of each
+algorithm at each size. A winner whose interval overlaps the next one's is reported as not
+separable: at that size either may be chosen.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from .. import quantity
+from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
+from ..runs import COLLECTIVES, Run, ok
+from . import values
+
+HOW_TO_READ = (
+    "All ranks together; time is that of the slowest rank, and sizes count as in nccl-tests. Points are "
+    "measured, lines are models, and the dashed line is the least time that any algorithm could take "
+    "(latency, port and cut bounds): lower is faster, and 100 % of the limit cannot be beaten. A lead says "
+    "how many times longer the next algorithm takes; 'not separable' means that their intervals overlap "
+    "somewhere in that range. Click a name below a chart to hide it; drag in a chart to enlarge, double "
+    "click to see all again."
+)
+ALL_HELP = "Time of the slowest rank, the fastest at each size in bold, with the percent of the limit below."
+
+
+def section(run: Run) -> Section | None:
+    """One part per collective that the run holds."""
+    parts = [part for part in (_collective(run, kind) for kind in COLLECTIVES) if part]
+    if not parts:
+        return None
+    return Section(
+        "Collectives",
+        intro=HOW_TO_READ,
+        parts=parts,
+    )
+
+
+def times(run: Run, kind: str) -> pd.DataFrame:
+    """The rows of collective `kind` that hold the time of the slowest rank, of every status."""
+    rows = run.rows[run.rows["collective"] == kind]
+    for metric in ("time", "latency"):
+        if (rows["metric"] == metric).any():
+            return rows[rows["metric"] == metric]
+    return rows[rows["unit"] == "s"]
+
+
+def fastest(rows: pd.DataFrame) -> pd.DataFrame:
+    """The fastest row at each size, by ascending size."""
+    good = ok(rows).sort_values(["size_bytes", "value", "algorithm"], kind="stable")
+    return good.drop_duplicates("size_bytes")
+
+
+def series_name(rows: pd.DataFrame) -> pd.Series:
+    """The algorithm, with whatever else varies beside it: ranks, data type, issue policy, path."""
+    extra = values.varying(rows, ("ranks", "dtype", "op", "placement", "issue", "path"))
+    name = rows["algorithm"].where(rows["algorithm"] != "", rows["label"])
+    for key in extra:
+        shown = rows[key].map(lambda v: f"{v:.0f} ranks" if isinstance(v, float) else str(v))
+        name = name + ", " + shown
+    return name
+
+
+def _collective(run: Run, kind: str) -> Section | None:
+    plots: list[Item] = []
+    shares: list[Item | None] = []
+    winners: list[list[Cell | str]] = []
+    tables: list[Item] = []
+    for machine in run.machines:
+        rows = times(run, kind)
+        rows = rows[rows["machine"] == machine]
+        if rows.empty:
+            continue
+        rows = rows.assign(series=series_name(rows))
+        if ok(rows)["size_bytes"].nunique() > 1:
+            plots.append(_plot(machine, kind, ok(rows)))
+            shares.append(_share_plot(machine, kind, ok(rows)))
+        if not ok(rows).empty:
+            winners += _winners(machine, ok(rows))
+        tables.append(_every_number(machine, kind, rows))
+    if not tables:
+        return None
+    return Section(
+        kind, [*plots, *filter(None, shares), *([_winner_table(winners)] if winners else []), *tables]
+    )
+
+
+def _plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot:
+    curves = [values.curve(part, "size_bytes", name) for name, part in rows.groupby("series", sort=True)]
+    limit = values.limits(rows, "size_bytes", "limit")
+    return Plot(
+        f"{kind} on {machine}",
+        Axis("message size", "B", "log2"),
+        Axis("time", "s", "log10"),
+        [*curves, *([limit] if limit else [])],
+    )
+
+
+def _share_plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot | None:
+    curves = [values.shares(part, name) for name, part in rows.groupby("series", sort=True)]
+    curves = [curve for curve in curves if curve and len(set(curve.x)) > 1]
+    if not curves:
+        return None
+    sizes = sorted({x for curve in curves for x in curve.x})
+    limit = Curve("limit", sizes, [100.0] * len(sizes), kind="limit")
+    size = Axis("message size", "B", "log2")
+    return Plot(
+        f"{kind} on {machine}: percent of the limit", size, Axis("percent of limit", "%"), [*curves, limit]
+    )
+
+
+def _winner_table(rows: list[list[Cell | str]]) -> Table:
+    columns = (
+        Column("Machine"),
+        Column("From", "B", numeric=True),
+        Column("To", "B", numeric=True),
+        Column("Fastest"),
+        Column("Time", "s", numeric=True, help="at the first and the last size of the range"),
+        Column("Of limit", "%", numeric=True),
+        Column("Lead", numeric=True),
+    )
+    return Table("Which algorithm at which size", columns, rows)
+
+
+def _winners(machine: str, rows: pd.DataFrame) -> list[list[Cell | str]]:
+    """One row per run of sizes with the same fastest series."""
+    steps = [_contest(part) for _, part in rows.groupby("size_bytes", sort=True)]
+    runs: list[list[tuple]] = []
+    for step in steps:
+        if runs and runs[-1][-1][0]["series"] == step[0]["series"]:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+    return [_winner_row(machine, run) for run in runs]
+
+
+def _contest(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series | None, bool]:
+    """(fastest, next, whether their intervals are apart) at one size."""
+    ranked = rows.sort_values(["value", "series"], kind="stable")
+    first = ranked.iloc[0]
+    if len(ranked) == 1:
+        return first, None, True
+    second = ranked.iloc[1]
+    if first["modelled"]:
+        return first, second, first["value"] < second["value"]
+    return first, second, bool(first["ci_high"] < second["ci_low"])
+
+
+def _winner_row(machine: str, run: list[tuple]) -> list[Cell | str]:
+    first, last = run[0][0], run[-1][0]
+    ends = [first] if len(run) == 1 else [first, last]
+    shares = sorted(step[0]["share"] for step in run if step[0]["share"] == step[0]["share"])
+    share = (
+        "" if not shares else " – ".join(dict.fromkeys(quantity.percent(s) for s in (shares[0], shares[-1])))
+    )
+    return [
+        machine,
+        Cell(quantity.size(first["size_bytes"]), float(first["size_bytes"])),
+        Cell(quantity.size(last["size_bytes"]), float(last["size_bytes"])),
+        Cell(str(first["series"]), tone="strong"),
+        Cell(" – ".join(quantity.text(row["value"], "s") for row in ends), float(first["value"])),
+        Cell(share, shares[-1]) if shares else values.missing("no limit known"),
+        _lead(run),
+    ]
+
+
+def _lead(run: list[tuple]) -> Cell:
+    rivals = [
+        (second["value"] / first["value"], second["series"]) for first, second, _ in run if second is not None
+    ]
+    if not rivals:
+        return values.missing("no other algorithm ran")
+    rivals.sort()
+    low, high = rivals[0][0], rivals[-1][0]
+    names = ", ".join(sorted({name for _, name in rivals}))
+    shown = f"{low:.2f}×" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}× – {high:.2f}×"
+    apart = all(step[2] for step in run)
+    return Cell(
+        shown,
+        high,
+        f"over {names}" if apart else f"not separable from {names}",
+        tone="" if apart else "quiet",
+    )
+
+
+def _every_number(machine: str, kind: str, rows: pd.DataFrame) -> Table:
+    names = sorted(rows["series"].unique())
+    best = {row["size_bytes"]: row["series"] for _, row in fastest(rows).iterrows()}
+    found = {(row["size_bytes"], row["series"]): row for _, row in rows.iterrows()}
+    body = [
+        [
+            Cell(quantity.size(size), float(size)),
+            *(_time(found.get((size, name)), best.get(size)) for name in names),
+        ]
+        for size in sorted(rows["size_bytes"].dropna().unique())
+    ]
+    columns = [Column("Size", "B", numeric=True), *(Column(name, "s", numeric=True) for name in names)]
+    return Table(f"{kind} on {machine}: every number", columns, body, ALL_HELP, collapsed=True)
+
+
+def _time(row: pd.Series | None, best: str | None) -> Cell:
+    if row is None:
+        return values.missing("not in the suite")
+    if row["status"] not in ("ok", "unconverged") or row["value"] != row["value"]:
+        return values.missing(f"{row['status']}: {row['reason'] or 'no reason recorded'}")
+    limit = "" if row["share"] != row["share"] else f"{quantity.percent(row['share'])} of limit"
+    cell = values.value(row, limit)
+    return Cell(cell.text, cell.sort, cell.detail, "strong" if row["series"] == best else "")

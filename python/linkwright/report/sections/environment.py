@@ -1,0 +1,77 @@
+"""Where, when and with what: all that is needed to judge the numbers or to repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..model import Cell, Column, Section, Table, Text
+from ..runs import Run
+
+# fact in the header -> its key in environment.json or run.json
+_FACTS = (
+    ("when", "time"),
+    ("command", "command"),
+    ("linkwright", "linkwright"),
+    ("processor", "processor"),
+    ("processors", "cpus_online"),
+    ("system", "system"),
+    ("kernel", "kernel"),
+    ("seed", "seed"),
+)
+
+
+def section(run: Run) -> Section | None:
+    """Everything that environment.json and run.json say, and the suite as it was run."""
+    told = run.environment | ({"plan": run.plan} if run.plan else {})
+    rows = [[group, key, Cell(value)] for group, key, value in flat(told)]
+    items: list = []
+    if rows:
+        columns = (Column("Group"), Column("Key"), Column("Value"))
+        items.append(Table("Environment of the run", columns, rows, collapsed=len(rows) > 30))
+    if run.suite:
+        items.append(Text((run.suite,), title="The suite, as it was run", preformatted=True))
+    return Section("Environment", items, "Recorded when the run started.") if items else None
+
+
+def facts(run: Run) -> list[tuple[str, str]]:
+    """The lines of the header that the environment can answer."""
+    machines = ", ".join(
+        f"{name} (modelled)" if run.rows[run.rows["machine"] == name]["modelled"].all() else name
+        for name in run.machines
+    )
+    found = [("run", run.id), ("machines", machines)]
+    found += [(name, _find(run.environment, key) or _find(run.plan, key)) for name, key in _FACTS]
+    if run.plan.get("state") == "running":
+        found.append(("state", f"not finished; linkwright dissect --resume {run.id} goes on"))
+    return [(name, value) for name, value in found if value]
+
+
+def flat(tree: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(group, key, value) of a nested object; lists of plain values on one line, nothing dropped."""
+    for name, value in sorted(tree.items()):
+        if isinstance(value, dict):
+            for group, key, leaf in flat(value):
+                yield name, f"{group}.{key}" if group else key, leaf
+        else:
+            yield "", name, _words(value)
+
+
+def _find(tree: dict[str, Any], key: str) -> str:
+    """The value of `key` at the top, or one level down; empty if it is an object or not there."""
+    for place in (tree, *(v for _, v in sorted(tree.items()) if isinstance(v, dict))):
+        if key in place and not isinstance(place[key], dict) and place[key] is not None:
+            return _words(place[key])
+    return ""
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return (
+            " ".join(_words(item) for item in value)
+            if all(isinstance(v, str) for v in value)
+            else ", ".join(map(_words, value))
+        )
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_words(item)}" for key, item in sorted(value.items()))
+    return "not recorded" if value is None else str(value)

@@ -1,0 +1,139 @@
+"""The first table: what can this machine do, and is that good?
+
+A dozen numbers, each beside its limit and, where somebody published one, the published value; every
+machine of the run in its own columns, so that a modelled machine stands beside the measured one.
+Which row stands for a question is a rule (the nearest pair, the best size, the fastest algorithm at
+the smallest message), named in the first column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from .. import quantity
+from ..model import Cell, Column, Section, Table
+from ..runs import COLLECTIVES, Run, is_rate
+from . import collectives, links, values
+
+HELP = (
+    "Each value is the median over fresh launches with its 95 % interval below; a modelled machine "
+    "is deterministic and has none. 'Of limit' compares with the physical bound: 100 % cannot be "
+    "beaten, below about 50 % there is something to gain. Empty cells say why they are empty."
+)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """One row that answers one question for one machine."""
+
+    order: int  # pairs, then sizes, then load, then the collectives
+    question: str
+    row: pd.Series
+    about: str  # what was chosen: size, pair, algorithm
+
+
+def section(run: Run) -> Section | None:
+    """One line per question, each machine in its own columns."""
+    picked = {machine: {pick.question: pick for pick in picks(run, machine)} for machine in run.machines}
+    order = {question: pick.order for found in picked.values() for question, pick in found.items()}
+    questions = sorted(order, key=order.__getitem__)  # stable: within one kind as they were found
+    if not questions:
+        return None
+    shown = {machine: any(_published(pick) for pick in found.values()) for machine, found in picked.items()}
+    columns = [Column("Question")]
+    for machine in run.machines:
+        modelled = run.rows[run.rows["machine"] == machine]["modelled"].all()
+        columns += [
+            Column(f"{machine}, {'model' if modelled else 'measured'}", numeric=True),
+            Column("of limit", "%", numeric=True),
+        ]
+        columns += [Column("published", numeric=True)] if shown[machine] else []
+    body = [
+        [
+            Cell(question),
+            *(
+                cell
+                for machine in run.machines
+                for cell in _cells(picked[machine].get(question), shown[machine])
+            ),
+        ]
+        for question in questions
+    ]
+    table = Table("What can this machine do, and is that good?", columns, body, HELP)
+    return Section("At a glance", [table])
+
+
+def picks(run: Run, machine: str) -> Iterator[Pick]:
+    """The rows that stand for this machine, in reading order."""
+    for label, metric, rows in links.groups(run):
+        here = rows[rows["machine"] == machine]
+        if len(here):
+            yield from _link_picks(label, metric, here, loaded=rows["ranks"].nunique() > 1)
+    for number, kind in enumerate(COLLECTIVES):
+        rows = collectives.times(run, kind)
+        best = collectives.fastest(rows[rows["machine"] == machine])
+        if len(best):
+            yield from _collective_picks(10 + number, kind, best)
+
+
+def _link_picks(label: str, metric: str, rows: pd.DataFrame, loaded: bool) -> Iterator[Pick]:
+    name = f"{values.words(label)} {values.words(metric)}".capitalize()
+    rate = is_rate(rows["unit"].iloc[0])
+    if links.is_matrix(rows):
+        apart = rows[
+            (rows["source"] != rows["destination"]) & (rows["size_bytes"] == rows["size_bytes"].min())
+        ]
+        ranked = apart.sort_values(["value", "experiment"], ascending=[not rate, True], kind="stable")
+        for word, at in (
+            ("best pair", 0),
+            ("median pair", (len(ranked) - 1) // 2),
+            ("worst pair", len(ranked) - 1),
+        ):
+            row = ranked.iloc[at]
+            pair = f"{quantity.size(row['size_bytes'])}, {row['source']} → {row['destination']}"
+            yield Pick(0, f"{name}, {word}", row, pair)
+    elif loaded:
+        top = rows[rows["ranks"] == rows["ranks"].max()]
+        row = top.loc[top["value"].idxmax() if rate else top["value"].idxmin()]
+        yield Pick(3, f"{name}, all at once", row, f"{row['ranks']:.0f} ranks{_size(row)}")
+    elif rate:
+        row = rows.loc[rows["value"].idxmax()]
+        half = rows[rows["value"] >= row["value"] / 2]["size_bytes"].min()
+        yield Pick(
+            2,
+            f"{name}, best size",
+            row,
+            f"{quantity.size(row['size_bytes'])}; half of it from {quantity.size(half)}",
+        )
+    else:
+        row = rows.loc[rows["size_bytes"].fillna(0).idxmin()]
+        yield Pick(1, f"{name}, smallest message", row, _size(row).lstrip(", "))
+
+
+def _collective_picks(order: int, kind: str, best: pd.DataFrame) -> Iterator[Pick]:
+    ends = [("smallest message", best.iloc[0])]
+    if len(best) > 1:
+        ends.append(("largest message", best.iloc[-1]))
+    for word, row in ends:
+        question = f"{kind.capitalize()}, {word}" if len(ends) > 1 else kind.capitalize()
+        about = ", ".join(part for part in (_size(row).lstrip(", "), row["algorithm"]) if part)
+        yield Pick(order, question, row, about)
+
+
+def _size(row: pd.Series) -> str:
+    return f", {quantity.size(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
+
+
+def _published(pick: Pick) -> bool:
+    return bool(pick.row["reference_value"] == pick.row["reference_value"])
+
+
+def _cells(pick: Pick | None, with_published: bool) -> list[Cell]:
+    if pick is None:
+        reason = values.missing("not in this run")
+        return [reason] * (3 if with_published else 2)
+    cells = [values.value(pick.row, pick.about), values.of_limit(pick.row)]
+    return [*cells, values.published(pick.row)] if with_published else cells

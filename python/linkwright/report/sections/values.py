@@ -1,0 +1,148 @@
+"""From result rows to cells and curves: the same number looks the same wherever it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from .. import quantity
+from ..model import Cell, Curve
+
+DETERMINISTIC = "deterministic"
+
+
+def words(name: str) -> str:
+    """A key as it is read: ping_pong is 'ping pong'."""
+    return name.replace("_", " ")
+
+
+def limit_words(name: str) -> str:
+    """latency_bound is 'latency'; that it is a bound is said beside it."""
+    return words(name.removesuffix("_bound"))
+
+
+def number(value: float) -> float | None:
+    """A float for the page, None where the frame holds NaN."""
+    return float(value) if math.isfinite(value) else None
+
+
+def spread(row: pd.Series) -> str:
+    """The interval and n of a row in words: '41.0 – 47.9, n 12', or 'deterministic' for a model."""
+    if row["modelled"]:
+        return DETERMINISTIC
+    _, interval = quantity.with_interval(
+        row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"]
+    )
+    count = "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
+    if not interval:
+        interval = "no interval below 6 launches" if row["n"] < 6 else "no interval"
+    return ", ".join(part for part in (interval, count) if part)
+
+
+def value(row: pd.Series, about: str = "") -> Cell:
+    """The value with its interval and n below it; `about` says which size or algorithm was chosen."""
+    shown, _ = quantity.with_interval(
+        row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"]
+    )
+    unconverged = row["status"] == "unconverged"
+    parts = (spread(row), row["modes"], about, "unconverged" if unconverged else "")
+    return Cell(
+        shown,
+        sort=float(row["value"]),
+        detail="\n".join(part for part in parts if part),
+        tone="warn" if unconverged else "strong",
+    )
+
+
+def missing(reason: str) -> Cell:
+    """An empty cell that says why it is empty."""
+    return Cell("", sort=None, detail=reason, tone="quiet")
+
+
+def of_limit(row: pd.Series) -> Cell:
+    """Percent of the limit, with the limit and its name."""
+    if math.isnan(row["share"]):
+        return missing("no limit known")
+    name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
+    limit = quantity.text(row["limit"], row["unit"])
+    return Cell(
+        quantity.percent(row["share"]), float(row["share"]), f"of {limit}{name}", share=min(row["share"], 1.0)
+    )
+
+
+def published(row: pd.Series) -> Cell:
+    """The published value and how far this row is from it."""
+    if math.isnan(row["reference_value"]):
+        return missing("none published")
+    error = row["value"] / row["reference_value"] - 1 if row["reference_value"] else math.nan
+    away = f"{100 * error:+.1f} % from it" if math.isfinite(error) else ""
+    return Cell(quantity.text(row["reference_value"], row["unit"]), float(row["reference_value"]), away)
+
+
+def curve(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curve:
+    """The rows as one series over column `x`: points with intervals if measured, a line if modelled."""
+    rows = rows.sort_values([x, "experiment"], kind="stable")
+    modelled = bool(rows["modelled"].all())
+    return Curve(
+        name=name,
+        x=[float(v) * x_factor for v in rows[x]],
+        y=[number(v) for v in rows["value"]],
+        low=[number(v) for v in rows["ci_low"]],
+        high=[number(v) for v in rows["ci_high"]],
+        kind="model" if modelled else "measured",
+        notes=[_note(row) for _, row in rows.iterrows()],
+    )
+
+
+def limits(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curve | None:
+    """The limit at every x of `rows` as a dashed line; the widest one where rows differ."""
+    known = rows[rows["limit"].notna()]
+    if known.empty:
+        return None
+    rate = known["unit"].str.endswith("/s").iloc[0]
+    best = known.groupby(x)["limit"].max() if rate else known.groupby(x)["limit"].min()
+    names = known.groupby(x)["limit_name"].first()
+    return Curve(
+        name=name,
+        x=[float(v) * x_factor for v in best.index],
+        y=[float(v) for v in best],
+        kind="limit",
+        notes=[limit_words(names[v]) for v in best.index],
+    )
+
+
+def shares(rows: pd.DataFrame, name: str) -> Curve | None:
+    """Percent of the limit over size; a time's interval turns round, since the shorter time is the greater
+    share.
+    """
+    rows = rows[rows["share"].notna()].sort_values(["size_bytes", "experiment"], kind="stable")
+    if rows.empty:
+        return None
+    return Curve(
+        name=name,
+        x=[float(v) for v in rows["size_bytes"]],
+        y=[100 * float(v) for v in rows["share"]],
+        low=[number(100 * v) for v in rows["limit"] / rows["ci_high"]],
+        high=[number(100 * v) for v in rows["limit"] / rows["ci_low"]],
+        kind="model" if rows["modelled"].all() else "measured",
+        notes=[
+            f"limit {quantity.text(row['limit'], row['unit'])}, {limit_words(row['limit_name'])}"
+            for _, row in rows.iterrows()
+        ],
+    )
+
+
+def varying(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    """Those of `columns` in which the rows differ: what a series must be named by."""
+    return [name for name in columns if rows[name].nunique(dropna=False) > 1]
+
+
+def _note(row: pd.Series) -> str:
+    parts = [spread(row)]
+    if not math.isnan(row["share"]):
+        parts.append(f"{quantity.percent(row['share'])} of limit")
+    parts += [row["modes"]] if row["modes"] else []
+    parts += ["unconverged"] if row["status"] == "unconverged" else []
+    return " · ".join(parts)

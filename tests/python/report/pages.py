@@ -1,0 +1,36 @@
+"""The pages that the tests look at; run as a program it writes their golden words again."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import synthetic
+from reading import words
+
+from linkwright import report
+from linkwright.report import model
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "report"
+
+
+def run(folder: Path) -> Path:
+    return report.render(synthetic.folder(folder / "demo"))
+
+
+def study(folder: Path) -> Path:
+    box = model.Box(synthetic.NASTY, 1e-6, 2e-6, 3e-6, 4e-6, 5e-6, 64)
+    extra = model.Section(synthetic.NASTY, [model.BoxPlot("spread", model.Axis("time", "s"), [box])])
+    return report.render_study(synthetic.study(), folder / "index.html", [extra])
+
+
+def regenerate() -> None:
+    GOLDEN.mkdir(parents=True, exist_ok=True)
+    for build in (run, study):
+        with tempfile.TemporaryDirectory() as folder:
+            text = words(build(Path(folder)).read_text(encoding="utf-8"))
+        (GOLDEN / f"{build.__name__}.txt").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    regenerate()

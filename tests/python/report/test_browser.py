@@ -1,0 +1,148 @@
+"""The page in Chromium: no error, every chart drawn, tables sort, legible in both themes, large maps fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+PROBES = (Path(__file__).parent / "probes.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a page and fails the test on any error that its console saw."""
+    pages, errors = [], []
+
+    def seen(message):
+        if message.type in ("error", "warning"):
+            errors.append(message.text)
+
+    def open_page(path, scheme="light", width=1280):
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.on(
+            "console",
+            lambda message: errors.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-ready]", timeout=30_000)
+        page.evaluate(PROBES)
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["run_page", "study_page"])
+def test_drawn_and_legible(opened, request, name, scheme):
+    page = opened(request.getfixturevalue(name), scheme)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    assert page.evaluate("probes.emptyCharts()") == []
+    assert page.evaluate("probes.lowContrast()") == []
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("name", ["run_page", "study_page"])
+def test_nothing_overflows(opened, request, name, width):
+    page = opened(request.getfixturevalue(name), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate("probes.wideTables()") == []
+
+
+def test_theme_button_cycles_and_redraws(opened, run_page):
+    page = opened(run_page)
+    themes = []
+    for _ in range(3):
+        page.click("#theme")
+        themes.append(page.evaluate("document.documentElement.dataset.theme"))
+    assert themes == ["light", "dark", "light"]
+
+
+def test_tables_sort_by_number_and_back(opened, study_page):
+    page = opened(study_page)
+    rows = "[...document.querySelectorAll('#how-close .block tbody tr')]"
+    column = f"{rows}.map((row) => Number(row.cells[4].dataset.sort))"
+    head = page.locator("#how-close .block th button").nth(4)
+    head.click()
+    up = page.evaluate(column)
+    head.click()
+    down = page.evaluate(column)
+    assert up == sorted(up)
+    assert down == sorted(up, reverse=True)
+    assert up != down
+
+
+def test_empty_cells_sort_last_both_ways(opened, run_page):
+    page = opened(run_page)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    table = page.locator("table.sortable", has=page.locator("td.quiet")).first
+    for _ in range(2):
+        table.locator("th button").last.click()
+        empty = table.locator("tbody td:last-child").evaluate_all(
+            "(c) => c.map((x) => !x.querySelector('.v'))"
+        )
+        assert empty == sorted(empty)
+
+
+def test_every_point_answers_the_pointer(opened, run_page):
+    page = opened(run_page)
+    chart = page.locator("figure.plot .canvas").first
+    chart.scroll_into_view_if_needed()
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    text = page.locator(".tip").inner_text()
+    assert "message size" in text
+    assert "n 12" in text
+    box = chart.locator("canvas").first.bounding_box()
+    points = page.evaluate("LW.charts.find((c) => c.points).points()")
+    names = chart.locator(".legend button").all_inner_texts()
+    assert len(points) > 20
+    for point in (p for p in points if not names[p["curve"]].startswith("limit")):
+        page.mouse.move(box["x"] + point["x"], box["y"] + point["y"])
+        assert chart.get_attribute("data-hover") == names[point["curve"]]
+
+
+def test_legend_hides_a_series(opened, run_page):
+    page = opened(run_page)
+    button = page.locator("figure.plot .legend button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+
+
+def test_heat_map_of_two_million_cells(opened, big_map_page):
+    page = opened(big_map_page)
+    target = page.locator("[data-chart=heat]")
+    assert float(target.get_attribute("data-paint")) < 500
+    port = page.locator(".port")
+    for _ in range(8):
+        page.get_by_role("button", name="Zoom in").click()
+    assert page.evaluate("probes.cell()") > 4
+    steps = page.evaluate("probes.scrollMap()")
+    assert steps["left"] > 1000, "it did not scroll"
+    assert steps["worst"] < 50, f"a frame took {steps['worst']} ms"
+    box = port.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector(".tip >> text=tile")
+    assert "destination tile" in target.get_attribute("data-hover")
+    page.mouse.wheel(0, 120)
+    page.get_by_role("button", name="Show all cells").click()
+    assert page.evaluate("probes.cell()") < 1
+
+
+def test_prints_every_chart_light(opened, run_page, tmp_path):
+    page = opened(run_page, "dark")
+    page.evaluate("LW.theme.print(true)")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate("probes.emptyCharts()") == []
+    page.evaluate("LW.theme.print(false)")
+    page.pdf(path=tmp_path / "page.pdf", format="A4")
+    assert (tmp_path / "page.pdf").stat().st_size > 50_000

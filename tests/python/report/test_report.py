@@ -1,0 +1,223 @@
+"""What the page holds, without a browser: words, numbers, escaping, determinism."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pages
+import pandas as pd
+import pytest
+import synthetic
+from reading import words
+
+from linkwright import report
+from linkwright.report import dissect, html, model, quantity, reproduce, runs
+from linkwright.report.sections import collectives, links, status
+
+
+@pytest.mark.parametrize("name", ["run", "study"])
+def test_golden_words(name, request):
+    found = words(request.getfixturevalue(f"{name}_page").read_text(encoding="utf-8"))
+    expected = (pages.GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+    assert found == expected, "differs from tests/golden/report; tests/python/report/pages.py writes it again"
+
+
+def test_same_folder_same_bytes(tmp_path):
+    folder = synthetic.folder(tmp_path / "demo")
+    first = report.render(folder).read_bytes()
+    assert report.render(folder, tmp_path / "again.html").read_bytes() == first
+
+
+def test_page_loads_nothing_from_elsewhere(run_page):
+    page = run_page.read_text(encoding="utf-8")
+    assert "default-src 'none'" in page
+    assert not re.search(r"<(script|img|iframe)[^>]+\bsrc=|<link[^>]+href=\"(?!data:)", page)
+    assert len(page) < 700_000
+
+
+def test_names_are_escaped_everywhere(study_page):
+    page = study_page.read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    blocks = re.findall(r'<script type="application/json">(.*?)</script>', page, re.S)
+    assert any(json.loads(block).get("boxes", [{}])[0].get("name") == synthetic.NASTY for block in blocks)
+
+
+def test_hostile_names_in_results(tmp_path):
+    frame = synthetic.rows()
+    frame["algorithm"] = frame["algorithm"] + synthetic.NASTY
+    frame["reason"] = frame["reason"] + synthetic.NASTY
+    frame["placement"] = frame["placement"] + synthetic.NASTY.replace(">", "")
+    assert "<script>alert" not in report.render(synthetic.folder(tmp_path / "x", frame)).read_text(
+        encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (4.312e-8, "s", "43.12 ns"),
+        (0, "s", "0 s"),
+        (1.0, "s", "1 s"),
+        (65536, "B", "64 KiB"),
+        (0, "B", "0 B"),
+        (22.25e9, "B/s", "22.25 GB/s"),
+        (3, "1", "3"),
+        (12.5, "cycles", "12.5 cycles"),
+        (9.99996e-7, "s", "1 µs"),
+    ],
+)
+def test_quantities(value, unit, shown):
+    assert quantity.text(value, unit) == shown
+
+
+def test_digits_follow_the_interval():
+    assert quantity.with_interval(43.21e-9, 41e-9, 47e-9, "s") == ("43.2 ns", "41.0 – 47.0")
+    assert quantity.with_interval(43.2123e-9, 43.2e-9, 43.22e-9, "s") == ("43.212 ns", "43.200 – 43.220")
+    assert quantity.with_interval(1.0, None, None, "B/s") == ("1 B/s", "")
+
+
+def frame(*rows: dict) -> pd.DataFrame:
+    common = {
+        "run": "r",
+        "metric": "time",
+        "unit": "ns",
+        "status": "ok",
+        "executor": "threads",
+        "machine": "here",
+    }
+    return pd.DataFrame([common | {"experiment": str(n)} | row for n, row in enumerate(rows)])
+
+
+def run_of(*rows: dict) -> runs.Run:
+    return runs.Run("r", runs.normalise(frame(*rows)))
+
+
+def test_share_of_a_limit_never_depends_on_the_direction():
+    run = run_of(
+        {"value": 200, "limit": 100}, {"value": 8.0, "limit": 10.0, "unit": "GB/s", "metric": "bandwidth"}
+    )
+    assert run.rows["share"].tolist() == [0.5, 0.8]
+
+
+def test_winners_split_where_the_order_changes():
+    rows = [
+        {
+            "collective": "allreduce",
+            "algorithm": name,
+            "size_bytes": size,
+            "value": value,
+            "ci_low": value - 1,
+            "ci_high": value + 1,
+            "n": 12,
+        }
+        for name, times in (("ring", (50, 60, 70)), ("tree", (10, 59.5, 200)))
+        for size, value in zip((8, 64, 512), times, strict=True)
+    ]
+    section = collectives.section(run_of(*rows))
+    table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Which"))
+    found = [[row[1].text, row[2].text, row[3].text, row[6].detail] for row in table.rows]
+    assert found == [
+        ["8 B", "64 B", "tree", "not separable from ring"],
+        ["512 B", "512 B", "ring", "over tree"],
+    ]
+
+
+def test_missing_is_empty_with_its_reason():
+    waived = {
+        "collective": "allreduce",
+        "algorithm": "swing",
+        "size_bytes": 8,
+        "status": "waived",
+        "reason": "needs p = 2^k",
+    }
+    ran = {"collective": "allreduce", "algorithm": "ring", "size_bytes": 8, "value": 10}
+    page = words(html.page(dissect.report(run_of(waived, ran))))
+    assert "needs p = 2^k" in page
+    assert "N/A" not in page
+    assert "nan" not in page.lower().split()
+
+
+def test_a_full_set_of_pairs_is_a_matrix_with_direction():
+    pairs = [("a", "b", 10), ("b", "a", 20), ("a", "a", 1)]
+    section = links.matrices(
+        run_of(
+            *(
+                {
+                    "collective": "pattern",
+                    "algorithm": "ping_pong",
+                    "metric": "latency",
+                    "placement": f"{s}>{d}",
+                    "size_bytes": 8,
+                    "value": v,
+                }
+                for s, d, v in pairs
+            )
+        )
+    )
+    (heat,) = section.items
+    assert heat.rows == ["a", "b"]
+    assert heat.values[0, 1] == np.float32(10e-9)
+    assert heat.values[1, 0] == np.float32(20e-9)
+    assert np.isnan(heat.values[1, 1])
+
+
+def test_modes_are_told():
+    metrics = {"time": 34, "mode1": 34, "mode1_share": 0.62, "mode2": 171, "mode2_share": 0.38}
+    rows = [
+        {
+            "experiment": "e",
+            "collective": "barrier",
+            "algorithm": "linear",
+            "metric": name,
+            "value": value,
+            "unit": "1" if "share" in name else "ns",
+        }
+        for name, value in metrics.items()
+    ]
+    assert "two modes: 34 ns (62 %), 171 ns (38 %)" in words(
+        html.page(dissect.report(run_of(*rows)))
+    ).replace("\u00a0", " ")
+
+
+def test_an_experiment_counts_once_by_its_worst_row():
+    run = run_of(
+        {"experiment": "e", "value": 1},
+        {"experiment": "e", "status": "failed", "metric": "wrong"},
+        {"value": 2},
+    )
+    assert [(badge.label, badge.count) for badge in status.badges(run)] == [
+        ("ok", 1),
+        ("failed", 1),
+        ("unconverged", 0),
+        ("waived", 0),
+    ]
+
+
+def test_study_summary_counts_blind_cells_apart():
+    summary = reproduce.sections(synthetic.study())[0].items[0]
+    row = next(row for row in summary.rows if row[0].text == "dram_interleaved_read")
+    assert [cell.text for cell in row[1:4]] == ["25", "5", "1"]
+    assert reproduce.error({"predicted": 110, "reference": 100}) == pytest.approx(0.1)
+    assert reproduce.error({"predicted": 110, "reference": None}) is None
+
+
+def test_empty_and_interrupted_runs(tmp_path):
+    empty = report.render(synthetic.folder(tmp_path / "empty", synthetic.rows().iloc[:0]))
+    assert "empty" in empty.read_text(encoding="utf-8")
+    with pytest.raises(report.ReportError, match="neither results"):
+        report.render(tmp_path / "nothing")
+    (tmp_path / "empty" / "results.parquet").write_bytes(b"half a file")
+    with pytest.raises(report.ReportError, match="not a readable parquet"):
+        report.render(tmp_path / "empty")
+
+
+def test_types_refuse_what_cannot_be_drawn():
+    with pytest.raises(ValueError, match="2 values of y for 1 of x"):
+        model.Curve("c", [1], [1, 2])
+    with pytest.raises(ValueError, match="row 0 has 1 cells for 2 columns"):
+        model.Table("t", [model.Column("a"), model.Column("b")], [["x"]])
+    with pytest.raises(ValueError, match="its names give"):
+        model.HeatMap("h", "s", ["a"], ["a"], np.zeros((2, 2)))
