@@ -1,0 +1,134 @@
+//! Packet hops per second of the torus network on one core.
+//!
+//! `cargo run --release -p linkwright-sim --example torus_noc_rate`
+
+use std::time::Instant;
+
+use linkwright_core::{EndpointId, TimePs};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
+use linkwright_sim::fabrics::torus_noc::*;
+
+const CYCLE: TimePs = TimePs(1000);
+
+fn config(channels: ChannelChoice, finite: bool) -> TorusNocConfig {
+    let stream = Stream {
+        issue: TimePs(22_000),
+        flit: CYCLE,
+    };
+    let buffers = Buffers {
+        guaranteed: 1,
+        shared: 48,
+        shared_per_channel: 15,
+    };
+    TorusNocConfig {
+        width: 10,
+        height: 12,
+        networks: vec![Heading::SouthEast, Heading::NorthWest],
+        sites: (0..64)
+            .map(|i| Site {
+                x: 1 + i % 8,
+                y: 1 + i / 8,
+                channel: None,
+            })
+            .collect(),
+        flit_bytes: 32,
+        packet_bytes: 8192,
+        link_flit: CYCLE,
+        hop: CYCLE * 9,
+        interface_out: CYCLE * 5,
+        interface_in: CYCLE * 5,
+        channels,
+        buffers: finite.then_some(buffers),
+        receive_requests: 12,
+        receive_responses: 4,
+        write: stream,
+        read: stream,
+        loopback: stream,
+        write_access: TimePs(0),
+        read_access: TimePs(0),
+        loopback_access: TimePs(0),
+        atomic: CYCLE * 5,
+        dram: None,
+    }
+}
+
+fn message(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
+    Msg {
+        op,
+        from: EndpointId(from),
+        to: EndpointId(to),
+        bytes,
+        runs: 1,
+        kind: MsgKind::Put,
+        network: 0,
+        set: 0,
+    }
+}
+
+/// Run `rounds` repetitions of `pattern` and print the rate of data and response packets.
+fn measure(name: &str, mut noc: TorusNoc, pattern: &[(u32, u32)], bytes: u64, rounds: u32) {
+    let mut messages = Vec::new();
+    for _ in 0..rounds {
+        for &(from, to) in pattern {
+            messages.push(message(messages.len() as u32, from, to, bytes));
+        }
+    }
+    let packets = |m: &Msg| m.bytes.div_ceil(8192).max(1);
+    // A write and its acknowledgement go round together: hops there plus hops back.
+    let hops: u64 = messages
+        .iter()
+        .map(|m| packets(m) * (noc.hops(m.from, m.to, 0) + noc.hops(m.to, m.from, 0)) as u64)
+        .sum();
+    let start = Instant::now();
+    noc.offer(TimePs(0), &messages);
+    let mut done = Vec::new();
+    let mut end = TimePs(0);
+    while noc.next().is_some() {
+        end = noc.advance(TimePs::MAX, &mut done);
+        done.clear();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let rate = hops as f64 / seconds / 1e6;
+    println!(
+        "{name:58} {hops:>10} hops  {rate:6.2} million/s  simulated {:.1} us",
+        end.as_us()
+    );
+}
+
+fn main() {
+    let neighbours: Vec<_> = (0..64).map(|i| (i, i / 8 * 8 + (i + 1) % 8)).collect();
+    let single = [(0u32, 63u32)];
+    let all: Vec<_> = (0..64u32)
+        .flat_map(|r| (0..64).map(move |i| (i, r)))
+        .collect();
+    let shifted: Vec<_> = (0..64u32)
+        .flat_map(|r| (0..64).map(move |i| (i, (i + r) % 64)))
+        .collect();
+    for (label, channels, finite) in [
+        ("static, finite", ChannelChoice::Static, true),
+        ("static, unlimited", ChannelChoice::Static, false),
+        ("dynamic, finite", ChannelChoice::Dynamic, true),
+    ] {
+        let noc = || TorusNoc::new(config(channels, finite));
+        let name = |what: &str| format!("{label}: {what}");
+        measure(&name("one stream, 512 B"), noc(), &single, 512, 20_000);
+        measure(&name("one stream, 8192 B"), noc(), &single, 8192, 20_000);
+        measure(&name("neighbours, 8192 B"), noc(), &neighbours, 8192, 300);
+        measure(&name("all to all, shifted, 512 B"), noc(), &shifted, 512, 5);
+        measure(
+            &name("all to all, shifted, 8192 B"),
+            noc(),
+            &shifted,
+            8192,
+            5,
+        );
+        measure(&name("all to all, same order, 512 B"), noc(), &all, 512, 5);
+        measure(
+            &name("all to all, same order, 8192 B"),
+            noc(),
+            &all,
+            8192,
+            5,
+        );
+    }
+}
