@@ -44,9 +44,6 @@ fn config(channels: ChannelChoice, finite: bool) -> TorusNocConfig {
         write: stream,
         read: stream,
         loopback: stream,
-        write_access: TimePs(0),
-        read_access: TimePs(0),
-        loopback_access: TimePs(0),
         atomic: CYCLE * 5,
         dram: None,
     }

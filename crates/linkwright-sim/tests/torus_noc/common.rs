@@ -56,16 +56,15 @@ pub fn grid() -> TorusNocConfig {
         write: stream(0, CYCLE),
         read: stream(0, CYCLE),
         loopback: stream(0, CYCLE),
-        write_access: TimePs(0),
-        read_access: TimePs(0),
-        loopback_access: TimePs(0),
         atomic: TimePs(5 * CYCLE),
         dram: Some(Dram {
             read: BytesPerSec(32e9),
             write: BytesPerSec(32e9),
-            latency: TimePs(0),
+            read_latency: TimePs(0),
+            write_latency: TimePs(0),
+            least: TimePs(0),
             partial_below: 0,
-            partial_penalty: TimePs(0),
+            partial_write: TimePs(0),
         }),
     }
 }

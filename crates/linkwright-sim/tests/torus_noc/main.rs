@@ -1,5 +1,6 @@
 //! The torus network against times derived by hand.
 
 mod common;
+mod data_movement;
 mod stress;
 mod timing;

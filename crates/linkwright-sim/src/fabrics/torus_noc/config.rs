@@ -49,12 +49,16 @@ pub struct Dram {
     pub read: BytesPerSec,
     /// Rate of one channel when written.
     pub write: BytesPerSec,
-    /// Time of one access beyond its share of the rate.
-    pub latency: TimePs,
+    /// From the start of a read to its first data.
+    pub read_latency: TimePs,
+    /// From the end of a write to its acknowledgement.
+    pub write_latency: TimePs,
+    /// Least time that an access occupies the channel.
+    pub least: TimePs,
     /// A write of fewer bytes than this is partial.
     pub partial_below: u64,
-    /// Time a partial write occupies the channel beyond its share of the rate.
-    pub partial_penalty: TimePs,
+    /// Least time that a partial write occupies the channel.
+    pub partial_write: TimePs,
 }
 
 /// Where an endpoint is attached.
@@ -105,12 +109,6 @@ pub struct TorusNocConfig {
     pub read: Stream,
     /// Writes to the own place.
     pub loopback: Stream,
-    /// Fixed time of a write at its target before it is acknowledged.
-    pub write_access: TimePs,
-    /// Fixed time of a read at its target before the data leave.
-    pub read_access: TimePs,
-    /// The same for writes to the own place.
-    pub loopback_access: TimePs,
     /// Time of an atomic at the memory of the target.
     pub atomic: TimePs,
     /// Memory channels, where sites name some.

@@ -14,14 +14,15 @@
 //! ```
 //!
 //! Every answer travels on around the ring on the network of its request. A memory channel serves
-//! accesses in order of arrival, `bytes / rate` each (plus a penalty for partial writes), and
-//! answers `latency` after the end; the data of a read stream out while they are read.
+//! accesses in order of arrival, `max(bytes / rate, least)` each, with a larger `least` for partial
+//! writes. A write is acknowledged `write_latency` after its data, the data of a read begin to
+//! stream out `read_latency` after its start.
 
 use std::collections::VecDeque;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-use super::config::{Site, Stream};
+use super::config::{ChannelChoice, Dram, Site, Stream};
 use super::geometry::{Place, Port};
 use super::router::{Packet, LANES, RESPONSE};
 use super::{event, TorusNoc};
@@ -211,8 +212,8 @@ impl TorusNoc {
 
     fn request_channel(&self, packet: &Packet) -> u8 {
         match self.config.channels {
-            super::config::ChannelChoice::Static => 0,
-            super::config::ChannelChoice::Dynamic => self.least_loaded(packet, 0, 4),
+            ChannelChoice::Static => 0,
+            ChannelChoice::Dynamic => self.least_loaded(packet, 0, 4),
         }
     }
 
@@ -275,21 +276,22 @@ impl TorusNoc {
         }
     }
 
-    /// Reserve a memory channel; returns start and end of the access.
+    /// Reserve a memory channel; returns when its data begin and end. What a short access takes
+    /// longer than its data delays the next access, not its own answer.
     fn access(&mut self, channel: u32, bytes: u32, write: bool, from: u64) -> (u64, u64) {
-        let dram = self
-            .config
-            .dram
-            .expect("a site with a channel implies memory parameters");
+        let dram = self.dram();
         let rate = if write { dram.write } else { dram.read };
-        let mut time = rate.time(Bytes(bytes as u64));
-        if write && (bytes as u64) < dram.partial_below {
-            time += dram.partial_penalty;
-        }
+        let data = rate.time(Bytes(bytes as u64));
+        let partial = write && (bytes as u64) < dram.partial_below;
+        let least = if partial {
+            dram.partial_write
+        } else {
+            dram.least
+        };
         let free_at = &mut self.memory_free[channel as usize];
         let start = from.max(*free_at);
-        *free_at = start + time.0;
-        (start, *free_at)
+        *free_at = start + data.max(least).0;
+        (start, start + data.0)
     }
 
     /// The tail of a packet is in the receiving interface.
@@ -301,7 +303,6 @@ impl TorusNoc {
             self.answered(packet.message, now);
             return;
         }
-        let own = self.place(message.from) == self.place(message.to);
         let channel = match message.kind {
             MsgKind::Get => self.config.sites[message.from.index()].channel,
             _ => self.config.sites[message.to.index()].channel,
@@ -310,29 +311,26 @@ impl TorusNoc {
             (MsgKind::Notice, _) => now + self.config.atomic.0,
             (MsgKind::Get, Some(channel)) => {
                 let (start, end) = self.access(channel, packet.payload, false, now);
-                let latency = self.memory_latency();
+                let latency = self.dram().read_latency.0;
                 self.packets[id as usize].ready = end + latency;
                 start + latency
             }
-            (_, Some(_)) => packet.ready.max(now) + self.memory_latency(),
+            (_, Some(_)) => packet.ready.max(now) + self.dram().write_latency.0,
             _ => {
                 self.packets[id as usize].ready = 0;
                 if message.kind == MsgKind::Put {
                     self.delivered(packet.message, now);
                 }
-                let access = match message.kind {
-                    _ if own => self.config.loopback_access,
-                    MsgKind::Get => self.config.read_access,
-                    _ => self.config.write_access,
-                };
-                now + access.0
+                now
             }
         };
         self.calendar.push(answer_at, event::ANSWER | id);
     }
 
-    fn memory_latency(&self) -> u64 {
-        self.config.dram.map_or(0, |dram| dram.latency.0)
+    fn dram(&self) -> Dram {
+        self.config
+            .dram
+            .expect("a site with a channel implies memory parameters")
     }
 
     /// The target has done its work: send the response.

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod config;
+mod file;
 mod geometry;
 mod interface;
 mod link;
@@ -213,7 +214,7 @@ impl Fabric for TorusNoc {
         TimePs(match m.kind {
             MsgKind::Get => {
                 let request = way(home, target) + self.link_flit as u64;
-                request + self.config.read_access.0 + way(target, home) + sending
+                request + way(target, home) + sending
             }
             MsgKind::Notice => way(home, target) + self.link_flit as u64 + self.config.atomic.0,
             _ => way(home, target) + sending,

@@ -1,0 +1,162 @@
+//! `[fabric]` of a machine file with `kind = "torus_noc"`.
+
+use linkwright_core::machine::{EndpointKind, Machine, Section};
+use linkwright_core::{MachineError, TimePs};
+
+use super::config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
+use super::link::STREAMS;
+use super::router::LANES;
+
+/// What the routers are built for: a dateline bit, two class bits, a buddy bit.
+const REQUEST_CHANNELS: u64 = 4;
+/// Largest extent of the grid in one dimension.
+const EXTENT: u32 = 255;
+
+impl TorusNocConfig {
+    /// Read the fabric of a machine whose endpoints all have a place.
+    pub fn from_machine(machine: &Machine) -> Result<TorusNocConfig, MachineError> {
+        let mut s = machine.fabric_section();
+        let Some(grid) = machine.grid().filter(|g| g.columns.max(g.rows) <= EXTENT) else {
+            let problem = "a torus needs [endpoints] with a grid of at most 255 x 255 places";
+            return Err(s.inconsistent("kind", problem));
+        };
+        let flit = s.bytes("flit")?.0;
+        let header = s.count("header_flits")?;
+        if header != 1 || flit == 0 {
+            return Err(s.inconsistent("flit", "a packet has one header flit of at least one byte"));
+        }
+        let data_flits = s.count("packet_data_flits")?.max(1);
+        let packet_flits = header + data_flits;
+        let stream = |s: &mut Section<'_>, what: &str| {
+            Ok::<_, MachineError>(Stream {
+                issue: s.time(&format!("issue_{what}"))?,
+                flit: TimePs(s.time(&format!("packet_{what}"))?.0 / packet_flits),
+            })
+        };
+        let dram = dram(&mut s)?;
+        let mut channels = 0..;
+        let mut sites = Vec::new();
+        for endpoint in machine.endpoints() {
+            let Some(place) = endpoint.place else {
+                let problem = format!("endpoint \"{}\" has no place on the grid", endpoint.name);
+                return Err(s.inconsistent("kind", problem));
+            };
+            let memory = endpoint.kind == EndpointKind::Memory && dram.is_some();
+            let channel = if memory { channels.next() } else { None };
+            sites.push(Site {
+                x: place.x,
+                y: place.y,
+                channel,
+            });
+        }
+        let config = TorusNocConfig {
+            width: grid.columns,
+            height: grid.rows,
+            networks: networks(&mut s)?,
+            sites,
+            flit_bytes: flit,
+            packet_bytes: flit * data_flits,
+            link_flit: s.rate("link_bandwidth")?.time(linkwright_core::Bytes(flit)),
+            hop: s.time("hop_latency")?,
+            interface_out: s.time("interface_out")?,
+            interface_in: s.time("interface_in")?,
+            channels: match s.choice("channel_choice", &["static", "dynamic"])? {
+                0 => ChannelChoice::Static,
+                _ => ChannelChoice::Dynamic,
+            },
+            buffers: buffers(&mut s, flit)?,
+            receive_requests: s.count("target_requests")? as u32,
+            receive_responses: s.count("target_responses")? as u32,
+            write: stream(&mut s, "write")?,
+            read: stream(&mut s, "read")?,
+            loopback: stream(&mut s, "self")?,
+            atomic: s.time("atomic_bank")?,
+            dram,
+        };
+        check(&mut s, &config)?;
+        s.finish()?;
+        Ok(config)
+    }
+}
+
+fn networks(s: &mut Section<'_>) -> Result<Vec<Heading>, MachineError> {
+    let mut headings = Vec::new();
+    for mut network in s.sections("network")? {
+        network.text("name")?;
+        let order = network.choice("order", &["xy", "yx"])?;
+        let ways = ["+", "-", "shortest"];
+        let (x, y) = (network.choice("x", &ways)?, network.choice("y", &ways)?);
+        headings.push(match (order, x, y) {
+            (0, 0, 0) => Heading::SouthEast,
+            (1, 1, 1) => Heading::NorthWest,
+            (0, 2, 2) => Heading::Shortest,
+            _ => {
+                let problem = "networks are xy with x and y \"+\", yx with both \"-\", or xy \
+                               with both \"shortest\"; write one of these";
+                return Err(network.inconsistent("order", problem));
+            }
+        });
+        network.finish()?;
+    }
+    if headings.is_empty() {
+        return Err(s.inconsistent("", "a torus needs at least one [[fabric.network]]; add it"));
+    }
+    Ok(headings)
+}
+
+fn buffers(s: &mut Section<'_>, flit: u64) -> Result<Option<Buffers>, MachineError> {
+    let mut flits = |key: &str| Ok::<_, MachineError>((s.bytes(key)?.0 / flit) as u32);
+    let whole = flits("input_buffer")?;
+    let guaranteed = flits("channel_guaranteed")?;
+    let shared_per_channel = flits("channel_shared_most")?;
+    let finite = s.choice("buffers", &["finite", "unlimited"])? == 0;
+    if guaranteed == 0 || whole < guaranteed * LANES {
+        let problem = format!("each of {LANES} channels needs a flit of its own in input_buffer");
+        return Err(s.inconsistent("channel_guaranteed", problem));
+    }
+    Ok(finite.then_some(Buffers {
+        guaranteed,
+        shared: whole - guaranteed * LANES,
+        shared_per_channel,
+    }))
+}
+
+fn dram(s: &mut Section<'_>) -> Result<Option<Dram>, MachineError> {
+    let Some(read) = s.optional_rate("dram_read_rate")? else {
+        return Ok(None);
+    };
+    Ok(Some(Dram {
+        read,
+        write: s.rate("dram_write_rate")?,
+        read_latency: s.time("dram_read_extra")?,
+        write_latency: s.time("dram_write_extra")?,
+        least: s.time("dram_least")?,
+        partial_below: s.bytes("dram_partial_below")?.0,
+        partial_write: s.time("dram_partial_write")?,
+    }))
+}
+
+/// Numbers that say how the routers are built must agree with this model.
+fn check(s: &mut Section<'_>, config: &TorusNocConfig) -> Result<(), MachineError> {
+    let built = [
+        ("channels", u64::from(LANES)),
+        ("request_channels", REQUEST_CHANNELS),
+        ("initiators", 4),
+    ];
+    for (key, needed) in built {
+        let found = s.count(key)?;
+        if found != needed {
+            let problem = format!("this model has {needed}, not {found}; write {needed}");
+            return Err(s.inconsistent(key, problem));
+        }
+    }
+    let (requests, responses) = (config.receive_requests, config.receive_responses);
+    if requests.min(responses) == 0 || (requests + responses) as usize > STREAMS {
+        let problem = format!(
+            "{requests} requests and {responses} responses at once; write at least 1 each and at \
+             most {STREAMS} together"
+        );
+        return Err(s.inconsistent("target_requests", problem));
+    }
+    Ok(())
+}
