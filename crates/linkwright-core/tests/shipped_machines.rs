@@ -162,3 +162,14 @@ fn sizes_that_cannot_be_say_which_can() {
         "loggp: 0 ranks asked for; ask for at least 1"
     );
 }
+
+#[test]
+fn a_path_takes_what_it_leaves_out_from_the_one_it_is_like() {
+    let machine = shipped("wormhole-n150");
+    let (write, stream) = (
+        machine.path("write").unwrap(),
+        machine.path("stream").unwrap(),
+    );
+    assert!(write.signal && !stream.signal);
+    assert_eq!((write.start, write.barrier), (stream.start, stream.barrier));
+}

@@ -215,9 +215,15 @@ impl Builder {
         Ok(())
     }
 
-    /// `source` pushes `chunks` (first, count) of `buffer` to `target`, into the same chunks of
-    /// `into` (default: the same buffer); with `reduce` they are combined.
-    #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false))]
+    /// Add a passive memory; gives its participant number.
+    fn memory(&mut self) -> PyResult<u32> {
+        Ok(self.writer()?.memory())
+    }
+
+    /// `source` pushes `count` chunks of `buffer` from `first` on to `target`, into `into` (default:
+    /// the same buffer) from chunk `at` (default: `first`) on; with `reduce` they are combined. With
+    /// `get` the target pulls them. `hint` is one of `+x -x +y -y`.
+    #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false, get=false, hint=""))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn put(
         &mut self,
@@ -229,14 +235,67 @@ impl Builder {
         into: Option<&str>,
         at: Option<u32>,
         reduce: bool,
+        get: bool,
+        hint: &str,
     ) -> PyResult<()> {
+        let hint = hint_named(hint)?;
         let from = self.slot(buffer)?.range(first..first + count);
         let at = at.unwrap_or(first);
         let to = self.slot(into.unwrap_or(buffer))?.range(at..at + count);
-        let written = self.writer()?.put(source, from, target, to);
+        let writer = self.writer()?;
+        let written = match get {
+            true => writer.get(source, from, target, to),
+            false => writer.put(source, from, target, to),
+        };
+        let written = written.hint(hint);
         if reduce {
             written.reduce();
         }
+        Ok(())
+    }
+
+    /// Like `put`, for the chunks `blocks` (ascending, with gaps) of both buffers in one transfer.
+    #[pyo3(signature = (source, target, buffer, blocks, *, into=None, reduce=false, get=false, hint=""))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
+    fn put_blocks(
+        &mut self,
+        source: u32,
+        target: u32,
+        buffer: &str,
+        blocks: Vec<u32>,
+        into: Option<&str>,
+        reduce: bool,
+        get: bool,
+        hint: &str,
+    ) -> PyResult<()> {
+        let hint = hint_named(hint)?;
+        let (from, to) = (self.slot(buffer)?, self.slot(into.unwrap_or(buffer))?);
+        let writer = self.writer()?;
+        let written = match get {
+            true => writer.get_blocks(source, from, target, to, &blocks),
+            false => writer.put_blocks(source, from, target, to, &blocks),
+        };
+        let written = written.hint(hint);
+        if reduce {
+            written.reduce();
+        }
+        Ok(())
+    }
+
+    /// `source` pushes one chunk to all `targets` at once.
+    #[pyo3(signature = (source, targets, buffer, chunk, *, into=None, at=None))]
+    fn multicast(
+        &mut self,
+        source: u32,
+        targets: Vec<u32>,
+        buffer: &str,
+        chunk: u32,
+        into: Option<&str>,
+        at: Option<u32>,
+    ) -> PyResult<()> {
+        let from = self.slot(buffer)?.at(chunk);
+        let to = self.slot(into.unwrap_or(buffer))?.at(at.unwrap_or(chunk));
+        self.writer()?.multicast(source, from, &targets, to);
         Ok(())
     }
 
@@ -304,12 +363,25 @@ fn kind_name(kind: OpKind) -> &'static str {
     }
 }
 
+const HINTS: [(&str, Hint); 5] = [
+    ("", Hint::None),
+    ("+x", Hint::PlusX),
+    ("-x", Hint::MinusX),
+    ("+y", Hint::PlusY),
+    ("-y", Hint::MinusY),
+];
+
 fn hint_name(hint: Hint) -> &'static str {
-    match hint {
-        Hint::None => "",
-        Hint::PlusX => "+x",
-        Hint::MinusX => "-x",
-        Hint::PlusY => "+y",
-        Hint::MinusY => "-y",
-    }
+    let known = HINTS.iter().find(|known| known.1 == hint);
+    known.expect("every hint is listed").0
+}
+
+fn hint_named(name: &str) -> PyResult<Hint> {
+    let known = HINTS.iter().find(|known| known.0 == name);
+    known.map(|known| known.1).ok_or_else(|| {
+        errors::raise(
+            "UnknownNameError",
+            format!("unknown hint `{name}`; known: +x, -x, +y, -y"),
+        )
+    })
 }

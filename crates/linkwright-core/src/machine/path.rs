@@ -18,7 +18,9 @@
 //!              + n / combine_rate
 //! ```
 //!
-//! Everything is absent, that is free, unless the file says otherwise. In LogGP terms `start` is the
+//! Everything is absent, that is free, unless the file says otherwise; `like = "NAME"` takes what a
+//! path leaves out from one that stands above it, so that a number is written once.
+//! In LogGP terms `start` is the
 //! overhead of sending and `receive` that of receiving; `completion = "source_free"`. A kernel that
 //! writes, waits for the acknowledgement and then raises a semaphore has `completion =
 //! "acknowledged"` and `signal = true`. What a path does not describe: contention, which is the
@@ -110,26 +112,29 @@ impl Path {
         self.copy_rate.map_or(TimePs::ZERO, |r| r.time(bytes))
     }
 
-    fn read(name: &str, s: &mut Section<'_>) -> Result<Path, MachineError> {
-        let time = |s: &mut Section<'_>, key| Ok(s.optional_time(key)?.unwrap_or_default());
+    /// Read one path on top of `base`: what the table leaves out is as there.
+    fn read(name: &str, s: &mut Section<'_>, base: Path) -> Result<Path, MachineError> {
+        let time = |s: &mut Section<'_>, key, or: TimePs| Ok(s.optional_time(key)?.unwrap_or(or));
         let path = Path {
             name: name.to_string(),
             summary: s.text("summary")?,
-            start: time(s, "start")?,
-            per_run: time(s, "per_run")?,
-            receive: time(s, "receive")?,
-            barrier: time(s, "barrier")?,
-            notice_start: time(s, "notice_start")?,
+            start: time(s, "start", base.start)?,
+            per_run: time(s, "per_run", base.per_run)?,
+            receive: time(s, "receive", base.receive)?,
+            barrier: time(s, "barrier", base.barrier)?,
+            notice_start: time(s, "notice_start", base.notice_start)?,
             completion: (s.optional_choice("completion", &Completion::NAMES)?)
-                .map_or_else(Completion::default, |i| Completion::ALL[i]),
-            signal: s.optional_flag("signal")?.unwrap_or(false),
-            fused_combine: s.optional_flag("fused_combine")?.unwrap_or(false),
-            combine_start: time(s, "combine_start")?,
-            combine_rate: s.optional_rate("combine_rate")?,
-            combine_tile: s.optional_bytes("combine_tile")?,
-            combine_per_tile: time(s, "combine_per_tile")?,
-            tile_handling: time(s, "tile_handling")?,
-            copy_rate: s.optional_rate("copy_rate")?,
+                .map_or(base.completion, |i| Completion::ALL[i]),
+            signal: s.optional_flag("signal")?.unwrap_or(base.signal),
+            fused_combine: s
+                .optional_flag("fused_combine")?
+                .unwrap_or(base.fused_combine),
+            combine_start: time(s, "combine_start", base.combine_start)?,
+            combine_rate: s.optional_rate("combine_rate")?.or(base.combine_rate),
+            combine_tile: s.optional_bytes("combine_tile")?.or(base.combine_tile),
+            combine_per_tile: time(s, "combine_per_tile", base.combine_per_tile)?,
+            tile_handling: time(s, "tile_handling", base.tile_handling)?,
+            copy_rate: s.optional_rate("copy_rate")?.or(base.copy_rate),
         };
         path.check(s)?;
         Ok(path)
@@ -166,7 +171,17 @@ pub(crate) fn read(mut all: Section<'_>) -> Result<Vec<Path>, MachineError> {
             }
             default = Some(paths.len());
         }
-        paths.push(Path::read(name, &mut s)?);
+        let base = match s.optional_text("like")? {
+            None => Path::default(),
+            Some(like) => match paths.iter().find(|path| path.name == like) {
+                Some(path) => path.clone(),
+                None => {
+                    let problem = format!("no path `{like}` stands above this one; move it up");
+                    return Err(s.inconsistent("like", problem));
+                }
+            },
+        };
+        paths.push(Path::read(name, &mut s, base)?);
         s.finish()?;
     }
     if paths.is_empty() {
