@@ -10,7 +10,7 @@ RUNS   ?= runs
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-rust test-loom test-python lint format generate bench clean
+.PHONY: help setup setup-dev dissect test test-rust test-python lint format generate bench clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -43,13 +43,10 @@ $(VENV)/.built: $(RUST) pyproject.toml $(VENV)/.deps
 dissect: setup ## measure this machine and model the Wormhole n150; ends with the path of the report
 	$(BIN)/linkwright dissect --on threads,wormhole-n150 --time-budget 90s --runs $(RUNS)
 
-test: test-rust test-loom test-python ## all tests: Rust, Python, examples, docs snippets
+test: test-rust test-python ## all tests: Rust, Python, examples, docs snippets
 
 test-rust:
 	cargo test --workspace --locked
-
-test-loom: ## model-check the flag protocol of the threads executor
-	RUSTFLAGS="--cfg loom" cargo test -p linkwright-exec --lib --locked --target-dir target/loom loom_
 
 test-python: setup-dev
 	$(BIN)/python -m pytest

@@ -1,0 +1,156 @@
+"""Published studies, re-run on models.
+
+A study predicts every cell of its reference tables from mechanisms and checks the claims of the
+paper. Nothing here looks up, interpolates or special-cases a published cell: the references are read
+once the predictions are made, and only to be put beside them.
+
+A new study is a package with a function `reproduce(options) -> Outcome`, a folder of the same name in
+`references/`, and one line in `REGISTRY`.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import resources
+
+from linkwright.errors import unknown
+
+# Key -> (module, one line).
+REGISTRY = {
+    "wormhole": (
+        "linkwright.studies.wormhole",
+        "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `linkwright reproduce` was asked for."""
+
+    full: bool = False
+    seed: int = 1
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published cell beside its prediction.
+
+    `keys` are the key columns of the reference file as they stand there; `reference` is None for a
+    holdout cell; `table` groups cells for the summary. `erratum` says what is wrong with the printed
+    value, where the source contradicts itself; such a cell is shown and not scored.
+    """
+
+    table: str
+    keys: dict[str, object]
+    predicted: object
+    reference: object
+    unit: str
+    split: str = "open"
+    erratum: str | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Relative error; 0 or 1 for texts and lists; None without a reference."""
+        if self.reference is None:
+            return None
+        if isinstance(self.predicted, (int, float)) and isinstance(self.reference, (int, float)):
+            if self.reference == 0:
+                return 0.0 if self.predicted == 0 else 1.0
+            return abs(self.predicted - self.reference) / abs(self.reference)
+        return 0.0 if str(self.predicted) == str(self.reference) else 1.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, checked; `holds` is None where it could not be judged."""
+
+    id: str
+    statement: str
+    holds: bool | None
+    why: str
+
+
+@dataclass
+class Outcome:
+    """All that a study found."""
+
+    paper: str
+    title: str
+    machine: str
+    fitted: list[dict] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    # Name -> rows of a table, for the report and for plots.
+    tables: dict[str, list[dict]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict:
+        """`{paper, fitted, cells, claims}` as documented in docs/formats.md."""
+        return {
+            "paper": self.paper,
+            "fitted": self.fitted,
+            "cells": [
+                {
+                    **cell.keys,
+                    "predicted": cell.predicted,
+                    "reference": cell.reference,
+                    "unit": cell.unit,
+                    "split": cell.split,
+                    **({"erratum": cell.erratum} if cell.erratum else {}),
+                }
+                for cell in self.cells
+            ],
+            "claims": [vars(claim) for claim in self.claims],
+            "tables": self.tables,
+        }
+
+    def summary(self) -> list[dict]:
+        """Per table: cells, scored cells, median, 90th percentile, largest error, share within 10 %."""
+        rows = []
+        for table in dict.fromkeys(cell.table for cell in self.cells):
+            cells = [cell for cell in self.cells if cell.table == table]
+            errors = sorted(c.error for c in cells if c.error is not None and not c.erratum)
+            row = {"table": table, "cells": len(cells), "scored": len(errors)}
+            if errors:
+                row |= {
+                    "median": statistics.median(errors),
+                    "p90": errors[min(len(errors) - 1, int(0.9 * len(errors)))],
+                    "max": errors[-1],
+                    "within_10_percent": sum(e <= 0.1 for e in errors) / len(errors),
+                }
+            rows.append(row)
+        return rows
+
+
+def reference_rows(study: str, file: str) -> list[dict[str, str]]:
+    """The rows of `references/<study>/<file>` as they stand there."""
+    path = resources.files("linkwright") / "references" / study / file
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def number(text: str) -> object:
+    """A cell's text as a number where it is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def reproduce(key: str, options: Options | None = None) -> Outcome:
+    """Run study `key`."""
+    if key not in REGISTRY:
+        raise unknown("study", key, REGISTRY)
+    return importlib.import_module(REGISTRY[key][0]).reproduce(options or Options())
+
+
+def held(claims: Iterable[Claim]) -> tuple[int, int]:
+    """(claims that hold, claims judged)."""
+    judged = [claim for claim in claims if claim.holds is not None]
+    return sum(bool(claim.holds) for claim in judged), len(judged)

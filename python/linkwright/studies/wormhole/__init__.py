@@ -1,0 +1,172 @@
+"""Allreduce on the Wormhole n150: Swing against recursive doubling, latency and bandwidth optimal, and
+through shared memory, on 64 tiles of two one-way torus networks.
+
+Parts: `movement` (the five data movement tables), `layout` (hop tables, link loads), `theory` (the roofline of
+the thesis), `allreduce` (run times), `facts` (stated numbers), `claims`, and `blind` (what nobody has published
+and `--full` predicts over the admissible set).
+
+Sources: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150" (Sapienza University of Rome,
+2025); "Tenstorrent ISA documentation, Wormhole B0"; "TT-Metalium data movement tests".
+"""
+
+from __future__ import annotations
+
+from linkwright import _native
+from linkwright.machines import load
+from linkwright.studies import Options, Outcome
+from linkwright.studies.wormhole import allreduce, blind, claims, facts, movement
+from linkwright.studies.wormhole.allreduce import Conditions
+from linkwright.studies.wormhole.layout import Layout
+from linkwright.studies.wormhole.theory import KIB, RANKS, from_machine
+
+MACHINE = "wormhole-n150"
+IDEAL = "torus-2d"
+
+
+def reproduce(options: Options) -> Outcome:
+    """The whole study: cells, claims, and the tables behind the figures."""
+    machine = load(MACHINE)
+    values = {row["key"]: float(row["value"]) for row in machine.numbers() if _is_scalar(row["value"])}
+    grounds = _grounds(machine, values)
+    times = _run_times(machine, options)
+    outcome = Outcome(
+        paper="wormhole",
+        title="Allreduce on the Tenstorrent Wormhole n150, re-run on a model",
+        machine=MACHINE,
+        fitted=[row for row in machine.numbers() if row["status"] == "fitted"],
+    )
+    outcome.cells = movement.cells(machine, options.progress) + facts.cells(grounds)
+    outcome.claims = claims.check(times, grounds.theory, grounds, machine)
+    outcome.tables = {
+        "run_times": _time_rows(times, grounds),
+        "node_times": _node_rows(times, grounds.layout),
+        "hops": facts.hop_rows(grounds),
+        "link_loads": facts.load_rows(grounds),
+        "theory_shares": _share_rows(grounds),
+        "hidden_nodes": _ideal_rows(times, options),
+        "progress_signals": _signal_rows(machine, options),
+        "rings": _ring_rows(machine, times, options),
+    }
+    if options.full:
+        outcome.tables |= blind.predict(machine, grounds, options)
+    return outcome
+
+
+def _is_scalar(text: str) -> bool:
+    return not text.startswith("[")
+
+
+def _grounds(machine, values: dict[str, float]) -> facts.Grounds:
+    def build(key: str, ranks: int = RANKS, grid: tuple[int, int] | None = allreduce.GRID):
+        return _native.Schedule.build(f"allreduce/{key}", ranks, 64 * 1024, element_bytes=2, grid=grid)
+
+    layout = Layout.of(machine)
+    doubling = build("recursive_doubling_latency")
+    # The theory charges every variant the worst case of recursive doubling.
+    hops = int(facts.hop_table(doubling, layout).max(1).sum())
+    return facts.Grounds(
+        swing=build("swing_latency"),
+        doubling=doubling,
+        swing_blocks=build("swing_bandwidth"),
+        line_swing=build("swing_latency", 32, None),
+        line_doubling=build("recursive_doubling_latency", 32, None),
+        layout=layout,
+        theory=from_machine(values, hops),
+        values=values,
+    )
+
+
+def _run_times(machine, options: Options) -> claims.Times:
+    """Every variant and size, with and without arithmetic."""
+    cases = [
+        (variant, size, arithmetic)
+        for variant in allreduce.VARIANTS
+        for size in allreduce.sizes_kib(variant)
+        for arithmetic in (True, False)
+    ]
+    times = {}
+    for done, (variant, size, arithmetic) in enumerate(cases):
+        options.progress(f"allreduce {variant} {size} kB", done, len(cases))
+        conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
+        times[variant, size, arithmetic] = allreduce.measure(machine, variant, size, conditions)
+    return times
+
+
+def _time_rows(times: claims.Times, grounds: facts.Grounds) -> list[dict]:
+    rows = []
+    for (variant, size, arithmetic), timing in times.items():
+        row = {
+            "variant": variant,
+            "size_kib": size,
+            "arithmetic": arithmetic,
+            "own_start_us": timing.slowest("own"),
+            "first_start_us": timing.slowest("first"),
+        }
+        if variant[-2:] in ("LO", "BO"):
+            row["theory_us"] = grounds.theory.time_us(size * KIB, variant[-2:])
+        rows.append(row)
+    return rows
+
+
+def _node_rows(times: claims.Times, layout: Layout) -> list[dict]:
+    """Every rank's times and their deviation from the median, for the box plots by place."""
+    rows = []
+    for (variant, size, arithmetic), timing in times.items():
+        if not arithmetic:
+            continue
+        for rule, values in (("own", timing.own_start()), ("first", timing.first_start())):
+            deviation = allreduce.deviation_percent(values)
+            for rank, (x, y) in enumerate(layout.places):
+                place = {"rank": rank, "x": x, "y": y}
+                figures = {"time_us": float(values[rank]), "deviation_percent": float(deviation[rank])}
+                rows.append({"variant": variant, "size_kib": size, "rule": rule, **place, **figures})
+    return rows
+
+
+def _share_rows(grounds: facts.Grounds) -> list[dict]:
+    rows = []
+    for variant, sizes in (("LO", allreduce.LO_SIZES_KIB), ("BO", allreduce.BO_SIZES_KIB)):
+        for size in sizes:
+            parts = grounds.theory.parts(size * KIB, variant)
+            total = sum(parts.values())
+            shares = {f"{name}_percent": 100 * value / total for name, value in parts.items()}
+            seconds = {f"{name}_us": 1e6 * value for name, value in parts.items()}
+            rows.append({"variant": variant, "size_kib": size, **seconds, **shares})
+    return rows
+
+
+def _ideal_rows(times: claims.Times, options: Options) -> list[dict]:
+    """The same algorithms where no hidden node lies between ranks."""
+    ideal = load(IDEAL).with_grid(*allreduce.GRID)
+    rows = []
+    for variant in (v for v in allreduce.VARIANTS if v != "SM"):
+        for size in (allreduce.sizes_kib(variant)[0], 128, 640):
+            here = allreduce.measure(ideal, variant, size, Conditions(seed=options.seed)).slowest()
+            real = times[variant, size, True].slowest()
+            rows.append({"variant": variant, "size_kib": size, "ideal_us": here, "real_us": real})
+    return rows
+
+
+def _signal_rows(machine, options: Options) -> list[dict]:
+    """Sensitivity to the number of progress signals per step."""
+    rows = []
+    for variant in ("swing_LO", "swing_BO"):
+        for size in (128, 640):
+            for signals in (1, 2, 4, 8, 16, 32, 64):
+                conditions = Conditions(num_syncs=signals, seed=options.seed)
+                time = allreduce.measure(machine, variant, size, conditions).slowest()
+                rows.append({"variant": variant, "size_kib": size, "signals": signals, "time_us": time})
+    return rows
+
+
+def _ring_rows(machine, times: claims.Times, options: Options) -> list[dict]:
+    """The proposed rings beside the best of the five variants."""
+    rows = []
+    for ring in allreduce.RINGS:
+        for size in allreduce.LO_SIZES_KIB:
+            time = allreduce.measure(machine, ring, size, Conditions(seed=options.seed)).slowest()
+            others = {v: times[v, size, True].slowest() for v in allreduce.VARIANTS if (v, size, True) in times}
+            best = min(others, key=others.get)
+            best_row = {"best_variant": best, "best_variant_us": others[best]}
+            rows.append({"ring": ring, "size_kib": size, "time_us": time, **best_row})
+    return rows

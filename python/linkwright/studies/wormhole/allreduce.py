@@ -1,0 +1,131 @@
+"""The allreduce experiments: five variants and the proposed rings, by size, with and without arithmetic.
+
+Five runs back to back; the fifth is evaluated. Per rank, start is when its fourth run ended and finish when its
+fifth has; two run times are reported:
+
+    own-start    t(r) = finish(r) - start(r)
+    first-start  t(r) = finish(r) - min over ranks of start
+
+The kernels combine through a receive buffer (`unfuse`) and signal progress `num_syncs` times a step (`windows`).
+A latency-optimal vector below 64 tiles has one tile per block and as many windows as tiles, at most 32.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from linkwright import _native
+from linkwright.studies.wormhole.theory import KIB, RANKS
+
+TILE_BYTES = 2048
+ELEMENT_BYTES = 2
+NUM_SYNCS = 32
+RUNS = 5
+GRID = (8, 8)
+
+LO_SIZES_KIB = (2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 640)
+BO_SIZES_KIB = (128, 256, 384, 512, 640)
+
+# Variant -> algorithm of the registry.
+VARIANTS = {
+    "swing_LO": "allreduce/swing_latency",
+    "rd_LO": "allreduce/recursive_doubling_latency",
+    "swing_BO": "allreduce/swing_bandwidth",
+    "rd_BO": "allreduce/recursive_doubling_bandwidth",
+    "SM": "allreduce/shared_memory",
+}
+RINGS = {
+    "ring_1": "allreduce/hamiltonian_ring",
+    "ring_2": "allreduce/hamiltonian_rings",
+    "ring_4": "allreduce/hamiltonian_rings_bidirectional",
+}
+
+
+def sizes_kib(variant: str) -> tuple[int, ...]:
+    """Vector sizes of the study for `variant`."""
+    return BO_SIZES_KIB if variant == "SM" or variant.endswith("BO") else LO_SIZES_KIB
+
+
+@functools.cache
+def schedule(variant: str, size_kib: int, num_syncs: int = NUM_SYNCS, runs: int = RUNS):
+    """The schedule of one experiment, all runs of it."""
+    elements = size_kib * KIB // ELEMENT_BYTES
+    key = (VARIANTS | RINGS)[variant]
+    made = _native.Schedule.build(key, RANKS, elements, element_bytes=ELEMENT_BYTES, grid=GRID)
+    if variant == "SM":
+        return made
+    tiles = max(1, size_kib * KIB // TILE_BYTES)
+    if variant.endswith("LO"):
+        made = made.refine(min(64, tiles))
+    made = made.unfuse().repeat(runs)
+    return made if variant in RINGS else made.windows(min(num_syncs, tiles))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What besides variant and size defines an experiment."""
+
+    arithmetic: bool = True
+    num_syncs: int = NUM_SYNCS
+    skew_us: float = 0.0
+    seed: int = 1
+
+
+@dataclass
+class Timing:
+    """Microseconds of every rank in every run, shape (runs, ranks)."""
+
+    start_us: np.ndarray
+    finish_us: np.ndarray
+    links: dict = field(default_factory=dict)
+
+    def own_start(self, run: int = -1) -> np.ndarray:
+        """finish(r) - start(r)."""
+        return self.finish_us[run] - self.start_us[run]
+
+    def first_start(self, run: int = -1) -> np.ndarray:
+        """finish(r) - the earliest start."""
+        return self.finish_us[run] - self.start_us[run].min()
+
+    def slowest(self, rule: str = "own", run: int = -1) -> float:
+        """Time of the slowest rank."""
+        times = self.own_start(run) if rule == "own" else self.first_start(run)
+        return float(times.max())
+
+
+def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Timing:
+    """Simulate one experiment."""
+    runs = 1 if variant == "SM" else RUNS
+    made = schedule(variant, size_kib, conditions.num_syncs)
+    options = {
+        "no_arithmetic": not conditions.arithmetic,
+        "seed": conditions.seed,
+        "operations": True,
+    }
+    if conditions.skew_us:
+        options["skew"] = f"uniform:{conditions.skew_us}us"
+    result = _native.simulate(made, machine, options)
+    return timing_of(made, result, runs)
+
+
+def timing_of(made, result: dict, runs: int) -> Timing:
+    """Starts and finishes of each run, from the finish of every operation at its ranks."""
+    table = made.operations()
+    steps = table["step"].astype(np.int64)
+    run_of = steps // ((steps.max() + runs) // runs)
+    finish = np.zeros((runs, made.ranks))
+    done = np.asarray(result["op_done_ps"], dtype=np.float64) / 1e6
+    for column in ("from", "to"):
+        ranks = table[column].astype(np.int64)
+        known = ranks < made.ranks
+        np.maximum.at(finish, (run_of[known], ranks[known]), done[known])
+    start = np.vstack([np.asarray(result["start_ps"], dtype=np.float64) / 1e6, finish[:-1]])
+    return Timing(start, finish)
+
+
+def deviation_percent(values: np.ndarray) -> np.ndarray:
+    """How far each rank's time lies from the median of its run."""
+    return 100 * (values / np.median(values) - 1)

@@ -1,0 +1,220 @@
+"""Predictions of what nobody has published, as ranges over the admissible set.
+
+Two costs of the machine have no published value: handling a tile and adding one. Several pairs satisfy claims
+3 to 5; `admissible` sweeps them, and every prediction is a range over the pairs that remain, with finite and
+infinite buffers and with static and dynamic channels beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import os
+
+from linkwright import _native
+from linkwright.studies import Options
+from linkwright.studies.wormhole import allreduce
+from linkwright.studies.wormhole.allreduce import Conditions
+from linkwright.studies.wormhole.facts import Grounds
+from linkwright.studies.wormhole.theory import KIB, RANKS
+
+HANDLING_CYCLES = (0, 20, 40, 80, 120)
+ADD_CYCLES = (32, 64, 104, 160)
+PROBE_SIZES_KIB = (128, 640)
+PATHS = ("write", "read")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """One pair of unknown costs, in cycles per tile."""
+
+    handling: int
+    add: int
+
+    def on(self, machine):
+        """The machine with these costs."""
+        for path in PATHS:
+            machine = machine.with_value(f"path.{path}.tile_handling", str(self.handling))
+            machine = machine.with_value(f"path.{path}.combine_per_tile", str(self.add))
+        return machine
+
+
+def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
+    """All tables of section `--full`."""
+    chosen = admissible(machine, grounds, options)
+    allowed = [row for row in chosen if row["admissible"]]
+    return {
+        "admissible": chosen,
+        "swing_over_rd": _ratios(machine, allowed, options),
+        "variants": _variants(machine, options),
+        "seeds": _seeds(machine, options),
+        "multi_endpoint": _multi_endpoint(machine, options),
+    }
+
+
+def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
+    """Every pair of costs, whether it satisfies claims 3 to 5, and why not."""
+    pairs = [Costs(handling, add) for handling in HANDLING_CYCLES for add in ADD_CYCLES]
+    return _parallel(lambda costs: _judge(machine, grounds, costs, options.seed), pairs, options, "admissible set")
+
+
+def _judge(machine, grounds: Grounds, costs: Costs, seed: int) -> dict:
+    changed = costs.on(machine)
+    low = high = share = least = None
+    for variant in ("swing_LO", "rd_LO", "swing_BO", "rd_BO"):
+        for size in PROBE_SIZES_KIB:
+            full = allreduce.measure(changed, variant, size, Conditions(seed=seed)).slowest()
+            bare = allreduce.measure(changed, variant, size, Conditions(arithmetic=False, seed=seed)).slowest()
+            ratio = full / grounds.theory.time_us(size * KIB, variant[-2:])
+            gain = 1 - bare / full
+            low, high = _extend(low, high, ratio)
+            least, share = _extend(least, share, gain)
+    ok = low >= 1 and high <= 2 and least > 0 and share <= 0.05
+    return {
+        "handling_cycles": costs.handling,
+        "add_cycles": costs.add,
+        "theory_ratio_min": low,
+        "theory_ratio_max": high,
+        "arithmetic_share_min": least,
+        "arithmetic_share_max": share,
+        "admissible": ok,
+    }
+
+
+def _extend(low: float | None, high: float | None, value: float) -> tuple[float, float]:
+    return (value if low is None else min(low, value)), (value if high is None else max(high, value))
+
+
+def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
+    """Swing over recursive doubling, as a range over the admissible set."""
+    cases = [
+        (kind, size, arithmetic, rule)
+        for kind in ("LO", "BO")
+        for size in allreduce.sizes_kib(f"swing_{kind}")
+        for arithmetic in (True, False)
+        for rule in ("own", "first")
+    ]
+
+    def one(case: tuple) -> dict:
+        kind, size, arithmetic, rule = case
+        ratios = []
+        for row in allowed:
+            changed = Costs(row["handling_cycles"], row["add_cycles"]).on(machine)
+            conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
+            swing, doubling = (
+                allreduce.measure(changed, f"{order}_{kind}", size, conditions).slowest(rule)
+                for order in ("swing", "rd")
+            )
+            ratios.append(swing / doubling)
+        known = {"ratio_min": min(ratios), "ratio_max": max(ratios)} if ratios else {}
+        return {"kind": kind, "size_kib": size, "arithmetic": arithmetic, "rule": rule, **known}
+
+    return _parallel(one, cases, options, "Swing over recursive doubling")
+
+
+def _variants(machine, options: Options) -> list[dict]:
+    """Finite against infinite buffers, static against dynamic channels, start skew."""
+    machines = {
+        "default": machine,
+        "infinite buffers": machine.with_value("fabric.buffers", "infinite"),
+        "dynamic channels": machine.with_value("fabric.channel_choice", "dynamic"),
+    }
+    cases = [(name, skew, v, s) for name in machines for skew in (0.0, 1.0) for v, s in _probes()]
+
+    def one(case: tuple) -> dict:
+        name, skew, variant, size = case
+        conditions = Conditions(skew_us=skew, seed=options.seed)
+        timing = allreduce.measure(machines[name], variant, size, conditions)
+        times = {f"{rule}_start_us": timing.slowest(rule) for rule in ("own", "first")}
+        return {"machine": name, "skew_us": skew, "variant": variant, "size_kib": size, **times}
+
+    return _parallel(one, cases, options, "buffers, channels, skew")
+
+
+def _probes() -> list[tuple[str, int]]:
+    return [(v, s) for v in ("swing_LO", "rd_LO", "swing_BO", "rd_BO") for s in PROBE_SIZES_KIB]
+
+
+def _seeds(machine, options: Options) -> list[dict]:
+    """Twenty repeats with a seeded start skew of 1 us."""
+    cases = [(seed, v, s) for seed in range(1, 21) for v, s in _probes()]
+
+    def one(case: tuple) -> dict:
+        seed, variant, size = case
+        timing = allreduce.measure(machine, variant, size, Conditions(skew_us=1.0, seed=seed))
+        return {"seed": seed, "variant": variant, "size_kib": size, "own_start_us": timing.slowest()}
+
+    return _parallel(one, cases, options, "seeds")
+
+
+def _parallel(work: Callable, cases: Iterable, options: Options, what: str) -> list[dict]:
+    """Rows of all cases in order; simulation releases the interpreter lock, so threads suffice."""
+    cases = list(cases)
+    rows = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, row in enumerate(pool.map(work, cases)):
+            options.progress(what, done + 1, len(cases))
+            rows.append(row)
+    return rows
+
+
+def _multi_endpoint(machine, options: Options) -> list[dict]:
+    """The multi-endpoint patterns of the data movement suite; cycles at the initiators."""
+    cases = [
+        (name, transactions, size)
+        for name in ENDPOINTS
+        for transactions in (1, 4, 16, 64, 256)
+        for size in (2**k for k in range(5, 17))
+        if _affordable(name, transactions, size)
+    ]
+
+    def one(case: tuple) -> dict:
+        name, transactions, size = case
+        made = _pattern(name, transactions, size)
+        path = "read" if "from" in name else "stream"
+        result = _native.simulate(made, machine, {"path": path, "issue": "unlimited"})
+        initiators = sorted({source for source, _ in ENDPOINTS[name]})
+        taken = [(result["finish_ps"][r] - result["start_ps"][r]) / 1000 for r in initiators]
+        median = sorted(taken)[len(taken) // 2]
+        figures = {"min_cycles": min(taken), "median_cycles": median, "max_cycles": max(taken)}
+        return {"pattern": name, "transactions": transactions, "transaction_bytes": size, **figures}
+
+    return _parallel(one, cases, options, "multi-endpoint patterns")
+
+
+# Targets column by column (lx outer, ly inner), as the published kernels go.
+_BY_COLUMN = [8 * ly + lx for lx in range(8) for ly in range(8)]
+_SIXTEEN = [8 * ly + lx for lx in range(1, 5) for ly in range(1, 5)]
+
+# Pattern -> (initiator, other) in order.
+ENDPOINTS = {
+    "one_to_all": [(0, t) for t in _BY_COLUMN if t != 0],
+    "one_from_all": [(0, t) for t in _SIXTEEN],
+    "all_to_all": [(r, t) for r in range(RANKS) for t in _BY_COLUMN],
+    "all_from_all": [(r, t) for r in range(RANKS) for t in _BY_COLUMN],
+}
+
+
+def _affordable(name: str, transactions: int, size: int) -> bool:
+    """All-to-all beyond 16 MiB per pair of tiles would take minutes and says nothing new."""
+    return not name.startswith("all") or transactions * size <= 64 * KIB
+
+
+def _pattern(name: str, transactions: int, size: int):
+    """One transfer of `transactions` runs per pair, pair after pair; each initiator has its own slots."""
+    runs = 2 * transactions
+    slots = 1 + max(initiator for initiator, _ in ENDPOINTS[name])
+    builder = _native.Builder("pattern", RANKS, slots * runs * size, element_bytes=1)
+    builder.buffer("input", slots * runs)
+    builder.buffer("output", slots * runs)
+    get = "from" in name
+    for initiator, other in ENDPOINTS[name]:
+        builder.step()
+        source, target = (other, initiator) if get else (initiator, other)
+        taken, given = ("output", "input") if get else ("input", "output")
+        hint = "-x" if get else "+x"
+        blocks = list(range(initiator * runs, (initiator + 1) * runs, 2))
+        builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
+    return builder.finish()

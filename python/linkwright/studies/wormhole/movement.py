@@ -1,0 +1,81 @@
+"""The five data movement tables: n transactions of b bytes by one tile on an idle chip.
+
+One experiment is one transfer of n contiguous runs: the initiator issues them one after another and waits once
+until all are acknowledged (or, for reads, until all data are there), which is how the published kernels do it.
+The time is from before the first issue to after that wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwright import _native
+from linkwright.studies import Cell, number, reference_rows
+
+INITIATOR = 0  # logical (0,0), place (1,1)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How one table addresses the machine."""
+
+    target: int | None  # a rank; None: DRAM channel 0
+    get: bool
+    hint: str  # "+x" is NoC 0, "-x" NoC 1
+    path: str
+
+
+PATTERNS = {
+    "one_to_one_write": Pattern(target=9, get=False, hint="+x", path="stream"),
+    "one_from_one_read": Pattern(target=9, get=True, hint="-x", path="read"),
+    "loopback_write": Pattern(target=0, get=False, hint="+x", path="stream"),
+    "dram_interleaved_read": Pattern(target=None, get=True, hint="-x", path="read"),
+    "dram_interleaved_write": Pattern(target=None, get=False, hint="+x", path="stream"),
+}
+
+
+def schedule(pattern: Pattern, transactions: int, transaction_bytes: int):
+    """One transfer of `transactions` runs; every second chunk, so that runs stay apart."""
+    chunks = 2 * transactions
+    builder = _native.Builder("pattern", 64, chunks * transaction_bytes, element_bytes=1)
+    builder.buffer("input", chunks)
+    other = pattern.target
+    if other is None:
+        other = builder.memory()
+        builder.buffer("output", chunks, only_at=other)
+    else:
+        builder.buffer("output", chunks)
+    source, target = (other, INITIATOR) if pattern.get else (INITIATOR, other)
+    taken, given = ("output", "input") if pattern.get else ("input", "output")
+    builder.step()
+    builder.put_blocks(
+        source,
+        target,
+        taken,
+        list(range(0, chunks, 2)),
+        into=given,
+        get=pattern.get,
+        hint=pattern.hint,
+    )
+    return builder.finish()
+
+
+def cycles(machine, pattern: Pattern, transactions: int, transaction_bytes: int) -> float:
+    """Modelled cycles of one experiment; the clock is 1 GHz."""
+    made = schedule(pattern, transactions, transaction_bytes)
+    result = _native.simulate(made, machine, {"path": pattern.path})
+    return (result["finish_ps"][INITIATOR] - result["start_ps"][INITIATOR]) / 1000
+
+
+def cells(machine, progress) -> list[Cell]:
+    """All 300 cells."""
+    rows = reference_rows("wormhole", "data_movement.csv")
+    made = []
+    for index, row in enumerate(rows):
+        progress("data movement", index, len(rows))
+        shape = int(row["transactions"]), int(row["transaction_bytes"])
+        keys = {key: number(value) for key, value in row.items() if key not in ("cycles", "split")}
+        predicted = cycles(machine, PATTERNS[row["pattern"]], *shape)
+        reference = float(row["cycles"]) if row["cycles"] else None
+        made.append(Cell(row["pattern"], keys, predicted, reference, "cycles", row["split"]))
+    return made
