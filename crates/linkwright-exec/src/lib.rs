@@ -1,13 +1,20 @@
 //! Execution of schedules on real hardware, and the timing of it.
 //!
-//! [`timer`] is the clock, [`sampling`] and [`guard`] the rules of measurement as small objects,
-//! [`dtype`] and [`fill`] the data whose results are exactly predictable, [`topology`] the
-//! processors, and [`threads`] the executor that gives every rank a core of this machine.
+//! [`executor`] says what an executor is and lists them: [`reference`] moves data only, [`threads`]
+//! gives every rank a core of this machine. They share the clock ([`timer`]), the rules of
+//! measurement as small objects ([`sampling`], [`guard`]), data whose results are exactly
+//! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).
 
 pub mod dtype;
+pub mod error;
+pub mod executor;
 pub mod fill;
 pub mod guard;
+pub mod reference;
 pub mod sampling;
+pub mod state;
 pub mod threads;
 pub mod timer;
 pub mod topology;
+
+pub use error::{ExecError, Result};

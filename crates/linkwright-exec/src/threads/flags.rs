@@ -19,7 +19,7 @@
 use super::lot::{Lot, Poisoned};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// A monotonic counter with one writer.
+/// A monotonic counter: raised by one writer, or counted up by many.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Flag(AtomicU64);
@@ -36,6 +36,14 @@ impl Flag {
     pub fn raise(&self, count: u64, lot: &Lot, reader: usize) {
         self.0.store(count, Ordering::Release);
         lot.wake(reader);
+    }
+
+    /// Adds one; many may. Who makes the counter reach `count` wakes the readers.
+    #[inline(always)]
+    pub fn arrive(&self, count: u64, lot: &Lot, readers: impl IntoIterator<Item = usize>) {
+        if self.0.fetch_add(1, Ordering::AcqRel) + 1 == count {
+            readers.into_iter().for_each(|reader| lot.wake(reader));
+        }
     }
 
     /// Returns when the counter has reached `count`.
@@ -96,32 +104,16 @@ impl Mailbox {
 }
 
 /// Everybody waits for everybody.
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct Barrier {
-    arrived: AtomicU64,
-}
-
-impl Default for Barrier {
-    fn default() -> Self {
-        Barrier {
-            arrived: AtomicU64::new(0),
-        }
-    }
-}
+#[derive(Debug, Default)]
+pub struct Barrier(Flag);
 
 impl Barrier {
     /// The `number`-th barrier (from 1) of all ranks of the lot.
     #[inline(always)]
     pub fn wait(&self, number: u64, lot: &Lot, rank: usize) -> Result<(), Poisoned> {
-        let ranks = lot.ranks() as u64;
-        let all = number * ranks;
-        let before = self.arrived.fetch_add(1, Ordering::AcqRel);
-        if before + 1 == all {
-            (0..lot.ranks()).for_each(|other| lot.wake(other));
-            return Ok(());
-        }
-        lot.wait(rank, || self.arrived.load(Ordering::Acquire) >= all)
+        let all = number * lot.ranks() as u64;
+        self.0.arrive(all, lot, 0..lot.ranks());
+        self.0.wait(all, lot, rank)
     }
 }
 

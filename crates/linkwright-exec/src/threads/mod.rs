@@ -1,5 +1,292 @@
 //! Ranks as threads of this process, one core each, that write into each other's memory.
+//!
+//! ```text
+//!   Schedule --program--> instructions per rank --world--> addresses, counters, mailboxes
+//!                                                 launch: pinned threads, rounds
+//!                                                 measure: warm-up, samples, checks
+//! ```
+//!
+//! A put is a copy into the peer's buffer (with `reduce`, a combination there), a get a copy out of
+//! it, and an edge between ranks a counter in a cache line of its own ([`flags`]). Ranks are pinned
+//! in topology order: neighbours in rank share the nearest cache, and no two ranks share a core
+//! before every core has one. With more ranks than cores they park ([`lot`]) and the launch is
+//! marked `oversubscribed`.
+//!
+//! Repetitions of short collectives follow each other without a barrier where that is right: the
+//! collective must be one that nobody can leave before all have entered it, and epochs alternate
+//! between two sets of buffers. Elsewhere a barrier outside the timed region separates them.
 
+mod arena;
+pub mod copy;
 pub mod flags;
+mod launch;
 pub mod lot;
+mod measure;
+mod program;
 mod sync;
+mod world;
+
+use crate::error::{ExecError, Result};
+use crate::executor::{
+    Applicability, Calibrated, Executor, Launch, Prepared, Repetition, RunOptions, Skew,
+};
+use crate::state::{Contents, Data, State};
+use crate::timer::Clock;
+use crate::topology::{parallelism, Topology};
+use copy::Copier;
+use launch::{Crew, Order};
+use linkwright_schedule::ir::Schedule;
+use linkwright_schedule::spec::Collective;
+use program::{compile, Program};
+use world::World;
+
+/// Back to back only while two sets of all buffers of a rank stay within its caches.
+const SMALL_BYTES: usize = 256 << 10;
+
+/// The executor; see the module.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    topology: Topology,
+    cores: usize,
+    copier: Option<Copier>,
+    placement: Vec<u32>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Threads::new()
+    }
+}
+
+impl Threads {
+    /// On the processors that this process may use, in topology order.
+    pub fn new() -> Self {
+        let topology = Topology::discover();
+        let cores = parallelism().min(topology.cpus.len()).max(1);
+        let placement = topology.cpus.iter().map(|cpu| cpu.id).collect();
+        Threads {
+            topology,
+            cores,
+            copier: None,
+            placement,
+        }
+    }
+
+    /// Rank r on the r-th of these processors (operating-system numbers), round and round.
+    pub fn with_placement(mut self, cpus: &[u32]) -> Result<Self> {
+        for (rank, &cpu) in cpus.iter().enumerate() {
+            if self.topology.cpus.iter().all(|known| known.id != cpu) {
+                let known = self.topology.cpus.iter().map(|known| known.id.to_string());
+                let allowed = known.collect::<Vec<_>>().join(", ");
+                return Err(ExecError::NoProcessor { rank, cpu, allowed });
+            }
+        }
+        if !cpus.is_empty() {
+            self.placement = cpus.to_vec();
+        }
+        Ok(self)
+    }
+
+    /// The processors there are.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Ranks that can spin: each needs a core of its own.
+    fn spinning_ranks(&self) -> usize {
+        let mut distinct = self.placement.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() < self.placement.len() {
+            return 1;
+        }
+        self.cores.min(distinct.len())
+    }
+}
+
+impl Executor for Threads {
+    fn calibrate(&mut self) -> Vec<Calibrated> {
+        let clock = Clock::get();
+        let copier = *self.copier.get_or_insert_with(Copier::measure);
+        let number = |key, value, unit| Calibrated { key, value, unit };
+        let mut found = vec![
+            number("clock_resolution", clock.resolution_ns(), "ns"),
+            number("clock_overhead", clock.overhead_ns(), "ns"),
+            number("cores", self.cores as f64, "1"),
+        ];
+        if let Some(bytes) = copier.stream_from() {
+            found.push(number("stream_from", bytes as f64, "B"));
+        }
+        found
+    }
+
+    fn applicability(&self, schedule: &Schedule) -> Applicability {
+        let (ranks, cores) = (schedule.ranks, self.spinning_ranks() as u32);
+        if ranks > cores {
+            return Applicability::Oversubscribed { ranks, cores };
+        }
+        Applicability::Applicable
+    }
+
+    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
+        let contents = Contents::new(schedule, data)?;
+        contents.check_memory(1)?;
+        let program = compile(&contents)?;
+        Ok(Box::new(PreparedThreads {
+            contents,
+            program,
+            oversubscribed: schedule.ranks as usize > self.spinning_ranks(),
+            copier: self.copier.unwrap_or_default(),
+            cpus: (0..schedule.ranks as usize)
+                .map(|rank| self.placement[rank % self.placement.len()])
+                .collect(),
+        }))
+    }
+}
+
+struct PreparedThreads<'a> {
+    contents: Contents<'a>,
+    program: Program,
+    oversubscribed: bool,
+    copier: Copier,
+    cpus: Vec<u32>,
+}
+
+impl PreparedThreads<'_> {
+    fn crew(&self, sets: usize, skew: Skew, seed: u64) -> Crew<'_> {
+        let (contents, program) = (&self.contents, &self.program);
+        let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
+        Crew::new(world, self.cpus.clone(), skew, seed)
+    }
+
+    fn back_to_back(&self, options: &RunOptions) -> Result<bool> {
+        let allowed = synchronises(self.contents.schedule.spec.collective);
+        let skewed = options.skew != Skew::None;
+        match options.repetition {
+            Repetition::Barrier => Ok(false),
+            Repetition::BackToBack if allowed && !skewed => Ok(true),
+            Repetition::BackToBack => Err(ExecError::Waived {
+                executor: "threads",
+                reason: format!(
+                    "{} cannot run back to back{}; use a barrier",
+                    self.contents.schedule.spec.collective.name(),
+                    if skewed {
+                        " with skewed arrival"
+                    } else {
+                        ": a rank may leave it before all have entered"
+                    },
+                ),
+            }),
+            Repetition::Auto => {
+                let buffers = 0..self.contents.schedule.buffers.len();
+                let bytes: usize = buffers.map(|buffer| self.contents.bytes(0, buffer)).sum();
+                Ok(allowed && !skewed && 2 * bytes <= SMALL_BYTES)
+            }
+        }
+    }
+}
+
+/// Whether nobody can leave the collective before all have entered it.
+fn synchronises(collective: Collective) -> bool {
+    match collective {
+        Collective::Allreduce
+        | Collective::ReduceScatter
+        | Collective::Allgather
+        | Collective::Alltoall
+        | Collective::Barrier => true,
+        Collective::Broadcast
+        | Collective::Reduce
+        | Collective::Gather
+        | Collective::Scatter
+        | Collective::Pattern => false,
+    }
+}
+
+impl Prepared for PreparedThreads<'_> {
+    fn execute(&mut self) -> Result<State> {
+        let crew = self.crew(1, Skew::None, 0);
+        crew.launch(None, |leader| {
+            leader.round(Order::Fill)?;
+            leader.round(Order::Run {
+                repetitions: 1,
+                back_to_back: false,
+            })?;
+            Ok(())
+        })?;
+        let mut state = State::initial(&self.contents);
+        for participant in 0..self.contents.participants() {
+            for buffer in 0..self.contents.schedule.buffers.len() {
+                // SAFETY: all threads have ended.
+                let memory = unsafe { crew.world.buffer(0, participant, buffer) };
+                state
+                    .buffer_mut(participant, buffer)
+                    .copy_from_slice(memory);
+            }
+        }
+        Ok(state)
+    }
+
+    fn run(&mut self, options: &RunOptions) -> Result<Launch> {
+        let back_to_back = self.back_to_back(options)?;
+        let sets = if back_to_back { 2 } else { 1 };
+        self.contents.check_memory(sets)?;
+        let crew = self.crew(sets as usize, options.skew.clone(), options.seed);
+        let oversubscribed = self.oversubscribed;
+        let mut launch = crew.launch(options.cancelled, |leader| {
+            measure::measure(leader, options, back_to_back, oversubscribed)
+        })?;
+        launch.ranks = self.contents.schedule.ranks;
+        launch.unpinned = crew.unpinned();
+        launch.cpus = match launch.unpinned {
+            None => self.cpus.iter().map(|&cpu| cpu as i32).collect(),
+            Some(_) => vec![-1; self.cpus.len()],
+        };
+        Ok(launch)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, ReduceOp};
+    use linkwright_schedule::builder::Shape;
+    use linkwright_schedule::collectives;
+
+    #[test]
+    fn a_panic_of_one_rank_ends_the_launch_and_names_it() {
+        let ring = collectives::find("allreduce/ring").unwrap();
+        let schedule = (ring.build)(&Shape::new(4, 100)).unwrap();
+        let data = Data {
+            dtype: DType::F32,
+            op: ReduceOp::Sum,
+            seed: 0,
+        };
+        let contents = Contents::new(&schedule, data).unwrap();
+        let program = compile(&contents).unwrap();
+        for parks in [true, false] {
+            let world = World::new(&contents, &program, Copier::default(), parks, 1);
+            let crew = Crew::new(world, vec![0; 4], Skew::None, 0);
+            let error = crew.launch::<()>(None, |leader| {
+                leader.round(Order::Fill)?;
+                panic!("out of cheese");
+            });
+            let message = "out of cheese".to_owned();
+            assert_eq!(error, Err(ExecError::RankFailed { rank: 0, message }));
+        }
+    }
+
+    #[test]
+    fn tiny_messages_travel_as_mail_and_large_ones_do_not() {
+        let ring = collectives::find("allreduce/ring").unwrap();
+        for (elements, mails) in [(2 * 12, true), (2 * 13, false)] {
+            let schedule = (ring.build)(&Shape::new(2, elements)).unwrap();
+            let data = Data {
+                dtype: DType::F32,
+                op: ReduceOp::Sum,
+                seed: 0,
+            };
+            let contents = Contents::new(&schedule, data).unwrap();
+            assert_eq!(compile(&contents).unwrap().mails > 0, mails, "{elements}");
+        }
+    }
+}

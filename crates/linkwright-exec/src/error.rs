@@ -1,0 +1,100 @@
+//! What can go wrong when a schedule is executed. Every error ends the experiment without a number.
+
+use crate::dtype::DType;
+
+/// Result of everything that executes.
+pub type Result<T, E = ExecError> = std::result::Result<T, E>;
+
+/// An error of execution; names the thing, its state and the cure.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ExecError {
+    /// The executor cannot serve this schedule; no failure of the user.
+    #[error("executor {executor}: waived: {reason}")]
+    Waived {
+        /// Which executor.
+        executor: &'static str,
+        /// Why, and what would do.
+        reason: String,
+    },
+    /// The schedule was made for elements of another size.
+    #[error("the schedule moves elements of {element_bytes} bytes and {dtype} has {}; make it with the element size of the data type", .dtype.size())]
+    ElementSize {
+        /// Type asked for.
+        dtype: DType,
+        /// Bytes of one element of the schedule.
+        element_bytes: u32,
+    },
+    /// Source and destination of an operation differ in length.
+    #[error("operation {op}: {source_bytes} bytes go into {destination_bytes}; the chunks of both buffers must be cut alike")]
+    UnequalChunks {
+        /// Operation id.
+        op: u32,
+        /// Bytes read.
+        source_bytes: u64,
+        /// Bytes written.
+        destination_bytes: u64,
+    },
+    /// An edge that the waiting rank cannot see.
+    #[error("rank {rank} waits for operation {op}, of which it is neither initiator nor destination; let a notice tell it")]
+    BlindEdge {
+        /// Operation waited for.
+        op: u32,
+        /// Who waits.
+        rank: u32,
+    },
+    /// A processor that this process may not use.
+    #[error("rank {rank} is placed on processor {cpu}, which is not among those this process may use ({allowed}); place it on one of them")]
+    NoProcessor {
+        /// Which rank.
+        rank: usize,
+        /// Operating-system number asked for.
+        cpu: u32,
+        /// Numbers there are.
+        allowed: String,
+    },
+    /// More memory than there is.
+    #[error("the buffers of {ranks} ranks need {needed_bytes} bytes and {available_bytes} are available; use fewer ranks or a smaller size")]
+    TooLarge {
+        /// Ranks of the schedule.
+        ranks: u32,
+        /// Bytes of all buffers.
+        needed_bytes: u128,
+        /// Bytes the machine can give.
+        available_bytes: u64,
+    },
+    /// The data are not what the collective demands.
+    #[error("rank {rank}: {buffer}[{chunk}] is wrong in {wrong} of {elements} elements after {executor} ran the schedule; no time is reported; run `linkwright verify` on the schedule")]
+    WrongResult {
+        /// Which executor.
+        executor: &'static str,
+        /// First rank with a wrong chunk.
+        rank: u32,
+        /// Name of the buffer.
+        buffer: String,
+        /// First wrong chunk of it.
+        chunk: u32,
+        /// Wrong elements in the chunk.
+        wrong: usize,
+        /// Elements of the chunk.
+        elements: usize,
+    },
+    /// A rank ended with a panic; the others were released.
+    #[error("rank {rank} failed: {message}; the other ranks were released and the sample is lost")]
+    RankFailed {
+        /// Which rank.
+        rank: u32,
+        /// Its last words.
+        message: String,
+    },
+    /// Nothing moved for a long time.
+    #[error("no rank finished anything for {seconds} s: {waiting}; verify the schedule, or give more time to an overloaded machine")]
+    Stuck {
+        /// How long nothing happened.
+        seconds: u64,
+        /// What was going on.
+        waiting: String,
+    },
+    /// The caller asked to stop.
+    #[error("cancelled before the first sample was complete")]
+    Cancelled,
+}

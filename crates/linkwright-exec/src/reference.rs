@@ -1,0 +1,156 @@
+//! The executor without time: operations one after the other, by id, on real buffers.
+//!
+//! Ids are a topological order, so this is a correct execution by definition, and what any other
+//! executor leaves in memory must equal what this one leaves, bit for bit where arithmetic is
+//! exact. It is written to be read, not to be fast.
+
+use crate::dtype::combine;
+use crate::error::{ExecError, Result};
+use crate::executor::{Applicability, Calibrated, Executor, Launch, Prepared, RunOptions};
+use crate::state::{AlignedBytes, Contents, Data, State};
+use linkwright_schedule::ir::{Combine, Schedule};
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+impl Executor for Reference {
+    fn calibrate(&mut self) -> Vec<Calibrated> {
+        Vec::new()
+    }
+
+    fn applicability(&self, _: &Schedule) -> Applicability {
+        Applicability::Applicable
+    }
+
+    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
+        let contents = Contents::new(schedule, data)?;
+        contents.check_memory(1)?;
+        Ok(Box::new(PreparedReference(contents)))
+    }
+}
+
+struct PreparedReference<'a>(Contents<'a>);
+
+impl Prepared for PreparedReference<'_> {
+    fn execute(&mut self) -> Result<State> {
+        execute(&self.0)
+    }
+
+    fn run(&mut self, _: &RunOptions) -> Result<Launch> {
+        Err(ExecError::Waived {
+            executor: "reference",
+            reason: "it has no time; use `threads` or a machine".to_owned(),
+        })
+    }
+}
+
+/// Runs the whole schedule from its initial state.
+pub fn execute(contents: &Contents) -> Result<State> {
+    let schedule = contents.schedule;
+    let mut state = State::initial(contents);
+    for (id, op) in schedule.ops().iter().enumerate() {
+        if !op.moves_data() {
+            continue;
+        }
+        for run in contents.runs(id as u32, op)? {
+            let from = state.buffer(op.from, op.src_buffer.0.into());
+            let mut moving = AlignedBytes::new(run.bytes);
+            moving
+                .get_mut()
+                .copy_from_slice(&from[run.src..run.src + run.bytes]);
+            for &target in schedule.targets(op) {
+                let to = state.buffer_mut(target, op.dst_buffer.0.into());
+                let to = &mut to[run.dst..run.dst + run.bytes];
+                match op.combine {
+                    Combine::Replace => to.copy_from_slice(moving.get()),
+                    Combine::Reduce => {
+                        combine(contents.data.dtype, contents.data.op, to, moving.get());
+                    }
+                }
+            }
+        }
+    }
+    Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, ReduceOp};
+    use linkwright_schedule::builder::{Builder, Shape};
+    use linkwright_schedule::collectives::REGISTRY;
+    use linkwright_schedule::ir::Buffer;
+    use linkwright_schedule::spec::Collective;
+
+    fn shape(ranks: u32, elements: u64, dtype: DType) -> Shape {
+        let mut shape = Shape::new(ranks, elements);
+        shape.element_bytes = dtype.size() as u32;
+        shape
+    }
+
+    #[test]
+    fn every_algorithm_meets_its_postcondition_in_every_type() {
+        for algorithm in REGISTRY {
+            for (ranks, dtype) in [2, 3, 5, 8].into_iter().zip(DType::ALL.into_iter().cycle()) {
+                for op in ReduceOp::ALL {
+                    let Ok(schedule) = (algorithm.build)(&shape(ranks, 40, dtype)) else {
+                        continue;
+                    };
+                    let data = Data { dtype, op, seed: 1 };
+                    let contents = Contents::new(&schedule, data).unwrap();
+                    let state = execute(&contents).unwrap();
+                    let checked = state.check(&contents, "reference").unwrap();
+                    assert!(checked > 0, "{}", algorithm.key());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lost_contribution_is_an_error_that_names_the_place() {
+        let mut b = Builder::new(Collective::Allreduce, &Shape::new(2, 6));
+        let data = b.buffer(Buffer::vector("output", 2));
+        b.step();
+        b.put(0, data.at(0), 1, data.at(0)).reduce();
+        let schedule = b.finish().unwrap();
+        let data = Data {
+            dtype: DType::I32,
+            op: ReduceOp::Sum,
+            seed: 1,
+        };
+        let contents = Contents::new(&schedule, data).unwrap();
+        let state = execute(&contents).unwrap();
+        let error = state.check(&contents, "reference").unwrap_err().to_string();
+        let start = "rank 0: output[0] is wrong in 3 of 3 elements after reference ran";
+        assert!(error.starts_with(start), "{error}");
+    }
+
+    #[test]
+    fn elements_of_another_size_are_refused() {
+        let schedule = (REGISTRY[0].build)(&Shape::new(2, 6)).unwrap();
+        let data = Data {
+            dtype: DType::F64,
+            op: ReduceOp::Sum,
+            seed: 1,
+        };
+        assert!(matches!(
+            Contents::new(&schedule, data).err(),
+            Some(ExecError::ElementSize { .. })
+        ));
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused_before_memory_is_touched() {
+        let schedule = (REGISTRY[0].build)(&Shape::new(2, 1 << 60)).unwrap();
+        let data = Data {
+            dtype: DType::F32,
+            op: ReduceOp::Sum,
+            seed: 1,
+        };
+        assert!(matches!(
+            Reference.prepare(&schedule, data).err(),
+            Some(ExecError::TooLarge { .. })
+        ));
+    }
+}

@@ -1,0 +1,346 @@
+//! The bytes of a schedule: how large each buffer is, what is in it at the start, what must be in
+//! it at the end.
+//!
+//! Every element that the spec gives an initial contribution gets the value of [`Fill`] for
+//! (rank, element of the rank's initial buffer). Every other byte gets a pattern that no result
+//! consists of, so that data which never arrived are seen. The postcondition names, per chunk, whose
+//! contributions it must hold; their values are known, hence so is the chunk.
+
+use crate::dtype::{DType, ReduceOp};
+use crate::error::{ExecError, Result};
+use crate::fill::{wrong_elements, Fill};
+use linkwright_schedule::ir::{BufferId, Op, Owner, Schedule};
+use linkwright_schedule::spec::Expected;
+use std::ops::Range;
+
+/// What initial memory without a contribution holds.
+const UNDEFINED: u8 = 0xa5;
+
+/// Elements checked at a time.
+const PIECE: usize = 4096;
+
+/// The data of one execution, besides the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// Element type.
+    pub dtype: DType,
+    /// What combining means.
+    pub op: ReduceOp,
+    /// Another seed, other values.
+    pub seed: u64,
+}
+
+/// Bytes aligned for every element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlignedBytes {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+impl AlignedBytes {
+    /// All zero.
+    pub fn new(bytes: usize) -> Self {
+        AlignedBytes {
+            words: vec![0; bytes.div_ceil(8)],
+            bytes,
+        }
+    }
+
+    /// The bytes.
+    pub fn get(&self) -> &[u8] {
+        // SAFETY: the words hold at least this many bytes.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+
+    /// The bytes.
+    pub fn get_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the words hold at least this many bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
+    }
+}
+
+/// A contiguous piece of an operation, in bytes of the two buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Offset in the source buffer.
+    pub src: usize,
+    /// Offset in the destination buffer.
+    pub dst: usize,
+    /// Length.
+    pub bytes: usize,
+}
+
+/// A schedule together with its data: sizes, initial values, expected values.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    /// The schedule.
+    pub schedule: &'a Schedule,
+    /// Type, operation, seed.
+    pub data: Data,
+    initial: Option<BufferId>,
+}
+
+impl<'a> Contents<'a> {
+    /// Checks that type, chunks and memory suit.
+    pub fn new(schedule: &'a Schedule, data: Data) -> Result<Self> {
+        if data.dtype.size() as u64 != u64::from(schedule.element_bytes) {
+            return Err(ExecError::ElementSize {
+                dtype: data.dtype,
+                element_bytes: schedule.element_bytes,
+            });
+        }
+        let mut contents = Contents {
+            schedule,
+            data,
+            initial: None,
+        };
+        contents.initial = contents.initial_buffer();
+        Ok(contents)
+    }
+
+    /// Checks that `copies` sets of all buffers fit into the memory of this machine.
+    pub fn check_memory(&self, copies: u32) -> Result<()> {
+        let needed_bytes: u128 = self
+            .schedule
+            .buffers
+            .iter()
+            .map(|buffer| {
+                let owners = match buffer.owner {
+                    Owner::Ranks => self.schedule.ranks,
+                    Owner::One(_) => 1,
+                };
+                let elements = u128::from(self.schedule.elements) * u128::from(buffer.mul)
+                    / u128::from(buffer.div);
+                elements * u128::from(owners) * self.data.dtype.size() as u128
+            })
+            .sum::<u128>()
+            * u128::from(copies);
+        let available_bytes = available_memory().unwrap_or(1 << 34);
+        if needed_bytes > u128::from(available_bytes) {
+            return Err(ExecError::TooLarge {
+                ranks: self.schedule.ranks,
+                needed_bytes,
+                available_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Participants, memories included.
+    pub fn participants(&self) -> u32 {
+        self.schedule.ranks + self.schedule.memories
+    }
+
+    /// Bytes of `buffer` at `participant`; 0 where it has none.
+    pub fn bytes(&self, participant: u32, buffer: usize) -> usize {
+        let buffer = &self.schedule.buffers[buffer];
+        let owns = match buffer.owner {
+            Owner::Ranks => participant < self.schedule.ranks,
+            Owner::One(one) => one.0 == participant,
+        };
+        match owns {
+            true => buffer.elements(self.schedule.elements) as usize * self.data.dtype.size(),
+            false => 0,
+        }
+    }
+
+    /// The contiguous pieces that operation `id` moves; empty ones are left out.
+    pub fn runs(&self, id: u32, op: &Op) -> Result<Vec<Run>> {
+        let mut runs: Vec<Run> = Vec::new();
+        for (src, dst, count) in self.schedule.chunk_ranges(op) {
+            let src = self.span(op.src_buffer, src..src + count);
+            let dst = self.span(op.dst_buffer, dst..dst + count);
+            if src.len() != dst.len() {
+                return Err(ExecError::UnequalChunks {
+                    op: id,
+                    source_bytes: src.len() as u64,
+                    destination_bytes: dst.len() as u64,
+                });
+            }
+            let (bytes, src, dst) = (src.len(), src.start, dst.start);
+            match runs.last_mut() {
+                _ if bytes == 0 => {}
+                Some(last) if last.src + last.bytes == src && last.dst + last.bytes == dst => {
+                    last.bytes += bytes;
+                }
+                _ => runs.push(Run { src, dst, bytes }),
+            }
+        }
+        Ok(runs)
+    }
+
+    fn span(&self, buffer: BufferId, chunks: Range<u32>) -> Range<usize> {
+        let elements = self
+            .schedule
+            .buffer(buffer)
+            .span(self.schedule.elements, chunks);
+        let size = self.data.dtype.size();
+        elements.start as usize * size..elements.end as usize * size
+    }
+
+    /// The buffer that holds contributions at the start.
+    fn initial_buffer(&self) -> Option<BufferId> {
+        let schedule = self.schedule;
+        let index = schedule.buffers.iter().position(|buffer| {
+            (0..schedule.ranks).any(|rank| {
+                (0..buffer.chunks()).any(|chunk| {
+                    schedule
+                        .spec
+                        .initial(schedule, rank, buffer, chunk)
+                        .is_some()
+                })
+            })
+        })?;
+        Some(BufferId(index as u8))
+    }
+
+    fn fill(&self) -> Fill {
+        Fill {
+            dtype: self.data.dtype,
+            op: self.data.op,
+            ranks: self.schedule.ranks,
+            seed: self.data.seed,
+        }
+    }
+
+    /// Writes the initial state of one buffer.
+    pub fn initialise(&self, participant: u32, buffer: usize, memory: &mut [u8]) {
+        memory.fill(UNDEFINED);
+        let (schedule, fill) = (self.schedule, self.fill());
+        let description = &schedule.buffers[buffer];
+        for chunk in 0..description.chunks() {
+            let spec = &schedule.spec;
+            if let Some(given) = spec.initial(schedule, participant, description, chunk) {
+                let span = self.span(BufferId(buffer as u8), chunk..chunk + 1);
+                let first = self.first_element(given);
+                fill.write(participant, first, &mut memory[span]);
+            }
+        }
+    }
+
+    /// First element of contribution chunk `chunk` in its contributor's initial buffer.
+    fn first_element(&self, chunk: u32) -> usize {
+        let Some(initial) = self.initial else {
+            return 0;
+        };
+        let buffer = self.schedule.buffer(initial);
+        buffer.offset(self.schedule.elements, chunk) as usize
+    }
+
+    /// Compares one buffer with the postcondition; returns the elements that were checked.
+    pub fn check(
+        &self,
+        executor: &'static str,
+        participant: u32,
+        buffer: usize,
+        memory: &[u8],
+    ) -> Result<u64> {
+        let schedule = self.schedule;
+        let description = &schedule.buffers[buffer];
+        let mut checked = 0;
+        for chunk in 0..description.chunks() {
+            let spec = &schedule.spec;
+            let contributions: Vec<(u32, usize)> =
+                match spec.expected(schedule, participant, description, chunk) {
+                    Expected::Any => continue,
+                    Expected::One { rank, chunk } => vec![(rank, self.first_element(chunk))],
+                    Expected::All { chunk } => {
+                        let first = self.first_element(chunk);
+                        (0..schedule.ranks).map(|rank| (rank, first)).collect()
+                    }
+                };
+            let got = &memory[self.span(BufferId(buffer as u8), chunk..chunk + 1)];
+            let wrong = self.wrong(got, contributions);
+            let elements = got.len() / self.data.dtype.size();
+            if wrong > 0 {
+                return Err(ExecError::WrongResult {
+                    executor,
+                    rank: participant,
+                    buffer: description.name.clone(),
+                    chunk,
+                    wrong,
+                    elements,
+                });
+            }
+            checked += elements as u64;
+        }
+        Ok(checked)
+    }
+
+    /// Elements of `got` that are not the combination of `contributions`.
+    fn wrong(&self, got: &[u8], mut contributions: Vec<(u32, usize)>) -> usize {
+        let (fill, size) = (self.fill(), self.data.dtype.size());
+        let mut want = AlignedBytes::new(PIECE * size);
+        let mut scratch = AlignedBytes::new(PIECE * size);
+        let mut wrong = 0;
+        for piece in got.chunks(PIECE * size) {
+            let want = &mut want.get_mut()[..piece.len()];
+            fill.expect(&contributions, want, scratch.get_mut());
+            wrong += wrong_elements(self.data.dtype, piece, want);
+            for (_, first) in &mut contributions {
+                *first += PIECE;
+            }
+        }
+        wrong
+    }
+}
+
+/// `MemAvailable` of the kernel.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// All buffers of all participants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    buffers: Vec<AlignedBytes>,
+    per_participant: usize,
+}
+
+impl State {
+    /// The initial state.
+    pub fn initial(contents: &Contents) -> Self {
+        let per_participant = contents.schedule.buffers.len();
+        let mut buffers = Vec::new();
+        for participant in 0..contents.participants() {
+            for buffer in 0..per_participant {
+                let mut memory = AlignedBytes::new(contents.bytes(participant, buffer));
+                contents.initialise(participant, buffer, memory.get_mut());
+                buffers.push(memory);
+            }
+        }
+        State {
+            buffers,
+            per_participant,
+        }
+    }
+
+    /// One buffer.
+    pub fn buffer(&self, participant: u32, buffer: usize) -> &[u8] {
+        self.buffers[participant as usize * self.per_participant + buffer].get()
+    }
+
+    /// One buffer.
+    pub fn buffer_mut(&mut self, participant: u32, buffer: usize) -> &mut [u8] {
+        self.buffers[participant as usize * self.per_participant + buffer].get_mut()
+    }
+
+    /// Compares everything with the postcondition; returns the elements that were checked.
+    pub fn check(&self, contents: &Contents, executor: &'static str) -> Result<u64> {
+        let mut checked = 0;
+        for participant in 0..contents.participants() {
+            for buffer in 0..self.per_participant {
+                let memory = self.buffer(participant, buffer);
+                if !memory.is_empty() {
+                    checked += contents.check(executor, participant, buffer, memory)?;
+                }
+            }
+        }
+        Ok(checked)
+    }
+}

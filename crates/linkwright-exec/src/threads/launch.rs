@@ -1,0 +1,394 @@
+//! One launch: a thread per rank, pinned, running rounds that rank 0 leads.
+//!
+//! ```text
+//!   rank 0: write order | barrier | own share | barrier | read reports, decide
+//!   others:             | barrier | own share | barrier |
+//! ```
+//!
+//! All decisions (how large a batch, warm enough, enough samples) are made by rank 0 between rounds,
+//! so the ranks agree without talking. Within a round that runs the schedule, the ranks meet at a
+//! further barrier right before each timed region. The calling thread only watches: it notices
+//! when nothing moves any more, and when the caller wants to stop.
+
+use super::lot::Poisoned;
+use super::world::{RankCode, Shared, World};
+use crate::error::{ExecError, Result};
+use crate::executor::Skew;
+use crate::guard::{Disturbance, Guard};
+use crate::timer::{Clock, Ticks};
+use crate::topology::pin_to;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the calling thread looks up.
+const WATCH: Duration = Duration::from_millis(200);
+/// Nothing moving for so long means that nothing will.
+const STUCK_AFTER: Duration = Duration::from_secs(120);
+
+/// What all ranks do in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    /// End the launch.
+    #[default]
+    Stop,
+    /// Write the initial state.
+    Fill,
+    /// Compare with the postcondition.
+    Check,
+    /// Run the schedule so often, with a barrier before each repetition or back to back.
+    Run {
+        repetitions: u32,
+        back_to_back: bool,
+    },
+}
+
+/// What a rank found in a round.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Start and finish of each timed region.
+    pub times: Vec<(Ticks, Ticks)>,
+    pub disturbance: Option<Disturbance>,
+    pub checked: Option<Result<u64>>,
+}
+
+/// What ranks share besides the world of the schedule.
+pub(super) struct Crew<'a> {
+    pub world: World<'a>,
+    pub skew: Skew,
+    pub seed: u64,
+    /// Processor of each rank.
+    pub cpus: Vec<u32>,
+    order: Shared<Order>,
+    reports: Vec<Shared<Report>>,
+    /// Grows with every round: the watcher's sign of life.
+    rounds: AtomicU64,
+    unpinned: Mutex<Option<String>>,
+}
+
+/// One rank at work.
+struct Hand<'c> {
+    crew: &'c Crew<'c>,
+    code: RankCode<'c>,
+    rank: usize,
+    guard: Guard,
+    barriers: u64,
+    epoch: u64,
+    repetition: u64,
+}
+
+/// Rank 0, between rounds.
+pub(super) struct Leader<'c>(Hand<'c>);
+
+impl<'a> Crew<'a> {
+    pub(super) fn new(world: World<'a>, cpus: Vec<u32>, skew: Skew, seed: u64) -> Self {
+        let ranks = world.lot.ranks();
+        Crew {
+            world,
+            skew,
+            seed,
+            cpus,
+            order: Shared::new(Order::Stop),
+            reports: (0..ranks).map(|_| Shared::default()).collect(),
+            rounds: AtomicU64::new(0),
+            unpinned: Mutex::new(None),
+        }
+    }
+
+    /// Why some rank runs unpinned.
+    pub(super) fn unpinned(&self) -> Option<String> {
+        self.unpinned.lock().expect("no panic while held").clone()
+    }
+
+    /// Starts all ranks; `lead` decides the rounds on rank 0's thread.
+    pub(super) fn launch<T: Send>(
+        &self,
+        cancelled: Option<&(dyn Fn() -> bool + Sync)>,
+        lead: impl FnOnce(&mut Leader) -> Result<T, Stopped> + Send,
+    ) -> Result<T> {
+        let (watcher, running) = (thread::current(), AtomicUsize::new(self.reports.len()));
+        let outcome = Mutex::new(None);
+        thread::scope(|scope| {
+            let mut lead = Some(lead);
+            for rank in 0..self.reports.len() {
+                let lead = lead.take();
+                let (watcher, running, outcome) = (&watcher, &running, &outcome);
+                scope.spawn(move || {
+                    let work = || match lead {
+                        Some(lead) => {
+                            let led = self.lead(lead);
+                            *outcome.lock().expect("no panic while held") = Some(led);
+                        }
+                        None => self.follow(rank),
+                    };
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+                        self.fail(ExecError::RankFailed {
+                            rank: rank as u32,
+                            message: words(&*panic),
+                        });
+                    }
+                    running.fetch_sub(1, Ordering::Release);
+                    watcher.unpark();
+                });
+            }
+            self.watch(&running, cancelled);
+        });
+        if let Some(failure) = self
+            .world
+            .failure
+            .lock()
+            .expect("no panic while held")
+            .take()
+        {
+            return Err(failure);
+        }
+        match outcome.into_inner().expect("no panic while held") {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(Stopped::Failed(error))) => Err(error),
+            Some(Err(Stopped::Poisoned)) | None => Err(ExecError::Cancelled),
+        }
+    }
+
+    /// Keeps the first failure and releases everybody.
+    fn fail(&self, error: ExecError) {
+        let mut failure = self.world.failure.lock().expect("no panic while held");
+        failure.get_or_insert(error);
+        drop(failure);
+        self.world.lot.poison();
+    }
+
+    fn watch(&self, running: &AtomicUsize, cancelled: Option<&(dyn Fn() -> bool + Sync)>) {
+        let (mut rounds, mut moved) = (0, Instant::now());
+        while running.load(Ordering::Acquire) > 0 {
+            thread::park_timeout(WATCH);
+            if cancelled.is_some_and(|cancelled| cancelled()) {
+                self.fail(ExecError::Cancelled);
+            }
+            let now = self.rounds.load(Ordering::Relaxed);
+            if std::mem::replace(&mut rounds, now) != now {
+                moved = Instant::now();
+            } else if moved.elapsed() > STUCK_AFTER {
+                self.fail(ExecError::Stuck {
+                    seconds: STUCK_AFTER.as_secs(),
+                    waiting: format!("{} ranks are in round {now}", self.reports.len()),
+                });
+            }
+        }
+    }
+
+    /// Takes a rank's place: core, memory, addresses.
+    fn enter(&self, rank: usize) -> Result<Hand<'_>, Poisoned> {
+        self.world.lot.enter(rank);
+        if let Err(error) = pin_to(self.cpus[rank]) {
+            *self.unpinned.lock().expect("no panic while held") = Some(error.to_string());
+        }
+        self.world.allocate(rank);
+        self.world.barrier.wait(1, &self.world.lot, rank)?;
+        Ok(Hand {
+            crew: self,
+            code: self.world.link(rank),
+            rank,
+            guard: if rank == 0 {
+                Guard::new()
+            } else {
+                Guard::of_thread_only()
+            },
+            barriers: 1,
+            epoch: 0,
+            repetition: 0,
+        })
+    }
+
+    fn lead<T>(&self, lead: impl FnOnce(&mut Leader) -> Result<T, Stopped>) -> Result<T, Stopped> {
+        let mut leader = Leader(self.enter(0)?);
+        let outcome = lead(&mut leader);
+        if !matches!(outcome, Err(Stopped::Poisoned)) {
+            leader.round(Order::Stop)?;
+        }
+        outcome
+    }
+
+    fn follow(&self, rank: usize) {
+        // A poisoned wait means that another rank has left its error already.
+        let Ok(mut hand) = self.enter(rank) else {
+            return;
+        };
+        while let Ok(order) = hand.round() {
+            if order == Order::Stop {
+                return;
+            }
+        }
+    }
+}
+
+/// Why the leader stopped early.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// Another rank failed and has left its error.
+    Poisoned,
+    /// The leader found this.
+    Failed(ExecError),
+}
+
+impl From<Poisoned> for Stopped {
+    fn from(_: Poisoned) -> Self {
+        Stopped::Poisoned
+    }
+}
+
+impl From<ExecError> for Stopped {
+    fn from(error: ExecError) -> Self {
+        Stopped::Failed(error)
+    }
+}
+
+impl Leader<'_> {
+    /// Lets all ranks do `order`.
+    pub(super) fn round(&mut self, order: Order) -> Result<(), Poisoned> {
+        // SAFETY: the others read it only after the barrier that opens the round.
+        unsafe { *self.0.crew.order.write() = order };
+        self.0.crew.rounds.fetch_add(1, Ordering::Relaxed);
+        self.0.round().map(|_| ())
+    }
+
+    /// The reports of the round that just ended, by rank.
+    pub(super) fn reports(&self) -> impl Iterator<Item = &Report> {
+        // SAFETY: written before the barrier that ended the round.
+        let read = |report: &'_ Shared<Report>| unsafe { &*(report.read() as *const Report) };
+        self.0.crew.reports.iter().map(read)
+    }
+}
+
+impl Hand<'_> {
+    fn barrier(&mut self) -> Result<(), Poisoned> {
+        self.barriers += 1;
+        let world = &self.crew.world;
+        world.barrier.wait(self.barriers, &world.lot, self.rank)
+    }
+
+    fn round(&mut self) -> Result<Order, Poisoned> {
+        self.barrier()?;
+        // SAFETY: written before the barrier.
+        let order = unsafe { *self.crew.order.read() };
+        // SAFETY: the leader reads it after the barrier that ends the round.
+        let report = unsafe { self.crew.reports[self.rank].write() };
+        match order {
+            Order::Stop => {}
+            Order::Fill => self
+                .each_buffer(|world, set, participant, buffer| {
+                    // SAFETY: between epochs every rank touches only what it owns.
+                    let memory = unsafe { world.buffer(set, participant, buffer) };
+                    world.contents.initialise(participant, buffer, memory);
+                    Ok(0)
+                })
+                .map(|_| ())
+                .expect("filling cannot fail"),
+            Order::Check => {
+                report.checked = Some(self.each_buffer(|world, set, participant, buffer| {
+                    // SAFETY: as above.
+                    let memory = unsafe { world.buffer(set, participant, buffer) };
+                    world.contents.check("threads", participant, buffer, memory)
+                }));
+            }
+            Order::Run {
+                repetitions,
+                back_to_back,
+            } => {
+                report.times.clear();
+                self.guard.open();
+                if back_to_back {
+                    self.run_back_to_back(repetitions, report)?;
+                } else {
+                    self.run_apart(repetitions, report)?;
+                }
+                report.disturbance = self.guard.close();
+            }
+        }
+        self.barrier()?;
+        Ok(order)
+    }
+
+    /// Visits every buffer of every set that this rank looks after; adds up what `visit` returns.
+    fn each_buffer(&self, visit: impl Fn(&World, usize, u32, usize) -> Result<u64>) -> Result<u64> {
+        let world = &self.crew.world;
+        let mut sum = 0;
+        for participant in world.owned(self.rank) {
+            for set in 0..world.sets {
+                for buffer in 0..world.contents.schedule.buffers.len() {
+                    if world.contents.bytes(participant, buffer) > 0 {
+                        sum += visit(world, set, participant, buffer)?;
+                    }
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    fn run_apart(&mut self, repetitions: u32, report: &mut Report) -> Result<(), Poisoned> {
+        let clock = Clock::get();
+        for _ in 0..repetitions {
+            self.repetition += 1;
+            let late = clock.ticks_in(self.delay_ns());
+            self.barrier()?;
+            let mut start = clock.now();
+            if late > 0 {
+                let arrival = start.0 + late;
+                while start.0 < arrival {
+                    std::hint::spin_loop();
+                    start = clock.now();
+                }
+            }
+            self.code.run(self.epoch, 0)?;
+            report.times.push((start, clock.now()));
+            self.epoch += 1;
+        }
+        Ok(())
+    }
+
+    /// Alternates between two sets of buffers: nobody finishes epoch e + 1 before all have entered
+    /// it, hence finished epoch e, hence left the buffers that epoch e + 2 uses.
+    fn run_back_to_back(&mut self, repetitions: u32, report: &mut Report) -> Result<(), Poisoned> {
+        let clock = Clock::get();
+        // The barrier below also separates this set from whatever used it last.
+        self.barrier()?;
+        let start = clock.now();
+        for i in 0..u64::from(repetitions) {
+            let epoch = self.epoch + i;
+            self.code.run(epoch, (epoch & 1) as usize)?;
+        }
+        report.times.push((start, clock.now()));
+        self.epoch += u64::from(repetitions);
+        Ok(())
+    }
+
+    /// How late this rank comes to this repetition.
+    fn delay_ns(&self) -> f64 {
+        match &self.crew.skew {
+            Skew::None => 0.0,
+            Skew::OneLate(rank, ns) if *rank as usize == self.rank => *ns,
+            Skew::OneLate(..) => 0.0,
+            Skew::List(delays) => delays.get(self.rank).copied().unwrap_or(0.0),
+            Skew::Uniform(ns) => {
+                let draw = mix(self.crew.seed ^ mix(self.repetition << 20 | self.rank as u64));
+                ns * (draw >> 11) as f64 / (1u64 << 53) as f64
+            }
+        }
+    }
+}
+
+/// The finaliser of splitmix64.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The message of a panic.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned())
+}

@@ -1,0 +1,211 @@
+//! Launches of the threads executor: options are honoured, failures end everybody.
+
+#![cfg(not(loom))]
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::executor::{
+    find, Applicability, Executor, Launch, Repetition, RunOptions, Skew,
+};
+use linkwright_exec::state::Data;
+use linkwright_exec::threads::Threads;
+use linkwright_exec::ExecError;
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::collectives;
+use linkwright_schedule::ir::{Buffer, Schedule};
+use linkwright_schedule::spec::Collective;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const DATA: Data = Data {
+    dtype: DType::F32,
+    op: ReduceOp::Sum,
+    seed: 5,
+};
+
+fn ring(ranks: u32, elements: u64) -> Schedule {
+    let ring = collectives::find("allreduce/ring").unwrap();
+    (ring.build)(&Shape::new(ranks, elements)).unwrap()
+}
+
+fn few_samples() -> RunOptions<'static> {
+    RunOptions {
+        samples: 8,
+        warmup_at_most: 3,
+        time_budget: Duration::from_secs(5),
+        ..RunOptions::default()
+    }
+}
+
+fn run(schedule: &Schedule, options: &RunOptions) -> Result<Launch, ExecError> {
+    Threads::new().prepare(schedule, DATA)?.run(options)
+}
+
+#[test]
+fn columns_have_one_entry_per_sample_and_rank() {
+    let launch = run(&ring(2, 1000), &few_samples()).unwrap();
+    let samples = launch.slowest_ns.len();
+    assert_eq!(launch.start_ns.len(), 2 * samples);
+    assert_eq!(launch.finish_ns.len(), 2 * samples);
+    assert_eq!(
+        launch.checked_elements,
+        2 * 2 * 2 * 1000,
+        "ranks, sets, before and after"
+    );
+    assert!(launch.first_ns > 0.0);
+    assert!(launch.back_to_back);
+    for sample in 0..samples {
+        let ranks = 2 * sample..2 * sample + 2;
+        let first = launch.start_ns[ranks.clone()]
+            .iter()
+            .copied()
+            .fold(f64::MAX, f64::min);
+        assert_eq!(first, 0.0);
+        for rank in ranks {
+            assert!(launch.finish_ns[rank] >= launch.start_ns[rank]);
+        }
+    }
+}
+
+#[test]
+fn more_ranks_than_cores_are_marked_and_finish() {
+    let begin = Instant::now();
+    let launch = run(&ring(16, 4000), &few_samples()).unwrap();
+    assert!(launch.oversubscribed);
+    assert_eq!(launch.slowest_ns.len(), 8);
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_late_rank_makes_the_others_wait() {
+    let options = RunOptions {
+        skew: Skew::OneLate(1, 200_000.0),
+        ..few_samples()
+    };
+    let launch = run(&ring(2, 10), &options).unwrap();
+    assert!(!launch.back_to_back);
+    let all = launch.slowest_ns.iter().chain(&launch.disturbed_ns);
+    for &slowest in all {
+        assert!(slowest > 150_000.0, "rank 0 waited only {slowest} ns");
+    }
+}
+
+#[test]
+fn uniform_arrival_is_seeded_and_bounded() {
+    let options = RunOptions {
+        skew: Skew::Uniform(50_000.0),
+        batch: Some(20),
+        ..few_samples()
+    };
+    let launch = run(&ring(2, 10), &options).unwrap();
+    assert!(launch.start_ns.iter().any(|&start| start > 1_000.0));
+}
+
+#[test]
+fn one_rank_and_no_data_are_fine() {
+    for (ranks, elements) in [(1, 100), (1, 0), (3, 0)] {
+        let launch = run(&ring(ranks, elements), &few_samples()).unwrap();
+        assert_eq!(launch.ranks, ranks);
+    }
+}
+
+#[test]
+fn a_wrong_schedule_yields_no_number() {
+    let mut b = Builder::new(Collective::Allreduce, &Shape::new(2, 64));
+    let data = b.buffer(Buffer::vector("output", 1));
+    b.step();
+    b.put(0, data.at(0), 1, data.at(0)).reduce();
+    let schedule = b.finish().unwrap();
+    match run(&schedule, &few_samples()) {
+        Err(ExecError::WrongResult { executor, rank, .. }) => {
+            assert_eq!((executor, rank), ("threads", 0));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rooted_collectives_are_not_run_back_to_back() {
+    let mut b = Builder::new(Collective::Broadcast, &Shape::new(2, 16));
+    let data = b.buffer(Buffer::vector("output", 1));
+    b.step();
+    b.put(0, data.at(0), 1, data.at(0));
+    let schedule = b.finish().unwrap();
+    assert!(!run(&schedule, &few_samples()).unwrap().back_to_back);
+    let options = RunOptions {
+        repetition: Repetition::BackToBack,
+        ..few_samples()
+    };
+    let error = run(&schedule, &options).unwrap_err().to_string();
+    assert!(
+        error.contains("broadcast cannot run back to back"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_time_budget_ends_a_launch() {
+    let options = RunOptions {
+        samples: usize::MAX,
+        time_budget: Duration::from_millis(200),
+        ..RunOptions::default()
+    };
+    let begin = Instant::now();
+    let launch = run(&ring(2, 1000), &options).unwrap();
+    assert!(launch.out_of_time);
+    assert!(begin.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn cancelling_ends_a_launch() {
+    let cancel = AtomicBool::new(false);
+    let asked = || cancel.swap(true, Ordering::Relaxed);
+    let options = RunOptions {
+        samples: usize::MAX,
+        time_budget: Duration::from_secs(3600),
+        cancelled: Some(&asked),
+        ..RunOptions::default()
+    };
+    assert_eq!(run(&ring(2, 1000), &options), Err(ExecError::Cancelled));
+}
+
+#[test]
+fn placement_is_checked_and_followed() {
+    let threads = Threads::new();
+    let cpu = threads.topology().cpus[0].id;
+    let error = threads.clone().with_placement(&[cpu, 4_000]).unwrap_err();
+    assert!(error
+        .to_string()
+        .starts_with("rank 1 is placed on processor 4000"));
+    let shared = threads.with_placement(&[cpu, cpu]).unwrap();
+    let schedule = ring(2, 10);
+    assert!(matches!(
+        shared.applicability(&schedule),
+        Applicability::Oversubscribed { .. }
+    ));
+    let launch = shared
+        .prepare(&schedule, DATA)
+        .unwrap()
+        .run(&few_samples())
+        .unwrap();
+    assert!(launch.oversubscribed);
+    if launch.unpinned.is_none() {
+        assert_eq!(launch.cpus, [cpu as i32; 2]);
+    }
+}
+
+#[test]
+fn calibration_can_be_repeated() {
+    let mut threads = (find("threads").unwrap().make)();
+    assert_eq!(threads.calibrate(), threads.calibrate());
+}
+
+#[test]
+fn the_reference_has_no_time() {
+    let schedule = ring(2, 10);
+    let reference = (find("reference").unwrap().make)();
+    let error = reference
+        .prepare(&schedule, DATA)
+        .unwrap()
+        .run(&few_samples());
+    assert!(matches!(error, Err(ExecError::Waived { .. })));
+}
