@@ -323,7 +323,8 @@ impl Builder {
         dst: Slot,
         blocks: &[u32],
     ) -> Written<'_> {
-        self.scattered(OpKind::Put, from, src, to, dst, blocks)
+        let runs = blocks.iter().map(|&block| (block, block, 1));
+        self.scattered(OpKind::Put, from, src, to, dst, runs)
     }
 
     /// `to` pulls the same blocks; see [`Builder::put_blocks`].
@@ -335,7 +336,32 @@ impl Builder {
         dst: Slot,
         blocks: &[u32],
     ) -> Written<'_> {
-        self.scattered(OpKind::Get, from, src, to, dst, blocks)
+        let runs = blocks.iter().map(|&block| (block, block, 1));
+        self.scattered(OpKind::Get, from, src, to, dst, runs)
+    }
+
+    /// `from` pushes runs (first source chunk, first destination chunk, count) in one message.
+    pub fn put_runs(
+        &mut self,
+        from: u32,
+        src: Slot,
+        to: u32,
+        dst: Slot,
+        runs: &[(u32, u32, u32)],
+    ) -> Written<'_> {
+        self.scattered(OpKind::Put, from, src, to, dst, runs.iter().copied())
+    }
+
+    /// `rank` copies runs (first source chunk, first destination chunk, count) of its own.
+    pub fn local_runs(
+        &mut self,
+        rank: u32,
+        src: Slot,
+        dst: Slot,
+        runs: &[(u32, u32, u32)],
+    ) -> Written<'_> {
+        self.scattered(OpKind::Local, rank, src, rank, dst, runs.iter().copied())
+            .lane(COMPUTE_LANE)
     }
 
     /// `from` pushes chunks to all of `targets`, into the same chunks of each.
@@ -461,20 +487,23 @@ impl Builder {
         src: Slot,
         to: u32,
         dst: Slot,
-        blocks: &[u32],
+        runs: impl Iterator<Item = (u32, u32, u32)>,
     ) -> Written<'_> {
         let first = self.draft.ranges.len();
-        for &block in blocks {
+        for (a, b, n) in runs {
             match self.draft.ranges[first..].last_mut() {
-                Some((start, _, count)) if *start + *count == block => *count += 1,
-                _ => self.draft.ranges.push((block, block, 1)),
+                Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
+                _ => self.draft.ranges.push((a, b, n)),
             }
         }
         let runs = self.draft.ranges.len() - first;
         if runs <= 1 {
-            let (start, _, count) = self.draft.ranges.pop().unwrap_or((0, 0, 0));
-            let chunks = start..start + count;
-            return self.transfer(kind, from, src.range(chunks.clone()), to, dst.range(chunks));
+            let (a, b, n) = self.draft.ranges[first..]
+                .first()
+                .copied()
+                .unwrap_or((0, 0, 0));
+            self.draft.ranges.truncate(first);
+            return self.transfer(kind, from, src.range(a..a + n), to, dst.range(b..b + n));
         }
         let listed = Chunks {
             buffer: src.0,

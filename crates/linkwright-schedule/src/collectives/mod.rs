@@ -4,7 +4,12 @@
 //! [`Algorithm`], and one line below. Lists, help, documentation and the tests that sweep all
 //! algorithms come from the registry.
 
+mod allgather;
 mod allreduce;
+mod common;
+#[cfg(test)]
+mod counts;
+mod reduce_scatter;
 
 use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
@@ -51,7 +56,24 @@ impl Algorithm {
 /// All algorithms, by collective.
 pub static REGISTRY: &[&Algorithm] = &[
     &allreduce::ring::ALGORITHM,
+    &allreduce::hamiltonian_ring::ALGORITHM,
+    &allreduce::hamiltonian_rings::ALGORITHM,
+    &allreduce::hamiltonian_rings_bidirectional::ALGORITHM,
     &allreduce::recursive_doubling_latency::ALGORITHM,
+    &allreduce::recursive_doubling_bandwidth::ALGORITHM,
+    &allreduce::swing_latency::ALGORITHM,
+    &allreduce::swing_bandwidth::ALGORITHM,
+    &allreduce::shared_memory::ALGORITHM,
+    &allreduce::reduce_broadcast::ALGORITHM,
+    &reduce_scatter::ring::ALGORITHM,
+    &reduce_scatter::recursive_halving::ALGORITHM,
+    &reduce_scatter::swing::ALGORITHM,
+    &reduce_scatter::pairwise::ALGORITHM,
+    &allgather::ring::ALGORITHM,
+    &allgather::recursive_doubling::ALGORITHM,
+    &allgather::swing::ALGORITHM,
+    &allgather::bruck::ALGORITHM,
+    &allgather::linear::ALGORITHM,
 ];
 
 /// The algorithm with this key (`collective/name`).

@@ -1,0 +1,189 @@
+//! Schedules made of a butterfly's phases; see [`super::butterfly`].
+//!
+//! ```text
+//!   allreduce, least rounds   fold in, exchange whole vectors, fold out
+//!   allreduce, least bytes    fold in, halve, double, fold out
+//!   reduce_scatter            fold in, halve, fold out
+//!   allgather                 fold in, double, fold out
+//!   reduce                    fold in, halve, collect towards the root
+//! ```
+//!
+//! Halving sends `reach(q, s+1)` to the partner q of step s = 0, 1, ... Doubling runs the steps
+//! backwards and sends `reach(m, s+1)`. Near partners exchange the most, which a torus likes; the
+//! price is that the blocks of one message are scattered.
+
+use super::butterfly::{Butterfly, Partners};
+use crate::builder::{Builder, Shape, Slot};
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Blocks that each rank answers for.
+type Owned = Vec<Vec<u32>>;
+
+/// Allreduce by exchange of whole vectors.
+pub fn allreduce_latency(shape: &Shape, partners: Partners) -> Result<Schedule> {
+    let butterfly = Butterfly::new(shape, partners)?;
+    let mut b = Builder::new(Collective::Allreduce, shape);
+    let data = b.buffer(Buffer::vector("output", 1));
+    fold_in(&mut b, &butterfly, data, 1);
+    for s in 0..butterfly.steps() {
+        b.step();
+        for &m in butterfly.core() {
+            let (q, hint) = butterfly.meet(m, s);
+            b.put(m, data.at(0), q, data.at(0)).reduce().hint(hint);
+        }
+    }
+    fold_out(&mut b, &butterfly, data, |_, _| vec![0]);
+    b.finish()
+}
+
+/// Allreduce by reduce-scatter and allgather over as many blocks as the core has ranks.
+pub fn allreduce_bandwidth(shape: &Shape, partners: Partners) -> Result<Schedule> {
+    let butterfly = Butterfly::new(shape, partners)?;
+    let (count, owned) = core_blocks(&butterfly, shape);
+    let mut b = Builder::new(Collective::Allreduce, shape);
+    let data = b.buffer(Buffer::vector("output", count));
+    fold_in(&mut b, &butterfly, data, count);
+    halve(&mut b, &butterfly, data, &owned);
+    double(&mut b, &butterfly, data, &owned);
+    fold_out(&mut b, &butterfly, data, |_, _| (0..count).collect());
+    b.finish()
+}
+
+/// Reduce-scatter: block r ends complete at rank r.
+pub fn reduce_scatter(shape: &Shape, partners: Partners) -> Result<Schedule> {
+    let butterfly = Butterfly::new(shape, partners)?;
+    let owned = rank_blocks(&butterfly, shape);
+    let mut b = Builder::new(Collective::ReduceScatter, shape);
+    let data = b.buffer(Buffer::vector("output", shape.ranks));
+    fold_in(&mut b, &butterfly, data, shape.ranks);
+    halve(&mut b, &butterfly, data, &owned[butterfly.folds()]);
+    fold_out(&mut b, &butterfly, data, |surplus, fold| {
+        owned[fold][surplus as usize].clone()
+    });
+    b.finish()
+}
+
+/// Allgather: block r of rank r ends everywhere.
+pub fn allgather(shape: &Shape, partners: Partners) -> Result<Schedule> {
+    let butterfly = Butterfly::new(shape, partners)?;
+    let owned = rank_blocks(&butterfly, shape);
+    let mut b = Builder::new(Collective::Allgather, shape);
+    let data = b.buffer(Buffer::vector("output", shape.ranks));
+    for (fold, owned) in owned[..butterfly.folds()].iter().enumerate() {
+        b.step();
+        for (surplus, home) in butterfly.folded(fold) {
+            b.put_blocks(surplus, data, home, data, &owned[surplus as usize]);
+        }
+    }
+    double(&mut b, &butterfly, data, &owned[butterfly.folds()]);
+    fold_out(&mut b, &butterfly, data, |surplus, fold| {
+        let has = &owned[fold][surplus as usize];
+        (0..shape.ranks).filter(|r| !has.contains(r)).collect()
+    });
+    b.finish()
+}
+
+/// Reduce to the root: reduce-scatter, then collect the blocks along the same meetings.
+pub fn reduce(shape: &Shape, partners: Partners) -> Result<Schedule> {
+    let butterfly = Butterfly::new(shape, partners)?;
+    let (count, owned) = core_blocks(&butterfly, shape);
+    let mut b = Builder::new(Collective::Reduce, shape);
+    let data = b.buffer(Buffer::vector("output", count));
+    fold_in(&mut b, &butterfly, data, count);
+    halve(&mut b, &butterfly, data, &owned);
+    let collector = butterfly.home(shape.root, butterfly.folds());
+    for s in (0..butterfly.steps()).rev() {
+        let reach = butterfly.reach(s + 1);
+        b.step();
+        for m in butterfly.met_before(collector, s) {
+            let (q, _) = butterfly.meet(m, s);
+            let blocks = blocks_of(&reach[q as usize], &owned);
+            b.put_blocks(q, data, m, data, &blocks)
+                .hint(butterfly.meet(q, s).1);
+        }
+    }
+    if collector != shape.root {
+        let all = data.range(0..count);
+        b.step();
+        b.put(collector, all, shape.root, all);
+    }
+    b.finish()
+}
+
+/// One block per rank of the core: how many, and whose.
+fn core_blocks(butterfly: &Butterfly, shape: &Shape) -> (u32, Owned) {
+    let mut owned = vec![Vec::new(); shape.ranks as usize];
+    for (block, &rank) in (0..).zip(butterfly.core()) {
+        owned[rank as usize].push(block);
+    }
+    (butterfly.core().len() as u32, owned)
+}
+
+/// One block per rank; after `i` folds the block of `r` belongs to whom acts for `r`: entry `i`.
+fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
+    let after = |folds| {
+        let mut owned = vec![Vec::new(); shape.ranks as usize];
+        for rank in 0..shape.ranks {
+            owned[butterfly.home(rank, folds) as usize].push(rank);
+        }
+        owned
+    };
+    (0..=butterfly.folds()).map(after).collect()
+}
+
+fn blocks_of(ranks: &[u32], owned: &Owned) -> Vec<u32> {
+    let lists = ranks.iter().map(|&rank| &owned[rank as usize]);
+    let mut blocks: Vec<u32> = lists.flatten().copied().collect();
+    blocks.sort_unstable();
+    blocks
+}
+
+fn fold_in(b: &mut Builder, butterfly: &Butterfly, data: Slot, count: u32) {
+    let all = data.range(0..count);
+    for fold in 0..butterfly.folds() {
+        b.step();
+        for (surplus, home) in butterfly.folded(fold) {
+            b.put(surplus, all, home, all).reduce();
+        }
+    }
+}
+
+fn fold_out(
+    b: &mut Builder,
+    butterfly: &Butterfly,
+    data: Slot,
+    blocks: impl Fn(u32, usize) -> Vec<u32>,
+) {
+    for fold in (0..butterfly.folds()).rev() {
+        b.step();
+        for (surplus, home) in butterfly.folded(fold) {
+            b.put_blocks(home, data, surplus, data, &blocks(surplus, fold));
+        }
+    }
+}
+
+fn halve(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned) {
+    for s in 0..butterfly.steps() {
+        let reach = butterfly.reach(s + 1);
+        b.step();
+        for &m in butterfly.core() {
+            let (q, hint) = butterfly.meet(m, s);
+            let blocks = blocks_of(&reach[q as usize], owned);
+            b.put_blocks(m, data, q, data, &blocks).reduce().hint(hint);
+        }
+    }
+}
+
+fn double(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned) {
+    for s in (0..butterfly.steps()).rev() {
+        let reach = butterfly.reach(s + 1);
+        b.step();
+        for &m in butterfly.core() {
+            let (q, hint) = butterfly.meet(m, s);
+            let blocks = blocks_of(&reach[m as usize], owned);
+            b.put_blocks(m, data, q, data, &blocks).hint(hint);
+        }
+    }
+}

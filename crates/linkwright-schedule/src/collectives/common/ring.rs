@@ -1,0 +1,105 @@
+//! Going round a ring: everyone sends to its successor only.
+//!
+//! ```text
+//!   reduce-scatter, step s < p-1:  place k sends block k-1-s, which place k+1 adds
+//!   allgather,      step s < p-1:  place k sends block k-s,   which place k+1 keeps
+//! ```
+//!
+//! After the first phase place k holds block k complete, after the second everyone has all. Each
+//! phase moves S (p-1)/p bytes per rank, the least possible, in p-1 rounds. Several rings over the
+//! same ranks may run side by side, each with its part of the vector.
+//!
+//! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! workstations" (JPDC 2009).
+
+use crate::builder::{Builder, Slot};
+use crate::ir::Hint;
+
+/// A cycle through all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Rank at each place.
+    pub ranks: Vec<u32>,
+    /// Way from each place to the next.
+    pub hints: Vec<Hint>,
+}
+
+impl Ring {
+    /// Rank k at place k.
+    pub fn plain(p: u32) -> Self {
+        Ring {
+            ranks: (0..p).collect(),
+            hints: vec![Hint::None; p as usize],
+        }
+    }
+
+    /// The same cycle the other way round.
+    pub fn reversed(&self) -> Self {
+        let back = |hint: &Hint| match hint {
+            Hint::PlusX => Hint::MinusX,
+            Hint::MinusX => Hint::PlusX,
+            Hint::PlusY => Hint::MinusY,
+            Hint::MinusY => Hint::PlusY,
+            Hint::None => Hint::None,
+        };
+        // The way from place k+1 to k becomes the way out of k+1.
+        let mut hints: Vec<Hint> = self.hints.iter().rev().map(back).collect();
+        hints.rotate_left(1.min(self.hints.len()));
+        Ring {
+            ranks: self.ranks.iter().rev().copied().collect(),
+            hints,
+        }
+    }
+}
+
+/// Reduce-scatter round all `rings` at once; ring i works on chunks i p .. (i+1) p of `data`.
+pub fn reduce_scatter(b: &mut Builder, data: Slot, rings: &[Ring]) {
+    rounds(b, data, rings, true);
+}
+
+/// Allgather round all `rings` at once; chunks as in [`reduce_scatter`].
+pub fn allgather(b: &mut Builder, data: Slot, rings: &[Ring]) {
+    rounds(b, data, rings, false);
+}
+
+fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], reduce: bool) {
+    let p = rings.first().map_or(0, |ring| ring.ranks.len());
+    for s in 0..p.saturating_sub(1) {
+        b.step();
+        for (index, ring) in rings.iter().enumerate() {
+            for k in 0..p {
+                let block = (k + p - s - usize::from(reduce)) % p;
+                let chunk = data.at((index * p + block) as u32);
+                let (from, to) = (ring.ranks[k], ring.ranks[(k + 1) % p]);
+                let written = b
+                    .put(from, chunk, to, chunk)
+                    .lane(index as u8)
+                    .hint(ring.hints[k]);
+                if reduce {
+                    written.reduce();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reversed_ring_takes_the_same_ways_back() {
+        let ring = Ring {
+            ranks: vec![0, 1, 3, 2],
+            hints: vec![Hint::PlusX, Hint::PlusY, Hint::MinusX, Hint::MinusY],
+        };
+        let back = ring.reversed();
+        assert_eq!(back.ranks, [2, 3, 1, 0]);
+        // 2 to 3 undoes "3 to 2 by -x", ..., 0 to 2 undoes "2 to 0 by -y".
+        assert_eq!(
+            back.hints,
+            [Hint::PlusX, Hint::MinusY, Hint::MinusX, Hint::PlusY]
+        );
+        assert_eq!(back.reversed(), ring);
+    }
+}
