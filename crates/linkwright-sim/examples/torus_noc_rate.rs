@@ -41,6 +41,7 @@ fn config(channels: ChannelChoice, finite: bool) -> TorusNocConfig {
         buffers: finite.then_some(buffers),
         receive_requests: 12,
         receive_responses: 4,
+        multicast_linked: false,
         write: stream,
         read: stream,
         loopback: stream,

@@ -2,5 +2,7 @@
 
 mod common;
 mod data_movement;
+mod multicast;
+mod sharing;
 mod stress;
 mod timing;

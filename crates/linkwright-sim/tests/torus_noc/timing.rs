@@ -1,6 +1,7 @@
 //! One packet, two packets on one link, rings, and what never depends on distance.
 
 use super::common::*;
+use linkwright_core::TimePs;
 use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
 
@@ -115,4 +116,38 @@ fn a_stream_of_packets_runs_at_link_rate() {
         }],
     );
     assert_eq!(at(&done, 0, Event::Delivered), (28 + 64 * 8) as f64);
+}
+
+#[test]
+fn quiet_time_is_the_time_of_a_message_alone() {
+    let mut config = grid();
+    let stream = |issue: u64, flit| Stream {
+        issue: TimePs(issue * CYCLE),
+        flit: TimePs(flit),
+    };
+    config.write = stream(22, 1021);
+    config.read = stream(19, 1104);
+    for op in 0..200u32 {
+        let kind = [MsgKind::Put, MsgKind::Get, MsgKind::Notice][op as usize % 3];
+        let bytes = if kind == MsgKind::Notice {
+            0
+        } else {
+            37 * op as u64 * op as u64
+        };
+        let mut message = put(op, op % 64, (op * 29 + 11) % 64, bytes);
+        message.kind = kind;
+        message.runs = if kind == MsgKind::Put { 1 + op % 5 } else { 1 };
+        message.network = (op % 2) as u8;
+        if message.from == message.to {
+            continue;
+        }
+        let mut noc = TorusNoc::new(config.clone());
+        let done = run(&mut noc, &[message]);
+        let delivered = at(&done, op, Event::Delivered);
+        assert_eq!(
+            delivered,
+            noc.quiet(&message).0 as f64 / CYCLE as f64,
+            "{message:?}"
+        );
+    }
 }

@@ -103,6 +103,8 @@ pub struct TorusNocConfig {
     pub receive_requests: u32,
     /// Response packets that a receiving interface works on at once.
     pub receive_responses: u32,
+    /// Multicasts of one interface to one set keep their reservation until the last.
+    pub multicast_linked: bool,
     /// Writes to another place.
     pub write: Stream,
     /// Reads; `flit` is paid by the interface that sends the data back.

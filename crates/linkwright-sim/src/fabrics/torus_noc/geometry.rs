@@ -23,6 +23,14 @@ pub(super) enum Port {
     Eject,
 }
 
+impl Port {
+    /// Whether both ports lead along the same dimension.
+    #[inline]
+    pub fn same_axis(self, other: Port) -> bool {
+        (self as u8) < 4 && (self as u8) / 2 == (other as u8) / 2
+    }
+}
+
 /// A place, as coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {

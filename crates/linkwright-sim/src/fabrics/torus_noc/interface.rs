@@ -24,8 +24,8 @@ use linkwright_core::{Bytes, EndpointId, TimePs};
 
 use super::config::{ChannelChoice, Dram, Site, Stream};
 use super::geometry::{Place, Port};
-use super::router::{Packet, LANES, RESPONSE};
-use super::{event, TorusNoc};
+use super::router::{Packet, BROADCAST, LANES, RESPONSE};
+use super::{event, TorusNoc, NONE};
 use crate::fabric::{Done, Event, Msg, MsgKind};
 
 /// One interface of one place.
@@ -41,6 +41,12 @@ pub(super) struct Interface {
     turn: u8,
 }
 
+impl Interface {
+    pub fn next_message(&self) -> Option<u32> {
+        self.queue.front().copied()
+    }
+}
+
 /// A message on its way.
 #[derive(Clone, Copy)]
 pub(super) struct Message {
@@ -50,13 +56,17 @@ pub(super) struct Message {
     pub to: EndpointId,
     network: u8,
     /// Interface that issues the packets.
-    issuer: u32,
+    pub issuer: u32,
+    /// Tree of a multicast, else `NONE`.
+    pub tree: u32,
     cut: Cut,
     stream: Stream,
     packets: u32,
     sent: u32,
     delivered: u32,
     acknowledged: u32,
+    /// Acknowledgements expected.
+    answers: u32,
 }
 
 /// Cuts a message of `runs` contiguous runs into packets.
@@ -90,6 +100,18 @@ impl Cut {
 }
 
 impl Cut {
+    /// The packets as (how many, bytes of each), the last packet in the last group.
+    pub fn groups(&self, limit: u64) -> [(u64, u64); 4] {
+        // A run ends with a packet of 1 to `limit` bytes (or none, if the run is empty).
+        let of = |runs: u64, bytes: u64| {
+            let whole = bytes.saturating_sub(1) / limit;
+            [(runs * whole, limit), (runs, bytes - whole * limit)]
+        };
+        let long = of(self.longer, self.run_bytes + 1);
+        let short = of(self.runs - self.longer, self.run_bytes);
+        [long[0], long[1], short[0], short[1]]
+    }
+
     /// Bytes of the next packet; `None` after the last.
     pub fn next(&mut self, limit: u64) -> Option<u64> {
         if self.run == self.runs {
@@ -107,6 +129,12 @@ impl Cut {
 }
 
 impl TorusNoc {
+    /// Time of a head from interface to interface.
+    pub(super) fn way(&self, network: u8, from: Place, to: Place) -> u64 {
+        let hops = self.geometry.hops(network, from, to) as u64;
+        self.config.interface_out.0 + hops * self.config.hop.0 + self.config.interface_in.0
+    }
+
     pub(super) fn place(&self, endpoint: EndpointId) -> Place {
         let Site { x, y, .. } = self.config.sites[endpoint.index()];
         Place {
@@ -125,6 +153,7 @@ impl TorusNoc {
 
     pub(super) fn stream(&self, m: &Msg) -> Stream {
         match m.kind {
+            MsgKind::Multicast => self.config.write,
             _ if self.place(m.from) == self.place(m.to) => self.config.loopback,
             MsgKind::Get => self.config.read,
             _ => self.config.write,
@@ -137,19 +166,30 @@ impl TorusNoc {
         let cut = Cut::new(m.bytes, m.runs);
         let place = self.geometry.place_index(self.place(initiator));
         let issuer = m.network as u32 * self.geometry.place_count() as u32 + place as u32;
+        let packets = cut.packets(self.config.packet_bytes) as u32;
+        let mut answers = packets;
+        let mut tree = NONE;
+        let mut to = m.to;
+        if m.kind == MsgKind::Multicast {
+            tree = self.tree(m.network, m.from, m.set);
+            answers *= self.sets[m.set as usize].len() as u32;
+            to = m.from;
+        }
         let message = Message {
             op: m.op,
             kind: m.kind,
             from: m.from,
-            to: m.to,
+            to,
+            tree,
             network: m.network,
             issuer,
             cut,
             stream: self.stream(m),
-            packets: cut.packets(self.config.packet_bytes) as u32,
+            packets,
             sent: 0,
             delivered: 0,
             acknowledged: 0,
+            answers,
         };
         let id = self.messages.insert(message);
         self.interfaces[issuer as usize].queue.push_back(id);
@@ -190,9 +230,17 @@ impl TorusNoc {
             let mut packet = Packet::new(id, message.network, self.place(home), self.place(target));
             packet.payload = payload;
             packet.flit = self.link_flit;
-            if message.kind != MsgKind::Get {
+            if matches!(message.kind, MsgKind::Put | MsgKind::Multicast) {
                 packet.flits = self.flits(payload);
                 packet.flit = message.stream.flit.0 as u32;
+            }
+            packet.last = message.cut.run == message.cut.runs;
+            packet.tree = message.tree;
+            if message.tree != NONE {
+                packet.channel = BROADCAST;
+                let packet = self.packets.insert(packet);
+                self.reserve_tree(packet, now);
+                continue;
             }
             packet.channel = self.request_channel(&packet);
             let packet = self.packets.insert(packet);
@@ -236,25 +284,19 @@ impl TorusNoc {
             + self.geometry.place_index(place) as u32
     }
 
-    /// The tail of a packet has left the sending interface.
-    pub(super) fn injected(&mut self, id: u32, now: u64) {
+    /// The tail of a packet has left the sending interface; `requests` is the lane on which
+    /// requests enter the same interface.
+    pub(super) fn injected(&mut self, id: u32, requests: u32, now: u64) {
         let packet = self.packets[id as usize];
         let message = &mut self.messages[packet.message as usize];
         if packet.response != (message.kind != MsgKind::Get) {
             message.sent += 1;
             if message.sent == message.packets {
-                self.report(packet.message, Event::SourceFree, now);
+                self.report(packet.message, Event::SourceFree, 0, now);
             }
         }
         if packet.response {
-            let origin = match self.messages[packet.message as usize].kind {
-                MsgKind::Get => self.messages[packet.message as usize].from,
-                _ => self.messages[packet.message as usize].to,
-            };
-            let link = self
-                .geometry
-                .link(packet.network, self.place(origin), Port::Eject);
-            self.release(link * LANES);
+            self.release(requests);
         } else {
             let Message { issuer, kind, .. } = self.messages[packet.message as usize];
             self.interfaces[issuer as usize].busy &= !(1 << initiator_of(kind));
@@ -320,6 +362,9 @@ impl TorusNoc {
                 self.packets[id as usize].ready = 0;
                 if message.kind == MsgKind::Put {
                     self.delivered(packet.message, now);
+                } else if message.kind == MsgKind::Multicast && packet.last {
+                    let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
+                    self.report(packet.message, Event::Delivered, node.target, now);
                 }
                 now
             }
@@ -362,7 +407,7 @@ impl TorusNoc {
         let message = &mut self.messages[id as usize];
         message.delivered += 1;
         if message.delivered == message.packets {
-            self.report(id, Event::Delivered, now);
+            self.report(id, Event::Delivered, 0, now);
         }
     }
 
@@ -370,24 +415,24 @@ impl TorusNoc {
     fn answered(&mut self, id: u32, now: u64) {
         let message = &mut self.messages[id as usize];
         message.acknowledged += 1;
-        if message.acknowledged < message.packets {
+        if message.acknowledged < message.answers {
             return;
         }
         if message.kind == MsgKind::Get {
-            self.report(id, Event::Delivered, now);
+            self.report(id, Event::Delivered, 0, now);
         }
-        self.report(id, Event::Acknowledged, now);
+        self.report(id, Event::Acknowledged, 0, now);
         self.messages.remove(id);
         self.in_flight -= 1;
     }
 
-    fn report(&mut self, id: u32, event: Event, now: u64) {
+    fn report(&mut self, id: u32, event: Event, target: u32, now: u64) {
         let op = self.messages[id as usize].op;
         self.done.push(Done {
             op,
             event,
             at: TimePs(now),
-            target: 0,
+            target,
         });
     }
 }

@@ -6,10 +6,13 @@ mod file;
 mod geometry;
 mod interface;
 mod link;
+mod multicast;
 mod router;
 mod slab;
 
-use linkwright_core::{EndpointId, TimePs};
+use std::collections::BTreeMap;
+
+use linkwright_core::{Bytes, EndpointId, TimePs};
 
 use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use calendar::Calendar;
@@ -17,6 +20,7 @@ pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocCo
 use geometry::{Geometry, Port};
 use interface::{Cut, Interface, Message};
 use link::Link;
+use multicast::Tree;
 use router::{Job, Lane, Packet, LANES};
 use slab::Slab;
 
@@ -31,6 +35,7 @@ mod event {
     pub const ARRIVE: u32 = 2 << 29;
     pub const ANSWER: u32 = 3 << 29;
     pub const ISSUE: u32 = 4 << 29;
+    pub const RESERVED: u32 = 5 << 29;
 }
 
 /// See the module.
@@ -47,6 +52,12 @@ pub struct TorusNoc {
     messages: Slab<Message>,
     interfaces: Vec<Interface>,
     memory_free: Vec<u64>,
+    sets: Vec<Vec<EndpointId>>,
+    trees: Vec<Tree>,
+    /// Trees by network, source and set.
+    tree_of: BTreeMap<(u8, EndpointId, u32), u32>,
+    /// Multicast packets that wait for their tree.
+    unreserved: Vec<u32>,
     /// Lanes that became free during the present event.
     woken: Vec<u32>,
     done: Vec<Done>,
@@ -70,6 +81,10 @@ impl TorusNoc {
             messages: Slab::new(),
             interfaces: Vec::new(),
             memory_free: vec![0; channels.map_or(0, |last| last as usize + 1)],
+            sets: Vec::new(),
+            trees: Vec::new(),
+            tree_of: BTreeMap::new(),
+            unreserved: Vec::new(),
             woken: Vec::new(),
             done: Vec::new(),
             in_flight: 0,
@@ -100,7 +115,8 @@ impl TorusNoc {
             event::TAIL => self.tail(index, now),
             event::ARRIVE => self.arrive(index, now),
             event::ANSWER => self.answer(index, now),
-            _ => self.timer(index, now),
+            event::ISSUE => self.timer(index, now),
+            _ => self.request(index, now),
         }
         self.settle(now);
     }
@@ -118,7 +134,7 @@ impl TorusNoc {
 }
 
 impl Fabric for TorusNoc {
-    fn reset(&mut self, _seed: u64, _sets: &[Vec<EndpointId>]) {
+    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         let shared = self.config.buffers.map_or(0, |buffers| buffers.shared);
         let count = self.geometry.link_count();
         self.calendar.clear();
@@ -141,6 +157,10 @@ impl Fabric for TorusNoc {
         let interfaces = self.geometry.place_count() * self.config.networks.len();
         self.interfaces = vec![Interface::default(); interfaces];
         self.memory_free.fill(0);
+        self.sets = sets.to_vec();
+        self.trees.clear();
+        self.tree_of.clear();
+        self.unreserved.clear();
         self.woken.clear();
         self.done.clear();
         self.in_flight = 0;
@@ -196,6 +216,14 @@ impl Fabric for TorusNoc {
                 id = packet.next_waiting();
             }
         }
+        for &id in &self.unreserved {
+            let packet = &self.packets[id as usize];
+            let op = self.messages[packet.message as usize].op;
+            waiting.push(format!(
+                "message {op}: multicast at ({},{}) waits for the reservation of its tree",
+                packet.at.x, packet.at.y
+            ));
+        }
         Stuck { waiting }
     }
 
@@ -203,21 +231,41 @@ impl Fabric for TorusNoc {
         let (home, target) = Self::ends(m);
         let (home, target) = (self.place(home), self.place(target));
         let stream = self.stream(m);
-        let cut = Cut::new(m.bytes, m.runs);
-        let packets = cut.packets(self.config.packet_bytes);
-        let data: u64 = m.bytes.div_ceil(self.config.flit_bytes) + packets;
-        let sending = ((packets - 1) * stream.issue.0).max(data * stream.flit.0);
-        let way = |from, to| {
-            let hops = self.geometry.hops(m.network, from, to) as u64;
-            self.config.interface_out.0 + hops * self.config.hop.0 + self.config.interface_in.0
+        // Issue and transfer of the packets overlap; the last one has nothing to overlap with.
+        let groups = Cut::new(m.bytes, m.runs).groups(self.config.packet_bytes);
+        let time = |bytes: u64| self.flits(bytes as u32) as u64 * stream.flit.0;
+        let paced = |&(count, bytes): &(u64, u64)| count * time(bytes).max(stream.issue.0);
+        let last = time(groups[3].1);
+        let sending = groups.iter().map(paced).sum::<u64>() - last.max(stream.issue.0) + last;
+        // Behind a memory channel the slower of network and memory counts, and its latency.
+        let memory = self.config.sites[m.from.index()].channel;
+        let memory = memory.or(self.config.sites[m.to.index()].channel);
+        let through_memory = |write: bool| match (memory, self.config.dram) {
+            (Some(_), Some(dram)) if write => {
+                sending.max(dram.write.time(Bytes(m.bytes)).0) + dram.write_latency.0
+            }
+            (Some(_), Some(dram)) => {
+                sending.max(dram.read.time(Bytes(m.bytes)).0) + dram.read_latency.0
+            }
+            _ => sending,
         };
+        let flit = self.link_flit as u64;
         TimePs(match m.kind {
             MsgKind::Get => {
-                let request = way(home, target) + self.link_flit as u64;
-                request + way(target, home) + sending
+                let request = self.way(m.network, home, target) + flit;
+                request + self.way(m.network, target, home) + through_memory(false)
             }
-            MsgKind::Notice => way(home, target) + self.link_flit as u64 + self.config.atomic.0,
-            _ => way(home, target) + sending,
+            MsgKind::Notice => self.way(m.network, home, target) + flit + self.config.atomic.0,
+            MsgKind::Put => self.way(m.network, home, target) + through_memory(true),
+            MsgKind::Multicast => {
+                let targets = self.sets[m.set as usize].iter();
+                let places = targets.map(|&target| self.place(target));
+                let farthest = places.max_by_key(|&place| self.way(m.network, home, place));
+                let farthest = farthest.unwrap_or(home);
+                let way = self.way(m.network, home, farthest);
+                let reservation = way + self.way(m.network, farthest, home) + 2 * flit;
+                reservation + way + sending
+            }
         })
     }
 

@@ -28,7 +28,10 @@ const NEVER: u64 = u64::MAX;
 pub(super) const LANES: u32 = 16;
 /// First response channel: class bits 11.
 pub(super) const RESPONSE: u8 = 6;
-const DATELINE: u8 = 8;
+/// First broadcast request channel: class bits 10.
+pub(super) const BROADCAST: u8 = 4;
+/// Added to the channel beyond the wrap.
+pub(super) const DATELINE: u8 = 8;
 
 /// The job is in the list of its link.
 pub(super) const SERVING: u8 = 1;
@@ -46,7 +49,14 @@ pub(super) struct Job {
     /// link * LANES + channel
     pub lane: u32,
     up: u32,
+    /// First passage over a next link; a multicast may have several.
     down: u32,
+    /// The next one with the same `up`.
+    sibling: u32,
+    /// Next links of the packet; granted so far; behind the tail.
+    pub branches: u8,
+    granted: u8,
+    left: u8,
     /// Next job in the input buffer behind the link.
     behind: u32,
     pub flags: u8,
@@ -90,6 +100,11 @@ pub(super) struct Packet {
     lane: u32,
     /// Next packet that waits for the same lane.
     waits_behind: u32,
+    /// Tree of a multicast and where in it, else `NONE`.
+    pub tree: u32,
+    pub node: u32,
+    /// The last packet of its message.
+    pub last: bool,
     /// Earliest time of the last flit at the sender, or of the end of the memory access.
     pub ready: u64,
 }
@@ -112,6 +127,9 @@ impl Packet {
             head: NONE,
             lane: NONE,
             waits_behind: NONE,
+            tree: NONE,
+            node: 0,
+            last: false,
             ready: 0,
         }
     }
@@ -127,6 +145,7 @@ impl Packet {
         self.dateline = false;
         self.port = Port::Inject;
         self.head = NONE;
+        self.tree = NONE;
         self.ready = 0;
     }
 }
@@ -137,6 +156,8 @@ pub(super) struct Lane {
     pub held: u8,
     /// Packets that may hold the lane at once: 1, or more at an interface.
     pub limit: u8,
+    /// Part of the reserved tree of a multicast.
+    pub reserved: bool,
     /// Flits reserved in the buffer by packets that have not been granted their next lane.
     occupied: u16,
     pub first_waiting: u32,
@@ -151,6 +172,7 @@ impl Lane {
         Lane {
             held: 0,
             limit: limit as u8,
+            reserved: false,
             occupied: 0,
             first_waiting: NONE,
             last_waiting: NONE,
@@ -161,7 +183,7 @@ impl Lane {
 
     pub fn at_rest(&self) -> bool {
         let (held, occupied) = (self.held as u32, self.occupied as u32);
-        held + occupied == 0 && self.first_waiting == NONE && self.front == NONE
+        held + occupied == 0 && !self.reserved && self.first_waiting == NONE && self.front == NONE
     }
 
     /// How full the lane is: the packet on it and the flits behind it.
@@ -175,18 +197,17 @@ impl TorusNoc {
     /// the next lane of its route.
     pub(super) fn request(&mut self, id: u32, now: u64) {
         let packet = &mut self.packets[id as usize];
-        let port = match packet.head {
-            NONE => Port::Inject,
-            _ => self.geometry.toward(packet.network, packet.at, packet.to),
+        let port = if packet.tree != NONE {
+            let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
+            packet.dateline = node.dateline;
+            node.port
+        } else if packet.head == NONE {
+            Port::Inject
+        } else {
+            let port = self.geometry.toward(packet.network, packet.at, packet.to);
+            packet.dateline &= port.same_axis(packet.port);
+            port
         };
-        let turns = !matches!(
-            (packet.port, port),
-            (Port::East | Port::West, Port::East | Port::West)
-                | (Port::South | Port::North, Port::South | Port::North)
-        );
-        if turns {
-            packet.dateline = false;
-        }
         packet.port = port;
         let link = self.geometry.link(packet.network, packet.at, port);
         let channel = match port {
@@ -295,6 +316,10 @@ impl TorusNoc {
             lane,
             up: packet.head,
             down: NONE,
+            sibling: NONE,
+            branches: 1,
+            granted: 0,
+            left: 0,
             behind: NONE,
             flags: 0,
             port,
@@ -342,13 +367,18 @@ impl TorusNoc {
             self.ask(new, alone.max(packet.ready));
             return;
         }
-        self.jobs[up as usize].down = new;
-        let above = self.jobs[up as usize];
+        let above = &mut self.jobs[up as usize];
+        let sibling = std::mem::replace(&mut above.down, new);
+        above.granted += 1;
+        let above = *above;
+        self.jobs[new as usize].sibling = sibling;
         if above.flags & TAIL_LEFT != 0 {
             self.jobs[new as usize].tail_in = above.tail_at;
             self.ask(new, alone.max(above.tail_at));
         }
-        self.reserve(above.lane, -(above.reserved as i32));
+        if above.granted == above.branches {
+            self.reserve(above.lane, -(above.reserved as i32));
+        }
         if packet.blocked || above.flags & TAIL_WAITS != 0 {
             self.let_go(id, up, now);
         }
@@ -367,10 +397,20 @@ impl TorusNoc {
     pub(super) fn head(&mut self, job: u32, now: u64) {
         let Job { packet, lane, .. } = self.jobs[job as usize];
         if self.lanes[lane as usize].front == job {
-            self.request(packet, now);
+            self.go_on(job, packet, now);
         } else {
             self.jobs[job as usize].flags |= HEAD_WAITS;
             self.hold_back(packet, now);
+        }
+    }
+
+    /// The packet is in front of its input buffer: ask for the next lane, or lanes.
+    #[inline]
+    fn go_on(&mut self, job: u32, packet: u32, now: u64) {
+        if self.packets[packet as usize].tree == NONE {
+            self.request(packet, now);
+        } else {
+            self.branch(job, packet, now);
         }
     }
 
@@ -504,13 +544,25 @@ impl TorusNoc {
     /// Whether the flits that have not passed the next link fit the buffer; if not, see to it
     /// that the tail is asked again.
     fn drained(&mut self, id: u32, job: &Job, now: u64) -> bool {
-        if job.down == NONE {
+        if job.granted < job.branches {
             self.jobs[id as usize].flags |= TAIL_WAITS;
             return false;
         }
-        let next_link = (self.jobs[job.down as usize].lane / LANES) as usize;
+        let mut down = job.down;
+        while down != NONE {
+            if !self.passed_on(id, job, down, now) {
+                return false;
+            }
+            down = self.jobs[down as usize].sibling;
+        }
+        true
+    }
+
+    /// The same for one of the next links.
+    fn passed_on(&mut self, id: u32, job: &Job, down: u32, now: u64) -> bool {
+        let next_link = (self.jobs[down as usize].lane / LANES) as usize;
         self.links[next_link].advance(now, &mut self.jobs);
-        let next = &self.jobs[job.down as usize];
+        let next = &self.jobs[down as usize];
         let link = &self.links[next_link];
         let served_later = if next.flags & SERVING != 0 {
             next.finish - link.virtual_now
@@ -533,8 +585,12 @@ impl TorusNoc {
     /// The tail leaves the link: free the lane, the buffer before it and the job before it.
     fn leave(&mut self, id: u32, job: &Job, now: u64) {
         let link = (job.lane / LANES) as usize;
-        if self.packets[job.packet as usize].flits > 1 {
+        let packet = &self.packets[job.packet as usize];
+        if packet.flits > 1 {
             self.links[link].wanted -= 1;
+        }
+        if packet.tree != NONE {
+            self.passed(job.packet, now);
         }
         if job.up != NONE {
             self.pop_buffer(job.up, now);
@@ -553,13 +609,16 @@ impl TorusNoc {
                 }
                 return;
             }
-            Port::Inject => self.injected(job.packet, now),
+            // The interface's own eject link follows its inject link.
+            Port::Inject => self.injected(job.packet, (link as u32 + 1) * LANES, now),
             _ => {}
         }
         self.release(job.lane);
-        if job.down != NONE {
-            self.jobs[job.down as usize].tail_in = tail_at;
-            self.ask(job.down, tail_at);
+        let mut down = job.down;
+        while down != NONE {
+            self.jobs[down as usize].tail_in = tail_at;
+            self.ask(down, tail_at);
+            down = self.jobs[down as usize].sibling;
         }
     }
 
@@ -571,13 +630,22 @@ impl TorusNoc {
 
     /// `job` leaves the input buffer; the packet behind it may ask for its lane.
     fn pop_buffer(&mut self, job: u32, now: u64) {
-        let Job { lane, behind, .. } = self.jobs[job as usize];
+        let Job {
+            lane,
+            behind,
+            branches,
+            ..
+        } = self.jobs[job as usize];
+        self.jobs[job as usize].left += 1;
+        if self.jobs[job as usize].left < branches {
+            return;
+        }
         debug_assert_eq!(self.lanes[lane as usize].front, job);
         self.lanes[lane as usize].front = behind;
         self.jobs.remove(job);
         if behind != NONE && self.jobs[behind as usize].flags & HEAD_WAITS != 0 {
             self.jobs[behind as usize].flags &= !HEAD_WAITS;
-            self.request(self.jobs[behind as usize].packet, now);
+            self.go_on(behind, self.jobs[behind as usize].packet, now);
         }
     }
 }

@@ -1,0 +1,114 @@
+//! Multicasts over a tree with reservation.
+
+use super::common::*;
+use linkwright_core::EndpointId;
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabrics::torus_noc::*;
+
+/// Ranks of the rectangle of `n` by `n` whose corner is rank 0.
+fn square(n: u32) -> Vec<EndpointId> {
+    (0..n * n)
+        .map(|i| EndpointId(8 * (i / n) + i % n))
+        .collect()
+}
+
+fn multicast(op: u32, bytes: u64) -> Msg {
+    Msg {
+        kind: MsgKind::Multicast,
+        ..put(op, 0, 0, bytes)
+    }
+}
+
+fn delivered(done: &[Done], op: u32) -> Vec<(u32, u64)> {
+    let events = done
+        .iter()
+        .filter(|d| d.op == op && d.event == Event::Delivered);
+    let mut times: Vec<_> = events.map(|d| (d.target, d.at.0 / CYCLE)).collect();
+    times.sort();
+    times
+}
+
+#[test]
+fn one_multicast() {
+    // (1,1) to (1..2, 1..2), itself included, 33 flits. Reservation: once round both rings to
+    // (2,2) and back, 4*5 + 22*9 + 2 = 220. Then 5 + 9h + 5 + 33 with h = 0, 1, 1, 2.
+    let mut noc = TorusNoc::new(grid());
+    noc.reset(0, &[square(2)]);
+    let done = run(&mut noc, &[multicast(0, 1024)]);
+    assert_eq!(
+        delivered(&done, 0),
+        [(0, 263), (1, 272), (2, 272), (3, 281)]
+    );
+    assert_eq!(at(&done, 0, Event::SourceFree), 220.0 + 33.0);
+    // The last acknowledgement: (2,2) has 20 hops to go, (2,1) 9 and (1,2) 11.
+    assert_eq!(at(&done, 0, Event::Acknowledged), 281.0 + 191.0);
+    assert_eq!(noc.quiet(&multicast(0, 1024)).0, 281 * CYCLE);
+    assert!(noc.at_rest());
+    // Tree of 1 inject + 3 mesh + 4 eject links, each crossed once.
+    let crossed = noc
+        .links()
+        .bytes
+        .iter()
+        .filter(|&&bytes| bytes == 1024)
+        .count();
+    assert_eq!(crossed, 8);
+}
+
+#[test]
+fn linked_multicasts_reserve_once() {
+    // Three multicasts of 33 flits to 2 x 2.
+    let three: Vec<Msg> = (0..3).map(|op| multicast(op, 1024)).collect();
+    // Linked: reserve once, then 3 * 33 flits in a stream; two acknowledgements of the source to
+    // itself leave by the same port in between, one flit each.
+    let linked = TorusNocConfig {
+        multicast_linked: true,
+        ..grid()
+    };
+    let mut noc = TorusNoc::new(linked);
+    noc.reset(0, &[square(2)]);
+    let done = run(&mut noc, &three);
+    assert_eq!(delivered(&done, 2)[3], (3, 220 + 28 + 3 * 33 + 2));
+    assert!(noc.at_rest());
+    // Unlinked: the next reservation starts when the tail of the last has left all links, at
+    // 5 + 2*9 + 33 after the start of the data.
+    let mut noc = TorusNoc::new(grid());
+    noc.reset(0, &[square(2)]);
+    let done = run(&mut noc, &three);
+    assert_eq!(
+        delivered(&done, 2)[3],
+        (3, 3 * 220 + 2 * (5 + 18 + 33) + 28 + 33)
+    );
+    assert!(noc.at_rest());
+}
+
+#[test]
+fn multicasts_that_cross_do_not_deadlock() {
+    for (buffers, linked) in [(Some(FINITE), false), (Some(FINITE), true), (None, false)] {
+        let config = TorusNocConfig {
+            buffers,
+            multicast_linked: linked,
+            ..grid()
+        };
+        let mut noc = TorusNoc::new(config);
+        noc.reset(0, &[square(8), square(5), square(2)]);
+        let mut messages = Vec::new();
+        for op in 0..192 {
+            let set = op % 3;
+            let from = EndpointId(op * 7 % 64);
+            let network = (op % 2) as u8;
+            messages.push(Msg {
+                from,
+                set,
+                network,
+                ..multicast(op, 100 * op as u64)
+            });
+            messages.push(put(1000 + op, op * 5 % 64, op * 11 % 64, 5000));
+        }
+        let done = run(&mut noc, &messages);
+        for op in 0..192 {
+            assert_eq!(delivered(&done, op).len(), [64, 25, 4][op as usize % 3]);
+            assert!(at(&done, op, Event::Acknowledged) > 0.0);
+        }
+        assert!(noc.at_rest());
+    }
+}
