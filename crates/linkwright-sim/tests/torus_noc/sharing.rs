@@ -32,10 +32,7 @@ fn finite_buffers_hold_the_links_behind_a_waiting_packet() {
     };
     let done = run(&mut TorusNoc::new(unlimited), &triple);
     assert_eq!(at(&done, 2, Event::Delivered), 278.0);
-    assert_eq!(
-        at(&done, 1, Event::Delivered),
-        519.0 + 9.0 + 9.0 + 5.0
-    );
+    assert_eq!(at(&done, 1, Event::Delivered), 519.0 + 9.0 + 9.0 + 5.0);
     // Finite: 16 flits fit behind (1,2) south, 32 behind (1,1) south. From 262 the other 225 pass
     // (1,1) south until 488, the other 241 pass (1,2) south until 504, each with one flit of A's
     // acknowledgement in between. C is granted at 488, is at (1,2) at 497, stands behind B until
