@@ -10,7 +10,7 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
-use linkwright_core::{EndpointId, TimePs};
+use linkwright_core::{BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,33 @@ pub struct Done {
     pub target: u32,
 }
 
+/// The times of all three completions of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Time of [`Event::SourceFree`].
+    pub source_free: TimePs,
+    /// Time of [`Event::Delivered`].
+    pub delivered: TimePs,
+    /// Time of [`Event::Acknowledged`].
+    pub acknowledged: TimePs,
+}
+
+/// What no message can beat, for limits; `None` where the fabric knows no such bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Most that a rank's endpoint sends.
+    pub rank_out: Option<BytesPerSec>,
+    /// Most that a rank's endpoint receives.
+    pub rank_in: Option<BytesPerSec>,
+    /// Most that is read from a memory's endpoint.
+    pub memory_out: Option<BytesPerSec>,
+    /// Most that is written to a memory's endpoint.
+    pub memory_in: Option<BytesPerSec>,
+    /// Most that crosses, in one direction, the narrowest cut into two halves of equally many
+    /// ranks.
+    pub halves: Option<BytesPerSec>,
+}
+
 /// Why a fabric that holds messages has no next event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stuck {
@@ -90,17 +117,46 @@ pub struct LinkTable {
     pub peak: Vec<u32>,
 }
 
+impl LinkTable {
+    /// Idle links with these names.
+    pub fn new(names: Vec<String>) -> Self {
+        let links = names.len();
+        LinkTable {
+            names,
+            busy_ps: vec![0; links],
+            bytes: vec![0; links],
+            peak: vec![0; links],
+        }
+    }
+
+    /// Forget all loads.
+    pub fn clear(&mut self) {
+        self.busy_ps.fill(0);
+        self.bytes.fill(0);
+        self.peak.fill(0);
+    }
+}
+
 /// An interconnect model.
 ///
 /// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
 /// that instant in a deterministic order and returns the instant reached (at most `until`).
+/// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`.
 pub trait Fabric {
     /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
 
     /// Take all messages released at `now`, in operation order.
     fn offer(&mut self, now: TimePs, released: &[Msg]);
+
+    /// All completions of `m`, where they depend on nothing that is offered later; the message is
+    /// then done with, and `offer` is not called for it. A fabric that can always tell needs no
+    /// events of its own, which makes it several times faster.
+    fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
+        let _ = (now, m);
+        None
+    }
 
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.
     fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
@@ -128,4 +184,9 @@ pub trait Fabric {
 
     /// Loads since the last reset.
     fn links(&self) -> &LinkTable;
+
+    /// What no message can beat; see [`crate::limits`].
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
+    }
 }

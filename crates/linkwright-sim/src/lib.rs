@@ -1,4 +1,31 @@
 //! Discrete-event simulation of schedules on modelled machines.
+//!
+//! ```text
+//!   Schedule + Run (placement, path, issue policy, arrivals)
+//!        |
+//!      engine  --messages-->  fabric (loggp, crossbar, ...)
+//!        |     <--completions--
+//!   Simulation (times per rank, links, critical path)  --> limits, trace
+//! ```
+//!
+//! Time is integer picoseconds; ties break by (time, sequence); the same input gives the same
+//! result on any number of threads.
 
+mod costs;
+pub mod critical;
+mod engine;
+pub mod error;
 pub mod fabric;
 pub mod fabrics;
+mod graph;
+mod messages;
+pub mod outcome;
+pub mod queue;
+pub mod setup;
+
+pub use critical::{CriticalPath, Segment, Spent};
+pub use engine::simulate;
+pub use error::SimError;
+pub use messages::Networks;
+pub use outcome::{OperationTimes, Simulation, Totals};
+pub use setup::{Issue, Run};

@@ -6,6 +6,24 @@ use linkwright_core::{MachineError, TimePs};
 use super::config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use super::link::STREAMS;
 use super::router::LANES;
+use super::TorusNoc;
+use crate::fabrics::FabricKind;
+
+/// Registry entry.
+pub static KIND: FabricKind = FabricKind {
+    key: "torus_noc",
+    summary: "packets on one-way or two-way tori, virtual channels, finite buffers",
+    description:
+        "Packets in dimension order over a two-dimensional torus, virtual cut-through with \
+                  back-pressure, acknowledgements that travel on around the ring, and interfaces \
+                  that pace reads and writes.",
+    source: "Tenstorrent ISA documentation, Wormhole B0",
+    from_machine: |machine| {
+        Ok(Box::new(TorusNoc::new(TorusNocConfig::from_machine(
+            machine,
+        )?)))
+    },
+};
 
 /// What the routers are built for: a dateline bit, two class bits, a buddy bit.
 const REQUEST_CHANNELS: u64 = 4;

@@ -17,6 +17,7 @@ use linkwright_core::{Bytes, EndpointId, TimePs};
 use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
+pub use file::KIND;
 use geometry::{Geometry, Port};
 use interface::{Cut, Interface, Message};
 use link::Link;

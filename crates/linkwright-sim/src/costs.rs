@@ -1,0 +1,81 @@
+//! The path's recipe as durations of operations, in picoseconds.
+
+use crate::error::SimError;
+use crate::messages::Messages;
+use crate::setup::Run;
+use linkwright_core::machine::Path;
+use linkwright_core::Bytes;
+use linkwright_schedule::ir::{Combine, Op, OpKind};
+
+/// Durations of one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs<'a> {
+    path: &'a Path,
+    arithmetic: bool,
+    ps_per_operation: f64,
+    /// Checking a completion.
+    pub barrier: u64,
+    /// Sending a notice.
+    pub notice: u64,
+}
+
+impl<'a> Costs<'a> {
+    /// Durations of `run`, or why its path cannot serve the schedule.
+    pub fn new(run: &'a Run, messages: &Messages<'_>) -> Result<Self, SimError> {
+        let costs = Costs {
+            path: &run.path,
+            arithmetic: run.arithmetic,
+            ps_per_operation: run.operations_per_s.map_or(0.0, |rate| 1e12 / rate),
+            barrier: run.path.barrier.0,
+            notice: run.path.notice_start.0,
+        };
+        for (id, op) in (0u32..).zip(messages.schedule.ops()) {
+            if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
+                return Err(SimError::NotFused {
+                    op: id,
+                    step: op.step,
+                    path: run.path.name.clone(),
+                });
+            }
+            if op.kind == OpKind::Compute && run.operations_per_s.is_none() {
+                return Err(SimError::NoComputeRate { op: id });
+            }
+        }
+        Ok(costs)
+    }
+
+    /// How long `op` keeps its lane before anything leaves the rank.
+    #[inline]
+    pub fn issue(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        match op.kind {
+            OpKind::Put | OpKind::Get | OpKind::Multicast => {
+                let runs = messages.schedule.op_runs(op);
+                self.path.start.0 + self.path.per_run.0 * u64::from(runs)
+            }
+            OpKind::Notice => self.notice,
+            OpKind::Local => self.local(op, messages),
+            OpKind::Compute => {
+                (messages.schedule.op_work(op) as f64 * self.ps_per_operation) as u64
+            }
+            OpKind::Barrier | OpKind::Fence => 0,
+        }
+    }
+
+    /// How long the arrival of `op` keeps the receiving rank.
+    #[inline]
+    pub fn arrival(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        let combined = match op.combine {
+            Combine::Reduce => self.local(op, messages),
+            Combine::Replace => 0,
+        };
+        self.path.receive.0 + combined
+    }
+
+    fn local(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        let bytes = Bytes(messages.bytes(op));
+        match op.combine {
+            Combine::Reduce => self.path.combine_time(bytes, self.arithmetic).0,
+            Combine::Replace => self.path.copy_time(bytes).0,
+        }
+    }
+}

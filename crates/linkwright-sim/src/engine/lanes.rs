@@ -1,0 +1,120 @@
+//! Lanes: which operation a rank issues next, and what it does when a transfer is complete.
+//!
+//! A lane is a small sequential program. It issues its operations in id order; the software part
+//! of an issue keeps it busy; its [`Issue`] policy bounds the transfers under way. When the
+//! completions that it waits for have come, it pays the path's `barrier` once, then `notice_start`
+//! for each transfer that the path signals, in order. A batch ends early when all that was issued
+//! is complete: waiting for the rest of a batch that waits for one of its own would be a deadlock.
+
+use super::{Engine, Own};
+use crate::critical::Cause;
+use crate::fabric::Fabric;
+use crate::graph::NONE;
+use crate::setup::Issue;
+use linkwright_schedule::ir::{Op, OpKind};
+
+/// One queue of a rank.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    /// Next operation to issue.
+    pub next: u32,
+    /// First transfer of the current batch.
+    pub batch: u32,
+    /// Transfers issued in the current batch.
+    pub issued: u32,
+    /// Transfers whose completion has not been seen.
+    pub in_flight: u32,
+    pub free_at: u64,
+}
+
+/// Whether `op` takes a place in the issue window.
+pub(super) fn is_counted(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast)
+}
+
+impl<F: Fabric + ?Sized> Engine<'_, F> {
+    /// Whether the path announces `op` to its target by a notice.
+    pub(super) fn is_signalled(&self, op: &Op) -> bool {
+        let to_rank = match op.kind {
+            OpKind::Put => op.to < self.messages.schedule.ranks,
+            OpKind::Multicast => true,
+            _ => false,
+        };
+        self.run.path.signal && to_rank
+    }
+
+    /// Whether the lane of `op` does anything when the transfer is complete.
+    pub(super) fn is_tracked(&self, op: &Op) -> bool {
+        is_counted(op) && (self.run.issue != Issue::Unlimited || self.is_signalled(op))
+    }
+
+    /// Issue the lane's next operation if it is ready and the lane may.
+    pub(super) fn try_issue(&mut self, index: usize, cause: Cause) {
+        let lane = self.lanes[index];
+        if lane.next == NONE || lane.free_at > self.now {
+            return;
+        }
+        let (id, op) = (lane.next, self.op(lane.next));
+        let node = &mut self.graph.nodes[id as usize];
+        let room = match self.run.issue {
+            Issue::Blocking => lane.issued < 1,
+            Issue::Batch(k) => lane.issued < k,
+            Issue::Window(k) => lane.in_flight < k,
+            Issue::Unlimited => true,
+        };
+        if !node.is_ready() || !(room || !is_counted(&op)) {
+            return;
+        }
+        node.cause = cause.0;
+        let end = self.now + self.costs.issue(&op, &self.messages);
+        let lane = &mut self.lanes[index];
+        lane.next = node.next_in_lane;
+        lane.free_at = end;
+        if is_counted(&op) {
+            if lane.issued == 0 {
+                lane.batch = id;
+            }
+            lane.issued += 1;
+            lane.in_flight += 1;
+        }
+        self.times.issued[id as usize] = self.now;
+        self.push(end, Own::Issued(id));
+    }
+
+    /// Transfer `id` is complete in the sense of the path: its lane reacts.
+    pub(super) fn completed(&mut self, id: u32, op: &Op) {
+        if !is_counted(op) {
+            return;
+        }
+        self.busy_until(op.initiator(), self.now, Cause::completion(id));
+        if !self.is_tracked(op) {
+            return;
+        }
+        let index = self.graph.lane(op);
+        let lane = &mut self.lanes[index];
+        lane.in_flight -= 1;
+        let batch = match self.run.issue {
+            Issue::Blocking | Issue::Batch(_) if lane.in_flight > 0 => return,
+            Issue::Blocking | Issue::Batch(_) => (lane.batch, lane.issued),
+            Issue::Window(_) | Issue::Unlimited => (id, 1),
+        };
+        lane.issued = 0;
+        let mut at = self.now.max(lane.free_at) + self.costs.barrier;
+        let (mut next, mut left) = batch;
+        while left > 0 {
+            let op = self.op(next);
+            left -= u32::from(is_counted(&op));
+            if self.is_signalled(&op) {
+                at += self.costs.notice;
+                self.push(at, Own::Signal(next));
+            }
+            next = self.graph.nodes[next as usize].next_in_lane;
+        }
+        self.lanes[index].free_at = at;
+        self.busy_until(op.initiator(), at, Cause::completion(id));
+        match at > self.now {
+            true => self.push(at, Own::Free(index as u32, Cause::completion(id))),
+            false => self.try_issue(index, Cause::completion(id)),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The engine: dependencies, lanes, software costs and compute; the fabric carries the messages.
+//!
+//! An operation is *ready* when everything it waits for has happened. Each lane of a rank issues
+//! its operations in id order, one at a time, as its [`crate::Issue`] policy admits:
+//!
+//! ```text
+//!  lane  | start + runs * per_run |                       | barrier | notice_start |
+//!                                 v                       ^                        v
+//!  fabric                         +---- message ----------+- ack                   +-- signal --+
+//!  target                                        |receive + combine|                            v
+//!                                                                  `- visible    or, on a path with
+//!                                                                                signal, only here
+//! ```
+//!
+//! A target handles its arrivals one after another. Signals follow transfers to ranks that the
+//! path announces with a notice; gets, notices and transfers to memories need none. Local
+//! operations and computes keep their lane, so the compute lane of a rank is its arithmetic unit.
+//!
+//! Time advances from instant to instant: the fabric's completions first, then the engine's own
+//! events in the order of their making, then all messages released at that instant are offered
+//! together, in operation order. Nothing depends on addresses, hashing or threads.
+
+mod arrivals;
+mod lanes;
+
+use crate::costs::Costs;
+use crate::critical::{Cause, Walk};
+use crate::error::SimError;
+use crate::fabric::{Done, Event, Fabric, Msg};
+use crate::graph::{Graph, NONE};
+use crate::messages::{Messages, SIGNAL};
+use crate::outcome::{OperationTimes, Simulation, Totals, NEVER};
+use crate::queue::TimeQueue;
+use crate::setup::Run;
+use lanes::Lane;
+use linkwright_core::TimePs;
+use linkwright_schedule::ir::{Op, OpKind, Schedule};
+
+/// An event of the engine.
+#[derive(Clone, Copy)]
+enum Own {
+    /// The software part of issuing an operation is over.
+    Issued(u32),
+    /// Local work or a barrier is finished.
+    Finished(u32),
+    /// A lane is free again.
+    Free(u32, Cause),
+    /// The notice that follows a transfer leaves.
+    Signal(u32),
+    /// A target, by its place in the set of a multicast, has handled an arrival.
+    Visible(u32, u32),
+    /// A completion that the fabric told in advance.
+    Told(u32, Event),
+}
+
+struct Engine<'a, F: ?Sized> {
+    messages: Messages<'a>,
+    fabric: &'a mut F,
+    run: &'a Run,
+    costs: Costs<'a>,
+    graph: Graph,
+    queue: TimeQueue<Own>,
+    lanes: Vec<Lane>,
+    /// When each rank has handled its arrivals so far.
+    handled: Vec<u64>,
+    /// Barrier operations that have arrived, by set.
+    at_barrier: Vec<Vec<u32>>,
+    /// Targets still to come, of multicasts whose completion is their delivery.
+    multicasts: Vec<(u32, u32)>,
+    released: Vec<Msg>,
+    now: u64,
+    /// Targets that operations have still to reach.
+    unfinished: usize,
+    times: OperationTimes,
+    finish: Vec<u64>,
+    /// What happened last, and why.
+    end: (u64, Cause),
+    totals: Totals,
+}
+
+/// Run `schedule` on `fabric`.
+pub fn simulate<F: Fabric + ?Sized>(
+    schedule: &Schedule,
+    fabric: &mut F,
+    run: &Run,
+) -> Result<Simulation, SimError> {
+    run.check(schedule.ranks, schedule.memories)?;
+    let messages = Messages::new(schedule, &run.placement, &run.networks);
+    let costs = Costs::new(run, &messages)?;
+    let graph = Graph::new(schedule)?;
+    let sets: Vec<Vec<_>> = (schedule.sets.iter())
+        .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
+        .collect();
+    fabric.reset(run.seed, &sets);
+    let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
+    let start: Vec<u64> = (0..schedule.ranks as usize).map(arrival).collect();
+    let lane = |(i, &next): (usize, &u32)| Lane {
+        next,
+        batch: NONE,
+        issued: 0,
+        in_flight: 0,
+        free_at: start[i / graph.slots as usize],
+    };
+    let mut engine = Engine {
+        lanes: graph.lane_heads.iter().enumerate().map(lane).collect(),
+        messages,
+        fabric,
+        run,
+        costs,
+        graph,
+        queue: TimeQueue::default(),
+        handled: vec![0; schedule.ranks as usize],
+        at_barrier: vec![Vec::new(); schedule.sets.len()],
+        multicasts: Vec::new(),
+        released: Vec::new(),
+        now: 0,
+        unfinished: schedule.ops().iter().map(|op| targets(schedule, op)).sum(),
+        times: OperationTimes::new(schedule.ops().len(), run.record_operations),
+        finish: start.clone(),
+        end: (0, Cause::NONE),
+        totals: Totals::default(),
+    };
+    for lane in 0..engine.lanes.len() {
+        let at = engine.lanes[lane].free_at;
+        engine.push(at, Own::Free(lane as u32, Cause::NONE));
+    }
+    engine.advance()?;
+    engine.outcome(start)
+}
+
+/// Places where `op` takes effect.
+fn targets(schedule: &Schedule, op: &Op) -> usize {
+    match op.kind {
+        OpKind::Multicast => schedule.sets[op.to as usize].len(),
+        _ => 1,
+    }
+}
+
+impl<F: Fabric + ?Sized> Engine<'_, F> {
+    #[inline]
+    fn push(&mut self, at: u64, event: Own) {
+        self.queue.push(TimePs(at), event);
+    }
+
+    #[inline]
+    fn op(&self, id: u32) -> Op {
+        self.messages.schedule.ops()[id as usize]
+    }
+
+    /// Rank `rank` was busy until `at` because of `cause`.
+    #[inline]
+    fn busy_until(&mut self, rank: u32, at: u64, cause: Cause) {
+        let finish = &mut self.finish[rank as usize];
+        *finish = at.max(*finish);
+        if at > self.end.0 {
+            self.end = (at, cause);
+        }
+    }
+
+    /// Go from instant to instant until nothing is left.
+    fn advance(&mut self) -> Result<(), SimError> {
+        let mut done = Vec::new();
+        loop {
+            let own = self.queue.next();
+            let reached = self.fabric.advance(own.unwrap_or(TimePs::MAX), &mut done);
+            if done.is_empty() && own.is_none() {
+                return Ok(());
+            }
+            self.now = match own {
+                Some(own) if done.is_empty() => own.0,
+                _ => reached.0,
+            };
+            for done in done.drain(..) {
+                self.completion(done);
+            }
+            while let Some(event) = self.queue.pop_at(TimePs(self.now)) {
+                self.own_event(event)?;
+            }
+            self.release();
+        }
+    }
+
+    fn own_event(&mut self, event: Own) -> Result<(), SimError> {
+        let (at, target) = (TimePs(self.now), 0);
+        match event {
+            Own::Issued(id) => self.issued(id)?,
+            Own::Finished(id) => self.finished(id),
+            Own::Free(lane, cause) => self.try_issue(lane as usize, cause),
+            Own::Signal(id) => self.released.push(self.messages.signal(id)),
+            Own::Visible(id, target) => self.visible(id, target),
+            #[rustfmt::skip]
+            Own::Told(op, event) => self.completion(Done { op, event, at, target }),
+        }
+        Ok(())
+    }
+
+    fn issued(&mut self, id: u32) -> Result<(), SimError> {
+        let op = self.op(id);
+        match op.kind {
+            OpKind::Local | OpKind::Compute | OpKind::Fence => {
+                self.finished(id);
+                return Ok(());
+            }
+            OpKind::Barrier => self.at_barrier(id, op.to)?,
+            _ => self.released.push(self.messages.message(id)),
+        }
+        self.try_issue(self.graph.lane(&op), Cause::issue(id));
+        Ok(())
+    }
+
+    fn finished(&mut self, id: u32) {
+        self.times.delivered[id as usize] = self.now;
+        self.visible(id, 0);
+        self.try_issue(self.graph.lane(&self.op(id)), Cause::issue(id));
+    }
+
+    fn at_barrier(&mut self, id: u32, set: u32) -> Result<(), SimError> {
+        let arrived = &mut self.at_barrier[set as usize];
+        arrived.push(id);
+        let ranks = self.messages.schedule.sets[set as usize].len();
+        if arrived.len() < ranks {
+            return Ok(());
+        }
+        let end = self.fabric.barrier(TimePs(self.now), set);
+        let end = end.ok_or(SimError::NoBarrier { op: id, ranks })?;
+        for member in std::mem::take(arrived) {
+            if member != id {
+                // Whatever a member did before, it is the last arrival that lets it go.
+                self.graph.nodes[member as usize].cause = Cause::issue(id).0;
+                self.times.issued[member as usize] = self.now;
+            }
+            self.push(end.0, Own::Finished(member));
+        }
+        Ok(())
+    }
+
+    /// Give all messages of this instant to the fabric.
+    fn release(&mut self) {
+        if self.released.is_empty() {
+            return;
+        }
+        let mut released = std::mem::take(&mut self.released);
+        let by_operation = |m: &Msg| (m.op & !SIGNAL, m.op);
+        if !released.is_sorted_by_key(by_operation) {
+            released.sort_unstable_by_key(by_operation);
+        }
+        for message in &released {
+            (self.totals).count(message, self.fabric, &self.messages);
+        }
+        let mut rest = &released[..];
+        while let [first, others @ ..] = rest {
+            let Some(times) = self.fabric.answer(TimePs(self.now), first) else {
+                self.fabric.offer(TimePs(self.now), rest);
+                break;
+            };
+            self.answered(first.op, times);
+            rest = others;
+        }
+        released.clear();
+        self.released = released;
+    }
+
+    fn outcome(self, start: Vec<u64>) -> Result<Simulation, SimError> {
+        if self.unfinished > 0 || self.fabric.in_flight() > 0 {
+            return Err(self.stuck());
+        }
+        let first = start.iter().copied().min().unwrap_or(0);
+        let walk = Walk {
+            messages: &self.messages,
+            costs: &self.costs,
+            nodes: &self.graph.nodes,
+            times: &self.times,
+            run: self.run,
+        };
+        let critical = walk.back(self.end, first, &*self.fabric);
+        Ok(Simulation {
+            makespan: TimePs(self.end.0.max(first) - first),
+            start,
+            finish: self.finish,
+            totals: self.totals,
+            links: self.fabric.links().clone(),
+            critical,
+            operations: self.times.kept(),
+        })
+    }
+
+    fn stuck(&self) -> SimError {
+        let schedule = self.messages.schedule;
+        let mut waiting = self.fabric.stuck().waiting;
+        for lane in self.lanes.iter().filter(|lane| lane.next != NONE) {
+            let op = self.op(lane.next);
+            let earlier = schedule.after(lane.next).iter().map(|edge| edge.op());
+            let missing = earlier
+                .clone()
+                .find(|&e| self.times.delivered[e as usize] == NEVER);
+            let what = match missing.or(earlier.clone().last()) {
+                Some(earlier) => format!("operation {earlier}"),
+                None => "a place in its lane".to_string(),
+            };
+            let rank = op.initiator();
+            waiting.push(format!(
+                "rank {rank} (lane {}, step {}): operation {} waits for {what}",
+                op.lane, op.step, lane.next
+            ));
+        }
+        waiting.truncate(8);
+        SimError::Stuck {
+            at: TimePs(self.now),
+            unfinished: self.unfinished,
+            waiting,
+        }
+    }
+}

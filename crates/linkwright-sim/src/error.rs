@@ -1,0 +1,126 @@
+//! What can be wrong with a simulation.
+
+use linkwright_core::{MachineError, TimePs};
+use linkwright_schedule::ScheduleError;
+use thiserror::Error;
+
+/// An error about a simulation; every variant names the thing, its state and the cure.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SimError {
+    /// The machine file is wrong, or lacks what its fabric needs.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A transform of the schedule failed.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// Nothing can happen any more, and not everything is done.
+    #[error("stuck at {at}: {unfinished} operations are unfinished; {}; order the schedule so that every wait is for a smaller operation, or give the fabric more buffers", .waiting.join("; "))]
+    Stuck {
+        /// Time of the last event.
+        at: TimePs,
+        /// Operations neither finished nor delivered.
+        unfinished: usize,
+        /// Who waits for what, the first few.
+        waiting: Vec<String>,
+    },
+    /// A wait that the initiator cannot see happen.
+    #[error("operation {op} at rank {rank} waits for operation {earlier}, which it cannot see complete; order the schedule, which adds a notice")]
+    Invisible {
+        /// The waiting operation.
+        op: u32,
+        /// Its initiator.
+        rank: u32,
+        /// The operation waited for.
+        earlier: u32,
+    },
+    /// A transfer that combines, on a path that only copies.
+    #[error("operation {op} (step {step}) combines at its target, but path `{path}` only copies; lower the schedule first, which makes it a copy and a local combination")]
+    NotFused {
+        /// The operation.
+        op: u32,
+        /// Its step.
+        step: u32,
+        /// The path.
+        path: String,
+    },
+    /// A barrier, on a fabric without a hardware barrier.
+    #[error("operation {op} is a barrier over {ranks} ranks, but the fabric has no hardware barrier; lower the schedule first, which makes it notices")]
+    NoBarrier {
+        /// The operation.
+        op: u32,
+        /// Members of the barrier.
+        ranks: usize,
+    },
+    /// Arithmetic without a rate to time it.
+    #[error(
+        "operation {op} computes, but the run gives no rate of operations; set `operations_per_s`"
+    )]
+    NoComputeRate {
+        /// The operation.
+        op: u32,
+    },
+    /// The machine has fewer places than the schedule has participants.
+    #[error("the schedule has {wanted} {what}, machine `{machine}` has {there}; {cure}")]
+    TooFewEndpoints {
+        /// `ranks` or `memories`.
+        what: &'static str,
+        /// Participants of the schedule.
+        wanted: usize,
+        /// Endpoints of the machine.
+        there: usize,
+        /// Name of the machine.
+        machine: String,
+        /// What to do.
+        cure: &'static str,
+    },
+    /// No such fabric, path or the like.
+    #[error("no {what} `{name}`{}; known: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
+    Unknown {
+        /// `fabric` or `path`.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// Closest known name.
+        nearest: Option<String>,
+        /// All known names.
+        known: String,
+    },
+    /// An option of the run that makes no sense.
+    #[error("option `{option}`: {problem}")]
+    Option {
+        /// Name of the option.
+        option: &'static str,
+        /// What is wrong, and the cure.
+        problem: String,
+    },
+    /// A result that physics forbids: the model is wrong, so it yields no number.
+    #[error("simulated time {time} is below the {limit} limit of {bound}: a bug of fabric `{fabric}`, please report it with the machine file")]
+    BelowLimit {
+        /// What the simulation gave.
+        time: TimePs,
+        /// Name of the limit.
+        limit: &'static str,
+        /// Its value.
+        bound: TimePs,
+        /// The fabric.
+        fabric: String,
+    },
+}
+
+impl SimError {
+    /// The error of a name outside a closed list.
+    pub(crate) fn unknown<'a>(
+        what: &'static str,
+        name: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let scored = known.clone().map(|k| (strsim::jaro_winkler(name, k), k));
+        let nearest = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+        SimError::Unknown {
+            what,
+            name: name.to_string(),
+            nearest: nearest.filter(|n| n.0 > 0.8).map(|n| n.1.to_string()),
+            known: known.collect::<Vec<_>>().join(", "),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The completions that a fabric has worked out and not yet reported.
+//!
+//! A fabric that knows the times of a message as soon as it has seen it (`loggp`), or once its
+//! last resource is granted (`crossbar`), files them here and lets this do its side of the
+//! contract of [`crate::fabric::Fabric`].
+
+use crate::fabric::{Done, Event, Times};
+use crate::queue::TimeQueue;
+use linkwright_core::TimePs;
+
+/// Completions to come, in order of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Completions {
+    queue: TimeQueue<(u32, Event, u32)>,
+    in_flight: usize,
+}
+
+impl Completions {
+    pub fn clear(&mut self) {
+        self.queue.clear();
+        self.in_flight = 0;
+    }
+
+    /// A message to one target; the caller has not counted it yet.
+    pub fn message(&mut self, op: u32, times: Times) {
+        self.in_flight += 1;
+        self.queue
+            .push(times.source_free, (op, Event::SourceFree, 0));
+        self.queue.push(times.delivered, (op, Event::Delivered, 0));
+        self.queue
+            .push(times.acknowledged, (op, Event::Acknowledged, 0));
+    }
+
+    /// A multicast as messages to each of its targets, one after another.
+    pub fn multicast(&mut self, op: u32, each: impl Iterator<Item = Times>) {
+        self.in_flight += 1;
+        let (mut source_free, mut acknowledged) = (TimePs::ZERO, TimePs::ZERO);
+        for (target, times) in (0u32..).zip(each) {
+            self.queue
+                .push(times.delivered, (op, Event::Delivered, target));
+            source_free = source_free.max(times.source_free);
+            acknowledged = acknowledged.max(times.acknowledged);
+        }
+        self.queue.push(source_free, (op, Event::SourceFree, 0));
+        self.queue.push(acknowledged, (op, Event::Acknowledged, 0));
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub fn next(&self) -> Option<TimePs> {
+        self.queue.next()
+    }
+
+    /// As [`crate::fabric::Fabric::advance`].
+    pub fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        let Some(at) = self.queue.next().filter(|&at| at <= until) else {
+            return until;
+        };
+        while let Some((op, event, target)) = self.queue.pop_at(at) {
+            self.in_flight -= usize::from(event == Event::Acknowledged);
+            out.push(Done {
+                op,
+                event,
+                at,
+                target,
+            });
+        }
+        at
+    }
+}

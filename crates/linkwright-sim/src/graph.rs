@@ -1,0 +1,206 @@
+//! The dependencies of a schedule, turned round: who goes on when this happens.
+//!
+//! A schedule lists for every operation what it waits for; the engine needs, for everything that
+//! happens, who waits for it. Both are compressed rows. An edge says *which* of the completions of
+//! a message is waited for by who waits:
+//!
+//! | waiter | completion |
+//! |---|---|
+//! | the target of a put, notice or multicast | visible there |
+//! | its source | source free, or acknowledged where the edge says so |
+//! | the initiator of a get | visible there |
+//! | the rank of a local, compute, barrier or fence | finished |
+//!
+//! Sixteen bytes per operation and four per edge, built once in two passes.
+
+use crate::error::SimError;
+use linkwright_schedule::ir::{Edge, Op, OpKind, Schedule};
+
+/// End of a list, and "nobody".
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A completion that can be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Wait {
+    /// Visible at the target, or finished.
+    Visible = 0,
+    /// The source may be overwritten.
+    SourceFree = 1,
+    /// The initiator knows of the delivery.
+    Acknowledged = 2,
+}
+
+/// What the engine knows of one operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    /// Waits not yet over, and in the two highest bits whether anyone waits for this operation's
+    /// source or acknowledgement.
+    pub pending: u32,
+    /// First entry in the table of successors.
+    first: u32,
+    /// Next operation of the same lane.
+    pub next_in_lane: u32,
+    /// What let the operation go, see [`crate::critical`].
+    pub cause: u32,
+}
+
+const SOMEONE_WAITS: [u32; 3] = [0, 1 << 31, 1 << 30];
+const PENDING: u32 = (1 << 30) - 1;
+/// A successor is an operation (30 bits) and the completion it waits for.
+const SUCCESSOR: u32 = (1 << 30) - 1;
+
+impl Node {
+    /// Whether all waits are over.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.pending & PENDING == 0
+    }
+
+    /// Whether any operation waits for this completion.
+    #[inline]
+    pub fn is_awaited(&self, wait: Wait) -> bool {
+        self.pending & SOMEONE_WAITS[wait as usize] != 0
+    }
+}
+
+/// Nodes, successors, and the lanes that issue them.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub nodes: Vec<Node>,
+    successors: Vec<u32>,
+    /// First operation of each lane, `NONE` where it has none.
+    pub lane_heads: Vec<u32>,
+    /// Lanes per rank.
+    pub slots: u32,
+    slot_of: [u8; 256],
+}
+
+impl Graph {
+    pub fn new(schedule: &Schedule) -> Result<Self, SimError> {
+        let (slot_of, slots) = slots(schedule);
+        let empty = Node {
+            pending: 0,
+            first: 0,
+            next_in_lane: NONE,
+            cause: NONE,
+        };
+        let mut graph = Graph {
+            nodes: vec![empty; schedule.ops().len() + 1],
+            successors: vec![0; schedule.edge_count()],
+            lane_heads: vec![NONE; (schedule.ranks * slots) as usize],
+            slots,
+            slot_of,
+        };
+        graph.link_lanes(schedule);
+        graph.count_successors(schedule)?;
+        graph.list_successors(schedule);
+        Ok(graph)
+    }
+
+    /// The lane that issues `op`.
+    #[inline]
+    pub fn lane(&self, op: &Op) -> usize {
+        let slot = self.slot_of[op.lane as usize];
+        (op.initiator() * self.slots + u32::from(slot)) as usize
+    }
+
+    /// Positions in the table of successors of operation `id`.
+    #[inline]
+    pub fn successors(&self, id: u32) -> std::ops::Range<usize> {
+        self.nodes[id as usize].first as usize..self.nodes[id as usize + 1].first as usize
+    }
+
+    /// Operation at a position, if it waits for `wait`.
+    #[inline]
+    pub fn successor(&self, position: usize, wait: Wait) -> Option<u32> {
+        let entry = self.successors[position];
+        (entry >> 30 == wait as u32).then_some(entry & SUCCESSOR)
+    }
+
+    fn link_lanes(&mut self, schedule: &Schedule) {
+        let mut tails = vec![NONE; self.lane_heads.len()];
+        for (id, op) in (0u32..).zip(schedule.ops()) {
+            let lane = self.lane(op);
+            match std::mem::replace(&mut tails[lane], id) {
+                NONE => self.lane_heads[lane] = id,
+                tail => self.nodes[tail as usize].next_in_lane = id,
+            }
+        }
+    }
+
+    fn count_successors(&mut self, schedule: &Schedule) -> Result<(), SimError> {
+        for (id, op) in (0u32..).zip(schedule.ops()) {
+            let edges = schedule.after(id);
+            self.nodes[id as usize].pending += edges.len() as u32;
+            for &edge in edges {
+                let wait = waits_for(schedule, edge, op.initiator());
+                let wait = wait.ok_or(SimError::Invisible {
+                    op: id,
+                    rank: op.initiator(),
+                    earlier: edge.op(),
+                })?;
+                let earlier = &mut self.nodes[edge.op() as usize];
+                earlier.pending |= SOMEONE_WAITS[wait as usize];
+                earlier.first += 1;
+            }
+        }
+        // Counts become ends; filling from the back turns them into starts.
+        let mut end = 0;
+        for node in &mut self.nodes {
+            end += node.first;
+            node.first = end;
+        }
+        Ok(())
+    }
+
+    fn list_successors(&mut self, schedule: &Schedule) {
+        for id in (0..schedule.ops().len() as u32).rev() {
+            let op = &schedule.ops()[id as usize];
+            for &edge in schedule.after(id) {
+                let wait = waits_for(schedule, edge, op.initiator()).expect("counted before");
+                let first = &mut self.nodes[edge.op() as usize].first;
+                *first -= 1;
+                self.successors[*first as usize] = id | (wait as u32) << 30;
+            }
+        }
+    }
+}
+
+/// Dense numbers for the lanes in use.
+fn slots(schedule: &Schedule) -> ([u8; 256], u32) {
+    let mut used = [false; 256];
+    for op in schedule.ops() {
+        used[op.lane as usize] = true;
+    }
+    let mut slot_of = [0; 256];
+    let mut count = 0u32;
+    for (lane, _) in used.iter().enumerate().filter(|(_, &used)| used) {
+        slot_of[lane] = count as u8;
+        count += 1;
+    }
+    (slot_of, count)
+}
+
+/// The completion that `edge` means to `waiter`; `None` where it cannot see one.
+fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
+    let op = &schedule.ops()[edge.op() as usize];
+    if edge.is_at_other_side() {
+        return None;
+    }
+    let at_target = match op.kind {
+        OpKind::Multicast => schedule.sets[op.to as usize].contains(&waiter),
+        OpKind::Put | OpKind::Notice | OpKind::Get => op.to == waiter,
+        _ => op.from == waiter,
+    };
+    match (edge.is_acknowledged(), at_target) {
+        (true, _) if op.is_message() && op.from == waiter && op.kind != OpKind::Get => {
+            Some(Wait::Acknowledged)
+        }
+        (_, true) => Some(Wait::Visible),
+        (false, false) if op.is_message() && op.from == waiter && op.kind != OpKind::Get => {
+            Some(Wait::SourceFree)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! What a simulation yields.
+
+use crate::critical::CriticalPath;
+use crate::fabric::{Fabric, LinkTable, Msg, MsgKind};
+use crate::messages::{Messages, SIGNAL};
+use linkwright_core::TimePs;
+
+/// Time of something that did not happen.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The result of one simulation; times in picoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// From the first arrival of a rank to the last finish.
+    pub makespan: TimePs,
+    /// When each rank arrived.
+    pub start: Vec<u64>,
+    /// When each rank had nothing more to do: its own operations complete, all arrivals handled.
+    pub finish: Vec<u64>,
+    /// Counts over all messages.
+    pub totals: Totals,
+    /// Load of every link.
+    pub links: LinkTable,
+    /// What the time was spent on.
+    pub critical: CriticalPath,
+    /// Times of every operation, where the run asked for them.
+    pub operations: Option<OperationTimes>,
+}
+
+impl Simulation {
+    /// Time of each rank by its own start.
+    pub fn durations(&self) -> Vec<u64> {
+        let ranks = self.start.iter().zip(&self.finish);
+        ranks.map(|(start, finish)| finish - start).collect()
+    }
+
+    /// Most messages that held or wanted one link at one instant.
+    pub fn peak_load(&self) -> u32 {
+        self.links.peak.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Counts over all messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Transfers offered to the fabric; a multicast counts once per target.
+    pub transfers: u64,
+    /// Notices and signals.
+    pub notices: u64,
+    /// Bytes delivered.
+    pub bytes: u64,
+    /// Bytes times links crossed, of transfers; a multicast counts as if it were single ones.
+    pub byte_hops: u64,
+    /// Links crossed by all transfers together.
+    pub hops: u64,
+    /// Most links that one transfer crossed.
+    pub max_hops: u32,
+}
+
+impl Totals {
+    /// Mean number of links that a transfer crossed.
+    pub fn mean_hops(&self) -> f64 {
+        match self.transfers {
+            0 => 0.0,
+            transfers => self.hops as f64 / transfers as f64,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count<F: Fabric + ?Sized>(&mut self, m: &Msg, fabric: &F, all: &Messages<'_>) {
+        if m.kind == MsgKind::Notice || m.op & SIGNAL != 0 {
+            self.notices += 1;
+            return;
+        }
+        if m.kind != MsgKind::Multicast {
+            return self.add(m.bytes, fabric.hops(m.from, m.to, m.network));
+        }
+        for &target in &all.schedule.sets[m.set as usize] {
+            self.add(
+                m.bytes,
+                fabric.hops(m.from, all.endpoint(target), m.network),
+            );
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, bytes: u64, hops: u32) {
+        self.transfers += 1;
+        self.bytes += bytes;
+        self.byte_hops += bytes * u64::from(hops);
+        self.hops += u64::from(hops);
+        self.max_hops = self.max_hops.max(hops);
+    }
+}
+
+/// Times of every operation, by id, in picoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationTimes {
+    /// When its lane took it up.
+    pub issued: Vec<u64>,
+    /// When the fabric had delivered it, or the local work was finished; the last target's.
+    pub delivered: Vec<u64>,
+    /// When the last target had handled it.
+    pub visible: Vec<u64>,
+}
+
+impl OperationTimes {
+    pub(crate) fn new(operations: usize, all: bool) -> Self {
+        OperationTimes {
+            issued: vec![NEVER; operations],
+            delivered: vec![NEVER; operations],
+            visible: vec![NEVER; if all { operations } else { 0 }],
+        }
+    }
+
+    /// `id` became visible at a target.
+    #[inline]
+    pub(crate) fn see(&mut self, id: u32, at: u64) {
+        if let Some(visible) = self.visible.get_mut(id as usize) {
+            *visible = at;
+        }
+    }
+
+    /// These times, if they were asked for.
+    pub(crate) fn kept(self) -> Option<Self> {
+        (self.visible.len() == self.issued.len()).then_some(self)
+    }
+}
