@@ -62,7 +62,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             Issue::Window(k) => lane.in_flight < k,
             Issue::Unlimited => true,
         };
-        if !node.is_ready() || !(room || !is_counted(&op)) {
+        if !node.is_ready() || !room && is_counted(&op) {
             return;
         }
         node.cause = cause.0;

@@ -293,7 +293,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             let missing = earlier
                 .clone()
                 .find(|&e| self.times.delivered[e as usize] == NEVER);
-            let what = match missing.or(earlier.clone().last()) {
+            let what = match missing.or(earlier.clone().next_back()) {
                 Some(earlier) => format!("operation {earlier}"),
                 None => "a place in its lane".to_string(),
             };
