@@ -34,6 +34,14 @@ pub enum ExecError {
         /// Bytes written.
         destination_bytes: u64,
     },
+    /// An operation that leaves its buffers.
+    #[error("operation {op} reaches outside the buffers of participant {participant}; verify the schedule")]
+    OutOfBounds {
+        /// Operation id.
+        op: u32,
+        /// Whose buffers.
+        participant: u32,
+    },
     /// An edge that the waiting rank cannot see.
     #[error("rank {rank} waits for operation {op}, of which it is neither initiator nor destination; let a notice tell it")]
     BlindEdge {

@@ -148,6 +148,10 @@ impl<'a> Contents<'a> {
     pub fn runs(&self, id: u32, op: &Op) -> Result<Vec<Run>> {
         let mut runs: Vec<Run> = Vec::new();
         for (src, dst, count) in self.schedule.chunk_ranges(op) {
+            self.check_bounds(id, op.from, op.src_buffer, src, count)?;
+            for &target in self.schedule.targets(op) {
+                self.check_bounds(id, target, op.dst_buffer, dst, count)?;
+            }
             let src = self.span(op.src_buffer, src..src + count);
             let dst = self.span(op.dst_buffer, dst..dst + count);
             if src.len() != dst.len() {
@@ -167,6 +171,29 @@ impl<'a> Contents<'a> {
             }
         }
         Ok(runs)
+    }
+
+    /// Executors compute addresses from chunks, so none may lie outside.
+    fn check_bounds(
+        &self,
+        op: u32,
+        participant: u32,
+        buffer: BufferId,
+        first: u32,
+        count: u32,
+    ) -> Result<()> {
+        let described = self.schedule.buffers.get(usize::from(buffer.0));
+        let inside = described.is_some_and(|described| {
+            let owns = match described.owner {
+                Owner::Ranks => participant < self.schedule.ranks,
+                Owner::One(one) => one.0 == participant && participant < self.participants(),
+            };
+            owns && u64::from(first) + u64::from(count) <= u64::from(described.chunks())
+        });
+        match inside {
+            true => Ok(()),
+            false => Err(ExecError::OutOfBounds { op, participant }),
+        }
     }
 
     fn span(&self, buffer: BufferId, chunks: Range<u32>) -> Range<usize> {

@@ -565,6 +565,16 @@ impl Builder {
             };
             self.draft.ops.push(redirected);
             for target in targets(&self.draft, op).to_vec() {
+                if target >= self.draft.ranks {
+                    let problem = format!(
+                        "memory {target} cannot bring data into place itself; \
+                         write what is read in this step in a later one"
+                    );
+                    return Err(ScheduleError::Operation {
+                        step: op.step,
+                        problem,
+                    });
+                }
                 locals.push((k, into_place(&mut self.draft, op, scratch, target)));
             }
         }

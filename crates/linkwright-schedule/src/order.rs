@@ -364,10 +364,15 @@ impl Orderer {
         let op = &self.out.ops[id as usize];
         match op.kind {
             OpKind::Put | OpKind::Notice if op.to == rank => Some(Edge::on(id)),
-            OpKind::Multicast if self.out.sets[op.to as usize].contains(&rank) => match need {
-                Need::DeliveredAt(place) if place != rank => None,
-                _ => Some(Edge::on(id)),
-            },
+            // A source that is among its own targets sees more as the source.
+            OpKind::Multicast
+                if op.from != rank && self.out.sets[op.to as usize].contains(&rank) =>
+            {
+                match need {
+                    Need::DeliveredAt(place) if place != rank => None,
+                    _ => Some(Edge::on(id)),
+                }
+            }
             OpKind::Put | OpKind::Multicast | OpKind::Notice if op.from == rank => match need {
                 Need::SourceFree => Some(Edge::on(id)),
                 Need::DeliveredAt(_) => Some(Edge::acknowledged(id)),

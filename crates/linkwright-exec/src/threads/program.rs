@@ -305,11 +305,20 @@ impl Compiler<'_> {
             participant: op.from,
             buffer: op.src_buffer.0,
         };
-        for &target in self.contents.schedule.targets(op) {
+        // A multicast to its own source reads for the others before it writes for itself.
+        let mut targets = self.contents.schedule.targets(op).to_vec();
+        targets.sort_by_key(|&target| target == op.from);
+        for target in targets {
             let to = Place {
                 participant: target,
                 buffer: op.dst_buffer.0,
             };
+            if from == to && overlap_unequally(&runs) {
+                return Err(ExecError::Waived {
+                    executor: "threads",
+                    reason: format!("operation {id} overwrites what it still has to read; move the data through scratch"),
+                });
+            }
             for &run in &runs {
                 let in_place = from == to && run.src == run.dst && op.combine == Combine::Replace;
                 if !in_place {
@@ -325,6 +334,9 @@ impl Compiler<'_> {
     fn wait_for(&mut self, rank: u32, edge: Edge) -> Result<()> {
         let id = edge.op();
         let op = self.contents.schedule.ops()[id as usize];
+        if edge.is_at_other_side() {
+            return Err(ExecError::BlindEdge { op: id, rank });
+        }
         if let Some(&(barrier, ordinal)) = self.arrival.get(&id) {
             self.wait_for_barrier(rank, barrier, ordinal);
         } else if op.initiator() == rank {
@@ -424,6 +436,16 @@ impl RankProgram {
             raises: self.raises.len() as u32,
         });
     }
+}
+
+/// Whether a destination overlaps a source of the same buffer other than its own, in place.
+fn overlap_unequally(runs: &[Run]) -> bool {
+    runs.iter().enumerate().any(|(i, to)| {
+        runs.iter().enumerate().any(|(j, from)| {
+            let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
+            !apart && !(i == j && to.dst == from.src)
+        })
+    })
 }
 
 fn new_counter(readers: &mut Vec<u32>, per_epoch: &mut Vec<u64>, reader: u32) -> u32 {

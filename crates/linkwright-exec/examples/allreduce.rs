@@ -1,0 +1,57 @@
+//! One launch of every allreduce at the sizes given, as lines `size_bytes,algorithm,median_ns,min_ns`.
+//!
+//! `cargo run --release -p linkwright-exec --example allreduce -- RANKS SIZE...`
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::executor::{Executor, Repetition, RunOptions};
+use linkwright_exec::sampling::median;
+use linkwright_exec::state::Data;
+use linkwright_exec::threads::Threads;
+use linkwright_schedule::builder::Shape;
+use linkwright_schedule::collectives;
+use linkwright_schedule::spec::Collective;
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|argument| argument.parse())
+        .collect::<Result<_, _>>()?;
+    let [ranks, sizes @ ..] = &arguments[..] else {
+        return Err("usage: allreduce RANKS SIZE...".into());
+    };
+    let mut threads = Threads::new();
+    for calibrated in threads.calibrate() {
+        eprintln!(
+            "{} = {} {}",
+            calibrated.key, calibrated.value, calibrated.unit
+        );
+    }
+    let options = RunOptions {
+        samples: 101,
+        time_budget: Duration::from_secs(2),
+        repetition: Repetition::BackToBack,
+        ..RunOptions::default()
+    };
+    let data = Data {
+        dtype: DType::F32,
+        op: ReduceOp::Sum,
+        seed: 1,
+    };
+    for &size in sizes {
+        for algorithm in collectives::of(Collective::Allreduce) {
+            let Ok(schedule) = (algorithm.build)(&Shape::new(*ranks as u32, size / 4)) else {
+                continue;
+            };
+            let launch = threads.prepare(&schedule, data)?.run(&options)?;
+            // On a machine that is never quiet, disturbed samples still bound the time from above.
+            let mut times = match launch.slowest_ns.is_empty() {
+                true => launch.disturbed_ns,
+                false => launch.slowest_ns,
+            };
+            let middle = median(&mut times).expect("at least one sample");
+            println!("{size},{},{middle:.1},{:.1}", algorithm.name, times[0]);
+        }
+    }
+    Ok(())
+}

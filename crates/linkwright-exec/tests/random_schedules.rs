@@ -1,0 +1,126 @@
+//! Schedules that no algorithm would write: random operations of every kind on small chunks.
+//!
+//! What threads leave in memory, whatever the interleaving, must be what the reference leaves.
+//! Chunks are of 1 to 40 elements, so that mail and plain messages mix.
+
+#![cfg(not(loom))]
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::executor::Executor;
+use linkwright_exec::reference;
+use linkwright_exec::state::{Contents, Data, State};
+use linkwright_exec::threads::Threads;
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::ir::{Buffer, Schedule};
+use linkwright_schedule::spec::Collective;
+use linkwright_schedule::transforms;
+use proptest::prelude::*;
+
+const BLOCKS: u32 = 4;
+
+/// Numbers from which one operation is made; each is taken modulo what there is.
+type Numbers = (u8, u32, u32, u32, u32, bool);
+
+fn build(ranks: u32, elements: u64, steps: &[Vec<Numbers>]) -> Option<Schedule> {
+    let mut b = Builder::new(Collective::Allreduce, &Shape::new(ranks, elements));
+    let memory = b.memory();
+    let buffers = [
+        b.buffer(Buffer::vector("output", BLOCKS)),
+        b.buffer(Buffer::vector("work", BLOCKS)),
+    ];
+    let held = b.buffer(Buffer::vector("held", BLOCKS).only_at(memory));
+    let everyone: Vec<u32> = (0..ranks).collect();
+    for step in steps {
+        b.step();
+        for &(kind, from, to, src, dst, reduce) in step {
+            let (from, to) = (from % ranks, to % ranks);
+            let count = 1 + src / 16 % 2;
+            let chunk = |n: u32| n % (BLOCKS + 1 - count);
+            let source = |n: u32| buffers[(n as usize / 8) % 2];
+            let (s, d) = (chunk(src), chunk(dst));
+            // All blocks but the last ones may differ in length: keep source and target alike.
+            let (at, into) = (
+                source(src).range(s..s + count),
+                source(dst).range(s..s + count),
+            );
+            let in_memory = held.range(s..s + count);
+            let written = match kind % 12 {
+                0..=3 => b.put(from, at, to, into),
+                4..=5 => b.get(from, at, to, into),
+                6 => b.multicast(from, at, &everyone, into),
+                7 => b.local(from, at, into),
+                8 => b.put(from, at, memory, in_memory),
+                9 => b.get(memory, in_memory, to, into),
+                10 if d == 0 => {
+                    b.barrier(&everyone);
+                    continue;
+                }
+                11 if d == 0 => {
+                    b.fence(from);
+                    continue;
+                }
+                _ => b.put_blocks(from, source(src), to, source(dst), &[0, 2]),
+            };
+            if reduce {
+                written.reduce();
+            }
+        }
+    }
+    b.finish().ok()
+}
+
+fn agree(schedule: &Schedule) {
+    let data = Data {
+        dtype: DType::I32,
+        op: ReduceOp::Sum,
+        seed: 11,
+    };
+    let contents = Contents::new(schedule, data).unwrap();
+    let want = reference::execute(&contents).unwrap();
+    let mut prepared = Threads::new().prepare(schedule, data).unwrap();
+    for _ in 0..3 {
+        let got = prepared.execute().unwrap();
+        assert!(same(schedule, &got, &want), "{schedule:?}");
+    }
+}
+
+fn same(schedule: &Schedule, got: &State, want: &State) -> bool {
+    (0..schedule.ranks + schedule.memories).all(|participant| {
+        (0..schedule.buffers.len())
+            .all(|buffer| got.buffer(participant, buffer) == want.buffer(participant, buffer))
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Vec<Numbers>>> {
+    let numbers = (
+        any::<u8>(),
+        0..64u32,
+        0..64u32,
+        0..64u32,
+        0..64u32,
+        any::<bool>(),
+    );
+    prop::collection::vec(prop::collection::vec(numbers, 1..6), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_global_rejects: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn threads_agree_with_the_reference(
+        ranks in 1..6u32,
+        elements in 4..160u64,
+        steps in steps(),
+        pipelined in any::<bool>(),
+    ) {
+        let Some(schedule) = build(ranks, elements, &steps) else {
+            return Err(TestCaseError::reject("a step that contradicts itself"));
+        };
+        agree(&schedule);
+        if pipelined {
+            if let Ok(schedule) = transforms::pipeline(&schedule, 3) {
+                agree(&schedule);
+            }
+        }
+    }
+}
