@@ -1,35 +1,66 @@
 //! Prints how long schedules take to build, and how many edges and notices they have.
 //!
 //! `cargo run --release -p linkwright-schedule --example build_time`
+//! `cargo run --release -p linkwright-schedule --example build_time -- 64 allreduce`
+//!
+//! Without arguments the cases that must build in seconds; with them all algorithms whose key
+//! contains the second, over as many ranks as the first says.
 
 use linkwright_schedule::builder::Shape;
-use linkwright_schedule::collectives::find;
+use linkwright_schedule::collectives::{find, REGISTRY};
 use linkwright_schedule::ir::OpKind;
 use std::time::Instant;
 
+const LARGE: [(&str, u32); 10] = [
+    ("allreduce/ring", 1024),
+    ("allreduce/swing_bandwidth", 1024),
+    ("allreduce/recursive_doubling_latency", 16384),
+    ("allgather/ring", 1216),
+    ("allgather/linear", 1216),
+    ("alltoall/linear", 1216),
+    ("alltoall/pairwise", 1216),
+    ("alltoall/bruck", 1216),
+    ("gather/linear", 19456),
+    ("gather/binomial", 19456),
+];
+
 fn main() {
-    for (key, ranks) in [
-        ("allreduce/ring", 4),
-        ("allreduce/ring", 64),
-        ("allreduce/ring", 1024),
-        ("allreduce/recursive_doubling_latency", 8),
-        ("allreduce/recursive_doubling_latency", 1024),
-        ("allreduce/recursive_doubling_latency", 16384),
-    ] {
-        let start = Instant::now();
-        let schedule = (find(key).expect("registered").build)(&Shape::new(ranks, 1 << 20))
-            .expect("the shape suits");
-        let seconds = start.elapsed().as_secs_f64();
-        let ops = schedule.ops().len();
-        let notices = schedule
-            .ops()
-            .iter()
-            .filter(|op| op.kind == OpKind::Notice)
-            .count();
-        println!(
-            "{key} p={ranks}: {ops} operations, {notices} notices, {} edges, {:.1} ns per operation",
-            schedule.edge_count(),
-            seconds * 1e9 / ops as f64
-        );
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let cases: Vec<(String, u32)> = match arguments.first() {
+        None => LARGE.map(|(key, ranks)| (key.into(), ranks)).to_vec(),
+        Some(ranks) => {
+            let ranks = ranks
+                .parse()
+                .expect("the first argument is a number of ranks");
+            let part = arguments.get(1).map_or("", String::as_str);
+            let keys = REGISTRY.iter().map(|algorithm| algorithm.key());
+            let wanted = keys.filter(|key| key.contains(part));
+            wanted.map(|key| (key, ranks)).collect()
+        }
+    };
+    for (key, ranks) in cases {
+        measure(&key, ranks);
     }
+}
+
+fn measure(key: &str, ranks: u32) {
+    let start = Instant::now();
+    let built = (find(key).expect("registered").build)(&Shape::new(ranks, 1 << 20));
+    let seconds = start.elapsed().as_secs_f64();
+    let schedule = match built {
+        Ok(schedule) => schedule,
+        Err(reason) => return println!("{key} p={ranks}: {reason}"),
+    };
+    let ops = schedule.ops().len();
+    let notices = schedule
+        .ops()
+        .iter()
+        .filter(|op| op.kind == OpKind::Notice)
+        .count();
+    println!(
+        "{key} p={ranks}: {ops} operations, {notices} notices, {} edges, {seconds:.2} s, \
+         {:.1} ns per operation",
+        schedule.edge_count(),
+        seconds * 1e9 / ops.max(1) as f64
+    );
 }

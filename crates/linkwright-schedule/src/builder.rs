@@ -402,8 +402,15 @@ impl Builder {
 
     /// Everything earlier of `rank` is complete before anything later of it starts.
     pub fn fence(&mut self, rank: u32) {
+        self.fences(&[rank]);
+    }
+
+    /// A fence of each of `ranks` for itself; nobody waits for another.
+    pub fn fences(&mut self, ranks: &[u32]) {
         self.step();
-        self.control(OpKind::Fence, rank, rank, 0);
+        for &rank in ranks {
+            self.control(OpKind::Fence, rank, rank, 0);
+        }
         self.step();
     }
 

@@ -6,10 +6,16 @@
 
 mod allgather;
 mod allreduce;
+mod alltoall;
+mod barrier;
+mod broadcast;
 mod common;
 #[cfg(test)]
 mod counts;
+mod gather;
+mod reduce;
 mod reduce_scatter;
+mod scatter;
 
 use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
@@ -74,6 +80,22 @@ pub static REGISTRY: &[&Algorithm] = &[
     &allgather::swing::ALGORITHM,
     &allgather::bruck::ALGORITHM,
     &allgather::linear::ALGORITHM,
+    &broadcast::linear::ALGORITHM,
+    &broadcast::binomial::ALGORITHM,
+    &broadcast::scatter_allgather::ALGORITHM,
+    &broadcast::multicast::ALGORITHM,
+    &reduce::linear::ALGORITHM,
+    &reduce::binomial::ALGORITHM,
+    &reduce::reduce_scatter_gather::ALGORITHM,
+    &gather::linear::ALGORITHM,
+    &gather::binomial::ALGORITHM,
+    &scatter::linear::ALGORITHM,
+    &scatter::binomial::ALGORITHM,
+    &alltoall::linear::ALGORITHM,
+    &alltoall::pairwise::ALGORITHM,
+    &alltoall::bruck::ALGORITHM,
+    &barrier::dissemination::ALGORITHM,
+    &barrier::linear::ALGORITHM,
 ];
 
 /// The algorithm with this key (`collective/name`).

@@ -14,6 +14,7 @@
 //! what belongs to a subtree as one piece.
 
 use crate::builder::{Builder, Chunks};
+use crate::ir::Buffer;
 
 /// One branch of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,23 @@ pub fn blocks(p: u32, root: u32, v: u32, size: u32) -> Vec<u32> {
     let mut blocks: Vec<u32> = (v..v + size).map(|v| (root + v) % p).collect();
     blocks.sort_unstable();
     blocks
+}
+
+/// Scratch for the largest subtree but the root's own.
+pub fn relay_scratch(p: u32, tree: &[Vec<Branch>]) -> Buffer {
+    let sizes = tree.iter().flatten().map(|branch| branch.size);
+    let largest = sizes.max().unwrap_or(1);
+    Buffer {
+        mul: largest,
+        blocks: largest,
+        ..Buffer::block("scratch", p)
+    }
+}
+
+/// The blocks of `branch` as the child keeps them and as the root does: (there, at root, count).
+pub fn runs_at_root(p: u32, root: u32, branch: &Branch) -> Vec<(u32, u32, u32)> {
+    let block = |i| (i, (root + branch.v.1 + i) % p, 1);
+    (0..branch.size).map(block).collect()
 }
 
 #[cfg(test)]

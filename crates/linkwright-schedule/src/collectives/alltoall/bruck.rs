@@ -1,0 +1,82 @@
+//! Bruck alltoall: blocks hop along the binary digits of their way.
+//!
+//! ```text
+//!   turn      slot i of r  =  block for r+i
+//!   round k   slots whose digit k is 1 move from r to r+2^k, into the same slots
+//!   turn back slot i of r  =  block from r-i
+//! ```
+//!
+//! log2 p rounds, rounded up, of about S/2: a block moves as often as its way has ones, log2(p)/2
+//! times in the mean. Few messages for many bytes: the choice for small blocks. Both turns are
+//! local copies of a whole vector; sent slots are replaced, so the builder adds landing scratch.
+//!
+//! Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
+//! communications in multiport message-passing systems" (IEEE TPDS 1997).
+
+use crate::builder::{Builder, Shape};
+use crate::collectives::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Alltoall,
+    name: "bruck",
+    summary: "blocks hop along the binary digits of their way",
+    description: "The least rounds for every number of ranks at the price of log2(p)/2 times the \
+                  bytes; the choice for small blocks.",
+    cost: "ceil(log2 p) rounds of about S/2 bytes per rank, two local copies of S",
+    needs: "",
+    source: "Bruck et al., IEEE TPDS 1997",
+    reads_bytes: false,
+    build,
+};
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    let p = shape.ranks;
+    let mut b = Builder::new(Collective::Alltoall, shape);
+    let input = b.buffer(Buffer::vector("input", p));
+    let output = b.buffer(Buffer::vector("output", p));
+    let slots = b.buffer(Buffer::vector("scratch", p));
+    b.step();
+    for r in 0..p {
+        let turn: Vec<_> = (0..p).map(|i| ((r + i) % p, i, 1)).collect();
+        b.local_runs(r, input, slots, &turn);
+    }
+    let mut way = 1;
+    while way < p {
+        let moving: Vec<u32> = (0..p).filter(|slot| slot & way != 0).collect();
+        b.step();
+        for r in 0..p {
+            b.put_blocks(r, slots, (r + way) % p, slots, &moving);
+        }
+        way *= 2;
+    }
+    b.step();
+    for r in 0..p {
+        let back: Vec<_> = (0..p).map(|i| (i, (r + p - i) % p, 1)).collect();
+        b.local_runs(r, slots, output, &back);
+    }
+    b.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectives::counts::{bytes_sent, messages, rounds};
+
+    #[test]
+    fn half_of_the_vector_in_every_round() {
+        let schedule = build(&Shape::new(64, 640)).unwrap();
+        assert_eq!((rounds(&schedule), messages(&schedule)), (6, 6 * 64));
+        assert_eq!(bytes_sent(&schedule), (6 * 1280, 6 * 1280));
+    }
+
+    #[test]
+    fn a_block_moves_as_often_as_its_way_has_ones() {
+        // Ways 1, 2, 3, 4 of p = 5: 1 + 1 + 2 + 1 moves.
+        let schedule = build(&Shape::new(5, 5)).unwrap();
+        assert_eq!(bytes_sent(&schedule), (5 * 4, 5 * 4));
+    }
+}

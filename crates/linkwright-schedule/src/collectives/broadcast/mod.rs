@@ -1,0 +1,6 @@
+//! Broadcast: everyone ends with the root's vector.
+
+pub mod binomial;
+pub mod linear;
+pub mod multicast;
+pub mod scatter_allgather;

@@ -1,0 +1,4 @@
+//! Gather: the root ends with everyone's block.
+
+pub mod binomial;
+pub mod linear;

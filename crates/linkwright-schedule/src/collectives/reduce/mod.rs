@@ -1,0 +1,5 @@
+//! Reduce: the root ends with the combination of all vectors.
+
+pub mod binomial;
+pub mod linear;
+pub mod reduce_scatter_gather;
