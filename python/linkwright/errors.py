@@ -73,6 +73,50 @@ class TooLargeError(ScheduleError):
     """A schedule that outgrows its tables."""
 
 
+class ExecError(LinkwrightError):
+    """An execution that gave no number."""
+
+
+class ElementSizeError(ExecError):
+    """A schedule made for elements of another size than the data type has."""
+
+
+class UnequalChunksError(ExecError):
+    """Source and destination of an operation differ in length."""
+
+
+class OutOfBoundsError(ExecError):
+    """An operation that reaches beyond its buffers."""
+
+
+class BlindEdgeError(ExecError):
+    """An operation waits for something that its rank cannot see happen."""
+
+
+class NoProcessorError(ExecError):
+    """A rank placed on a processor that this process may not use."""
+
+
+class OutOfMemoryError(ExecError):
+    """Buffers that need more memory than there is."""
+
+
+class WrongResultError(ExecError):
+    """Data that are not what the collective demands; such a run yields no number."""
+
+
+class RankFailedError(ExecError):
+    """A rank that ended before its work was done."""
+
+
+class StuckError(ExecError):
+    """Nothing moves any more, and not everything is done."""
+
+
+class CancelledError(ExecError):
+    """Stopped before the first sample was complete."""
+
+
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
     """The error for `name`, which is no `what`, with the closest known names as the cure."""
     known = sorted(known)

@@ -40,6 +40,7 @@ def _native(function: str) -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
+    "executors": functools.partial(_native, "executors"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
 }
 
@@ -83,9 +84,7 @@ def _data_path(what: str, folder: str, name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
         if not path.is_file():
-            raise UsageError(
-                f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name"
-            )
+            raise UsageError(f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name")
         return path
     for path in _files(folder):
         if path.stem == name:

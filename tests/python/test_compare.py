@@ -52,9 +52,7 @@ def test_a_vanished_mode_does_not_count_as_speed():
     assert "against 100%" in found.reason
 
 
-@given(
-    st.lists(st.floats(1, 1e6), min_size=6, max_size=15), st.lists(st.floats(1, 1e6), min_size=6, max_size=15)
-)
+@given(st.lists(st.floats(1, 1e6), min_size=6, max_size=15), st.lists(st.floats(1, 1e6), min_size=6, max_size=15))
 def test_exchanging_the_sides_exchanges_the_verdict(a, b):
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
     there, back = measured(np.array(a), np.array(b)), measured(np.array(b), np.array(a))
@@ -83,8 +81,7 @@ def stored(root, times, scale=1.0):
         for key, t in times.items()
     ]
     records = [
-        {"samples": {"experiment": "real", "launch": i, "values_ns": [v * scale] * 3}}
-        for i, v in enumerate(STEADY)
+        {"samples": {"experiment": "real", "launch": i, "values_ns": [v * scale] * 3}} for i, v in enumerate(STEADY)
     ]
     folder.write_results(rows, run.samples_table(folder, records))
     return folder

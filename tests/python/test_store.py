@@ -115,21 +115,14 @@ def test_two_runs_in_one_second_get_two_folders(tmp_path):
 
 
 def test_results_come_back_as_written(folder):
-    records = [
-        {
-            "samples": {
-                "experiment": "e",
-                "launch": 2,
-                "values_ns": [3.0, 4.0],
-                "ranks_ns": [[1.0, 2.0], [3.0, 4.0]],
-            }
-        }
-    ]
+    ranks = [[[0.0, 0.5], [1.0, 2.0]], [[0.25, 0.0], [3.0, 4.0]]]
+    records = [{"samples": {"experiment": "e", "launch": 2, "values_ns": [3.0, 4.0], "ranks_ns": ranks}}]
     folder.write_results([ROW], run.samples_table(folder, records))
     assert folder.results().to_pylist() == [ROW]
     samples = folder.samples().to_pylist()
     assert [s["value_ns"] for s in samples if s["rank"] is None] == [3.0, 4.0]
     assert [s["value_ns"] for s in samples if s["rank"] == 0] == [1.0, 2.0]
+    assert [s["start_ns"] for s in samples] == [None, None, 0.0, 0.5, 0.25, 0.0]
     assert {s["launch"] for s in samples} == {2}
 
 

@@ -15,9 +15,7 @@ def parse(text):
 
 
 @pytest.mark.parametrize("name", registry.keys("suites"))
-@pytest.mark.parametrize(
-    "extent", [Extent("measured", 2), Extent("modelled", 64, (8, 8)), Extent("measured", 1)]
-)
+@pytest.mark.parametrize("extent", [Extent("measured", 2), Extent("modelled", 64, (8, 8)), Extent("measured", 1)])
 def test_every_suite_expands_on_every_kind_of_machine(name, extent):
     suite = load.load(registry.suite_path(name))
     assert suite.name == name
@@ -27,9 +25,7 @@ def test_every_suite_expands_on_every_kind_of_machine(name, extent):
 
 
 def test_every_pair_is_every_ordered_pair():
-    suite = parse(
-        HEAD + PART.replace("ranks = [2]", 'ranks = [2]\nplacement = "every_pair"').replace(', "1K"', "")
-    )
+    suite = parse(HEAD + PART.replace("ranks = [2]", 'ranks = [2]\nplacement = "every_pair"').replace(', "1K"', ""))
     keys = [e.key for e in expand(suite, Extent("modelled", 3))]
     assert keys[0] == "p/pattern/pairs/p2/8/f32/0->1"
     assert len(keys) == 6

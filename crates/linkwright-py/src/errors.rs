@@ -1,6 +1,7 @@
 //! Rust errors as the exceptions of `linkwright.errors`.
 
 use linkwright_core::error::MachineError;
+use linkwright_exec::ExecError;
 use linkwright_schedule::ScheduleError;
 use pyo3::prelude::*;
 
@@ -28,15 +29,31 @@ pub fn machine(error: MachineError) -> PyErr {
 pub fn schedule(error: ScheduleError) -> PyErr {
     let class = match error {
         ScheduleError::Waived { .. } => "WaivedError",
-        ScheduleError::UnknownAlgorithm { .. } | ScheduleError::UnknownPattern { .. } => {
-            "UnknownNameError"
-        }
+        ScheduleError::UnknownAlgorithm { .. } => "UnknownNameError",
         ScheduleError::Shape(_) => "ShapeError",
         ScheduleError::NoParticipant { .. } => "NoParticipantError",
         ScheduleError::NoChunk { .. } => "NoChunkError",
         ScheduleError::DoubleWrite { .. } => "DoubleWriteError",
         ScheduleError::Operation { .. } => "OperationError",
         ScheduleError::TooLarge(_) => "TooLargeError",
+    };
+    raise(class, error)
+}
+
+/// An execution that failed, one class per kind of failure.
+pub fn exec(error: ExecError) -> PyErr {
+    let class = match error {
+        ExecError::Waived { .. } => "WaivedError",
+        ExecError::ElementSize { .. } => "ElementSizeError",
+        ExecError::UnequalChunks { .. } => "UnequalChunksError",
+        ExecError::OutOfBounds { .. } => "OutOfBoundsError",
+        ExecError::BlindEdge { .. } => "BlindEdgeError",
+        ExecError::NoProcessor { .. } => "NoProcessorError",
+        ExecError::TooLarge { .. } => "OutOfMemoryError",
+        ExecError::WrongResult { .. } => "WrongResultError",
+        ExecError::RankFailed { .. } => "RankFailedError",
+        ExecError::Stuck { .. } => "StuckError",
+        ExecError::Cancelled => "CancelledError",
     };
     raise(class, error)
 }

@@ -5,8 +5,10 @@
 
 mod errors;
 mod machine;
+mod options;
 mod registry;
 mod schedule;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -20,5 +22,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(registry::collectives, module)?)?;
     module.add_function(wrap_pyfunction!(registry::bus_factor, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::executors, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
     Ok(())
 }

@@ -665,8 +665,7 @@ fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op 
         let listed = op.src as usize..(op.src + op.count) as usize;
         local.src = draft.ranges.len() as u32;
         local.dst = local.src;
-        for index in listed {
-            let (_, dst, count) = draft.ranges[index];
+        for (_, dst, count) in draft.ranges[listed].to_vec() {
             draft.ranges.push((dst, dst, count));
         }
     }

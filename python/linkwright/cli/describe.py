@@ -28,11 +28,7 @@ def describe(kind: str, entry: registry.Entry) -> str:
     description = str(entry.get("description") or "").strip()
     if description:
         lines += ["", textwrap.indent(description, "    ")]
-    fields = {
-        k: v
-        for k, v in entry.items()
-        if k not in ("key", "summary", "description") and v not in (None, "", [])
-    }
+    fields = {k: v for k, v in entry.items() if k not in ("key", "summary", "description") and v not in (None, "", [])}
     if fields:
         width = max(map(len, fields))
         lines.append("")

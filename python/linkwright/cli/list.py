@@ -21,6 +21,4 @@ def command(kind: str | None, as_json: bool) -> None:
     for number, name in enumerate(kinds):
         if not kind:
             click.echo(("\n" if number else "") + name)
-        print_pairs(
-            [(str(e["key"]), str(e["summary"])) for e in registry.entries(name)], indent=0 if kind else 2
-        )
+        print_pairs([(str(e["key"]), str(e["summary"])) for e in registry.entries(name)], indent=0 if kind else 2)

@@ -19,6 +19,11 @@ VERBS = (
     "list",
     "describe",
     "machines",
+    "run",
+    "dissect",
+    "compare",
+    "query",
+    "report",
     "completion",
 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -27,10 +27,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequ
     table = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     for row in table:
-        cells = (
-            f"{c:<{w}}" if i in left else f"{c:>{w}}"
-            for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        )
+        cells = (f"{c:<{w}}" if i in left else f"{c:>{w}}" for i, (c, w) in enumerate(zip(row, widths, strict=True)))
         click.echo("  ".join(cells).rstrip())
 
 
@@ -40,38 +37,36 @@ class Progress:
     PATIENCE_S = 2.0
 
     def __init__(self, total: int, what: str):
-        import time
-
-        self._clock = time.monotonic
-        self._start = self._clock()
-        self._total, self._what, self._done = total, what, 0
+        self._start = time.monotonic()
+        self.total, self._what = total, what
         self._bar = None
 
-    def advance(self, what: str | None = None) -> None:
-        """One more of the total is done; `what` replaces the text beside the bar."""
-        self._done += 1
-        self._what = what or self._what
-        if self._bar is None and sys.stderr.isatty() and self._clock() - self._start > self.PATIENCE_S:
+    def show(self, done: int, what: str) -> None:
+        """`done` of the total are done; `what` stands beside the bar."""
+        patient = time.monotonic() - self._start < self.PATIENCE_S
+        if self._bar is None and sys.stderr.isatty() and not patient:
             from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self._what, total=self._total)
+            columns = (TextColumn("{task.description}"), BarColumn())
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+            self._task = self._bar.add_task(self._what, total=self.total)
             self._bar.start()
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, description=self._what)
+            self._bar.update(self._task, completed=done, description=what)
+
+    def print(self, line: str) -> None:
+        """A line on stdout that does not tear the bar on a shared terminal."""
+        if self._bar is not None:
+            self._bar.stop()
+            click.echo(line)
+            self._bar.start()
+        else:
+            click.echo(line)
 
     def close(self) -> None:
         """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
-
-
-@contextmanager
-def progress(total: int, what: str) -> Iterator[Progress]:
-    """A `Progress` that is removed at the end, also after an error."""
-    bar = Progress(total, what)
-    try:
-        yield bar
-    finally:
-        bar.close()
+            self._bar = None

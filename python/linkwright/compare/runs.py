@@ -43,9 +43,7 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
         else:
             found = [exact(times[0][key], times[1][key])]
         pairs += [(key, comparison) for comparison in found]
-    return RunComparison(
-        pairs, sorted(times[0].keys() - times[1].keys()), sorted(times[1].keys() - times[0].keys())
-    )
+    return RunComparison(pairs, sorted(times[0].keys() - times[1].keys()), sorted(times[1].keys() - times[0].keys()))
 
 
 def _times(run: Run) -> dict[Key, float]:

@@ -34,9 +34,7 @@ def as_markdown(rows: Rows) -> str:
     """A table without the columns that are null in every row."""
     columns = [name for name in schema.RESULTS if any(row[name] is not None for row in rows)]
     lines = [columns, ["---"] * len(columns)]
-    lines += [
-        ["" if row[name] is None else str(row[name]).replace("|", "\\|") for name in columns] for row in rows
-    ]
+    lines += [["" if row[name] is None else str(row[name]).replace("|", "\\|") for name in columns] for row in rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 

@@ -65,9 +65,7 @@ class Run:
         """Write both tables whole."""
         table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
         write_whole(self.folder / "results.parquet", lambda path: pq.write_table(table, path))
-        write_whole(
-            self.folder / "samples.parquet", lambda path: pq.write_table(samples, path, compression="zstd")
-        )
+        write_whole(self.folder / "samples.parquet", lambda path: pq.write_table(samples, path, compression="zstd"))
 
     def mark(self, state: str) -> None:
         """Set the state in `run.json`; a run that is done needs its journal no longer."""
@@ -125,28 +123,27 @@ def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
     """`samples.parquet` from the records of a journal; per-rank samples follow the slowest rank's."""
     columns: dict[str, list] = {name: [] for name in schema.SAMPLES}
 
-    def add(experiment: str, launch: int, rank: int | None, values: list[float]) -> None:
-        columns["run"] += [run.id] * len(values)
-        columns["experiment"] += [experiment] * len(values)
-        columns["launch"] += [launch] * len(values)
-        columns["sample"] += range(len(values))
-        columns["rank"] += [rank] * len(values)
+    def add(samples: dict, rank: int | None, starts: list[float | None], values: list[float]) -> None:
+        n = len(values)
+        columns["run"] += [run.id] * n
+        columns["experiment"] += [samples["experiment"]] * n
+        columns["launch"] += [samples["launch"]] * n
+        columns["sample"] += range(n)
+        columns["rank"] += [rank] * n
+        columns["start_ns"] += starts
         columns["value_ns"] += values
 
-    for record in records:
-        samples = record.get("samples")
-        if samples:
-            add(samples["experiment"], samples["launch"], None, samples["values_ns"])
-            for rank, values in enumerate(samples.get("ranks_ns", ())):
-                add(samples["experiment"], samples["launch"], rank, values)
+    for samples in (record["samples"] for record in records if "samples" in record):
+        add(samples, None, [None] * len(samples["values_ns"]), samples["values_ns"])
+        for rank, (starts, values) in enumerate(samples.get("ranks_ns", ())):
+            add(samples, rank, starts, values)
     return pa.table(columns, schema=schema.arrow_schema(schema.SAMPLES))
 
 
 def _read(path: Path) -> pa.Table:
     if not path.is_file():
         raise StoreError(
-            f"{path}: does not exist, so the run ended early; "
-            f"`linkwright dissect --resume {path.parent.name}` goes on"
+            f"{path}: does not exist, so the run ended early; `linkwright dissect --resume {path.parent.name}` goes on"
         )
     try:
         return pq.read_table(path)

@@ -50,7 +50,8 @@ SAMPLES = {
     "launch": (pa.int32(), False, "number of the launch, from 0"),
     "sample": (pa.int32(), False, "number of the sample within its launch, in order of time"),
     "rank": (pa.int32(), True, "rank; null: the slowest rank"),
-    "value_ns": (pa.float64(), False, "duration of one operation in nanoseconds"),
+    "start_ns": (pa.float64(), True, "when this rank started, since the first one did; null without rank"),
+    "value_ns": (pa.float64(), False, "duration of one operation, since this rank started"),
 }
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
@@ -71,7 +72,6 @@ METRICS = {
     "bus_bw": ("B/s", "high", "alg_bw times the collective's factor, see the table of collectives"),
     "samples": ("1", "", "samples kept over all launches"),
     "dropped": ("1", "", "samples dropped because something else ran meanwhile"),
-    "wrong": ("1", "low", "elements that differ from the exact answer"),
     "mode1": ("ns", "low", "first mode, where launch medians form two groups"),
     "mode1_share": ("1", "", "share of the launches in the first mode"),
     "mode2": ("ns", "low", "second mode"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from linkwright import registry
-from linkwright.errors import unknown
+from linkwright.errors import ShapeError, unknown
 
 from .experiment import DTYPES, Experiment
 from .load import Part, Suite
@@ -25,9 +25,7 @@ class Extent:
     grid: tuple[int, int] | None = None
 
 
-def expand(
-    suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True
-) -> list[Experiment]:
+def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
     """All experiments of `suite` on a machine of this extent that `only` lets pass."""
     found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
     assert len({e.key for e in found}) == len(found), "two experiments have the same key"
@@ -77,9 +75,13 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
             for ranks in _ranks(part, extent):
                 for size in part.sizes:
                     grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
+                    if part.root >= ranks:
+                        raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+                    root = part.root if _collectives()[collective]["rooted"] else 0
                     made = collective_experiment(
-                        part.name, collective, algorithm, ranks, size, part.dtype, part.op, grid=grid
-                    )
+                        part.name, collective, algorithm, ranks, size, part.dtype, part.op,
+                        grid=grid, root=root, skew=part.skew, **_how(part),
+                    )  # fmt: skip
                     # Rounding to blocks, and a barrier without bytes, make sizes fall together.
                     if made not in seen:
                         seen.add(made)
@@ -87,18 +89,20 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
-    common = {"dtype": part.dtype, "messages": part.messages, "both_ways": part.both_ways}
+    common = {"dtype": part.dtype, "messages": part.messages, "both_ways": part.both_ways, **_how(part)}
     for ranks in _ranks(part, extent):
         for size in part.sizes:
             if part.placement == "every_pair":
                 for a in range(extent.ranks):
                     for b in range(extent.ranks):
                         if a != b:
-                            yield Experiment(
-                                part.name, None, part.pattern, ranks, size, placement=(a, b), **common
-                            )
+                            yield Experiment(part.name, None, part.pattern, ranks, size, placement=(a, b), **common)
             else:
                 yield Experiment(part.name, None, part.pattern, ranks, size, **common)
+
+
+def _how(part: Part) -> dict[str, object]:
+    return {"issue": part.issue, "path": part.path, "arithmetic": part.arithmetic}
 
 
 def _ranks(part: Part, extent: Extent) -> list[int]:
@@ -107,11 +111,7 @@ def _ranks(part: Part, extent: Extent) -> list[int]:
         return [extent.ranks]
     if part.ranks == "doubling":
         powers = [2**k for k in range(1, 31) if 2**k <= extent.ranks]
-        return (
-            powers
-            if not powers or powers[-1] == extent.ranks or extent.ranks % 2
-            else [*powers, extent.ranks]
-        )
+        return powers if not powers or powers[-1] == extent.ranks or extent.ranks % 2 else [*powers, extent.ranks]
     return [ranks for ranks in part.ranks if ranks <= extent.ranks]
 
 

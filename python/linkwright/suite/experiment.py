@@ -53,9 +53,7 @@ class Experiment:
         words += [f"root{self.root}"] if self.root else []
         words += ["{}x{}".format(*self.grid)] if self.grid else []
         words += ["->".join(map(str, self.placement))] if self.placement else []
-        words += [
-            f"{name}={getattr(self, name)}" for name in ("issue", "path", "skew") if getattr(self, name)
-        ]
+        words += [f"{name}={getattr(self, name)}" for name in ("issue", "path", "skew") if getattr(self, name)]
         words += [] if self.arithmetic else ["no-arithmetic"]
         words += [f"x{self.messages}"] if self.messages > 1 else []
         words += ["both-ways"] if self.both_ways else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,11 @@ class Part:
     placement: str = "topology"
     dtype: str = "f32"
     op: str = "sum"
+    root: int = 0
+    issue: str | None = None
+    path: str | None = None
+    skew: str | None = None
+    arithmetic: bool = True
     messages: int = 1
     both_ways: bool = False
     metrics: tuple[str, ...] = ("time",)
@@ -79,6 +85,15 @@ def parse(text: str, file: str) -> Suite:
     return Suite(name, summary, text, parts)
 
 
+def one_part(name: str, summary: str, **axes: object) -> Suite:
+    """A suite of a single part, for a question asked on the command line; its text reads back."""
+    lines = ["[suite]", f"format = {FORMAT}", f'name = "{name}"', f'summary = "{summary}"', "", "[[part]]"]
+    axes = {"name": name, "summary": summary, **axes}
+    # JSON strings, numbers, booleans and lists of them are TOML.
+    lines += [f"{key} = {json.dumps(value)}" for key, value in axes.items() if value is not None]
+    return parse("\n".join(lines) + "\n", f"{name}.toml")
+
+
 def _part(reader: _Reader) -> Part:
     name, summary = reader.take("name"), reader.take("summary")
     values = _axes(reader)
@@ -101,7 +116,7 @@ def _part(reader: _Reader) -> Part:
 def _axes(reader: _Reader) -> dict[str, object]:
     """The axes that a part or an override states; what it does not state keeps its default."""
     values: dict[str, object] = {}
-    for key in ("pattern", "messages", "both_ways"):
+    for key in ("pattern", "root", "issue", "path", "skew", "arithmetic", "messages", "both_ways"):
         if reader.has(key):
             values[key] = reader.take(key)
     for key in ("collectives", "algorithms", "metrics"):

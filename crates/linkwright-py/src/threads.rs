@@ -1,0 +1,127 @@
+//! The executors of this machine.
+
+use std::time::Duration;
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::executor::{Applicability, Executor, Launch, RunOptions, REGISTRY};
+use linkwright_exec::guard::Disturbance;
+use linkwright_exec::state::Data;
+use linkwright_exec::threads::Threads;
+use linkwright_exec::topology::Topology;
+use linkwright_exec::ExecError;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::options::Options;
+use crate::schedule::Schedule;
+
+/// Executors that run schedules on this machine: `key, summary, description` each.
+#[pyfunction]
+pub fn executors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let entry = |entry: &linkwright_exec::executor::Entry| {
+        let row = PyDict::new(py);
+        row.set_item("key", entry.name)?;
+        row.set_item("summary", entry.summary)?;
+        row.set_item("description", entry.description)?;
+        Ok(row)
+    };
+    REGISTRY.iter().map(entry).collect()
+}
+
+/// Processors that this process may use, in topology order.
+#[pyfunction]
+pub fn cpus() -> Vec<u32> {
+    Topology::discover().cpus.iter().map(|cpu| cpu.id).collect()
+}
+
+/// What the threads executor finds out about this machine: `key, value, unit` each.
+#[pyfunction]
+pub fn calibrate_threads(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let found = py.detach(|| Threads::new().calibrate());
+    let row = |number: linkwright_exec::executor::Calibrated| {
+        let row = PyDict::new(py);
+        row.set_item("key", number.key)?;
+        row.set_item("value", number.value)?;
+        row.set_item("unit", number.unit)?;
+        Ok(row)
+    };
+    found.into_iter().map(row).collect()
+}
+
+/// One launch of `schedule` on threads.
+///
+/// Options: `dtype, op, seed, cpus, samples, warmup_at_most, budget_s, settle_within, batch, check,
+/// skew`; all may be left out. Columns: `slowest_ns` by sample, `start_ns` and `finish_ns` by
+/// (sample, rank).
+#[pyfunction]
+#[pyo3(signature = (schedule, options=None))]
+pub fn run_threads<'py>(
+    py: Python<'py>,
+    schedule: &Schedule,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut asked = Options::new(options);
+    let data = Data {
+        dtype: asked
+            .word("dtype", DType::ALL, DType::name)?
+            .unwrap_or(DType::F32),
+        op: asked
+            .word("op", ReduceOp::ALL, ReduceOp::name)?
+            .unwrap_or(ReduceOp::Sum),
+        seed: asked.take("seed")?.unwrap_or(0),
+    };
+    let cpus: Vec<u32> = asked.take("cpus")?.unwrap_or_default();
+    let plain = RunOptions::default();
+    let run = RunOptions {
+        samples: asked.take("samples")?.unwrap_or(plain.samples),
+        warmup_at_most: asked
+            .take("warmup_at_most")?
+            .unwrap_or(plain.warmup_at_most),
+        time_budget: asked
+            .take("budget_s")?
+            .map_or(plain.time_budget, Duration::from_secs_f64),
+        settle_within: asked.take("settle_within")?,
+        batch: asked.take("batch")?,
+        check: asked.take("check")?.unwrap_or(plain.check),
+        skew: asked.skew()?.into(),
+        seed: data.seed,
+        ..plain
+    };
+    asked.finish()?;
+    let launch = py.detach(|| -> Result<Launch, ExecError> {
+        let threads = Threads::new().with_placement(&cpus)?;
+        if let Applicability::Waived(reason) = threads.applicability(&schedule.ordered) {
+            let executor = "threads";
+            return Err(ExecError::Waived { executor, reason });
+        }
+        threads.prepare(&schedule.ordered, data)?.run(&run)
+    });
+    columns(py, launch.map_err(errors::exec)?)
+}
+
+fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("ranks", launch.ranks)?;
+    table.set_item("slowest_ns", launch.slowest_ns.into_pyarray(py))?;
+    table.set_item("start_ns", launch.start_ns.into_pyarray(py))?;
+    table.set_item("finish_ns", launch.finish_ns.into_pyarray(py))?;
+    table.set_item("disturbed_ns", launch.disturbed_ns.into_pyarray(py))?;
+    table.set_item("first_ns", launch.first_ns)?;
+    table.set_item("batch", launch.batch)?;
+    table.set_item("back_to_back", launch.back_to_back)?;
+    table.set_item("warmup_batches", launch.warmup_batches)?;
+    table.set_item("warmed_up", launch.warmed_up)?;
+    let drops = PyDict::new(py);
+    for reason in Disturbance::ALL {
+        drops.set_item(reason.name(), launch.drops.of(reason))?;
+    }
+    table.set_item("drops", drops)?;
+    table.set_item("out_of_time", launch.out_of_time)?;
+    table.set_item("oversubscribed", launch.oversubscribed)?;
+    table.set_item("cpus", launch.cpus)?;
+    table.set_item("unpinned", launch.unpinned)?;
+    table.set_item("checked_elements", launch.checked_elements)?;
+    Ok(table)
+}

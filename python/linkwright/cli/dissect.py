@@ -1,0 +1,51 @@
+"""`linkwright dissect`: run a suite on machines, real and modelled, and write the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright.cli import options
+
+
+@click.command(name="dissect")
+@click.option("--on", metavar="A,B", help="Executors (measured) and machines (modelled); default: threads.")
+@click.option(
+    "--suite", default="dissect", show_default=True, metavar="NAME", help="A suite, or the path of a suite file."
+)
+@click.option("--ranks", "-p", type=int, help="Ranks that take part; default: all that the machine has.")
+@click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
+@options.time_budget
+@options.seed
+@click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, or `latest`.")
+@options.outputs
+@options.runs
+def command(
+    on: str | None,
+    suite: str,
+    ranks: int | None,
+    grid: tuple[int, int] | None,
+    time_budget: float,
+    seed: int,
+    resume: str | None,
+    outputs: tuple[Path, ...],
+    root_folder: Path,
+) -> int:
+    """Find out what a machine can do, and how good that is.
+
+    Measured machines are given the time budget; modelled ones take what their simulation takes. The run
+    folder holds every sample; it ends with the path of the report, one HTML file that works offline.
+    """
+    from linkwright import registry
+    from linkwright.cli import sessions
+    from linkwright.errors import UsageError
+    from linkwright.suite import load
+    from linkwright.suite.session import Request
+
+    if resume:
+        if on:
+            raise UsageError("--resume goes on with what the run was asked for; leave --on away")
+        return sessions.resume(root_folder, resume, outputs)
+    request = Request(on=on or "threads", budget_s=time_budget, ranks=ranks, grid=grid, seed=seed)
+    return sessions.start(root_folder, load.load(registry.suite_path(suite)), request, outputs)

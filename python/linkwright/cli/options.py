@@ -1,0 +1,154 @@
+"""Options that several verbs share, with the names that people know from nccl-tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from linkwright import units
+from linkwright.errors import ShapeError, UsageError
+from linkwright.suite.experiment import DTYPES, OPS
+
+
+class Size(click.ParamType):
+    """A number of bytes."""
+
+    name = "SIZE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes from `64K`."""
+        try:
+            return value if isinstance(value, int) else units.parse_size(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Duration(click.ParamType):
+    """A time in seconds."""
+
+    name = "TIME"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds from `90s`."""
+        try:
+            return value if isinstance(value, float) else units.parse_duration_s(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Grid(click.ParamType):
+    """Columns and rows."""
+
+    name = "CxR"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """(8, 8) from `8x8`."""
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", str(value), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is no grid; write columns x rows, such as `8x8`", param, ctx)
+        return int(match[1]), int(match[2])
+
+
+def _together(*options: Callable) -> Callable:
+    def decorate(function: Callable) -> Callable:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+sizes = _together(
+    click.option(
+        "-b",
+        "--min-bytes",
+        type=Size(),
+        default="8",
+        show_default=True,
+        help=f"Smallest size: {units.SIZE_HELP}.",
+    ),
+    click.option("-e", "--max-bytes", type=Size(), default="64K", show_default=True, help="Largest size."),
+    click.option("-f", "--factor", type=int, default=2, show_default=True, help="From size to size, times this."),
+    click.option("--sizes", "size_list", metavar="A,B,C", help="These sizes instead of a sweep."),
+)
+
+data = _together(
+    click.option("-d", "--dtype", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="Data type."),
+    click.option("-o", "--op", type=click.Choice(OPS), default="sum", show_default=True, help="Reduction operator."),
+    click.option(
+        "-r",
+        "--root",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Root of rooted collectives.",
+    ),
+)
+
+shape = _together(
+    click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`."),
+    click.option("--ranks", "-p", type=int, help="Ranks that take part; default: all that the machine has."),
+    click.option("--grid", type=Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms."),
+)
+
+outputs = click.option(
+    "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    help="Also write the rows to FILE; .json, .csv, .parquet or .md; may be repeated.",
+)  # fmt: skip
+
+runs = click.option(
+    "--runs", "root_folder", type=click.Path(path_type=Path), default="runs", show_default=True, metavar="FOLDER",
+    help="Where run folders are.",
+)  # fmt: skip
+
+seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all that is random.")
+
+time_budget = click.option(
+    "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
+)
+
+
+def size_texts(
+    min_bytes: int, max_bytes: int, factor: int, size_list: str | None, dtype: str, collective: str
+) -> list[str]:
+    """The sizes asked for, checked against the data type, as a suite file writes them."""
+    if collective == "barrier":
+        return ["0"]
+    if size_list is not None:
+        found = [units.parse_size(text) for text in size_list.split(",")]
+    else:
+        context = click.get_current_context(silent=True)
+        asked = context.get_parameter_source("max_bytes") if context else None
+        # `-b 1M` alone means one size, as in nccl-tests.
+        if asked == click.core.ParameterSource.DEFAULT and min_bytes > max_bytes:
+            max_bytes = min_bytes
+        found = units.size_sweep(min_bytes, max_bytes, factor)
+    for size in found:
+        if size == 0:
+            raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
+        if size % DTYPES[dtype]:
+            raise ShapeError(
+                f"size {size}: no whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
+                f"use {size // DTYPES[dtype] * DTYPES[dtype] or DTYPES[dtype]} or another --dtype"
+            )
+    return [units.format_size(size) for size in dict.fromkeys(found)]
+
+
+def collective_argument(function: Callable) -> Callable:
+    """The argument COLLECTIVE, checked against the registry when the verb runs."""
+    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective)(function)
+
+
+def _known_collective(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    from linkwright import _native
+    from linkwright.errors import unknown
+
+    known = [row["key"] for row in _native.collectives()]
+    if value not in known:
+        raise unknown("collective", value, known)
+    return value

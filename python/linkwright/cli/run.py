@@ -1,0 +1,72 @@
+"""`linkwright run COLLECTIVE --on threads`: the schedules executed for real, checked and timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright.cli import options
+
+
+@click.command(name="run")
+@options.collective_argument
+@click.option(
+    "--on", default="threads", show_default=True, metavar="EXECUTOR", help="What executes: an executor's name."
+)
+@options.shape
+@options.sizes
+@options.data
+@click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
+@click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
+@click.option(
+    "-c",
+    "--check",
+    type=click.IntRange(0, 1),
+    default=1,
+    show_default=True,
+    help="Compare all data with the exact answer.",
+)
+@click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+@options.time_budget
+@options.seed
+@options.outputs
+@options.runs
+def command(
+    collective: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object
+) -> int:
+    """Run COLLECTIVE on real hardware, by one algorithm or by several.
+
+    Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
+    median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact
+    answer outside the timed region; a wrong answer gives no number.
+    """
+    from linkwright.cli import sessions
+    from linkwright.suite.load import one_part
+    from linkwright.suite.session import Request
+
+    suite = one_part(
+        "run",
+        f"{collective} by {algorithm}",
+        collectives=[collective],
+        algorithms=algorithm.split(","),
+        sizes=options.size_texts(
+            asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"], asked["dtype"], collective
+        ),
+        dtype=asked["dtype"],
+        op=asked["op"],
+        root=asked["root"],
+        skew=asked["skew"],
+        metrics=["time", "alg_bw", "bus_bw"],
+    )
+    request = Request(
+        on=on,
+        budget_s=asked["time_budget"],
+        ranks=asked["ranks"],
+        grid=asked["grid"],
+        seed=asked["seed"],
+        samples=asked["iters"],
+        warmup=asked["warmup"],
+        check=bool(asked["check"]),
+    )
+    return sessions.start(root_folder, suite, request, outputs)

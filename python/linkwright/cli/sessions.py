@@ -1,0 +1,53 @@
+"""What `run` and `dissect` have in common: a live table, a run folder, a report at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright import report
+from linkwright.cli.table import LiveTable
+from linkwright.store import export
+from linkwright.store import run as runs
+from linkwright.suite import session
+from linkwright.suite.load import Suite
+
+
+def start(root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...]) -> int:
+    """Run `suite`; the exit status."""
+    for path in outputs:
+        export.check_suffix(path)
+    table = LiveTable()
+    return _end(session.start(root, suite, request, table), table, outputs)
+
+
+def resume(root: Path, name: str, outputs: tuple[Path, ...]) -> int:
+    """Go on with a run; the exit status."""
+    for path in outputs:
+        export.check_suffix(path)
+    table = LiveTable()
+    return _end(session.resume(runs.find(root, name), table), table, outputs)
+
+
+def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...]) -> int:
+    table.finish()
+    for path in outputs:
+        export.write(outcome.rows, path)
+    run = outcome.run
+    if outcome.interrupted:
+        click.echo(
+            f"linkwright: interrupted; everything finished is in {run.folder}; "
+            f"`linkwright dissect --resume {run.id} --runs {run.folder.parent}` goes on",
+            err=True,
+        )
+        return 130
+    click.echo(f"# {_counts(outcome.rows)}")
+    click.echo(str(report.render(run.folder)))
+    return 1 if outcome.failed else 0
+
+
+def _counts(rows: list[dict]) -> str:
+    statuses = [row["status"] for row in rows if row["metric"] == "time"]
+    words = [f"{statuses.count(s)} {s}" for s in ("ok", "unconverged", "waived", "failed") if s in statuses]
+    return f"{len(statuses)} experiments: " + ", ".join(words or ["none"])

@@ -1,0 +1,75 @@
+"""`linkwright simulate COLLECTIVE --on MACHINE`: the schedules on a described machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright.cli import options
+
+
+@click.command(name="simulate")
+@options.collective_argument
+@click.option("--on", required=True, metavar="A,B", help="Described machines, or paths of machine files.")
+@options.shape
+@options.sizes
+@options.data
+@click.option("--path", help="Software path of the machine file; default: its first.")
+@click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited.")
+@click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+@click.option("--no-arithmetic", is_flag=True, help="Combines take no time; the rows say so.")
+@options.seed
+@click.option(
+    "--trace",
+    "trace_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a trace that opens in Perfetto.",
+)
+@click.option(
+    "--links",
+    "links_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the busy time of every link, as CSV.",
+)
+@options.outputs
+def command(
+    collective: str,
+    on: str,
+    algorithm: str,
+    ranks: int | None,
+    grid: tuple[int, int] | None,
+    seed: int,
+    trace_file: Path | None,
+    links_file: Path | None,
+    outputs: tuple[Path, ...],
+    **asked: object,
+) -> int:
+    """Simulate COLLECTIVE on described machines, by one algorithm or by several.
+
+    Times are exact for the machine as described: the same input gives the same output. `limit` is the
+    largest physical lower bound, and its name.
+    """
+    from linkwright.cli import simulations
+    from linkwright.suite.load import one_part
+
+    suite = one_part(
+        "simulate",
+        f"{collective} by {algorithm}",
+        collectives=[collective],
+        algorithms=algorithm.split(","),
+        sizes=options.size_texts(
+            asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"], asked["dtype"], collective
+        ),
+        dtype=asked["dtype"],
+        op=asked["op"],
+        root=asked["root"],
+        path=asked["path"],
+        issue=asked["issue"],
+        skew=asked["skew"],
+        arithmetic=not asked["no_arithmetic"],
+        metrics=["time", "alg_bw", "bus_bw"],
+    )
+    return simulations.run(suite, on, ranks, grid, seed, trace_file, links_file, outputs)

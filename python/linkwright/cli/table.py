@@ -1,0 +1,175 @@
+"""The live table on stdout, with the columns of nccl-tests first, so that existing parsers work.
+
+    size count type redop root time algbw busbw #wrong | interval | spread over ranks | limit, hops, load
+
+A line stands as soon as its number is final. What is no row of numbers begins with `#`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import click
+
+from linkwright import units
+from linkwright.cli.output import Progress
+from linkwright.stats import bandwidth
+from linkwright.suite.experiment import DTYPES, Experiment
+from linkwright.suite.rows import Row
+from linkwright.suite.session import Watcher
+from linkwright.suite.targets import Target
+
+Metrics = dict[str, Row]
+
+
+def _us(row: Row | None, key: str = "value") -> str:
+    return "-" if row is None or row[key] is None else f"{row[key] / 1e3:.2f}"
+
+
+def _count(row: Row | None) -> str:
+    return "-" if row is None else f"{row['value']:.4g}" if row["value"] < 1e6 else f"{row['value']:.3e}"
+
+
+def _of_limit(metrics: Metrics) -> str:
+    time = metrics["time"]
+    return "-" if not time["limit"] or not time["value"] else f"{100 * time['limit'] / time['value']:.1f}"
+
+
+def _share(metrics: Metrics) -> str:
+    share = metrics.get("critical_share")
+    return "-" if share is None else f"{100 * share['value']:.0f}% {share['reason']}"
+
+
+# (header, unit, width, text of the metrics of one experiment); the columns right of nccl-tests' own.
+Column = tuple[str, str, int, Callable[[Metrics], str]]
+MEASURED: tuple[Column, ...] = (
+    ("low", "(us)", 10, lambda m: _us(m["time"], "ci_low")),
+    ("high", "(us)", 10, lambda m: _us(m["time"], "ci_high")),
+    ("launches", "", 9, lambda m: "-" if m["time"]["n"] is None else str(m["time"]["n"])),
+    ("limit", "(%)", 6, _of_limit),
+)
+MODELLED: tuple[Column, ...] = (
+    ("mean", "(us)", 10, lambda m: _us(m.get("time_rank_mean"))),
+    ("min", "(us)", 10, lambda m: _us(m.get("time_rank_min"))),
+    ("median", "(us)", 10, lambda m: _us(m.get("time_rank_median"))),
+    ("p95", "(us)", 10, lambda m: _us(m.get("time_rank_p95"))),
+    ("limit", "(us)", 10, lambda m: _us(m["time"], "limit")),
+    ("by", "", 8, lambda m: str(m["time"]["limit_name"] or "-")),
+    ("limit", "(%)", 6, _of_limit),
+    ("hops", "(max)", 5, lambda m: _count(m.get("hops_max"))),
+    ("hops", "(mean)", 6, lambda m: _count(m.get("hops_mean"))),
+    ("byte-hops", "", 10, lambda m: _count(m.get("byte_hops"))),
+    ("load", "(peak)", 6, lambda m: _count(m.get("peak_link_load"))),
+    ("critical", "(share)", 18, _share),
+)
+
+
+class LiveTable(Watcher):
+    """Prints the rows of a session as they become final, and progress on stderr."""
+
+    def __init__(self) -> None:
+        self._columns: tuple[Column, ...] = ()
+        self._heading = ""
+        self._progress: Progress | None = None
+        self._left_out: dict[tuple[str, str], list[str]] = {}
+        self._matrix: list[Row] = []
+
+    def target(self, target: Target, experiments: list[Experiment]) -> None:
+        """Announce a target and begin its table."""
+        self.finish()
+        self._columns = MODELLED if target.modelled else MEASURED
+        self._heading = ""
+        self._progress = Progress(len(experiments), target.name)
+        how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
+        click.echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
+        if target.modelled:
+            fitted, numbers = target.machine.fitted, len(target.machine.numbers())
+            path = target.machine.paths[0]
+            click.echo(
+                f"# constants: fabric {target.machine.fabric}, path {path}, {numbers} numbers of which {fitted} "
+                f"fitted; `linkwright machines show {target.name}` lists them"
+            )
+        head = f"#{'size':>11} {'count':>11} {'type':>6} {'redop':>6} {'root':>5} {'time':>10} {'algbw':>8}"
+        unit = f"#{'(B)':>11} {'(elements)':>11} {'':>6} {'':>6} {'':>5} {'(us)':>10} {'(GB/s)':>8}"
+        head += f" {'busbw':>8} {'#wrong':>6}"
+        unit += f" {'(GB/s)':>8} {'':>6}"
+        click.echo(head + "".join(f" {name:>{width}}" for name, _, width, _ in self._columns))
+        click.echo((unit + "".join(f" {unit:>{width}}" for _, unit, width, _ in self._columns)).rstrip())
+
+    def progress(self, launch: int, done: int, text: str) -> None:
+        """Move the bar on stderr."""
+        if self._progress is not None:
+            self._progress.show(done, text)
+
+    def rows(self, experiment: Experiment, found: list[Row]) -> None:
+        """Print the line of one experiment; cells of a matrix are summed up in one line."""
+        metrics = {str(row["metric"]): row for row in found}
+        time = metrics["time"]
+        if experiment.placement:
+            self._matrix += [time] if time["value"] is not None else []
+        else:
+            self._end_matrix()
+        if time["value"] is None:
+            self._left_out.setdefault((str(time["status"]), str(time["reason"])), []).append(experiment.key)
+            return
+        heading = f"# {experiment.algorithm_key}, {experiment.ranks} ranks"
+        if heading != self._heading:
+            self._heading = heading
+            self._write(heading)
+        if not experiment.placement:
+            self._write(self._line(experiment, metrics))
+
+    def finish(self) -> None:
+        """End the table of a target: matrices summed up, what was left out with its reason."""
+        self._end_matrix()
+        if self._progress is not None:
+            self._progress.close()
+        for (status, reason), keys in self._left_out.items():
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            click.echo(f"# {status}: {keys[0]}{more}: {reason}")
+        self._left_out = {}
+
+    def _line(self, experiment: Experiment, metrics: Metrics) -> str:
+        rate = metrics.get("alg_bw") or metrics.get("bandwidth")
+        bus = metrics.get("bus_bw")
+        checked = "data not checked" not in str(metrics["time"]["reason"])
+        values = (
+            f"{experiment.size_bytes:>12} {experiment.size_bytes // DTYPES[experiment.dtype]:>11}",
+            f"{experiment.dtype:>6} {experiment.op or 'none':>6} {_root(experiment):>5}",
+            f"{_us(metrics['time']):>10} {_gb(rate):>8} {_gb(bus):>8}",
+            f"{'0' if checked and self._columns is MEASURED else '-':>6}",
+        )
+        return " ".join(values) + "".join(f" {text(metrics):>{width}}" for _, _, width, text in self._columns)
+
+    def _end_matrix(self) -> None:
+        if self._matrix:
+            times = sorted(row["value"] for row in self._matrix)
+            low, middle, high = (units.format_time(times[i]) for i in (0, len(times) // 2, -1))
+            self._write(f"# {len(times)} pairs of endpoints: fastest {low}, median {middle}, slowest {high}")
+        self._matrix = []
+
+    def _write(self, line: str) -> None:
+        if self._progress is not None:
+            self._progress.print(line)
+        else:
+            click.echo(line)
+
+
+def _gb(row: Row | None) -> str:
+    return "-" if row is None or row["value"] is None else f"{row['value'] / 1e9:.2f}"
+
+
+def _root(experiment: Experiment) -> int:
+    """The root, or -1 where nobody is special, as nccl-tests prints it."""
+    from linkwright import _native
+
+    rooted = {row["key"] for row in _native.collectives() if row["rooted"]}
+    return experiment.root if experiment.collective in rooted else -1
+
+
+def explain_columns(collectives: Sequence[str]) -> None:
+    """Say on stderr what size and bus bandwidth mean."""
+    for name in collectives:
+        if name in bandwidth.FACTORS and sys.stderr.isatty():
+            click.echo(f"{name}: busbw = size / time x {bandwidth.FACTORS[name]}", err=True)

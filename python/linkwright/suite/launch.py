@@ -1,0 +1,73 @@
+"""One launch: a fresh process that measures each experiment of a list once, in the order given.
+
+A launch draws its memory, its threads and its place on the cores anew, which is where most of the
+variation between runs comes from. It reads one JSON document from standard input and writes one JSON
+line for each experiment as soon as it is measured, so the parent loses nothing if the launch dies.
+
+    in    {"launch": 2, "seed": 7, "deadline_s": 9.5, "check": true, ..., "work": [{experiment}, ...]}
+    out   {"samples": {...}}  |  {"waived": {...}}  |  {"failed": {...}}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+
+from linkwright import schedules
+from linkwright.errors import LinkwrightError, WaivedError
+
+from .experiment import Experiment
+
+# A sample list longer than this carries no more information about one launch.
+MAX_SAMPLES = 100
+
+
+def main() -> None:
+    """Measure what standard input asks for."""
+    # Ctrl-C goes to the whole process group; the parent decides what happens then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Only records go to the parent: anything else that prints goes to stderr.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        plan = json.load(sys.stdin)
+        end = time.monotonic() + plan["deadline_s"]
+        for number, work in enumerate(plan["work"]):
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            experiment = Experiment.from_json(work)
+            # An equal share of what is left: what a quick experiment saves, a slow one may use.
+            budget_s = left / (len(plan["work"]) - number)
+            out.write(json.dumps(_measure(experiment, plan, budget_s)) + "\n")
+            out.flush()
+
+
+def _measure(experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
+    name = {"experiment": experiment.key, "launch": plan["launch"]}
+    try:
+        schedule = schedules.of(experiment)
+        found = schedules.run_threads(
+            schedule,
+            experiment,
+            samples=plan["samples"] or MAX_SAMPLES,
+            warmup_at_most=plan["warmup"],
+            budget_s=budget_s,
+            # Asked for a number of samples, take all of them; else stop once they agree.
+            settle_within=None if plan["samples"] else 0.005,
+            check=plan["check"],
+            seed=plan["seed"] + plan["launch"],
+        )
+    except WaivedError as error:
+        return {"waived": {**name, "reason": str(error)}}
+    except LinkwrightError as error:
+        return {"failed": {**name, "reason": str(error)}}
+    return {"samples": {**name, **found}}
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        main()

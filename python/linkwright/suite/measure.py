@@ -1,0 +1,175 @@
+"""Measuring a list of experiments: launches of the whole list until enough of them agree.
+
+    launch 0    e7 e1 e4 ...      every launch is a fresh process and runs the list once, in an order
+    launch 1    e2 e7 e5 ...      shuffled anew; the interval of an experiment is taken over its launches
+    ...
+    launch 6+                     only what has not converged yet, while the time budget lasts
+
+An experiment that kills its process (it runs out of memory, say) has failed; the launch goes on with
+the others in another process. Everything finished is in the journal before the next thing starts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from linkwright.stats.interval import MIN_VALUES
+from linkwright.store.journal import Journal
+
+from . import rows
+from .experiment import Experiment
+
+MAX_LAUNCHES = 50
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure."""
+
+    budget_s: float
+    seed: int = 0
+    samples: int | None = None  # None: until they agree
+    warmup: int | None = None  # None: until batches agree
+    check: bool = True
+
+
+@dataclass
+class State:
+    """What is known so far; made again from the journal when a run is resumed."""
+
+    launches: dict[str, dict[int, dict]] = field(default_factory=dict)  # experiment -> launch -> record
+    ended: dict[str, tuple[str, str]] = field(default_factory=dict)  # experiment -> (status, reason)
+
+    def take(self, record: dict) -> None:
+        """Add one record of the journal."""
+        if "samples" in record:
+            samples = record["samples"]
+            self.launches.setdefault(samples["experiment"], {})[samples["launch"]] = samples
+        for status in ("waived", "failed"):
+            if status in record:
+                self.ended[record[status]["experiment"]] = (status, record[status]["reason"])
+
+    def measured(self, key: str) -> rows.Measured | None:
+        """All launches of an experiment together."""
+        records = [self.launches[key][i] for i in sorted(self.launches.get(key, ()))]
+        if not records:
+            return None
+        dropped: dict[str, int] = {}
+        for record in records:
+            for reason, count in record["dropped"].items():
+                dropped[reason] = dropped.get(reason, 0) + count
+        return rows.Measured(
+            launches=tuple(np.array(record["values_ns"]) for record in records),
+            first_ns=records[0]["first_ns"],
+            dropped=dropped,
+            notes=tuple(dict.fromkeys(note for record in records for note in record["notes"])),
+        )
+
+    def wants(self, experiment: Experiment, launch: int) -> bool:
+        """Whether launch number `launch` should measure this experiment."""
+        key = experiment.key
+        if key in self.ended or launch in self.launches.get(key, ()):
+            return False
+        if launch < MIN_VALUES:
+            return True
+        measured = self.measured(key)
+        return measured is None or not rows.settled(measured, experiment.size_bytes)
+
+
+def measure(
+    experiments: list[Experiment],
+    options: Options,
+    state: State,
+    journal: Journal,
+    progress: Callable[[int, int, str], None],
+) -> None:
+    """Run launches until all experiments have converged, ended, or the time budget is used up."""
+    end = time.monotonic() + options.budget_s
+    for launch in range(MAX_LAUNCHES):
+        work = [e for e in experiments if state.wants(e, launch)]
+        random.Random(f"{options.seed}/{launch}").shuffle(work)
+        left = end - time.monotonic()
+        if not work or left <= 0:
+            if not work and launch < MIN_VALUES:
+                continue  # a resumed run has these launches already
+            return
+        # Leave an equal share to each launch that an interval needs; after those use what is left.
+        deadline_s = left / max(1, MIN_VALUES - launch)
+        for done, record in enumerate(_launch(launch, work, deadline_s, options), 1):
+            state.take(record)
+            journal.append(record)
+            progress(launch, done, f"launch {launch + 1}: {done} of {len(work)}")
+
+
+def _launch(launch: int, work: list[Experiment], deadline_s: float, options: Options) -> Iterator[dict]:
+    """The records of one launch; a process that dies costs only the experiment it was in."""
+    end = time.monotonic() + deadline_s
+    while work and (left := end - time.monotonic()) > 0:
+        plan = {
+            "launch": launch,
+            "seed": options.seed,
+            "deadline_s": left,
+            "samples": options.samples,
+            "warmup": options.warmup,
+            "check": options.check,
+            "work": [experiment.to_json() for experiment in work],
+        }
+        finished = 0
+        process = _Child(plan)
+        try:
+            for line in process.lines():
+                finished += 1
+                yield json.loads(line)
+        finally:
+            status = process.end()
+        if status == 0:
+            return
+        reason = f"the launch's process ended with {_ended_by(status)} during this experiment"
+        yield {"failed": {"experiment": work[finished].key, "launch": launch, "reason": reason}}
+        work = work[finished + 1 :]
+
+
+class _Child:
+    """The process of one launch."""
+
+    def __init__(self, plan: dict):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "linkwright.suite.launch"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdin is not None
+        with self._process.stdin as stdin:
+            json.dump(plan, stdin)
+
+    def lines(self) -> Iterable[str]:
+        """What it writes, as it writes it."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def end(self) -> int:
+        """Its exit status; a process that still runs (the user interrupted) is stopped."""
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        try:
+            return self._process.wait(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+def _ended_by(status: int) -> str:
+    if status < 0:
+        name = signal.Signals(-status).name
+        return f"{name} (probably out of memory)" if name == "SIGKILL" else name
+    return f"status {status}"

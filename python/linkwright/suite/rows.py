@@ -1,0 +1,190 @@
+"""From samples or from a simulation to tidy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwright.stats import bandwidth
+from linkwright.stats.summary import Summary, enough_launches, summarise, tolerance_of
+from linkwright.store import schema
+
+from .experiment import Experiment
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every row of a run on one target has in common."""
+
+    run: str
+    suite: str
+    machine: str
+    executor: str
+    endpoint_names: tuple[str, ...]
+
+    def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
+        """A row about `experiment`; the unit follows from the metric."""
+        placement = experiment.placement
+        named = [self.endpoint_names[i] for i in placement] if placement else []
+        return schema.row(
+            run=self.run,
+            experiment=experiment.key,
+            suite=self.suite,
+            machine=self.machine,
+            executor=self.executor,
+            collective=experiment.collective,
+            algorithm=experiment.algorithm,
+            ranks=experiment.ranks,
+            size_bytes=experiment.size_bytes,
+            dtype=experiment.dtype,
+            op=experiment.op,
+            placement="->".join(named) if named else "topology",
+            issue=experiment.issue,
+            path=experiment.path,
+            metric=metric,
+            unit=schema.METRICS[metric][0],
+            **values,
+        )
+
+
+def without_value(context: Context, experiment: Experiment, status: str, reason: str) -> list[Row]:
+    """The row of an experiment that gave no number: `waived` or `failed`."""
+    return [context.row(experiment, "time", status=status, reason=reason)]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a simulation found, in the units of the rows."""
+
+    rank_times_ns: np.ndarray
+    time_ns: float
+    limit_ns: float | None
+    limit_name: str | None
+    counts: dict[str, float]  # metric -> value: hops, byte-hops, load
+    critical_share: float | None
+    critical_cause: str | None
+
+
+def of_simulation(context: Context, experiment: Experiment, metrics: Sequence[str], found: Simulated) -> list[Row]:
+    """Rows of a modelled experiment: exact, so without interval."""
+    ok = {"status": "ok", "reason": "" if experiment.arithmetic else "without arithmetic"}
+    ok["reason"] = ok["reason"] or None
+    rows = [
+        context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, limit_name=found.limit_name, **ok)
+    ]
+    rows += _derived(context, experiment, metrics, rows[0])
+    if experiment.placement:
+        return rows  # one of thousands of cells of a matrix: its time is what it is for
+    ranks = found.rank_times_ns
+    spread = {
+        "time_rank_mean": ranks.mean(),
+        "time_rank_min": ranks.min(),
+        "time_rank_median": np.median(ranks),
+        "time_rank_p95": np.percentile(ranks, 95),
+    }
+    rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **found.counts}.items()]
+    if found.critical_share is not None:
+        share = {"value": found.critical_share, "status": "ok", "reason": found.critical_cause}
+        rows.append(context.row(experiment, "critical_share", **share))
+    return rows
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All launches of one experiment."""
+
+    launches: tuple[np.ndarray, ...]  # samples of the slowest rank
+    first_ns: float
+    dropped: dict[str, int]  # reason -> samples
+    notes: tuple[str, ...]  # what a reader must know of the values
+
+    def summary(self) -> Summary:
+        """The statistics of the samples."""
+        return summarise(self.launches)
+
+
+def settled(measured: Measured, size_bytes: int) -> bool:
+    """Whether enough launches agree closely enough to stop."""
+    summary = measured.summary()
+    return enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
+
+
+def of_samples(context: Context, experiment: Experiment, metrics: Sequence[str], found: Measured) -> list[Row]:
+    """Rows of a measured experiment: the median with its interval, the spread, the modes."""
+    summary = found.summary()
+    ok = settled(found, experiment.size_bytes)
+    reasons = list(found.notes)
+    if not ok:
+        reasons.insert(0, _why_unconverged(summary, experiment))
+    if len(summary.modes) == 2:
+        reasons.append(" and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches")
+    common = {
+        "status": "ok" if ok else "unconverged",
+        "reason": "; ".join(reasons) or None,
+        "n": summary.launches,
+    }
+    time = context.row(
+        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **common
+    )
+    rows = [time, *_derived(context, experiment, metrics, time)]
+    spread = {
+        "time_min": summary.min,
+        "time_p95": summary.p95,
+        "time_p99": summary.p99,
+        "time_max": summary.max,
+        "time_first": found.first_ns,
+        "samples": float(summary.samples),
+    }
+    rows += [context.row(experiment, metric, value=value, **common) for metric, value in spread.items()]
+    dropped = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items() if count) or None
+    rows.append(
+        context.row(experiment, "dropped", value=float(sum(found.dropped.values())), status="ok", reason=dropped)
+    )
+    if len(summary.modes) == 2:
+        for number, mode in enumerate(summary.modes, 1):
+            rows.append(context.row(experiment, f"mode{number}", value=mode.median, **common))
+            rows.append(context.row(experiment, f"mode{number}_share", value=mode.share, **common))
+    return rows
+
+
+def _why_unconverged(summary: Summary, experiment: Experiment) -> str:
+    if summary.ci_low is None:
+        return f"{summary.launches} launches in the time budget; an interval needs 6"
+    half_width = (summary.ci_high - summary.ci_low) / 2 / summary.median
+    return f"interval +-{half_width:.1%}, wanted {tolerance_of(experiment.size_bytes):.0%}"
+
+
+def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], time: Row) -> Iterable[Row]:
+    """Latency and rates follow from the row of the time, interval and limit included."""
+    copied = {key: time[key] for key in ("status", "reason", "n", "limit_name")}
+    ends = {key: time[key] for key in ("value", "limit")}
+    for metric in metrics:
+        if metric == "latency":
+            halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", "limit")}
+            yield context.row(experiment, metric, **halves, **copied)
+        elif metric in ("bandwidth", "alg_bw", "bus_bw"):
+            rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}
+            # The shortest time is the highest rate.
+            rates["ci_low"] = _rate(metric, experiment, time["ci_high"])
+            rates["ci_high"] = _rate(metric, experiment, time["ci_low"])
+            if rates["value"] is not None:
+                yield context.row(experiment, metric, **rates, **copied)
+
+
+def _half(time_ns: float | None) -> float | None:
+    return None if time_ns is None else time_ns / 2
+
+
+def _rate(metric: str, experiment: Experiment, time_ns: float | None) -> float | None:
+    if time_ns is None:
+        return None
+    if metric == "bus_bw":
+        return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
+    size = experiment.size_bytes
+    if metric == "bandwidth":
+        size *= experiment.messages * (experiment.ranks // 2)
+    return bandwidth.alg_bw(size, time_ns)

@@ -1,0 +1,178 @@
+"""Running a suite on its targets, into a run folder.
+
+    plan -> for each target: modelled experiments on all cores, measured ones by launches
+         -> rows of an experiment as soon as they are final, in the order of the plan
+         -> results.parquet and samples.parquet, whole, also after Ctrl-C
+
+What is finished is in the journal at once, so `resume` continues with what is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkwright.errors import StoreError
+from linkwright.store import run as runs
+from linkwright.store.journal import Journal
+
+from . import rows
+from .expand import expand
+from .experiment import Experiment
+from .load import Suite, parse
+from .measure import Options, State, measure
+from .model import known_rows, model
+from .targets import Target, resolve
+
+# Modelled experiments take milliseconds: their records go to the disk in bunches.
+JOURNAL_EVERY_S = 0.25
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked; stands in `run.json`, so that a run can be resumed and repeated."""
+
+    on: str
+    budget_s: float
+    ranks: int | None = None
+    grid: tuple[int, int] | None = None
+    seed: int = 0
+    samples: int | None = None
+    warmup: int | None = None
+    check: bool = True
+
+
+class Watcher:
+    """Told what happens; a live table overrides this."""
+
+    def target(self, target: Target, experiments: list[Experiment]) -> None:
+        """The experiments of a target begin."""
+
+    def progress(self, launch: int, done: int, text: str) -> None:
+        """One more experiment of a launch, or one more modelled one, is done."""
+
+    def rows(self, experiment: Experiment, found: list[rows.Row]) -> None:
+        """The rows of an experiment are final; called in the order of the plan."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a session leaves behind."""
+
+    run: runs.Run
+    rows: list[rows.Row]
+    interrupted: bool
+
+    @property
+    def failed(self) -> list[rows.Row]:
+        """The rows of failed experiments."""
+        return [row for row in self.rows if row["status"] == "failed"]
+
+
+def start(root: Path, suite: Suite, request: Request, watcher: Watcher) -> Outcome:
+    """Run `suite` in a new folder below `root`."""
+    targets = resolve(request.on, request.ranks, request.grid)
+    run = runs.create(root, suite.name, suite.text, {"request": request.__dict__})
+    return _execute(run, suite, targets, request, watcher)
+
+
+def resume(run: runs.Run, watcher: Watcher) -> Outcome:
+    """Go on with a run that was interrupted."""
+    plan = run.plan
+    if plan["state"] == "done":
+        raise StoreError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
+    request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
+    suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
+    return _execute(run, suite, resolve(request.on, request.ranks, request.grid), request, watcher)
+
+
+def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher) -> Outcome:
+    found: list[rows.Row] = []
+    interrupted = False
+    with run.open_journal() as journal:
+        records = run.records()
+        try:
+            for target in targets:
+                experiments = expand(suite, target.extent)
+                watcher.target(target, experiments)
+                metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
+                execute = _model if target.modelled else _measure
+                for experiment, its_rows in execute(
+                    target, experiments, metrics, run.id, suite.name, request, records, journal, watcher
+                ):
+                    found += its_rows
+                    watcher.rows(experiment, its_rows)
+        except KeyboardInterrupt:
+            interrupted = True
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
+            _save(run, found)
+    if not interrupted:
+        run.mark("done")
+    return Outcome(run, found, interrupted)
+
+
+def _save(run: runs.Run, found: list[rows.Row]) -> None:
+    run.write_results(found, runs.samples_table(run, run.records()))
+
+
+def _measure(target, experiments, metrics, run_id, suite_name, request, records, journal, watcher):
+    """Launches, then the rows of every experiment in the order of the plan."""
+    state = State()
+    for record in records:
+        state.take(record)
+    options = Options(request.budget_s, request.seed, request.samples, request.warmup, request.check)
+    interrupted = False
+    try:
+        measure(experiments, options, state, journal, watcher.progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    context = target.context(run_id, suite_name)
+    for experiment in experiments:
+        if experiment.key in state.ended:
+            yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
+        elif measured := state.measured(experiment.key):
+            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured)
+        elif not interrupted:
+            reason = "the time budget ended before its first launch; give more with --time-budget"
+            yield experiment, rows.without_value(context, experiment, "waived", reason)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _model(target, experiments, metrics, run_id, suite_name, request, records, journal, watcher):
+    """Simulations on all cores, their rows in the order of the plan."""
+    known = known_rows(records, target)
+    with _Bunch(journal) as bunch:
+        modelled = model(target, experiments, metrics, run_id, suite_name, request.seed, known)
+        for done, (experiment, its_rows) in enumerate(modelled, 1):
+            if experiment.key not in known:
+                bunch.add(its_rows)
+            watcher.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
+            yield experiment, its_rows
+
+
+class _Bunch:
+    """Collects rows and writes them to the journal a few times per second."""
+
+    def __init__(self, journal: Journal):
+        self._journal = journal
+        self._rows: list[rows.Row] = []
+        self._written = time.monotonic()
+
+    def add(self, found: list[rows.Row]) -> None:
+        self._rows += found
+        if time.monotonic() - self._written > JOURNAL_EVERY_S:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._journal.append({"rows": self._rows})
+        self._rows, self._written = [], time.monotonic()
+
+    def __enter__(self) -> _Bunch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._flush()

@@ -1,0 +1,99 @@
+"""What `--on` takes: the name of a described machine, which is modelled, or of an executor, which measures.
+
+Names of machines and of executors are disjoint, so one word says which is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwright import _native, machines, registry
+from linkwright.errors import ShapeError, UsageError, unknown
+
+from .expand import Extent
+from .rows import Context
+
+# Ranks of a machine whose file leaves the number open, unless the user says how many.
+OPEN_RANKS = 16
+OPEN_GRID = (8, 8)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that gives a number for an experiment."""
+
+    name: str  # as typed after --on
+    machine_name: str
+    executor: str
+    extent: Extent
+    endpoint_names: tuple[str, ...]
+    machine: _native.Machine | None = None  # None: this machine, measured
+
+    def context(self, run: str, suite: str) -> Context:
+        """What all rows of this target have in common."""
+        return Context(run, suite, self.machine_name, self.executor, self.endpoint_names)
+
+    @property
+    def modelled(self) -> bool:
+        """Whether numbers come from a model, which makes them exact."""
+        return self.machine is not None
+
+
+def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None = None) -> list[Target]:
+    """The targets named in a list such as `threads,wormhole-n150`."""
+    if ranks is not None and ranks < 1:
+        raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
+    found = [_one(name.strip(), ranks, grid) for name in names.split(",")]
+    repeated = [target.name for i, target in enumerate(found) if target.name in [t.name for t in found[:i]]]
+    if repeated:
+        raise UsageError(f"--on {names}: `{repeated[0]}` is named twice; name it once")
+    return found
+
+
+def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    if name == "threads":
+        return _threads(ranks, grid)
+    if name in registry.keys("executors"):
+        cure = "name a machine to simulate on" if name == "sim" else "it checks data; use `threads` or a machine"
+        raise UsageError(f"--on {name}: this executor gives no times by itself; {cure}")
+    known = registry.keys("machines")
+    if name not in known and not name.endswith(".toml") and "/" not in name:
+        raise unknown("machine or executor", name, [*known, "threads"], where="--on")
+    return _modelled(machines.load(name), name, ranks, grid)
+
+
+def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    if machine.open_size:
+        if grid or (machine.open_size == "grid" and ranks is None):
+            machine = machine.with_grid(*(grid or OPEN_GRID))
+        else:
+            machine = machine.with_endpoints(ranks or OPEN_RANKS)
+    if ranks is not None and ranks > machine.ranks:
+        raise ShapeError(f"--ranks {ranks}: {name} has {machine.ranks} ranks; ask for at most that many")
+    used = ranks or machine.ranks
+    whole = machine.rank_grid if used == machine.ranks else None
+    return Target(
+        name=name,
+        machine_name=machine.name,
+        executor="sim",
+        extent=Extent("modelled", used, grid or whole),
+        endpoint_names=tuple(endpoint["name"] for endpoint in machine.endpoints()),
+        machine=machine,
+    )
+
+
+def _threads(ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    from linkwright.store.environment import processor_name
+
+    cpus = _native.cpus()
+    used = ranks or len(cpus)
+    names = [f"cpu {cpu}" for cpu in cpus]
+    # Ranks beyond the processors share them; the rows say so.
+    names += [f"shared {i}" for i in range(len(cpus), used)]
+    return Target(
+        name="threads",
+        machine_name=processor_name(),
+        executor="threads",
+        extent=Extent("measured", used, grid),
+        endpoint_names=tuple(names),
+    )

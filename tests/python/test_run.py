@@ -1,0 +1,136 @@
+"""Measuring for real, on this machine's threads, with budgets of a second or two."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from linkwright.store import run as runs
+from linkwright_cases import invoke
+
+QUICK = ("--time-budget", "4s", "--iters", "8")
+
+
+def run_allreduce(folder, *more):
+    return invoke("run", "allreduce", "-a", "ring", "--sizes", "8,4K", *QUICK, "--runs", str(folder), *more)
+
+
+def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path):
+    result = run_allreduce(tmp_path, "--output", str(tmp_path / "rows.json"))
+    assert result.status == 0, result.err
+    report = result.out.splitlines()[-1]
+    assert report.endswith("report/index.html")
+    assert Path(report).exists()
+
+    numbers = [line.split() for line in result.out.splitlines() if not line.startswith("#")][:-1]
+    assert [(n[0], n[1], n[2], n[3], n[4], n[8]) for n in numbers] == [
+        ("8", "2", "f32", "sum", "-1", "0"),
+        ("4096", "1024", "f32", "sum", "-1", "0"),
+    ]
+    run = runs.find(tmp_path, "latest")
+    assert run.plan["state"] == "done"
+    assert not run.journal_path.exists()
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    time_row = next(row for row in rows if row["metric"] == "time")
+    assert time_row["n"] >= 6
+    assert time_row["ci_low"] <= time_row["value"] <= time_row["ci_high"]
+    samples = run.samples().to_pandas()
+    one = samples[(samples["experiment"] == time_row["experiment"]) & (samples["launch"] == 0)]
+    assert set(one["rank"].dropna()) == {0, 1}
+    assert len(one[one["rank"].isna()]) == len(one[one["rank"] == 0])
+
+
+def test_two_runs_compare(tmp_path):
+    assert run_allreduce(tmp_path).status == 0
+    first = runs.find(tmp_path, "latest").id
+    assert run_allreduce(tmp_path).status == 0
+    compared = json.loads(invoke("compare", first, "latest", "--json", "--runs", str(tmp_path)).out)
+    assert len(compared["pairs"]) >= 2
+    assert {pair["verdict"] for pair in compared["pairs"]} <= {"SAME", "FASTER", "SLOWER", "UNKNOWN"}
+    assert "2 compared" in invoke("compare", first, first, "--runs", str(tmp_path)).out
+    counted = invoke("query", "select count(distinct run) as runs from results", "--json", "--runs", str(tmp_path))
+    assert json.loads(counted.out) == [{"runs": 2}]
+
+
+def test_more_ranks_than_processors_are_marked(tmp_path):
+    ranks = len(os.sched_getaffinity(0)) + 1
+    result = run_allreduce(tmp_path, "--ranks", str(ranks))
+    assert result.status == 0, result.err
+    table = runs.find(tmp_path, "latest").results().to_pylist()
+    assert any("oversubscribed" in (row["reason"] or "") for row in table)
+
+
+def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
+    command = [sys.executable, "-m", "linkwright", "run", "allreduce", "-a", "ring", "--sizes", "8,64,512,4K,32K"]
+    command += ["--time-budget", "20s", "--runs", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        journal = None
+        for _ in range(200):
+            time.sleep(0.05)
+            journal = next(tmp_path.glob("*/journal.jsonl"), None)
+            if journal and journal.stat().st_size:
+                break
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "--resume" in err
+    assert "Traceback" not in err
+    run = runs.find(tmp_path, "latest")
+    before = len(run.records())
+    assert before > 0
+    assert run.results().num_rows >= 0  # what is known is readable
+
+    plan = run.plan
+    plan["request"]["budget_s"] = 2.0
+    (run.folder / "run.json").write_text(json.dumps(plan))
+    result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
+    assert result.status == 0, result.err
+    assert run.plan["state"] == "done"
+    done = {row["experiment"] for row in run.results().to_pylist() if row["metric"] == "time" and row["value"]}
+    assert len(done) == 5
+    again = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
+    assert again.status == 1
+    assert "complete" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sizes", "0"], "size 0"),
+        (["--sizes", "3"], "no whole number of f32 elements"),
+        (["-b", "3 bytes"], "size `3 bytes`"),
+        (["-b", "1e99"], "size `1e99`"),
+        (["-b", "-1K"], "size `-1K`"),
+        (["-b", "1K", "-e", "8"], "below --min-bytes"),
+        (["-a", "rign"], "did you mean `ring`"),
+        (["--ranks", "0"], "--ranks 0"),
+        (["--grid", "2by2"], "`2by2` is no grid"),
+        (["--on", "thread"], "did you mean `threads`"),
+        (["--output", "rows.xls"], "unknown suffix"),
+        (["--time-budget", "never"], "duration `never`"),
+        (["--root", "7"], "root 7"),
+        (["--skew", "sometimes"], "skew `sometimes`"),
+    ],
+)
+def test_bad_input_is_one_clear_message(tmp_path, arguments, message):
+    result = invoke("run", "allreduce", *arguments, "--runs", str(tmp_path))
+    assert result.status in (1, 2)
+    assert message in result.err + result.out
+    assert "Traceback" not in result.err
+    assert result.err.count("\n") <= 1
+
+
+def test_an_unknown_collective_is_named():
+    assert "did you mean `allreduce`" in invoke("run", "alreduce").err
+
+
+def test_an_unwritable_folder_stops_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run_allreduce(tmp_path / "file" / "runs")
+    assert result.status == 1
+    assert "cannot be written" in result.err
