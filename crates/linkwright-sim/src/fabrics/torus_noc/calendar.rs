@@ -1,14 +1,15 @@
 //! A calendar queue: events in order of (time, sequence), without allocation in steady state.
 //!
-//! Time is cut into buckets of 1,024 ps, about one cycle. A ring of 4,096 buckets holds the next
-//! 4 us; later events wait in a heap and move into the ring when it reaches them. Only the bucket
-//! being read is kept sorted, so an event costs one append, its share of a short sort and one pop.
+//! Time is cut into buckets of 1,024 ps, about one cycle. A ring of 512 buckets holds the next
+//! half microsecond; later events wait in a heap and move into the ring when it reaches them. Only
+//! the bucket being read is kept sorted (most come in order, for times are whole cycles), so an
+//! event costs one append, its share of a short sort and one read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const BUCKET_BITS: u32 = 10;
-const BUCKETS: usize = 4096;
+const BUCKETS: usize = 512;
 
 /// An event: when, in which order among equals, and what (meaning given by the owner).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +22,10 @@ pub(super) struct Entry {
 pub(super) struct Calendar {
     ring: Vec<Vec<Entry>>,
     occupied: [u64; BUCKETS / 64],
-    /// Absolute number of the bucket being read; it is sorted with the latest event first.
+    /// Absolute number of the bucket being read, which is sorted.
     current: u64,
+    /// Events of that bucket that have been read.
+    read: usize,
     later: BinaryHeap<Reverse<Entry>>,
     sequence: u32,
     len: usize,
@@ -34,6 +37,7 @@ impl Calendar {
             ring: vec![Vec::new(); BUCKETS],
             occupied: [0; BUCKETS / 64],
             current: 0,
+            read: 0,
             later: BinaryHeap::new(),
             sequence: 0,
             len: 0,
@@ -44,6 +48,7 @@ impl Calendar {
         self.ring.iter_mut().for_each(Vec::clear);
         self.occupied = [0; BUCKETS / 64];
         self.current = 0;
+        self.read = 0;
         self.later.clear();
         self.sequence = 0;
         self.len = 0;
@@ -69,11 +74,12 @@ impl Calendar {
         } else if bucket > self.current {
             self.place(bucket, entry);
         } else {
-            let slot = self.current as usize % BUCKETS;
-            let list = &mut self.ring[slot];
-            let rank = list.partition_point(|other| *other > entry);
+            let list = &mut self.ring[self.current as usize % BUCKETS];
+            let mut rank = list.len();
+            while rank > self.read && list[rank - 1] > entry {
+                rank -= 1;
+            }
             list.insert(rank, entry);
-            self.occupied[slot / 64] |= 1 << (slot % 64);
         }
     }
 
@@ -87,8 +93,7 @@ impl Calendar {
     /// Time of the next event.
     #[inline]
     pub fn peek(&mut self) -> Option<u64> {
-        let slot = self.current as usize % BUCKETS;
-        if let Some(entry) = self.ring[slot].last() {
+        if let Some(entry) = self.ring[self.current as usize % BUCKETS].get(self.read) {
             return Some(entry.at);
         }
         if self.len == 0 {
@@ -96,25 +101,28 @@ impl Calendar {
         }
         self.turn();
         self.ring[self.current as usize % BUCKETS]
-            .last()
+            .first()
             .map(|entry| entry.at)
     }
 
-    /// Remove and return the next event.
+    /// Remove and return the next event, if it is at `at`.
     #[inline]
-    pub fn pop(&mut self) -> Option<Entry> {
-        self.peek()?;
-        let slot = self.current as usize % BUCKETS;
-        let entry = self.ring[slot].pop();
-        if self.ring[slot].is_empty() {
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
+    pub fn pop_at(&mut self, at: u64) -> Option<u32> {
+        let entry = self.ring[self.current as usize % BUCKETS].get(self.read)?;
+        if entry.at != at {
+            return None;
         }
+        self.read += 1;
         self.len -= 1;
-        entry
+        Some(entry.what)
     }
 
     /// Go to the next bucket that holds something. There is one: `len > 0` and this one is empty.
     fn turn(&mut self) {
+        let slot = self.current as usize % BUCKETS;
+        self.ring[slot].clear();
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        self.read = 0;
         let next_in_ring = self.next_occupied();
         let next_later = self
             .later
@@ -134,7 +142,10 @@ impl Calendar {
             self.later.pop();
             self.place(bucket, entry);
         }
-        self.ring[self.current as usize % BUCKETS].sort_unstable_by(|a, b| b.cmp(a));
+        let list = &mut self.ring[self.current as usize % BUCKETS];
+        if !list.is_sorted() {
+            list.sort_unstable();
+        }
     }
 
     /// Absolute number of the first bucket after the current one that holds something.
@@ -180,8 +191,10 @@ mod tests {
         }
         expected.sort();
         let mut popped = Vec::new();
-        while let Some(entry) = calendar.pop() {
-            popped.push((entry.at, entry.what));
+        while let Some(at) = calendar.peek() {
+            while let Some(what) = calendar.pop_at(at) {
+                popped.push((at, what));
+            }
         }
         assert_eq!(popped, expected);
     }
@@ -191,13 +204,14 @@ mod tests {
         let mut calendar = Calendar::new();
         calendar.push(5_000, 0);
         calendar.push(5_000, 1);
-        assert_eq!(calendar.pop().map(|e| e.what), Some(0));
+        assert_eq!(calendar.peek(), Some(5_000));
+        assert_eq!(calendar.pop_at(5_000), Some(0));
         calendar.push(5_000, 2);
         calendar.push(5_001, 3);
-        let rest: Vec<u32> = std::iter::from_fn(|| calendar.pop())
-            .map(|e| e.what)
-            .collect();
-        assert_eq!(rest, [1, 2, 3]);
+        let rest: Vec<u32> = std::iter::from_fn(|| calendar.pop_at(5_000)).collect();
+        assert_eq!(rest, [1, 2]);
+        assert_eq!(calendar.peek(), Some(5_001));
+        assert_eq!(calendar.pop_at(5_001), Some(3));
         assert_eq!(calendar.peek(), None);
     }
 }

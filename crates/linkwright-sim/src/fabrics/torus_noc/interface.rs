@@ -369,7 +369,11 @@ impl TorusNoc {
                 now
             }
         };
-        self.calendar.push(answer_at, event::ANSWER | id);
+        if answer_at == now {
+            self.answer(id, now);
+        } else {
+            self.calendar.push(answer_at, event::ANSWER | id);
+        }
     }
 
     fn dram(&self) -> Dram {

@@ -19,19 +19,27 @@ pub(super) const SCALE: u64 = 720_720;
 /// Most packets that stream over one link at once: 16 virtual channels, or 12 + 4 at an interface.
 pub(super) const STREAMS: usize = 16;
 
+/// A packet that streams: its job and the virtual time at which it is through.
+#[derive(Clone, Copy, Default)]
+struct Streaming {
+    finish: u64,
+    job: u32,
+}
+
+// A link with one packet is the common case: it fits one line of cache.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub(super) struct Link {
     pub virtual_now: u64,
     last: u64,
-    finish: [u64; STREAMS],
-    job: [u32; STREAMS],
-    streams: u8,
-    /// A channel waits because the shared part of the buffer behind this link is used up.
-    pub starved: bool,
     /// Free flits in the shared part of the buffer behind this link.
     pub shared_free: u32,
     /// Packets with data that hold or want this link.
     pub wanted: u32,
+    streams: u8,
+    /// A channel waits because the shared part of the buffer behind this link is used up.
+    pub starved: bool,
+    slots: [Streaming; STREAMS],
 }
 
 impl Link {
@@ -39,18 +47,40 @@ impl Link {
         Link {
             virtual_now: 0,
             last: 0,
-            finish: [0; STREAMS],
-            job: [0; STREAMS],
-            streams: 0,
-            starved: false,
             shared_free: shared,
             wanted: 0,
+            streams: 0,
+            starved: false,
+            slots: [Streaming::default(); STREAMS],
         }
     }
 
     /// Bring the service up to `now`; packets that are through stop serving.
     #[inline]
     pub fn advance(&mut self, now: u64, jobs: &mut [Job]) {
+        match self.streams {
+            0 => {
+                self.virtual_now = 0;
+                self.last = now;
+            }
+            1 => {
+                let served = (now - self.last) * SCALE;
+                let rest = self.slots[0].finish - self.virtual_now;
+                if served < rest {
+                    self.virtual_now += served;
+                } else {
+                    jobs[self.slots[0].job as usize].flags &= !SERVING;
+                    self.streams = 0;
+                    self.virtual_now = 0;
+                }
+                self.last = now;
+            }
+            _ => self.advance_shared(now, jobs),
+        }
+    }
+
+    /// The same for several packets.
+    fn advance_shared(&mut self, now: u64, jobs: &mut [Job]) {
         while self.streams > 0 {
             let first = self.earliest();
             let streams = self.streams as u64;
@@ -64,8 +94,8 @@ impl Link {
             self.virtual_now = first;
             let mut slot = 0;
             while slot < self.streams as usize {
-                if self.finish[slot] <= first {
-                    jobs[self.job[slot] as usize].flags &= !SERVING;
+                if self.slots[slot].finish <= first {
+                    jobs[self.slots[slot].job as usize].flags &= !SERVING;
                     self.drop_slot(slot);
                 } else {
                     slot += 1;
@@ -83,17 +113,19 @@ impl Link {
         job.flags |= SERVING;
         job.finish = self.virtual_now + work;
         let slot = self.streams as usize;
-        self.finish[slot] = job.finish;
-        self.job[slot] = id;
+        self.slots[slot] = Streaming {
+            finish: job.finish,
+            job: id,
+        };
         self.streams += 1;
     }
 
     /// Change the finish of a serving job; stops it when the finish has passed.
     pub fn retime(&mut self, id: u32, finish: u64, jobs: &mut [Job]) {
-        let slot = (0..self.streams as usize).find(|&slot| self.job[slot] == id);
+        let slot = (0..self.streams as usize).find(|&slot| self.slots[slot].job == id);
         let slot = slot.expect("a serving job is in the list of its link");
         jobs[id as usize].finish = finish;
-        self.finish[slot] = finish;
+        self.slots[slot].finish = finish;
         if finish <= self.virtual_now {
             jobs[id as usize].flags &= !SERVING;
             self.drop_slot(slot);
@@ -110,38 +142,47 @@ impl Link {
         let (mut at, mut virtual_now, mut streams) =
             (self.last, self.virtual_now, self.streams as u64);
         loop {
-            let active = &self.finish[..self.streams as usize];
-            let first = active.iter().copied().filter(|&f| f > virtual_now).min();
+            let active = &self.slots[..self.streams as usize];
+            let first = active
+                .iter()
+                .map(|slot| slot.finish)
+                .filter(|&f| f > virtual_now)
+                .min();
             let first = first.unwrap_or(target);
             if first >= target || streams == 1 {
                 return at + (target.saturating_sub(virtual_now) * streams).div_ceil(SCALE);
             }
             at += ((first - virtual_now) * streams).div_ceil(SCALE);
-            streams -= active.iter().filter(|&&f| f == first).count() as u64;
+            streams -= active.iter().filter(|slot| slot.finish == first).count() as u64;
             virtual_now = first;
         }
     }
 
-    /// The packets that stream over the link.
+    /// How many packets stream over the link.
     #[inline]
-    pub fn streaming(&self) -> &[u32] {
-        &self.job[..self.streams as usize]
+    pub fn streams(&self) -> usize {
+        self.streams as usize
+    }
+
+    /// One of the packets that stream over the link.
+    #[inline]
+    pub fn streaming(&self, slot: usize) -> u32 {
+        self.slots[slot].job
     }
 
     #[inline]
     fn earliest(&self) -> u64 {
-        let mut first = self.finish[0];
-        for &finish in &self.finish[1..self.streams as usize] {
-            first = first.min(finish);
-        }
-        first
+        let active = self.slots[..self.streams as usize].iter();
+        active
+            .map(|slot| slot.finish)
+            .min()
+            .unwrap_or(self.virtual_now)
     }
 
     #[inline]
     fn drop_slot(&mut self, slot: usize) {
         let last = self.streams as usize - 1;
-        self.finish[slot] = self.finish[last];
-        self.job[slot] = self.job[last];
+        self.slots[slot] = self.slots[last];
         self.streams = last as u8;
     }
 }

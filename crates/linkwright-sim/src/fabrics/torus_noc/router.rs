@@ -274,26 +274,33 @@ impl TorusNoc {
         own + shared
     }
 
-    /// Reserve (positive) or return (negative) flits of the buffer behind `lane`.
+    /// Take `flits` of the buffer behind `lane`.
     #[inline]
-    fn reserve(&mut self, lane: u32, flits: i32) {
-        let Some(buffers) = self.config.buffers else {
-            return;
-        };
+    fn reserve(&mut self, lane: u32, flits: u32, own: u32) {
         let occupied = &mut self.lanes[lane as usize].occupied;
-        let before = (*occupied as u32).saturating_sub(buffers.guaranteed);
-        *occupied = (*occupied as i32 + flits) as u16;
-        let after = (*occupied as u32).saturating_sub(buffers.guaranteed);
-        let link = &mut self.links[(lane / LANES) as usize];
-        link.shared_free = link.shared_free + before - after;
-        if flits < 0 {
+        let before = (*occupied as u32).max(own);
+        *occupied += flits as u16;
+        let after = (*occupied as u32).max(own);
+        self.links[(lane / LANES) as usize].shared_free -= after - before;
+    }
+
+    /// Give `flits` of the buffer behind `lane` back.
+    #[inline]
+    fn give_back(&mut self, lane: u32, flits: u32, own: u32) {
+        let state = &mut self.lanes[lane as usize];
+        let before = (state.occupied as u32).max(own);
+        state.occupied -= flits as u16;
+        let after = (state.occupied as u32).max(own);
+        if state.first_waiting != NONE {
             self.woken.push(lane);
-            if link.starved && before > after {
-                link.starved = false;
-                let first = lane - lane % LANES;
-                self.woken
-                    .extend((first..first + LANES).filter(|&other| other != lane));
-            }
+        }
+        let link = &mut self.links[(lane / LANES) as usize];
+        link.shared_free += before - after;
+        if link.starved && before > after {
+            link.starved = false;
+            let first = lane - lane % LANES;
+            self.woken
+                .extend((first..first + LANES).filter(|&other| other != lane));
         }
     }
 
@@ -350,7 +357,9 @@ impl TorusNoc {
                 self.jobs[state.back as usize].behind = new;
             }
             state.back = new;
-            self.reserve(lane, reserved as i32);
+            if let Some(buffers) = self.config.buffers {
+                self.reserve(lane, reserved, buffers.guaranteed);
+            }
             let (next, wraps) = self.geometry.step(packet.at, port);
             let moved = &mut self.packets[id as usize];
             moved.at = next;
@@ -377,7 +386,9 @@ impl TorusNoc {
             self.ask(new, alone.max(above.tail_at));
         }
         if above.granted == above.branches {
-            self.reserve(above.lane, -(above.reserved as i32));
+            if let Some(buffers) = self.config.buffers {
+                self.give_back(above.lane, above.reserved as u32, buffers.guaranteed);
+            }
         }
         if packet.blocked || above.flags & TAIL_WAITS != 0 {
             self.let_go(id, up, now);
@@ -445,7 +456,7 @@ impl TorusNoc {
                 let deferred = beyond.min(rest);
                 self.jobs[job as usize].deferred = deferred;
                 link.retime(job, finish - deferred, &mut self.jobs);
-                if !link.streaming().is_empty() {
+                if link.streams() > 0 {
                     self.hurry((lane / LANES) as usize, now);
                 }
             }
@@ -495,8 +506,8 @@ impl TorusNoc {
 
     /// A packet has paused on `link`, so the others are faster than expected: ask earlier.
     fn hurry(&mut self, link: usize, now: u64) {
-        for slot in 0..self.links[link].streaming().len() {
-            let id = self.links[link].streaming()[slot];
+        for slot in 0..self.links[link].streams() {
+            let id = self.links[link].streaming(slot);
             let job = self.jobs[id as usize];
             let through = job.tail_in.max(self.links[link].reaches(job.finish));
             if job.asked != NEVER && through < job.asked {
@@ -624,8 +635,11 @@ impl TorusNoc {
 
     /// One holder less on `lane`.
     pub(super) fn release(&mut self, lane: u32) {
-        self.lanes[lane as usize].held -= 1;
-        self.woken.push(lane);
+        let state = &mut self.lanes[lane as usize];
+        state.held -= 1;
+        if state.first_waiting != NONE {
+            self.woken.push(lane);
+        }
     }
 
     /// `job` leaves the input buffer; the packet behind it may ask for its lane.
