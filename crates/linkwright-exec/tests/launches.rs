@@ -83,9 +83,11 @@ fn a_late_rank_makes_the_others_wait() {
     };
     let launch = run(&ring(2, 10), &options).unwrap();
     assert!(!launch.back_to_back);
-    let all = launch.slowest_ns.iter().chain(&launch.disturbed_ns);
-    for &slowest in all {
-        assert!(slowest > 150_000.0, "rank 0 waited only {slowest} ns");
+    // Where ranks share a core, rank 0 may not even run while rank 1 is late.
+    if !launch.oversubscribed {
+        let longest = launch.slowest_ns.iter().chain(&launch.disturbed_ns);
+        let longest = longest.copied().fold(0.0, f64::max);
+        assert!(longest > 190_000.0, "rank 0 waited only {longest} ns");
     }
 }
 

@@ -3,11 +3,12 @@
 //! A plain copy reads each destination line before it overwrites it and leaves it in the caches of
 //! the writer. A *streaming* copy writes past the caches: no read for ownership, but who needs the
 //! data next finds them in memory. Which is faster for a large put depends on the machine, so
-//! [`Copier::measure`] tries both, reading back what was copied, as the receiving rank would, and
+//! [`Copier::get`] tries both, reading back what was copied, as the receiving rank would, and
 //! streams from the smallest size on from which streaming wins by a tenth.
 
 use crate::sampling::median;
 use crate::timer::Clock;
+use std::sync::OnceLock;
 
 /// Chooses how to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,21 @@ impl Default for Copier {
 impl Copier {
     const TRIED: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
 
-    /// Tries both ways on this machine (about 50 ms).
-    pub fn measure() -> Self {
+    /// The better way on this machine, measured on the first call (about 50 ms).
+    pub fn get() -> Self {
+        static COPIER: OnceLock<Copier> = OnceLock::new();
+        *COPIER.get_or_init(Copier::measure)
+    }
+
+    /// The way to make copies of at most `bytes`; measures only where there is a choice.
+    pub fn for_copies_of(bytes: usize) -> Self {
+        match bytes < Self::TRIED[0] {
+            true => Copier::default(),
+            false => Copier::get(),
+        }
+    }
+
+    fn measure() -> Self {
         if !can_stream() {
             return Copier::default();
         }

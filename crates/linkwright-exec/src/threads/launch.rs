@@ -255,9 +255,9 @@ impl Leader<'_> {
 
     /// The reports of the round that just ended, by rank.
     pub(super) fn reports(&self) -> impl Iterator<Item = &Report> {
+        let crew = self.0.crew;
         // SAFETY: written before the barrier that ended the round.
-        let read = |report: &'_ Shared<Report>| unsafe { &*(report.read() as *const Report) };
-        self.0.crew.reports.iter().map(read)
+        crew.reports.iter().map(|report| unsafe { report.read() })
     }
 }
 

@@ -48,7 +48,6 @@ const SMALL_BYTES: usize = 256 << 10;
 pub struct Threads {
     topology: Topology,
     cores: usize,
-    copier: Option<Copier>,
     placement: Vec<u32>,
 }
 
@@ -67,7 +66,6 @@ impl Threads {
         Threads {
             topology,
             cores,
-            copier: None,
             placement,
         }
     }
@@ -107,7 +105,7 @@ impl Threads {
 impl Executor for Threads {
     fn calibrate(&mut self) -> Vec<Calibrated> {
         let clock = Clock::get();
-        let copier = *self.copier.get_or_insert_with(Copier::measure);
+        let copier = Copier::get();
         let number = |key, value, unit| Calibrated { key, value, unit };
         let mut found = vec![
             number("clock_resolution", clock.resolution_ns(), "ns"),
@@ -132,11 +130,13 @@ impl Executor for Threads {
         let contents = Contents::new(schedule, data)?;
         contents.check_memory(1)?;
         let program = compile(&contents)?;
+        let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
+        let longest = pieces.map(|piece| piece.run.bytes).max().unwrap_or(0);
         Ok(Box::new(PreparedThreads {
             contents,
             program,
             oversubscribed: schedule.ranks as usize > self.spinning_ranks(),
-            copier: self.copier.unwrap_or_default(),
+            copier: Copier::for_copies_of(longest),
             cpus: (0..schedule.ranks as usize)
                 .map(|rank| self.placement[rank % self.placement.len()])
                 .collect(),

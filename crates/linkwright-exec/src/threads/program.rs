@@ -443,7 +443,8 @@ fn overlap_unequally(runs: &[Run]) -> bool {
     runs.iter().enumerate().any(|(i, to)| {
         runs.iter().enumerate().any(|(j, from)| {
             let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
-            !apart && !(i == j && to.dst == from.src)
+            let in_place = i == j && to.dst == from.src;
+            !(apart || in_place)
         })
     })
 }
