@@ -6,6 +6,7 @@ use crate::setup::Run;
 use linkwright_core::machine::Path;
 use linkwright_core::Bytes;
 use linkwright_schedule::ir::{Combine, Op, OpKind};
+use linkwright_schedule::ScheduleError;
 
 /// Durations of one run.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,14 @@ impl<'a> Costs<'a> {
                     step: op.step,
                     path: run.path.name.clone(),
                 });
+            }
+            if op.kind == OpKind::Multicast && messages.schedule.targets(op).is_empty() {
+                let problem = "a multicast without targets; name at least one".to_string();
+                return Err(ScheduleError::Operation {
+                    step: op.step,
+                    problem,
+                }
+                .into());
             }
             if op.kind == OpKind::Compute && run.operations_per_s.is_none() {
                 return Err(SimError::NoComputeRate { op: id });
@@ -69,6 +78,14 @@ impl<'a> Costs<'a> {
             Combine::Replace => 0,
         };
         self.path.receive.0 + combined
+    }
+
+    /// Least software time between the issue of a message and its effect.
+    pub fn least(&self, op: &Op) -> u64 {
+        match op.kind {
+            OpKind::Notice => self.notice,
+            _ => self.path.start.0,
+        }
     }
 
     fn local(&self, op: &Op, messages: &Messages<'_>) -> u64 {

@@ -34,7 +34,7 @@ pub enum SimError {
         earlier: u32,
     },
     /// A transfer that combines, on a path that only copies.
-    #[error("operation {op} (step {step}) combines at its target, but path `{path}` only copies; lower the schedule first, which makes it a copy and a local combination")]
+    #[error("operation {op} (step {step}) combines at its target, but path `{path}` only copies; `lowered` makes it a copy and a local combination")]
     NotFused {
         /// The operation.
         op: u32,
@@ -44,7 +44,7 @@ pub enum SimError {
         path: String,
     },
     /// A barrier, on a fabric without a hardware barrier.
-    #[error("operation {op} is a barrier over {ranks} ranks, but the fabric has no hardware barrier; lower the schedule first, which makes it notices")]
+    #[error("operation {op} is a barrier over {ranks} ranks, but the fabric has no hardware barrier; `lowered` makes it notices")]
     NoBarrier {
         /// The operation.
         op: u32,

@@ -21,28 +21,27 @@ impl Completions {
         self.in_flight = 0;
     }
 
-    /// A message to one target; the caller has not counted it yet.
-    pub fn message(&mut self, op: u32, times: Times) {
+    /// One more message is under way, until its acknowledgement is reported.
+    pub fn begin(&mut self) {
         self.in_flight += 1;
-        self.queue
-            .push(times.source_free, (op, Event::SourceFree, 0));
-        self.queue.push(times.delivered, (op, Event::Delivered, 0));
-        self.queue
-            .push(times.acknowledged, (op, Event::Acknowledged, 0));
     }
 
-    /// A multicast as messages to each of its targets, one after another.
-    pub fn multicast(&mut self, op: u32, each: impl Iterator<Item = Times>) {
-        self.in_flight += 1;
+    /// One completion of a message that has begun.
+    pub fn push(&mut self, at: TimePs, op: u32, event: Event, target: u32) {
+        self.queue.push(at, (op, event, target));
+    }
+
+    /// A message whose times are all known, by target.
+    pub fn message(&mut self, op: u32, each: &[Times]) {
+        self.begin();
         let (mut source_free, mut acknowledged) = (TimePs::ZERO, TimePs::ZERO);
         for (target, times) in (0u32..).zip(each) {
-            self.queue
-                .push(times.delivered, (op, Event::Delivered, target));
+            self.push(times.delivered, op, Event::Delivered, target);
             source_free = source_free.max(times.source_free);
             acknowledged = acknowledged.max(times.acknowledged);
         }
-        self.queue.push(source_free, (op, Event::SourceFree, 0));
-        self.queue.push(acknowledged, (op, Event::Acknowledged, 0));
+        self.push(source_free, op, Event::SourceFree, 0);
+        self.push(acknowledged, op, Event::Acknowledged, 0);
     }
 
     pub fn in_flight(&self) -> usize {

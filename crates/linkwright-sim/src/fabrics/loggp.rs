@@ -146,14 +146,12 @@ impl Fabric for LogGp {
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
-            if m.kind == MsgKind::Multicast {
-                let targets = self.sets[m.set as usize].len();
-                let each: Vec<Times> = (0..targets).map(|_| self.send(now, m)).collect();
-                self.completions.multicast(m.op, each.into_iter());
-            } else {
-                let times = self.send(now, m);
-                self.completions.message(m.op, times);
-            }
+            let targets = match m.kind {
+                MsgKind::Multicast => self.sets[m.set as usize].len(),
+                _ => 1,
+            };
+            let each: Vec<Times> = (0..targets).map(|_| self.send(now, m)).collect();
+            self.completions.message(m.op, &each);
         }
     }
 

@@ -4,6 +4,8 @@
 //! and one line below. Lists, help and documentation come from the registry.
 
 mod completions;
+pub mod crossbar;
+pub mod exchange;
 pub mod loggp;
 pub mod torus_noc;
 
@@ -26,7 +28,12 @@ pub struct FabricKind {
 }
 
 /// All interconnect models.
-pub static FABRICS: &[&FabricKind] = &[&loggp::KIND, &torus_noc::KIND];
+pub static FABRICS: &[&FabricKind] = &[
+    &loggp::KIND,
+    &crossbar::KIND,
+    &exchange::KIND,
+    &torus_noc::KIND,
+];
 
 /// The fabric of a machine.
 pub fn build(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {

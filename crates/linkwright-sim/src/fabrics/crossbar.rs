@@ -1,0 +1,278 @@
+//! An ideal switch: one port out and one port in per endpoint, and nothing else is ever shared.
+//!
+//! ```text
+//!   source  [out port] \          / [in port]  target
+//!                       >-switch-<
+//!   source  [out port] /          \ [in port]  target
+//! ```
+//!
+//! A message of `b` bytes offered at `t` takes its ports in turn, each first come first served:
+//!
+//! ```text
+//!   leaves       = max(t, out port free)       out port busy for b / rate
+//!   enters       = max(leaves + latency, in port free)     in port busy for b / rate
+//!   source free  = leaves + b / rate
+//!   delivered    = enters + b / rate
+//!   acknowledged = delivered + latency
+//! ```
+//!
+//! so a message alone takes `latency + b / rate` (cut-through: the head does not wait for the
+//! tail), and `k` messages into one port take `latency + k b / rate`. The switch stores whatever an
+//! in port cannot take yet, so a hot target never holds up a source. The request of a get travels
+//! for `latency` without using ports; a multicast is one message per target, one after another.
+//! Loopback uses both ports of the endpoint. A notice has no bytes but waits its turn.
+//!
+//! Source: the output-queued switch of Karol, Hluchyj and Morgan, "Input versus output queueing on
+//! a space-division packet switch" (IEEE Trans. Communications 1987).
+
+use super::completions::Completions;
+use super::FabricKind;
+use crate::error::SimError;
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::queue::TimeQueue;
+use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
+use std::collections::VecDeque;
+
+/// Registry entry.
+pub static KIND: FabricKind = FabricKind {
+    key: "crossbar",
+    summary: "one port out and one port in per endpoint; no other contention",
+    description: "An ideal switch. Messages queue for the port of their source and for that of \
+                  their target and meet nowhere else, which separates the cost of an algorithm's \
+                  port conflicts from that of a topology.",
+    source: "Karol, Hluchyj and Morgan, IEEE Trans. Communications 1987",
+    from_machine,
+};
+
+/// A message on its way.
+#[derive(Clone, Copy)]
+struct Transit {
+    op: u32,
+    target: u32,
+    from: u32,
+    to: u32,
+    bytes: u64,
+    kind: MsgKind,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    /// The request of a get reaches the source.
+    Asked(Transit),
+    /// The head reaches the target's port.
+    Entering(Transit),
+}
+
+/// When a port is free, and the ends of what it holds and will hold.
+#[derive(Clone, Default)]
+struct Port {
+    free: TimePs,
+    ends: VecDeque<TimePs>,
+}
+
+/// The crossbar over a number of endpoints.
+pub struct Crossbar {
+    latency: TimePs,
+    rate: BytesPerSec,
+    /// Ports out, then ports in.
+    ports: Vec<Port>,
+    sets: Vec<Vec<EndpointId>>,
+    steps: TimeQueue<Step>,
+    completions: Completions,
+    /// Targets still to come, of multicasts.
+    multicasts: Vec<(u32, usize)>,
+    links: LinkTable,
+}
+
+fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+    let mut section = machine.fabric_section();
+    let latency = section.time("latency")?;
+    let rate = section.rate("port_bandwidth")?;
+    section.finish()?;
+    let names = machine.endpoints().iter().map(|e| e.name.clone()).collect();
+    Ok(Box::new(Crossbar::named(latency, rate, names)))
+}
+
+impl Crossbar {
+    /// A crossbar with `endpoints` endpoints.
+    pub fn new(latency: TimePs, rate: BytesPerSec, endpoints: usize) -> Self {
+        let names = (0..endpoints).map(|i| format!("endpoint {i}"));
+        Crossbar::named(latency, rate, names.collect())
+    }
+
+    fn named(latency: TimePs, rate: BytesPerSec, names: Vec<String>) -> Self {
+        let out = names.iter().map(|name| format!("{name} out"));
+        let both = out.chain(names.iter().map(|name| format!("{name} in")));
+        Crossbar {
+            latency,
+            rate,
+            ports: vec![Port::default(); 2 * names.len()],
+            sets: Vec::new(),
+            steps: TimeQueue::default(),
+            completions: Completions::default(),
+            multicasts: Vec::new(),
+            links: LinkTable::new(both.collect()),
+        }
+    }
+
+    /// Use port `index` from `now` on; returns when it begins.
+    fn take(&mut self, index: usize, now: TimePs, bytes: u64) -> TimePs {
+        let length = self.rate.time(Bytes(bytes));
+        let port = &mut self.ports[index];
+        let start = now.max(port.free);
+        port.free = start + length;
+        while port.ends.front().is_some_and(|&end| end <= now) {
+            port.ends.pop_front();
+        }
+        port.ends.push_back(port.free);
+        self.links.busy_ps[index] += length.0;
+        self.links.bytes[index] += bytes;
+        self.links.peak[index] = self.links.peak[index].max(port.ends.len() as u32);
+        start
+    }
+
+    /// The message takes its source's port; returns when the source is free.
+    fn leave(&mut self, now: TimePs, transit: Transit) -> TimePs {
+        let start = self.take(transit.from as usize, now, transit.bytes);
+        (self.steps).push(start + self.latency, Step::Entering(transit));
+        start + self.rate.time(Bytes(transit.bytes))
+    }
+
+    fn step(&mut self, now: TimePs, step: Step) {
+        match step {
+            Step::Asked(transit) => {
+                let free = self.leave(now, transit);
+                self.completions
+                    .push(free, transit.op, Event::SourceFree, 0);
+            }
+            Step::Entering(transit) => {
+                let port = self.ports.len() / 2 + transit.to as usize;
+                let start = self.take(port, now, transit.bytes);
+                let delivered = start + self.rate.time(Bytes(transit.bytes));
+                let (op, target) = (transit.op, transit.target);
+                (self.completions).push(delivered, op, Event::Delivered, target);
+                if transit.kind == MsgKind::Multicast && !self.is_last(op) {
+                    return;
+                }
+                let back = match transit.kind {
+                    MsgKind::Get => TimePs::ZERO,
+                    _ => self.latency,
+                };
+                (self.completions).push(delivered + back, op, Event::Acknowledged, 0);
+            }
+        }
+    }
+
+    /// Whether the last target of multicast `op` has just been reached.
+    fn is_last(&mut self, op: u32) -> bool {
+        let known = self.multicasts.iter().position(|m| m.0 == op);
+        let at = known.expect("a multicast is listed when it is offered");
+        self.multicasts[at].1 -= 1;
+        let last = self.multicasts[at].1 == 0;
+        if last {
+            self.multicasts.swap_remove(at);
+        }
+        last
+    }
+}
+
+impl Fabric for Crossbar {
+    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+        self.ports.fill(Port::default());
+        self.sets = sets.to_vec();
+        self.steps.clear();
+        self.completions.clear();
+        self.multicasts.clear();
+        self.links.clear();
+    }
+
+    fn offer(&mut self, now: TimePs, released: &[Msg]) {
+        for m in released {
+            let transit = Transit {
+                op: m.op,
+                target: 0,
+                from: m.from.0,
+                to: m.to.0,
+                bytes: m.bytes,
+                kind: m.kind,
+            };
+            self.completions.begin();
+            if m.kind == MsgKind::Get {
+                self.steps.push(now + self.latency, Step::Asked(transit));
+                continue;
+            }
+            let mut free = now;
+            if m.kind == MsgKind::Multicast {
+                let set = std::mem::take(&mut self.sets[m.set as usize]);
+                self.multicasts.push((m.op, set.len()));
+                for (target, to) in (0u32..).zip(set.iter().map(|e| e.0)) {
+                    free = self.leave(
+                        now,
+                        Transit {
+                            target,
+                            to,
+                            ..transit
+                        },
+                    );
+                }
+                self.sets[m.set as usize] = set;
+            } else {
+                free = self.leave(now, transit);
+            }
+            self.completions.push(free, m.op, Event::SourceFree, 0);
+        }
+    }
+
+    fn next(&mut self) -> Option<TimePs> {
+        let times = [self.steps.next(), self.completions.next()];
+        times.into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        loop {
+            let limit = self.completions.next().map_or(until, |at| at.min(until));
+            match self.steps.next() {
+                Some(at) if at <= limit => {
+                    let step = self.steps.pop_at(at).expect("it is the next");
+                    self.step(at, step);
+                }
+                _ => return self.completions.advance(until, out),
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.completions.in_flight()
+    }
+
+    fn stuck(&self) -> Stuck {
+        Stuck::default()
+    }
+
+    fn quiet(&self, m: &Msg) -> TimePs {
+        let request = match m.kind {
+            MsgKind::Get => self.latency,
+            _ => TimePs::ZERO,
+        };
+        request + self.latency + self.rate.time(Bytes(m.bytes))
+    }
+
+    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
+        2
+    }
+
+    fn links(&self) -> &LinkTable {
+        &self.links
+    }
+
+    fn bounds(&self) -> Bounds {
+        let rate = Some(self.rate);
+        Bounds {
+            rank_out: rate,
+            rank_in: rate,
+            memory_out: rate,
+            memory_in: rate,
+            halves: None,
+        }
+    }
+}

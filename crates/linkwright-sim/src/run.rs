@@ -1,0 +1,142 @@
+//! One call from a schedule and a machine to times and limits.
+//!
+//! Chooses the fabric that the machine file names and the path by name, places participants, draws
+//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way:
+//! what runs is what was verified. [`lowered`] does that beforehand.
+
+use crate::error::SimError;
+use crate::fabrics;
+use crate::limits::Limits;
+use crate::messages::Networks;
+use crate::outcome::Simulation;
+use crate::placement::Placement;
+use crate::setup::{Issue, Run};
+use crate::skew::Skew;
+use linkwright_core::machine::{Grid, OpenSize, Path};
+use linkwright_core::{Machine, TimePs};
+use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
+use linkwright_schedule::{barriers, transforms};
+
+/// Choices of a run; the default is the machine's default path, blocking, everyone in place and
+/// in time.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name of the path; the machine's default where absent.
+    pub path: Option<String>,
+    /// Issue policy of every lane.
+    pub issue: Issue,
+    /// Which rank sits where.
+    pub placement: Placement,
+    /// When ranks arrive.
+    pub skew: Skew,
+    /// Columns and rows, for a machine whose grid is open.
+    pub grid: Option<(u32, u32)>,
+    /// Whether combinations pay for their arithmetic.
+    pub arithmetic: bool,
+    /// Rate of computes, where the schedule has some.
+    pub operations_per_s: Option<f64>,
+    /// Seed of whatever the fabric draws.
+    pub seed: u64,
+    /// Whether to keep the times of every operation, for a trace.
+    pub record_operations: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            path: None,
+            issue: Issue::default(),
+            placement: Placement::default(),
+            skew: Skew::default(),
+            grid: None,
+            arithmetic: true,
+            operations_per_s: None,
+            seed: 0,
+            record_operations: false,
+        }
+    }
+}
+
+/// A simulation with what it stands on.
+#[derive(Clone, Debug)]
+pub struct Modelled {
+    /// Times, links, critical path.
+    pub simulation: Simulation,
+    /// What no run could beat.
+    pub limits: Limits,
+    /// The run that was simulated, for a trace.
+    pub run: Run,
+}
+
+/// Simulate `schedule` on `machine`.
+pub fn run(
+    schedule: &Schedule,
+    machine: &Machine,
+    options: &Options,
+) -> Result<Modelled, SimError> {
+    let machine = sized(machine, schedule.ranks, options.grid)?;
+    let path = path(&machine, options.path.as_deref())?.clone();
+    let run = Run {
+        placement: (options.placement).place(&machine, schedule.ranks, schedule.memories)?,
+        path,
+        issue: options.issue,
+        networks: Networks::new(machine.hints()),
+        arrivals: options.skew.arrivals(schedule.ranks)?,
+        arithmetic: options.arithmetic,
+        operations_per_s: options.operations_per_s,
+        seed: options.seed,
+        record_operations: options.record_operations,
+    };
+    let mut fabric = fabrics::build(&machine)?;
+    let simulation = crate::simulate(schedule, &mut *fabric, &run)?;
+    let whole = schedule.ranks as usize == machine.ranks();
+    let limits = Limits::of(schedule, &*fabric, &run, whole)?;
+    limits.check(&simulation, machine.fabric_kind())?;
+    Ok(Modelled {
+        simulation,
+        limits,
+        run,
+    })
+}
+
+/// The schedule as a machine and one of its paths need it; `None` where it will do as it is.
+///
+/// Where the path does not combine while it writes, every transfer that does becomes a copy into
+/// scratch and a local combination. Where the fabric has no barrier, barriers become notices.
+pub fn lowered(
+    schedule: &Schedule,
+    machine: &Machine,
+    path_name: Option<&str>,
+) -> Result<Option<Schedule>, SimError> {
+    let mut lowered = None;
+    let fused = |op: &Op| op.combine == Combine::Reduce && op.is_message();
+    if !path(machine, path_name)?.fused_combine && schedule.ops().iter().any(fused) {
+        lowered = Some(transforms::unfuse(schedule)?);
+    }
+    if schedule.ops().iter().any(|op| op.kind == OpKind::Barrier) {
+        let mut fabric = fabrics::build(machine)?;
+        fabric.reset(0, &[Vec::new()]);
+        if fabric.barrier(TimePs::ZERO, 0).is_none() {
+            lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
+        }
+    }
+    Ok(lowered)
+}
+
+/// The machine, with a size if it has none.
+pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<Machine, SimError> {
+    let grid = grid.map(|(columns, rows)| Grid { columns, rows });
+    Ok(match (machine.open_size(), grid) {
+        (None, _) => machine.clone(),
+        (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
+        (Some(_), _) => machine.with_endpoints(ranks as usize)?,
+    })
+}
+
+fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
+    let Some(name) = name else {
+        return Ok(machine.default_path());
+    };
+    let known = machine.paths().iter().map(|p| p.name.as_str());
+    (machine.path(name)).ok_or_else(|| SimError::unknown("path", name, known))
+}
