@@ -665,7 +665,8 @@ fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op 
         let listed = op.src as usize..(op.src + op.count) as usize;
         local.src = draft.ranges.len() as u32;
         local.dst = local.src;
-        for (_, dst, count) in draft.ranges[listed].to_vec() {
+        for index in listed {
+            let (_, dst, count) = draft.ranges[index];
             draft.ranges.push((dst, dst, count));
         }
     }

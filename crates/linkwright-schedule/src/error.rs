@@ -13,12 +13,20 @@ pub enum ScheduleError {
         /// Why, and what would do.
         reason: String,
     },
-    /// No such algorithm or pattern.
+    /// No such algorithm.
     #[error("no algorithm `{name}`{}; `linkwright list algorithms` shows all", suggestion(.nearest))]
     UnknownAlgorithm {
         /// What was asked for.
         name: String,
         /// Closest known key.
+        nearest: Option<String>,
+    },
+    /// No such traffic pattern.
+    #[error("no pattern `{name}`{}; `linkwright list patterns` shows all", suggestion(.nearest))]
+    UnknownPattern {
+        /// What was asked for.
+        name: String,
+        /// Closest known name.
         nearest: Option<String>,
     },
     /// The shape itself makes no sense.

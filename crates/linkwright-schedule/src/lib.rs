@@ -14,6 +14,7 @@ pub mod collectives;
 pub mod error;
 pub mod ir;
 pub mod order;
+pub mod patterns;
 pub mod spec;
 pub mod transforms;
 

@@ -4,7 +4,7 @@
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{Algorithm, REGISTRY};
 use linkwright_schedule::ir::{Combine, OpKind};
-use linkwright_schedule::{Expected, Schedule, ScheduleError};
+use linkwright_schedule::{patterns, Expected, Schedule, ScheduleError};
 use std::collections::HashMap;
 
 /// A chunk's contributions as a sum of random numbers, one per contribution.
@@ -172,6 +172,12 @@ fn impossible_shapes_are_errors_not_panics() {
             assert!(matches!(error, ScheduleError::Shape(_)), "{error}");
         }
     }
+}
+
+#[test]
+fn the_list_of_patterns_is_known() {
+    let names: Vec<&str> = patterns::REGISTRY.iter().map(|p| p.name).collect();
+    assert_eq!(names.join("\n"), include_str!("golden/patterns.txt").trim());
 }
 
 #[test]
