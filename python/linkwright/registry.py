@@ -40,6 +40,7 @@ def _native(function: str) -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
+    "patterns": functools.partial(_native, "patterns"),
     "executors": functools.partial(_native, "executors"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
 }

@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 def of(experiment: Experiment) -> _native.Schedule:
     """The schedule of an experiment."""
+    if experiment.collective is None:
+        return _native.Schedule.pattern(
+            experiment.algorithm,
+            experiment.ranks,
+            experiment.elements,
+            element_bytes=experiment.element_bytes,
+            root=experiment.root,
+            grid=experiment.grid,
+            count=experiment.messages,
+            both_ways=experiment.both_ways,
+        )
     return _native.Schedule.build(
         experiment.algorithm_key,
         experiment.ranks,

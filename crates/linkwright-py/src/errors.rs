@@ -29,7 +29,9 @@ pub fn machine(error: MachineError) -> PyErr {
 pub fn schedule(error: ScheduleError) -> PyErr {
     let class = match error {
         ScheduleError::Waived { .. } => "WaivedError",
-        ScheduleError::UnknownAlgorithm { .. } => "UnknownNameError",
+        ScheduleError::UnknownAlgorithm { .. } | ScheduleError::UnknownPattern { .. } => {
+            "UnknownNameError"
+        }
         ScheduleError::Shape(_) => "ShapeError",
         ScheduleError::NoParticipant { .. } => "NoParticipantError",
         ScheduleError::NoChunk { .. } => "NoChunkError",

@@ -20,6 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<schedule::Builder>()?;
     module.add_function(wrap_pyfunction!(registry::algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(registry::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(registry::collectives, module)?)?;
     module.add_function(wrap_pyfunction!(registry::bus_factor, module)?)?;
     module.add_function(wrap_pyfunction!(threads::executors, module)?)?;

@@ -1,6 +1,6 @@
 //! Registries as lists of dictionaries.
 
-use linkwright_schedule::{collectives as algorithm_files, Collective};
+use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_files, Collective};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,6 +21,22 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         Ok(row)
     };
     algorithm_files::REGISTRY.iter().map(entry).collect()
+}
+
+/// All traffic patterns: `key, name, summary, description, needs, source`.
+#[pyfunction]
+pub fn patterns(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let entry = |pattern: &&pattern_files::Pattern| {
+        let row = PyDict::new(py);
+        row.set_item("key", pattern.key())?;
+        row.set_item("name", pattern.name)?;
+        row.set_item("summary", pattern.summary)?;
+        row.set_item("description", pattern.description)?;
+        row.set_item("needs", pattern.needs)?;
+        row.set_item("source", pattern.source)?;
+        Ok(row)
+    };
+    pattern_files::REGISTRY.iter().map(entry).collect()
 }
 
 /// All collectives: `key, blocked, rooted, reduces`; a blocked one counts S as p equal blocks.

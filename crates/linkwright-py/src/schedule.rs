@@ -3,7 +3,7 @@
 use crate::errors;
 use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
 use linkwright_schedule::ir::{Buffer, Hint, OpKind};
-use linkwright_schedule::{collectives, transforms, Collective, Schedule as Ordered};
+use linkwright_schedule::{collectives, patterns, transforms, Collective, Schedule as Ordered};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,6 +45,41 @@ impl Schedule {
         shape.check().map_err(errors::schedule)?;
         let algorithm = collectives::find(key).map_err(errors::schedule)?;
         wrap(py.detach(|| (algorithm.build)(&shape)))
+    }
+
+    /// The schedule of traffic pattern `key` (`pattern/name` or `name`).
+    ///
+    /// `elements` counts one message; `count` messages per pair, `both_ways` doubles them.
+    #[staticmethod]
+    #[pyo3(signature = (key, ranks, elements, *, element_bytes=1, root=0, grid=None, seed=0, count=1, both_ways=false))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
+    fn pattern(
+        py: Python<'_>,
+        key: &str,
+        ranks: u32,
+        elements: u64,
+        element_bytes: u32,
+        root: u32,
+        grid: Option<(u32, u32)>,
+        seed: u64,
+        count: u32,
+        both_ways: bool,
+    ) -> PyResult<Self> {
+        let shape = Shape {
+            ranks,
+            root,
+            grid,
+            elements,
+            element_bytes,
+        };
+        let traffic = patterns::Traffic {
+            shape,
+            seed,
+            count,
+            both_ways,
+        };
+        let pattern = patterns::find(key).map_err(errors::schedule)?;
+        wrap(py.detach(|| (pattern.build)(&traffic)))
     }
 
     /// Every transfer in `slices` parts that follow each other.
