@@ -101,7 +101,9 @@ mod tests {
                     let contents = Contents::new(&schedule, data).unwrap();
                     let state = execute(&contents).unwrap();
                     let checked = state.check(&contents, "reference").unwrap();
-                    assert!(checked > 0, "{}", algorithm.key());
+                    // A barrier moves tokens, which are chunks without elements.
+                    let tokens = algorithm.collective == Collective::Barrier;
+                    assert!(checked > 0 || tokens, "{}", algorithm.key());
                 }
             }
         }
