@@ -256,6 +256,21 @@ impl Edge {
     }
 }
 
+/// What a satisfied edge tells its waiter about the operation waited for.
+///
+/// An operation completes three times: its source is free, its data are delivered (a multicast
+/// target by target, in any order), and its initiator knows so. A delivery of the one target of a
+/// transfer implies that the source is free; the delivery at one target of a multicast does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// The source may be overwritten.
+    SourceFree,
+    /// The data of a multicast are at the waiter; nothing is known of the other targets.
+    DeliveredHere,
+    /// The source is free, and the data are at every target.
+    Delivered,
+}
+
 /// A schedule. Made by [`crate::builder::Builder`], [`crate::text::parse`] or a transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
@@ -297,6 +312,26 @@ impl Schedule {
             self.edge_start[id as usize + 1],
         );
         &self.edges[start as usize..end as usize]
+    }
+
+    /// What `edge` tells `waiter`, the initiator of the waiting operation; `None` where it cannot
+    /// see the completion by itself.
+    #[inline]
+    pub fn completion(&self, edge: Edge, waiter: u32) -> Option<Completion> {
+        let op = &self.ops[edge.op() as usize];
+        if edge.is_acknowledged() || !op.is_message() || op.kind == OpKind::Get {
+            return (op.initiator() == waiter).then_some(Completion::Delivered);
+        }
+        if op.kind == OpKind::Multicast {
+            return match self.sets[op.to as usize].contains(&waiter) {
+                true => Some(Completion::DeliveredHere),
+                false => (op.from == waiter).then_some(Completion::SourceFree),
+            };
+        }
+        match op.to == waiter {
+            true => Some(Completion::Delivered),
+            false => (op.from == waiter).then_some(Completion::SourceFree),
+        }
     }
 
     /// Number of edges.

@@ -18,7 +18,9 @@
 //! implication costs a superfluous edge, never a race.
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, Combine, Edge, Hint, Op, OpKind, Owner, Schedule, MAX_OPS};
+use crate::ir::{
+    Buffer, BufferId, Combine, Completion, Edge, Hint, Op, OpKind, Owner, Schedule, MAX_OPS,
+};
 use crate::spec::Spec;
 use std::collections::HashMap;
 
@@ -142,7 +144,7 @@ struct Orderer {
     /// Scratch of the current operation.
     needs: Vec<(u32, Need)>,
     edges: Vec<Edge>,
-    stack: Vec<(u32, bool)>,
+    stack: Vec<(u32, Completion)>,
     seen: Vec<u32>,
 }
 
@@ -238,7 +240,7 @@ impl Orderer {
         let initiator = op.initiator();
         let continued = self.edges.iter().find_map(|edge| {
             let chain = self.chain[edge.op() as usize];
-            let strong = self.edge_is_delivery(*edge, initiator);
+            let strong = self.completion(*edge, initiator) == Completion::Delivered;
             (strong && self.tail[chain as usize] == edge.op()).then_some((chain, edge.op()))
         });
         match continued {
@@ -259,14 +261,10 @@ impl Orderer {
         Ok(id)
     }
 
-    /// Whether satisfying `edge` at `waiter` proves that the data of its operation are delivered.
-    fn edge_is_delivery(&self, edge: Edge, waiter: u32) -> bool {
-        let op = &self.out.ops[edge.op() as usize];
-        match op.kind {
-            OpKind::Put | OpKind::Notice => edge.is_acknowledged() || op.to == waiter,
-            OpKind::Multicast => edge.is_acknowledged(),
-            _ => true,
-        }
+    /// What satisfying `edge` tells `waiter`; the edges made here are all visible.
+    fn completion(&self, edge: Edge, waiter: u32) -> Completion {
+        let known = self.out.completion(edge, waiter);
+        known.expect("an edge is visible to its waiter")
     }
 
     fn collect_hazards(&mut self, op: &Op) {
@@ -364,15 +362,8 @@ impl Orderer {
         let op = &self.out.ops[id as usize];
         match op.kind {
             OpKind::Put | OpKind::Notice if op.to == rank => Some(Edge::on(id)),
-            // A source that is among its own targets sees more as the source.
-            OpKind::Multicast
-                if op.from != rank && self.out.sets[op.to as usize].contains(&rank) =>
-            {
-                match need {
-                    Need::DeliveredAt(place) if place != rank => None,
-                    _ => Some(Edge::on(id)),
-                }
-            }
+            // One target cannot know that the others have the data, nor that the source is free.
+            OpKind::Multicast if need == Need::DeliveredAt(rank) => Some(Edge::on(id)),
             OpKind::Put | OpKind::Multicast | OpKind::Notice if op.from == rank => match need {
                 Need::SourceFree => Some(Edge::on(id)),
                 Need::DeliveredAt(_) => Some(Edge::acknowledged(id)),
@@ -392,11 +383,12 @@ impl Orderer {
         self.stack.clear();
         self.seen.clear();
         for edge in &self.edges {
-            self.stack
-                .push((edge.op(), self.edge_is_delivery(*edge, waiter)));
+            self.stack.push((edge.op(), self.completion(*edge, waiter)));
         }
-        while let Some((at, delivered)) = self.stack.pop() {
-            if at == id && (delivered || need == Need::SourceFree) {
+        while let Some((at, known)) = self.stack.pop() {
+            let delivered = known == Completion::Delivered;
+            let source_free = delivered || known == Completion::SourceFree;
+            if at == id && (delivered || (source_free && need == Need::SourceFree)) {
                 return true;
             }
             let (a, b) = (at as usize, id as usize);
@@ -411,8 +403,8 @@ impl Orderer {
             let initiator = self.out.ops[a].initiator();
             for index in self.out.edge_start[a]..self.out.edge_start[a + 1] {
                 let edge = self.out.edges[index as usize];
-                let delivered = self.edge_is_delivery(edge, initiator);
-                self.stack.push((edge.op(), delivered));
+                let known = self.completion(edge, initiator);
+                self.stack.push((edge.op(), known));
             }
         }
         false
@@ -458,6 +450,8 @@ impl Orderer {
             count: 0,
             kind: OpKind::Notice,
             combine: Combine::Replace,
+            src_buffer: BufferId(0),
+            dst_buffer: BufferId(0),
             hint: Hint::None,
             scattered: false,
             ..*op
