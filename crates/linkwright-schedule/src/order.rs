@@ -143,6 +143,8 @@ struct Orderer {
     fences: Vec<(u32, Vec<u32>)>,
     /// Scratch of the current operation.
     needs: Vec<(u32, Need)>,
+    /// What is proven of earlier operations: by the edges chosen so far, and by needs that are met.
+    proven: Vec<(u32, Completion)>,
     edges: Vec<Edge>,
     stack: Vec<(u32, Completion)>,
     seen: Vec<u32>,
@@ -183,6 +185,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
             Vec::new()
         },
         needs: Vec::new(),
+        proven: Vec::new(),
         edges: Vec::new(),
         stack: Vec::new(),
         seen: Vec::new(),
@@ -326,6 +329,7 @@ impl Orderer {
     /// Turn `self.needs` into the fewest edges known to suffice, adding notices where necessary.
     fn resolve(&mut self, op: &Op) -> Result<()> {
         self.edges.clear();
+        self.proven.clear();
         let mut needs = std::mem::take(&mut self.needs);
         // Latest first: a late operation implies most of the earlier ones. The stable sort keeps
         // deliveries of the data read before other hazards of the same operation.
@@ -335,21 +339,34 @@ impl Orderer {
         let mut remote = Vec::new();
         for &(id, need) in &needs {
             match self.visible(id, need, initiator) {
-                Some(edge) if !self.implied(id, need, initiator) => self.add_edge(edge),
-                Some(_) => {}
+                Some(edge) if !self.implied(id, need) => self.add_edge(edge, initiator),
+                Some(_) => self.prove(id, need),
                 None => remote.push((id, need)),
             }
         }
         self.needs = needs;
         for (id, need) in remote {
-            if !self.implied(id, need, initiator) && !self.behind_barrier(id, initiator) {
+            if !self.implied(id, need) && !self.behind_barrier(id, initiator) {
                 self.notify(op, id, need)?;
             }
+            self.prove(id, need);
         }
         Ok(())
     }
 
-    fn add_edge(&mut self, edge: Edge) {
+    /// Enter a need that is met as a start of later searches: what it waited for is met, too.
+    fn prove(&mut self, id: u32, need: Need) {
+        let multicast = self.out.ops[id as usize].kind == OpKind::Multicast;
+        let known = match need {
+            Need::SourceFree => Completion::SourceFree,
+            Need::DeliveredAt(_) if multicast => Completion::DeliveredHere,
+            Need::DeliveredAt(_) => Completion::Delivered,
+        };
+        self.proven.push((id, known));
+    }
+
+    fn add_edge(&mut self, edge: Edge, waiter: u32) {
+        self.proven.push((edge.op(), self.completion(edge, waiter)));
         match self.edges.iter_mut().find(|e| e.op() == edge.op()) {
             Some(known) if edge.is_acknowledged() => *known = edge,
             Some(_) => {}
@@ -378,13 +395,19 @@ impl Orderer {
         }
     }
 
-    /// Whether the edges chosen so far prove that operation `id` meets `need`.
-    fn implied(&mut self, id: u32, need: Need, waiter: u32) -> bool {
-        self.stack.clear();
+    /// Whether what is proven so far implies that operation `id` meets `need`.
+    fn implied(&mut self, id: u32, need: Need) -> bool {
+        let proven = std::mem::take(&mut self.proven);
+        let found = self.follows(&proven, id, need);
+        self.proven = proven;
+        found
+    }
+
+    /// Whether operation `id` meets `need` once all of `from` has happened.
+    fn follows(&mut self, from: &[(u32, Completion)], id: u32, need: Need) -> bool {
         self.seen.clear();
-        for edge in &self.edges {
-            self.stack.push((edge.op(), self.completion(*edge, waiter)));
-        }
+        self.stack.clear();
+        self.stack.extend_from_slice(from);
         while let Some((at, known)) = self.stack.pop() {
             let delivered = known == Completion::Delivered;
             let source_free = delivered || known == Completion::SourceFree;
@@ -430,11 +453,8 @@ impl Orderer {
         let initiator = op.initiator();
         let witness = self.witness(id, need);
         if let Some(&notice) = self.last_notice.get(&(witness, initiator)) {
-            let known = std::mem::replace(&mut self.edges, vec![Edge::on(notice)]);
-            let enough = self.implied(id, need, initiator);
-            self.edges = known;
-            if enough {
-                self.add_edge(Edge::on(notice));
+            if self.follows(&[(notice, Completion::Delivered)], id, need) {
+                self.add_edge(Edge::on(notice), initiator);
                 return Ok(());
             }
         }
@@ -457,7 +477,7 @@ impl Orderer {
             ..*op
         })?;
         self.edges = edges;
-        self.edges.push(Edge::on(notice));
+        self.add_edge(Edge::on(notice), initiator);
         self.last_notice.insert((witness, initiator), notice);
         Ok(())
     }

@@ -151,8 +151,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
 ///
 /// The vector is divided into `windows` windows of consecutive chunks. A transfer into scratch
 /// becomes one transfer per window, in window order, carrying those of its chunks that lie in the
-/// window; a window without any is an empty message, because the kernel signals progress all the
-/// same. The local combination follows window by window. Steps do not overlap: the first message
+/// window; for a window without any the kernel only signals its progress, which is a notice. The local combination follows window by window. Steps do not overlap: the first message
 /// of a step waits until its initiator has finished its step before, and until the partner has
 /// said that it has, too. Transfers that are not combined stay whole.
 pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
@@ -213,7 +212,10 @@ pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
                     .extend(last_local[initiator].map(|earlier| (position, earlier)));
                 last_local[initiator] = Some(position);
             }
-            push(&mut draft, op, piece);
+            match piece.is_empty() && op.is_message() {
+                true => draft.ops.push(progress(&op)),
+                false => push(&mut draft, op, piece),
+            }
             current[initiator] = Some(position);
         }
     }
@@ -293,6 +295,21 @@ pub fn relabel(schedule: &Schedule, parts: &[u32]) -> Result<Schedule> {
         }
     }
     order(draft)
+}
+
+/// The signal of a window without data, in the place of `op`.
+fn progress(op: &Op) -> Op {
+    Op {
+        src: 0,
+        dst: 0,
+        count: 0,
+        kind: OpKind::Notice,
+        combine: Combine::Replace,
+        src_buffer: BufferId(0),
+        dst_buffer: BufferId(0),
+        scattered: false,
+        ..*op
+    }
 }
 
 fn order_free(collective: Collective) -> bool {
@@ -461,6 +478,11 @@ mod tests {
         (puts.count(), bytes)
     }
 
+    fn notices(schedule: &Schedule) -> usize {
+        let all = schedule.ops().iter();
+        all.filter(|op| op.kind == OpKind::Notice).count()
+    }
+
     #[test]
     fn slices_carry_the_same_bytes() {
         let ring = make("allreduce/ring", 4);
@@ -496,19 +518,18 @@ mod tests {
         let twice = repeat(&exchange, 2).unwrap();
         let windowed = windows(&twice, 4).unwrap();
         assert_eq!(messages(&windowed).0, 2 * 2 * 4);
-        let notices = windowed
-            .ops()
-            .iter()
-            .filter(|op| op.kind == OpKind::Notice)
-            .count();
-        assert_eq!(notices, 2);
-        // More windows than chunks: the rest are empty messages.
+        assert_eq!(notices(&windowed), 2);
+        // More windows than chunks: the rest are signals only.
         let narrow = windows(&make("allreduce/recursive_doubling_latency", 2), 4).unwrap();
-        let empty = narrow
-            .ops()
-            .iter()
-            .filter(|op| op.kind == OpKind::Put && op.count == 0);
-        assert_eq!(empty.count(), 2 * 3);
+        assert_eq!(messages(&narrow).0, 2);
+        assert_eq!(notices(&narrow), 2 * 3);
+    }
+
+    #[test]
+    fn windows_need_one_ready_notice_per_rank_and_step() {
+        // Eight ranks, three steps: nothing to wait for in the first, one notice each in the others.
+        let vector = refine(&make("allreduce/recursive_doubling_latency", 8), 32).unwrap();
+        assert_eq!(notices(&windows(&vector, 32).unwrap()), 2 * 8);
     }
 
     #[test]
