@@ -5,14 +5,15 @@ from __future__ import annotations
 from . import reproduce
 from .model import Badge, Report, Section
 from .runs import Run
-from .sections import collectives, environment, headline, links, status
+from .sections import collectives, curves, environment, headline, matrices, spread, status
 
 SECTIONS = (
     headline.section,
-    links.matrices,
-    links.by_size,
-    links.under_load,
+    matrices.section,
+    curves.by_size,
+    curves.under_load,
     collectives.section,
+    spread.section,
     status.section,
     environment.section,
 )

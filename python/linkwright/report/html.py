@@ -40,6 +40,7 @@ def page(report: Report) -> str:
             report=report,
             anchors=anchors,
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
+            licence=_asset("vendor/uplot", "LICENSE"),
             scripts=[
                 _asset("vendor/uplot", "uPlot.iife.min.js"),
                 *(_asset("assets", name) for name in _SCRIPTS),
@@ -79,7 +80,8 @@ def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
 
 def breakable(text: str) -> Markup:
     """`text`, escaped, that may wrap after `_` or `/`, but not between a number and its unit."""
-    kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)", "\u00a0", text)
+    kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)|(?<=\bn) (?=\d)", "\u00a0", text)
+    kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept)
     return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(kept))))
 
 

@@ -1,11 +1,10 @@
-"""Is the model of that machine right? Sections for a reproduced study, from the dict that ``reproduce
---json`` prints.
+"""Is the model of that machine right? The report of a reproduced study, from what ``--json`` prints.
 
 ``{paper, fitted, cells: [{<key columns of the reference CSV>, predicted, reference, unit, split}],
 claims: [{id, statement, holds, why}]}``. The error of a cell is predicted / reference - 1. A cell
 without a reference (a holdout, predicted blind) counts in no error. Fitted numbers stand beside
 every error, because with enough of them any table can be matched. Theory curves, hop tables and
-spreads that a study adds are model objects, passed as further sections.
+spreads stand under ``sections`` of the dict, as `Section` objects or in their plain form.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import quantity
-from .model import Axis, Badge, Box, BoxPlot, Cell, Column, Curve, Plot, Report, Section, Table
+from . import plain, quantity
+from .model import Axis, Badge, BoxPlot, Cell, Column, Curve, Plot, Report, Section, Table
 from .runs import natural
+from .sections.spread import box
 from .sections.values import missing
 
 _NOT_KEYS = ("predicted", "reference", "unit", "split")
@@ -52,13 +52,14 @@ def report(
 
 
 def sections(study: Mapping[str, Any]) -> list[Section]:
-    """The sections of a study: how close, claims, fitted numbers, every cell."""
+    """The sections of a study: how close, claims, fitted numbers, its own charts, every cell."""
     cells = study.get("cells", [])
     by_table = _by_table(cells, str(study.get("paper", "study")))
     built = [
         Section("How close", [_summary(by_table, study.get("fitted", {})), *_charts(by_table)]),
         _claims(study.get("claims", [])),
         _fitted(study.get("fitted", {})),
+        *plain.load(study.get("sections", [])),
         Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
     ]
     return [section for section in built if section and (section.items or section.parts)]
@@ -181,16 +182,7 @@ def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
 
 
 def _errors(scored: Mapping[str, list]) -> BoxPlot:
-    boxes = []
-    for table, cells in scored.items():
-        errors = np.array([100 * error(cell) for cell in cells])
-        q1, median, q3 = (float(v) for v in np.percentile(errors, (25, 50, 75)))
-        reach = 1.5 * (q3 - q1)
-        inside = errors[(errors >= q1 - reach) & (errors <= q3 + reach)]
-        outliers = [float(v) for v in sorted(errors[(errors < q1 - reach) | (errors > q3 + reach)])]
-        boxes.append(
-            Box(table, float(inside.min()), q1, median, q3, float(inside.max()), len(errors), outliers)
-        )
+    boxes = [box(table, np.array([100 * error(cell) for cell in cells])) for table, cells in scored.items()]
     help = (
         "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
     )

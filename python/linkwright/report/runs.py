@@ -3,16 +3,17 @@
 ``runs/<id>/`` holds results.parquet (tidy rows), samples.parquet (raw), environment.json,
 suite.toml and, for a reproduced study, study.json. Added here, computed once: `unit` in base units
 with value, interval, limit and reference scaled to it; `share`, the part of its limit that a row
-reaches; `modelled`; `source` and `destination` of a placement ``a>b``; `label`, what the row is
-about; `modes`, where launch medians form two groups.
+reaches; `modelled`; `source` and `destination` of a placement ``a>b``; `part` of the suite;
+`label`, what the row is about; `modes`, where launch medians form two groups.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
+import tomllib
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,57 +21,33 @@ import numpy as np
 import pandas as pd
 
 from linkwright.errors import LinkwrightError
+from linkwright.store import schema
 
 from . import quantity
 
-COLUMNS = [
-    "run",
+COLUMNS = tuple(schema.RESULTS)
+_NUMBERS = ("ranks", "size_bytes", "value", "ci_low", "ci_high", "n", "limit")
+_WORDS = [
     "experiment",
-    "suite",
     "machine",
     "executor",
     "collective",
     "algorithm",
-    "ranks",
-    "size_bytes",
-    "dtype",
-    "op",
     "placement",
-    "issue",
-    "path",
-    "metric",
-    "value",
-    "unit",
-    "ci_low",
-    "ci_high",
-    "n",
-    "status",
     "reason",
-    "limit",
     "limit_name",
-    "reference",
+    "unit",
 ]
-_NUMBERS = ("ranks", "size_bytes", "value", "ci_low", "ci_high", "n", "limit")
 _SCALED = ("value", "ci_low", "ci_high", "limit", "reference_value")
 
-COLLECTIVES = [
-    "allreduce",
-    "reduce_scatter",
-    "allgather",
-    "broadcast",
-    "reduce",
-    "gather",
-    "scatter",
-    "alltoall",
-    "barrier",
-]
+_PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traffic pattern
 
 
 class ReportError(LinkwrightError):
     """A run folder that cannot be reported on."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, so that what follows from it can be cached
 class Run:
     """Everything of one run folder."""
 
@@ -81,6 +58,25 @@ class Run:
     plan: dict[str, Any] = field(default_factory=dict)  # run.json: what was asked
     suite: str = ""
     study: dict[str, Any] | None = None
+
+    @cached_property
+    def summaries(self) -> dict[str, str]:
+        """Name of each part of the suite -> what the suite says it is."""
+        try:
+            parts = tomllib.loads(self.suite).get("part", [])
+        except tomllib.TOMLDecodeError:
+            return {}
+        return {part["name"]: part.get("summary", "") for part in parts if "name" in part}
+
+    @cached_property
+    def collectives(self) -> list[str]:
+        """The collectives of the run, by name."""
+        return sorted(set(self.rows["collective"]) - set(_PATTERNS))
+
+    @property
+    def patterns(self) -> pd.DataFrame:
+        """The rows of traffic patterns."""
+        return self.rows[self.rows["collective"].isin(_PATTERNS)]
 
     @property
     def machines(self) -> list[str]:
@@ -119,31 +115,36 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     for name in _NUMBERS:
         rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float)
     rows["reference_value"] = pd.to_numeric(rows["reference"], errors="coerce").astype(float)
-    for name in (
-        "machine",
-        "executor",
-        "collective",
-        "algorithm",
-        "placement",
-        "reason",
-        "limit_name",
-        "unit",
-    ):
-        rows[name] = rows[name].astype(object).where(rows[name].notna(), "").astype(str)
-    bases = [quantity.base(unit) for unit in rows["unit"]]
-    factors = np.array([factor for _, factor in bases], dtype=float)
-    rows["unit"] = [name for name, _ in bases]
+    for name in _WORDS:
+        rows[name] = _texts(rows.index, *_words(rows[name]))
+    bases = {unit: quantity.base(unit) for unit in rows["unit"].unique()}
+    factors = rows["unit"].map({unit: factor for unit, (_, factor) in bases.items()}).to_numpy(dtype=float)
+    rows["unit"] = rows["unit"].map({unit: name for unit, (name, _) in bases.items()})
     for name in _SCALED:
         rows[name] = rows[name].to_numpy(dtype=float) * factors
     rows["machine"] = rows["machine"].where(rows["machine"] != "", rows["executor"])
     rows["modelled"] = rows["executor"] == "sim"
     rows["share"] = _share(rows)
-    rows["label"] = rows["collective"].where(~rows["collective"].isin(("", "pattern")), rows["algorithm"])
-    ends = [[end.strip() for end in text.split(">")] for text in rows["placement"]]
-    rows["source"] = [pair[0] if len(pair) == 2 else None for pair in ends]
-    rows["destination"] = [pair[1] if len(pair) == 2 else None for pair in ends]
+    rows["label"] = rows["collective"].where(~rows["collective"].isin(_PATTERNS), rows["algorithm"])
+    rows["part"] = [key.partition("/")[0] if "/" in key else "" for key in rows["experiment"]]
+    codes, placements = _words(rows["placement"])
+    ends = [[end.strip() for end in text.split(">")] for text in placements]
+    for place, column in enumerate(("source", "destination")):
+        names = [found[place] if len(found) == 2 else None for found in ends]
+        rows[column] = _texts(rows.index, codes, np.array(names, dtype=object))
     rows["modes"] = _modes(rows)
     return rows
+
+
+def _words(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """(code of each row, texts): null is the empty text. Millions of rows share few texts."""
+    codes, texts = pd.factorize(column, use_na_sentinel=True)
+    return codes, np.array([*map(str, texts.tolist()), ""], dtype=object)  # code -1, null, is the last one
+
+
+def _texts(index: pd.Index, codes: np.ndarray, texts: np.ndarray) -> pd.Series:
+    """Python strings, each stored once: Arrow strings, which pandas would choose, are slow one by one."""
+    return pd.Series(texts[codes], index=index, dtype=object)
 
 
 def ok(rows: pd.DataFrame) -> pd.DataFrame:
@@ -162,7 +163,7 @@ def _share(rows: pd.DataFrame) -> pd.Series:
     rate = rows["unit"].map(is_rate).astype(bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(rate, value / limit, limit / value)
-    return pd.Series([s if math.isfinite(s) and s > 0 else math.nan for s in share], index=rows.index)
+    return pd.Series(share, index=rows.index).where(np.isfinite(share) & (share > 0))
 
 
 def _modes(rows: pd.DataFrame) -> list[str]:

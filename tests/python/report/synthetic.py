@@ -1,8 +1,7 @@
-"""A run folder as the store writes it, made up: a measured two-core machine and a modelled 64-tile
-one.
+"""A made-up run folder, as the store writes it: a measured two-core machine and a modelled 64-tile one.
 
-The numbers follow simple laws (start-up + bytes / rate, 9 ns a hop) with seeded noise on the
-measured machine, so that charts look like real ones; nothing here is a result.
+The numbers follow simple laws (start-up + bytes / rate, 9 ns a hop) with seeded noise on the measured
+machine, so that charts look like real ones; nothing here is a result.
 """
 
 from __future__ import annotations
@@ -15,236 +14,149 @@ import numpy as np
 import pandas as pd
 
 ALGORITHMS = {
-    "allreduce": [
-        "ring",
-        "recursive_doubling_latency",
-        "recursive_doubling_bandwidth",
-        "swing_latency",
-        "swing_bandwidth",
-        "shared_memory",
-    ],
-    "allgather": ["ring", "bruck", "linear"],
-    "broadcast": ["linear", "binomial", "scatter_allgather"],
-    "alltoall": ["pairwise", "linear"],
-    "barrier": ["dissemination", "linear"],
+    "allreduce": "ring recursive_doubling_latency recursive_doubling_bandwidth swing_bandwidth shared_memory",
+    "allgather": "ring bruck linear",
+    "broadcast": "linear binomial scatter_allgather",
+    "alltoall": "pairwise linear",
+    "barrier": "dissemination linear",
 }
 SIZES = [8 * 4**k for k in range(12)]
 NASTY = '<script>alert("x")</script> & \'quoted\' "name" </script>'
+EMPTY = {"value": None, "ci_low": None, "ci_high": None, "n": None}
+NO_MEMORY = "shared_memory needs a passive memory; this machine has none"
+WRONG_SUM = "rank 1, chunk 3: expected 2.0, found 1.0 (wrong sum, no number)"
 
 
 def rows(seed: int = 7) -> pd.DataFrame:
-    noise = np.random.default_rng(seed)
     made: list[dict] = []
-    for machine in (Threads(noise), Tiles()):
+    for machine in (Threads(np.random.default_rng(seed)), Tiles()):
         made += machine.pairs() + machine.by_size() + machine.under_load() + machine.collectives()
-    for number, row in enumerate(made):
-        row |= {"run": "demo", "suite": "first", "dtype": "f32", "op": "sum"}
-        row["experiment"] = f"{row['machine']}/{row['collective']}/{number}"
     return pd.DataFrame(made)
 
 
+def samples(frame: pd.DataFrame, seed: int = 11) -> pd.DataFrame:
+    """Twelve launches of eight samples of each measured experiment; a barrier falls into two modes."""
+    noise = np.random.default_rng(seed)
+    made = []
+    for row in frame[(frame["executor"] == "threads") & frame["value"].notna()].itertuples():
+        for launch in range(12):
+            mode = 1.6 if row.collective == "barrier" and launch % 3 == 0 else 1.0
+            level = row.value * mode * noise.lognormal(0, 0.01)
+            values = level * noise.lognormal(0, 0.02, 8)
+            made += [("demo", row.experiment, launch, k, None, value) for k, value in enumerate(values)]
+    columns = ["run", "experiment", "launch", "sample", "rank", "value_ns"]
+    return pd.DataFrame(made, columns=columns).drop_duplicates(columns[1:4])
+
+
 class Threads:
-    machine, executor, ranks = "threads", "threads", 2
+    """A two-core machine, measured: values with intervals, some of which did not converge."""
+
+    machine, executor, ranks, start, rate = "xeon-2core", "threads", 2, 1.1e-7, 8.8e9
+    link, hop = 9.3e9, 62.0
 
     def __init__(self, noise: np.random.Generator) -> None:
         self.noise = noise
 
-    def value(self, seconds: float, unit: str = "ns", size: int = 0) -> dict:
-        """A measured row: a median, its interval, n; one in twenty did not converge."""
-        factor = 1e9 if unit == "ns" else 1
-        v = (
-            (seconds if unit == "ns" else size / seconds / 1e9)
-            * factor
-            * float(self.noise.lognormal(0, 0.06))
-        )
+    def value(self, value: float) -> dict:
+        value *= float(self.noise.lognormal(0, 0.06))
         loose = self.noise.random() < 0.05
         half = abs(float(self.noise.normal(0.12 if loose else 0.012, 0.004)))
-        return {
-            "value": v,
-            "unit": unit,
-            "ci_low": v * (1 - half),
-            "ci_high": v * (1 + half * 1.3),
-            "n": 12,
-            "status": "unconverged" if loose else "ok",
-            "reason": "time budget of 4 s ended at a half width of 12 %" if loose else None,
-        }
+        ends = {"ci_low": value * (1 - half), "ci_high": value * (1 + half * 1.3), "n": 12}
+        if loose:
+            ends |= {"status": "unconverged", "reason": "time budget of 4 s ended at a half width of 12 %"}
+        return {"status": "ok", "value": value} | ends
 
-    def row(self, algorithm: str, metric: str, value: dict, **more) -> dict:
-        return {
-            "machine": self.machine,
-            "executor": self.executor,
-            "algorithm": algorithm,
-            "metric": metric,
-            **value,
-            "collective": "pattern",
-            **more,
-        }
+    def row(self, part: str, collective: str, algorithm: str, metric: str, value: float, **more) -> dict:
+        key = f"{part}/{collective}/{algorithm}/p{more['ranks']}/{more['size_bytes']}"
+        common = {"run": "demo", "suite": "dissect", "machine": self.machine, "executor": self.executor}
+        common |= {"experiment": f"{key}/{more.get('placement', 'topology')}", "dtype": "f32"}
+        common |= {"unit": "B/s" if metric == "bandwidth" else "ns", "limit_name": "latency"}
+        about = {"collective": collective, "algorithm": algorithm, "metric": metric}
+        return common | about | self.value(value) | {"placement": "topology"} | more
 
     def pairs(self) -> list[dict]:
-        return [
-            self.row(
-                "ping_pong",
-                "latency",
-                self.value((9 if a == b else 86 + 4 * a) * 1e-9),
-                ranks=2,
-                size_bytes=8,
-                placement=f"core {a}>core {b}",
-                limit=4.0 if a == b else 62.0,
-                limit_name="latency_bound",
-            )
-            for a in range(2)
-            for b in range(2)
-        ]
+        return [self.pair(f"core{a}", f"core{b}", a != b, 24 * a) for a in range(2) for b in range(2)]
+
+    def pair(self, a: str, b: str, apart: bool, more: float, **extra) -> dict:
+        limit = self.hop + more if apart else None
+        about = {"ranks": 2, "size_bytes": 8, "placement": f"{a}>{b}", "limit": limit}
+        value = 1.2 * self.hop + more if apart else 9.0
+        return self.row("latency", "pattern", "ping_pong", "latency", value, **about | extra)
 
     def by_size(self) -> list[dict]:
-        return [
-            self.row(
-                "stream",
-                "bandwidth",
-                self.value(9e-8 + s / 9.3e9, "GB/s", s),
-                ranks=2,
-                size_bytes=s,
-                limit=11.0,
-                limit_name="port_bound",
-            )
-            for s in SIZES
-        ]
+        return [row for size in SIZES[:9] for row in self.stream("bandwidth", 2, size)]
 
     def under_load(self) -> list[dict]:
-        found = [
-            self.row(
-                "pairs",
-                "latency",
-                self.value(9e-8 * p**0.6),
-                ranks=2 * p,
-                size_bytes=8,
-                limit=62.0,
-                limit_name="latency_bound",
-            )
-            for p in (1, 2)
+        return [row for size in (8, 65536) for row in self.stream("load", 2, size)]
+
+    def stream(self, part: str, ranks: int, size: int) -> list[dict]:
+        """Time and bandwidth of 16 messages on each of ranks / 2 pairs."""
+        seconds = (self.start + 16 * size / self.link) * (1 + 0.02 * (ranks / 2 - 1))
+        about = {"ranks": ranks, "size_bytes": size}
+        least = max(self.hop, 16e9 * size / self.link / 1.3)
+        peak = {"limit": ranks / 2 * self.link * 1.3, "limit_name": "port"}
+        return [
+            self.row(part, "pattern", "pairs", "time", seconds * 1e9, limit=least, **about),
+            self.row(part, "pattern", "pairs", "bandwidth", 8 * ranks * size / seconds, **about, **peak),
         ]
-        found[-1] |= {
-            "value": None,
-            "ci_low": None,
-            "ci_high": None,
-            "status": "waived",
-            "reason": "4 ranks on 2 cores: oversubscribed, see --oversubscribe",
-        }
-        return found
-
-    def cost(self, kind: str, index: int, size: int) -> float:
-        p, rounds = (
-            self.ranks,
-            [2 * (self.ranks - 1), math.log2(self.ranks), 2 * math.log2(self.ranks)][index % 3],
-        )
-        moved = [2 * (p - 1) / p, math.log2(p), 2.4 * (p - 1) / p][index % 3]
-        return rounds * self.start * (1 + 0.03 * index) + moved * size / self.rate * (1 + 0.05 * index)
-
-    start, rate = 1.1e-7, 8.8e9
 
     def collectives(self) -> list[dict]:
         return [
             self.collective(kind, algorithm, index, size)
             for kind, algorithms in ALGORITHMS.items()
-            for index, algorithm in enumerate(algorithms)
+            for index, algorithm in enumerate(algorithms.split())
             for size in ([0] if kind == "barrier" else SIZES)
         ]
 
     def collective(self, kind: str, algorithm: str, index: int, size: int) -> dict:
-        floor = (
-            math.log2(self.ranks) * self.start * 0.7
-            + 2 * (self.ranks - 1) / self.ranks * size / self.rate * 0.8
-        )
-        about = {
-            "collective": kind,
-            "ranks": self.ranks,
-            "size_bytes": size,
-            "limit": floor * 1e9,
-            "limit_name": "latency_bound" if size < 4096 else "port_bound",
-        }
-        row = self.row(algorithm, "time", self.value(max(self.cost(kind, index, size), floor * 1.2)), **about)
+        p, rounds = self.ranks, math.log2(self.ranks)
+        rounds_needed = [2 * (p - 1), rounds, 2 * rounds][index % 3]
+        moved = [2 * (p - 1) / p, rounds, 2.4 * (p - 1) / p][index % 3] * (1 + 0.05 * index)
+        least = 0.7 * rounds * self.start + 1.6 * (p - 1) / p * size / self.rate
+        seconds = max(1.2 * least, rounds_needed * self.start * (1 + 0.03 * index) + moved * size / self.rate)
+        about = {"ranks": p, "size_bytes": size, "limit": least * 1e9}
+        about |= {"limit_name": "latency" if size < 4096 else "port", "op": "sum"}
+        row = self.row("collectives", kind, algorithm, "time", seconds * 1e9, **about)
         if algorithm == "shared_memory":
-            row |= {
-                "value": None,
-                "ci_low": None,
-                "ci_high": None,
-                "n": None,
-                "status": "waived",
-                "reason": "shared_memory needs a passive memory; this machine has none",
-            }
+            row |= EMPTY | {"status": "waived", "reason": NO_MEMORY}
         if (algorithm, size) == ("bruck", SIZES[-1]):
-            row |= {
-                "value": None,
-                "ci_low": None,
-                "ci_high": None,
-                "status": "failed",
-                "reason": "rank 1, chunk 3: expected 2.0, found 1.0 (wrong sum, no number)",
-            }
+            row |= EMPTY | {"status": "failed", "reason": WRONG_SUM}
         return row
 
 
 class Tiles(Threads):
+    """64 tiles in a torus of 10 x 12 places, modelled: no interval and no n."""
+
     machine, executor, ranks, start, rate = "wormhole-n150", "sim", 64, 2.4e-7, 26e9
+    link, hop = 31.2e9, 20.0
 
     def __init__(self) -> None:
         pass
 
-    def value(self, seconds: float, unit: str = "ns", size: int = 0) -> dict:
-        return {
-            "value": seconds * 1e9 if unit == "ns" else size / seconds / 1e9,
-            "unit": unit,
-            "n": 1,
-            "status": "ok",
-        }
+    def value(self, value: float) -> dict:
+        return {"status": "ok", "value": value}
 
     def pairs(self) -> list[dict]:
-        xs, ys = [1, 2, 3, 4, 6, 7, 8, 9], [1, 2, 3, 4, 5, 7, 8, 9]
-        tiles = [(x, y) for y in ys for x in xs]
+        tiles = [(x, y) for y in (1, 2, 3, 4, 5, 7, 8, 9) for x in (1, 2, 3, 4, 6, 7, 8, 9)]
         return [
-            self.row(
-                "ping_pong",
-                "latency",
-                self.value((10 + 9 * hops + 2 + (0 if a != b else 94)) * 1e-9),
-                ranks=2,
-                size_bytes=32,
-                placement=f"({a[0]},{a[1]})>({b[0]},{b[1]})",
-                limit=12.0 + 9 * hops if a != b else None,
-                limit_name="latency_bound",
-                reference=104.0 if a == b else None,
+            self.pair(
+                f"({a[0]},{a[1]})",
+                f"({b[0]},{b[1]})",
+                a != b,
+                9 * self.hops(a, b),
+                reference=29.0 if self.hops(a, b) == 1 else None,
             )
             for a in tiles
             for b in tiles
-            for hops in [(b[0] - a[0]) % 10 + (b[1] - a[1]) % 12]
         ]
 
-    def by_size(self) -> list[dict]:
-        return [
-            self.row(
-                "stream",
-                "bandwidth",
-                self.value(2.9e-7 + s / 31.2e9, "GB/s", s),
-                ranks=2,
-                size_bytes=s,
-                limit=31.88,
-                limit_name="port_bound",
-                reference=27.9 if s == 8192 else None,
-            )
-            for s in SIZES[:9]
-        ]
+    @staticmethod
+    def hops(a: tuple[int, int], b: tuple[int, int]) -> int:
+        return (b[0] - a[0]) % 10 + (b[1] - a[1]) % 12
 
     def under_load(self) -> list[dict]:
-        return [
-            self.row(
-                "pairs",
-                "latency",
-                self.value(2.9e-7 * (1 + 0.02 * p**1.3)),
-                ranks=2 * p,
-                size_bytes=32,
-                limit=110.0,
-                limit_name="latency_bound",
-            )
-            for p in (1, 2, 4, 8, 16, 32)
-        ]
+        counts = (2, 4, 8, 16, 32, 64)
+        return [row for ranks in counts for size in (8, 16384) for row in self.stream("load", ranks, size)]
 
 
 ENVIRONMENT = {
@@ -261,7 +173,17 @@ ENVIRONMENT = {
     "cgroup_cpu_max": None,
 }
 PLAN = {"format": 1, "id": "demo", "state": "done", "seed": 20261121}
-SUITE = 'name = "first"\n\n[[study]]\npattern = "ping_pong"\nsizes = [8]\n'
+SUITE = """[suite]
+name = "dissect"
+
+[[part]]
+name = "bandwidth"
+summary = "one pair, one way, by message size"
+
+[[part]]
+name = "load"
+summary = "1, 2, 4 ... pairs at once"
+"""
 
 
 def study(seed: int = 3) -> dict:
@@ -322,8 +244,11 @@ def study(seed: int = 3) -> dict:
 
 
 def folder(path: Path, frame: pd.DataFrame | None = None) -> Path:
+    """Writes a run folder; `frame` stands for its results."""
+    frame = rows() if frame is None else frame
     path.mkdir(parents=True, exist_ok=True)
-    (rows() if frame is None else frame).to_parquet(path / "results.parquet")
+    frame.to_parquet(path / "results.parquet")
+    samples(frame).to_parquet(path / "samples.parquet")
     (path / "environment.json").write_text(json.dumps(ENVIRONMENT))
     (path / "run.json").write_text(json.dumps(PLAN))
     (path / "suite.toml").write_text(SUITE)

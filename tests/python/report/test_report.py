@@ -13,8 +13,8 @@ import synthetic
 from reading import words
 
 from linkwright import report
-from linkwright.report import dissect, html, model, quantity, reproduce, runs
-from linkwright.report.sections import collectives, links, status
+from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs
+from linkwright.report.sections import collectives, matrices, spread, status
 
 
 @pytest.mark.parametrize("name", ["run", "study"])
@@ -33,6 +33,7 @@ def test_same_folder_same_bytes(tmp_path):
 def test_page_loads_nothing_from_elsewhere(run_page):
     page = run_page.read_text(encoding="utf-8")
     assert "default-src 'none'" in page
+    assert "Copyright (c) 2022 Leon Sorokin" in page  # the licence of uPlot travels with it
     assert not re.search(r"<(script|img|iframe)[^>]+\bsrc=|<link[^>]+href=\"(?!data:)", page)
     assert len(page) < 700_000
 
@@ -142,7 +143,7 @@ def test_missing_is_empty_with_its_reason():
 
 def test_a_full_set_of_pairs_is_a_matrix_with_direction():
     pairs = [("a", "b", 10), ("b", "a", 20), ("a", "a", 1)]
-    section = links.matrices(
+    section = matrices.section(
         run_of(
             *(
                 {
@@ -221,3 +222,49 @@ def test_types_refuse_what_cannot_be_drawn():
         model.Table("t", [model.Column("a"), model.Column("b")], [["x"]])
     with pytest.raises(ValueError, match="its names give"):
         model.HeatMap("h", "s", ["a"], ["a"], np.zeros((2, 2)))
+
+
+def test_parts_of_a_suite_are_not_mixed():
+    about = {"collective": "pattern", "algorithm": "pairs", "metric": "bandwidth", "unit": "B/s"}
+    sizes = [{"experiment": f"bw/{s}", "ranks": 2, "size_bytes": s, "value": s} for s in (8, 64, 512)]
+    loads = [{"experiment": f"load/{r}", "ranks": r, "size_bytes": 8, "value": r} for r in (2, 4)]
+    sections = dissect.report(run_of(*(about | row for row in sizes + loads))).sections
+    plots = {section.title: section.items for section in sections}
+    assert [list(curve.x) for curve in plots["By message size"][0].curves] == [[8, 64, 512]]
+    assert [list(curve.x) for curve in plots["Under load"][0].curves] == [[2, 4]]
+    questions = [row[0].text for row in plots["At a glance"][0].rows]
+    assert questions == ["Bw: bandwidth, best size", "Load: bandwidth, all at once"]
+
+
+def test_patterns_of_one_part_are_told_apart():
+    about = {"collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
+    rows = [
+        about | {"experiment": f"traffic/{name}", "algorithm": name, "value": 5}
+        for name in ("hot_spot", "tornado")
+    ]
+    table = dissect.report(run_of(*rows)).sections[0].items[0]
+    names = [row[0].text for row in table.rows]
+    assert names == ["Traffic, hot spot: time, smallest message", "Traffic, tornado: time, smallest message"]
+
+
+def test_the_least_steady_experiment_comes_first():
+    launches = [(name, k, 100 + k * width) for name, width in (("calm", 0.1), ("wild", 9)) for k in range(8)]
+    samples = pd.DataFrame(launches, columns=["experiment", "launch", "value_ns"]).assign(rank=None)
+    run = runs.Run("r", runs.normalise(frame({"experiment": "calm", "value": 1})), samples)
+    (plot,) = spread.section(run).items
+    assert [box.n for box in plot.boxes] == [8, 8]
+    assert plot.boxes[0].name == "wild"
+
+
+def test_plain_form_keeps_everything():
+    curve = model.Curve("c", [1.0], [2.0], [1.5], [None], "model", ["note"])
+    heat = model.HeatMap("h", "s", ["a"], ["b"], np.array([[np.nan]], dtype=np.float32))
+    table = model.Table("t", [model.Column("x")], [[model.Cell("1", 1)]])
+    items = [model.Plot("p", model.Axis("x", "B"), model.Axis("y", "s"), [curve]), heat, table]
+    section = model.Section("s", items)
+    kept = plain.load(json.loads(json.dumps(plain.dump([section]))))
+    again = plain.load(plain.dump([section]))
+    assert html.page(model.Report("r", sections=kept)) == html.page(model.Report("r", sections=again))
+    assert plain.dump(kept) == plain.dump([section])
+    with pytest.raises(ValueError, match="Curve has no field colour"):
+        plain.load({"type": "Curve", "colour": "red"})

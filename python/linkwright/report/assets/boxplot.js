@@ -4,7 +4,7 @@ LW.boxplot = (target, data) => {
   let chart = null, placed = [];
   const spec = {
     height: 300, zoom: false,
-    x: { scale: "linear", range: [-0.6, boxes.length - 0.4], label: "", grid: false, text: (i) => names[i], size: 16 + 14 * Math.max(...names.map((n) => n.split("\n").length)), splits: () => boxes.map((_, i) => i).filter((i) => i % LW.every(names, target) === 0) },
+    x: { scale: "linear", range: [-0.6, boxes.length - 0.4], label: "", grid: false, text: (i) => names[i], size: 12 + 18 * Math.max(...names.map((n) => n.split("\n").length)), splits: () => boxes.map((_, i) => i).filter((i) => i % LW.every(names, target) === 0) },
     y: { scale: data.y.scale, range: LW.range(boxes.flatMap((b) => [b.low, b.high, ...b.outliers]), data.y.scale), label: LW.axisLabel(data.y), text: (v) => LW.tick(v, data.y.unit), splits: (u, i, min, max) => LW.ticks(min, max, data.y.scale, 6) },
   };
   const draw = (u) => {

@@ -1,11 +1,16 @@
 // Curves on uPlot, which gives scales, axes and drag-to-zoom. Points, intervals and lines are drawn in one hook here, since
 // a series may hold several points at one x, markers differ by shape as well as colour, and a limit is a dashed line.
+LW.polygon = (corners, turn, size) => (c, x, y, r) => {
+  for (let k = 0; k < corners; k++) {
+    const angle = ((k + turn) / corners) * 2 * Math.PI;
+    c[k ? "lineTo" : "moveTo"](x + r * size * Math.sin(angle), y - r * size * Math.cos(angle));
+  }
+  c.closePath();
+};
 LW.markers = [
   (c, x, y, r) => c.arc(x, y, r, 0, 2 * Math.PI),
-  (c, x, y, r) => c.rect(x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8),
-  (c, x, y, r) => { c.moveTo(x, y - r * 1.25); c.lineTo(x + r * 1.15, y + r * 0.85); c.lineTo(x - r * 1.15, y + r * 0.85); c.closePath(); },
-  (c, x, y, r) => { c.moveTo(x, y - r * 1.3); c.lineTo(x + r * 1.3, y); c.lineTo(x, y + r * 1.3); c.lineTo(x - r * 1.3, y); c.closePath(); },
-  (c, x, y, r) => { c.moveTo(x, y + r * 1.25); c.lineTo(x + r * 1.15, y - r * 0.85); c.lineTo(x - r * 1.15, y - r * 0.85); c.closePath(); },
+  LW.polygon(4, 0.5, 1.3), LW.polygon(3, 0, 1.35), LW.polygon(4, 0, 1.35),
+  LW.polygon(3, 1.5, 1.35), LW.polygon(5, 0, 1.2), LW.polygon(3, 0.75, 1.35), LW.polygon(6, 0.5, 1.15),
 ];
 LW.seen = new Map(); // name of a series -> its number: one algorithm keeps its colour through the whole page
 
@@ -19,7 +24,7 @@ LW.styles = (curves) => {
     let colour = number % 8;
     for (let tries = 0; taken.has(colour) && tries < 8; tries++) colour = (colour + 1) % 8;
     taken.add(colour);
-    return { colour: `--s${colour}`, marker: LW.markers[colour % LW.markers.length] };
+    return { colour: `--s${colour}`, marker: LW.markers[colour] };
   });
   return styles.map((style, i) => {
     if (style) return style;
@@ -63,7 +68,7 @@ LW.range = (values, scale) => {
 
 // Options that curves and boxes share: axes in the colours of the theme, drag to zoom, double click to see all again.
 LW.axes = (spec) => ["x", "y"].map((which) => ({
-  label: spec[which].label, labelSize: 20, labelGap: 2, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
+  label: spec[which].label, labelSize: spec[which].label ? 20 : 0, labelGap: 2, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
   size: which === "x" ? spec.x.size || 30 : (u, shown) => 16 + LW.widest(shown || []), gap: 4, stroke: () => LW.colour("--quiet"),
   grid: { stroke: () => LW.colour("--grid"), width: 1, show: spec[which].grid !== false }, ticks: { stroke: () => LW.colour("--line"), width: 1, size: 4 },
   splits: spec[which].splits, filter: (u, splits) => splits, values: (u, splits) => splits.map(spec[which].text),
@@ -120,7 +125,7 @@ LW.curve = (target, data) => {
   const describe = (p) => {
     const [x, y, low, high, note] = data.curves[p.curve].points[p.point];
     const interval = low === null || high === null ? "" : `95 % interval ${LW.text(low, data.y.unit)} – ${LW.text(high, data.y.unit)}`;
-    return [`${data.curves[p.curve].name}`, [`${data.x.title} ${LW.text(x, data.x.unit)}`, `${data.y.title} ${LW.text(y, data.y.unit)}`, interval, note.replace(/^[\d.,]+ – [\d.,]+, /, "")]];
+    return [`${data.curves[p.curve].name}`, [`${data.x.title} ${LW.text(x, data.x.unit)}`, `${data.y.title} ${LW.text(y, data.y.unit)}`, interval, note]];
   };
   const show = (p) => {
     const box = chart.root.querySelector("canvas").getBoundingClientRect();

@@ -33,7 +33,8 @@ LW.heat = async (target, data) => {
   const gutter = { left: edge(data.rows), top: 22 };
   let size = 0, cell = 1, at = null, waiting = false, pixels = { width: 0, height: 0 };
 
-  const fit = () => Math.min((pixels.width - gutter.left) / columns, (pixels.height - gutter.top) / rows);
+  const foot = 5; // room for the lower half of the last name
+  const fit = () => Math.min((pixels.width - gutter.left) / columns, (pixels.height - gutter.top - foot) / rows);
   const layout = () => {
     spacer.style.width = `${gutter.left + columns * cell}px`;
     spacer.style.height = `${gutter.top + rows * cell}px`;
@@ -51,9 +52,11 @@ LW.heat = async (target, data) => {
   const resize = (given) => {
     const width = Math.floor(given || target.clientWidth), full = cell <= size * 1.001;
     if (width < 40) return;
-    const room = (width - gutter.left - 2) / columns * rows + gutter.top + 2;
-    port.style.height = `${Math.round(Math.max(150, Math.min(560, room)))}px`;
-    pixels = { width: width - 2, height: port.clientHeight };
+    const edges = gutter.top + foot + 2, room = (width - gutter.left - 2) / columns * rows + edges;
+    const height = Math.round(Math.max(150, Math.min(560, room)));
+    port.style.height = `${height}px`;
+    port.style.width = `${Math.min(width, Math.max(220, Math.ceil((height - edges) / rows * columns) + gutter.left + 2))}px`;
+    pixels = { width: parseInt(port.style.width, 10) - 2, height: height - 2 };
     canvas.width = pixels.width * ratio; canvas.height = pixels.height * ratio;
     canvas.style.width = `${pixels.width}px`; canvas.style.height = `${pixels.height}px`;
     size = fit();

@@ -13,7 +13,7 @@ import pandas as pd
 
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
-from ..runs import COLLECTIVES, Run, ok
+from ..runs import Run, ok
 from . import values
 
 HOW_TO_READ = (
@@ -29,7 +29,7 @@ ALL_HELP = "Time of the slowest rank, the fastest at each size in bold, with the
 
 def section(run: Run) -> Section | None:
     """One part per collective that the run holds."""
-    parts = [part for part in (_collective(run, kind) for kind in COLLECTIVES) if part]
+    parts = [part for part in (_collective(run, kind) for kind in run.collectives) if part]
     if not parts:
         return None
     return Section(

@@ -15,8 +15,9 @@ import pandas as pd
 
 from .. import quantity
 from ..model import Cell, Column, Section, Table
-from ..runs import COLLECTIVES, Run, is_rate
-from . import collectives, links, values
+from ..runs import Run
+from . import collectives, values
+from .groups import Group, groups
 
 HELP = (
     "Each value is the median over fresh launches with its 95 % interval below; a modelled machine "
@@ -68,49 +69,44 @@ def section(run: Run) -> Section | None:
 
 def picks(run: Run, machine: str) -> Iterator[Pick]:
     """The rows that stand for this machine, in reading order."""
-    for label, metric, rows in links.groups(run):
-        here = rows[rows["machine"] == machine]
-        if len(here):
-            yield from _link_picks(label, metric, here, loaded=rows["ranks"].nunique() > 1)
-    for number, kind in enumerate(COLLECTIVES):
+    for group in groups(run):
+        if machine in group.matrices:
+            yield from _matrix_picks(group, group.matrices[machine])
+        elif (group.curves["machine"] == machine).any():
+            yield _curve_pick(group, group.curves[group.curves["machine"] == machine])
+    for number, kind in enumerate(run.collectives):
         rows = collectives.times(run, kind)
         best = collectives.fastest(rows[rows["machine"] == machine])
         if len(best):
             yield from _collective_picks(10 + number, kind, best)
 
 
-def _link_picks(label: str, metric: str, rows: pd.DataFrame, loaded: bool) -> Iterator[Pick]:
-    name = f"{values.words(label)} {values.words(metric)}".capitalize()
-    rate = is_rate(rows["unit"].iloc[0])
-    if links.is_matrix(rows):
-        apart = rows[
-            (rows["source"] != rows["destination"]) & (rows["size_bytes"] == rows["size_bytes"].min())
-        ]
-        ranked = apart.sort_values(["value", "experiment"], ascending=[not rate, True], kind="stable")
-        for word, at in (
-            ("best pair", 0),
-            ("median pair", (len(ranked) - 1) // 2),
-            ("worst pair", len(ranked) - 1),
-        ):
-            row = ranked.iloc[at]
-            pair = f"{quantity.size(row['size_bytes'])}, {row['source']} → {row['destination']}"
-            yield Pick(0, f"{name}, {word}", row, pair)
-    elif loaded:
-        top = rows[rows["ranks"] == rows["ranks"].max()]
-        row = top.loc[top["value"].idxmax() if rate else top["value"].idxmin()]
-        yield Pick(3, f"{name}, all at once", row, f"{row['ranks']:.0f} ranks{_size(row)}")
-    elif rate:
+def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
+    apart = rows[(rows["source"] != rows["destination"]) & (rows["size_bytes"] == rows["size_bytes"].min())]
+    ranked = apart.sort_values(["value", "experiment"], ascending=[not group.rate, True], kind="stable")
+    last = len(ranked) - 1
+    for word, at in (("best", 0), ("median", last // 2), ("worst", last)):
+        row = ranked.iloc[at]
+        pair = f"{quantity.size(row['size_bytes'])}, {row['source']} → {row['destination']}"
+        yield Pick(0, f"{group.question}, {word} pair", row, pair)
+
+
+def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
+    """Under load the most ranks; by size the best rate, or the time of the smallest message."""
+    if group.loaded:
+        rows = rows[rows["ranks"] == rows["ranks"].max()]
+    if group.rate:
         row = rows.loc[rows["value"].idxmax()]
         half = rows[rows["value"] >= row["value"] / 2]["size_bytes"].min()
-        yield Pick(
-            2,
-            f"{name}, best size",
-            row,
-            f"{quantity.size(row['size_bytes'])}; half of it from {quantity.size(half)}",
-        )
+        about = _size(row) if group.loaded else f"{_size(row)}; half of it from {quantity.size(half)}"
     else:
         row = rows.loc[rows["size_bytes"].fillna(0).idxmin()]
-        yield Pick(1, f"{name}, smallest message", row, _size(row).lstrip(", "))
+        about = _size(row)
+    if group.loaded:
+        about = ", ".join(part for part in (f"{row['ranks']:.0f} ranks", about) if part)
+        return Pick(3, f"{group.question}, all at once", row, about)
+    words = "best size" if group.rate else "smallest message"
+    return Pick(2 if group.rate else 1, f"{group.question}, {words}", row, about)
 
 
 def _collective_picks(order: int, kind: str, best: pd.DataFrame) -> Iterator[Pick]:
@@ -119,12 +115,12 @@ def _collective_picks(order: int, kind: str, best: pd.DataFrame) -> Iterator[Pic
         ends.append(("largest message", best.iloc[-1]))
     for word, row in ends:
         question = f"{kind.capitalize()}, {word}" if len(ends) > 1 else kind.capitalize()
-        about = ", ".join(part for part in (_size(row).lstrip(", "), row["algorithm"]) if part)
+        about = ", ".join(part for part in (_size(row), row["algorithm"]) if part)
         yield Pick(order, question, row, about)
 
 
 def _size(row: pd.Series) -> str:
-    return f", {quantity.size(row['size_bytes'])}" if row["size_bytes"] > 0 else ""
+    return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""
 
 
 def _published(pick: Pick) -> bool:

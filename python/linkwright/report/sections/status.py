@@ -6,11 +6,13 @@ are read once.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pandas as pd
 
 from .. import quantity
 from ..model import Badge, Cell, Column, Section, Table
-from ..runs import Run, natural
+from ..runs import Run
 from . import values
 
 _KEY = ["machine", "executor", "experiment"]
@@ -46,6 +48,7 @@ def section(run: Run) -> Section | None:
     return Section("What is missing, and why", tables) if len(rows) else None
 
 
+@lru_cache(maxsize=1)
 def experiments(run: Run) -> pd.DataFrame:
     """One row per experiment: its worst one, and of these the first, which is its main metric."""
     rank = {name: place for place, (name, _, _) in enumerate(_STATUSES)}
@@ -78,7 +81,7 @@ def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:
     shown = [quantity.size(size) for size in sizes]
     words = ", ".join(shown) if len(shown) <= 3 else f"{shown[0]} … {shown[-1]} ({len(shown)} sizes)"
     span = Cell(words, float(sizes[0])) if sizes else values.missing("no size")
-    example = sorted(part["experiment"].astype(str), key=natural)[0]
+    example = str(part["experiment"].iloc[0])
     return [machine, Cell(label, detail=example), algorithm, span, Cell(str(len(part)), len(part))]
 
 

@@ -28,17 +28,22 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def count(row: pd.Series) -> str:
+    """How many launches stand behind a row, or that it is deterministic."""
+    if row["modelled"]:
+        return DETERMINISTIC
+    return "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
+
+
 def spread(row: pd.Series) -> str:
     """The interval and n of a row in words: '41.0 – 47.9, n 12', or 'deterministic' for a model."""
     if row["modelled"]:
         return DETERMINISTIC
-    _, interval = quantity.with_interval(
-        row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"]
-    )
-    count = "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
+    ends = number(row["ci_low"]), number(row["ci_high"])
+    _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
     if not interval:
         interval = "no interval below 6 launches" if row["n"] < 6 else "no interval"
-    return ", ".join(part for part in (interval, count) if part)
+    return ", ".join(part for part in (interval, count(row)) if part)
 
 
 def value(row: pd.Series, about: str = "") -> Cell:
@@ -77,7 +82,7 @@ def published(row: pd.Series) -> Cell:
     if math.isnan(row["reference_value"]):
         return missing("none published")
     error = row["value"] / row["reference_value"] - 1 if row["reference_value"] else math.nan
-    away = f"{100 * error:+.1f} % from it" if math.isfinite(error) else ""
+    away = f"off by {100 * error:+.1f} %" if math.isfinite(error) else ""
     return Cell(quantity.text(row["reference_value"], row["unit"]), float(row["reference_value"]), away)
 
 
@@ -140,7 +145,7 @@ def varying(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
 
 
 def _note(row: pd.Series) -> str:
-    parts = [spread(row)]
+    parts = [count(row)] if count(row) else []
     if not math.isnan(row["share"]):
         parts.append(f"{quantity.percent(row['share'])} of limit")
     parts += [row["modes"]] if row["modes"] else []

@@ -1,0 +1,64 @@
+"""One pair by message size, and what remains of it when many pairs talk at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from .. import quantity
+from ..model import Axis, Curve, Plot, Section
+from ..runs import Run
+from . import values
+from .groups import Group, groups
+
+_NAMED_BY = ("algorithm", "placement", "issue", "path", "dtype")
+
+SIZE_INTRO = (
+    "Points are measured medians with their 95 % interval, lines are models, dashed lines are limits. Left "
+    "of the bend the fixed cost of a message rules, right of it the width of the link."
+)
+LOAD_INTRO = (
+    "More and more ranks at once. Where a time stays flat and a bandwidth grows in step with the ranks, "
+    "they do not disturb each other."
+)
+
+
+def by_size(run: Run) -> Section | None:
+    """Plots over the message size."""
+    axis = Axis("message size", "B", "log2")
+    plots = [_plot(run, group, "size_bytes", axis) for group in groups(run) if group.sized]
+    return Section("By message size", plots, SIZE_INTRO) if plots else None
+
+
+def under_load(run: Run) -> Section | None:
+    """Plots over the number of ranks that talk at once."""
+    axis = Axis("ranks taking part", "1", "log2")
+    plots = [_plot(run, group, "ranks", axis) for group in groups(run) if group.loaded]
+    return Section("Under load", plots, LOAD_INTRO) if plots else None
+
+
+def _plot(run: Run, group: Group, x: str, axis: Axis) -> Plot:
+    rows = group.curves
+    machines = [name for name in run.machines if (rows["machine"] == name).any()]
+    curves = [curve for name in machines for curve in _series(rows[rows["machine"] == name], name, x)]
+    return Plot(group.title, axis, Axis(values.words(group.metric), rows["unit"].iloc[0], "log10"), curves)
+
+
+def _series(rows: pd.DataFrame, machine: str, x: str) -> Iterator[Curve]:
+    """One curve, and its limit, per combination of what else varies on this machine."""
+    keys = values.varying(rows, [*_NAMED_BY, "ranks" if x == "size_bytes" else "size_bytes"])
+    limits: list[tuple] = []
+    for key, part in rows.groupby(keys, dropna=False, sort=True) if keys else [((), rows)]:
+        name = ", ".join([machine, *(_word(*pair) for pair in zip(keys, key, strict=True))])
+        yield values.curve(part, x, name)
+        limit = values.limits(part, x, f"limit of {name}")
+        if limit and (tuple(limit.x), tuple(limit.y)) not in limits:
+            limits.append((tuple(limit.x), tuple(limit.y)))
+            yield limit
+
+
+def _word(key: str, value: object) -> str:
+    if key == "size_bytes":
+        return quantity.size(value)
+    return f"{value:.0f} ranks" if key == "ranks" else str(value)

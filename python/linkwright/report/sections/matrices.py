@@ -1,0 +1,57 @@
+"""Endpoint to endpoint: one heat map per machine, pattern, metric and size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .. import quantity
+from ..model import HeatMap, Section
+from ..runs import Run, natural
+from . import values
+from .groups import Group, groups
+
+INTRO = (
+    "Every endpoint with every other one, one message at a time on an idle machine. The row sends, the "
+    "column receives, the diagonal is an endpoint with itself; darker is less. Blocks of one colour are "
+    "levels of the machine. Hover or use the arrow keys for a cell, scroll to move, Ctrl + wheel or the "
+    "buttons to zoom."
+)
+
+
+def section(run: Run) -> Section | None:
+    """All matrices of the run."""
+    maps = [
+        heat_map(machine, group, rows)
+        for group in groups(run)
+        for machine, paired in group.matrices.items()
+        for _, rows in paired.groupby("size_bytes", dropna=False)
+    ]
+    return Section("Who is near whom", maps, INTRO) if maps else None
+
+
+def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
+    """Rows with a source and a destination as a matrix, endpoints in natural order."""
+    names = sorted(set(rows["source"]) | set(rows["destination"]), key=natural)
+    place = {name: index for index, name in enumerate(names)}
+    at = (rows["source"].map(place).to_numpy(), rows["destination"].map(place).to_numpy())
+
+    def filled(column: str) -> np.ndarray | None:
+        if not rows[column].notna().any():
+            return None
+        matrix = np.full((len(names), len(names)), np.nan, dtype=np.float32)
+        matrix[at] = rows[column].to_numpy(dtype=np.float32)
+        return matrix
+
+    size = rows["size_bytes"].iloc[0]
+    shown = f", {quantity.size(size)}" if size == size else ""
+    return HeatMap(
+        f"{machine}: {values.words(group.pattern)} {values.words(group.metric)}{shown}",
+        unit=rows["unit"].iloc[0],
+        rows=names,
+        columns=names,
+        values=filled("value"),
+        low=filled("ci_low"),
+        high=filled("ci_high"),
+        missing="not measured, or listed under what is missing",
+    )

@@ -1,0 +1,67 @@
+"""How steady the measured machine was: the medians of the launches of its least steady experiments.
+
+A fresh launch is a new process with new memory, so medians of launches differ by more than the samples
+within one. A wide box, or two clusters of dots, says that one number does not describe the experiment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .. import quantity
+from ..model import Axis, Box, BoxPlot, Section
+from ..runs import Run, ok
+from . import values
+
+_SHOWN = 8
+_LAUNCHES = 4  # fewer medians than this make no box
+
+INTRO = (
+    "Each box is one experiment, each value the median of one launch, as a distance from the median over "
+    "all launches. These are the least steady experiments; the others vary less."
+)
+
+
+def section(run: Run) -> Section | None:
+    """A box per experiment, the widest first."""
+    medians = launch_medians(run)
+    spread = {name: np.subtract(*np.percentile(found, (75, 25))) for name, found in medians.items()}
+    widest = sorted(spread, key=lambda name: (-spread[name], name))[:_SHOWN]
+    if not widest:
+        return None
+    named = ok(run.rows[~run.rows["modelled"]]).drop_duplicates("experiment").set_index("experiment")
+    boxes = [box(_label(name, named), medians[name]) for name in widest]
+    plot = BoxPlot("Launches of the least steady experiments", Axis("off the median", "%"), boxes, wide=True)
+    return Section("How steady", [plot], INTRO)
+
+
+def launch_medians(run: Run) -> dict[str, np.ndarray]:
+    """Experiment -> medians of its launches, in percent off their median."""
+    if run.samples.empty:
+        return {}
+    slowest = run.samples[run.samples["rank"].isna()]
+    medians = slowest.groupby(["experiment", "launch"], sort=True)["value_ns"].median()
+    found = {name: part.to_numpy() for name, part in medians.groupby(level=0)}
+    return {
+        name: 100 * (part / np.median(part) - 1)
+        for name, part in found.items()
+        if len(part) >= _LAUNCHES and np.median(part) > 0
+    }
+
+
+def box(name: str, data: np.ndarray) -> Box:
+    """Quartiles; whiskers to the last value within 1.5 times the box, dots for those beyond."""
+    q1, median, q3 = (float(value) for value in np.percentile(data, (25, 50, 75)))
+    reach = 1.5 * (q3 - q1)
+    inside = data[(data >= q1 - reach) & (data <= q3 + reach)]
+    beyond = sorted(float(value) for value in data[(data < q1 - reach) | (data > q3 + reach)])
+    return Box(name, float(inside.min()), q1, median, q3, float(inside.max()), len(data), beyond)
+
+
+def _label(experiment: str, named: pd.DataFrame) -> str:
+    if experiment not in named.index:
+        return experiment
+    row = named.loc[experiment]
+    about = dict.fromkeys([values.words(row["label"]), values.words(row["algorithm"])])
+    return " ".join([*about, quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""]).strip()
