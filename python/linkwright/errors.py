@@ -117,6 +117,34 @@ class CancelledError(ExecError):
     """Stopped before the first sample was complete."""
 
 
+class SimError(LinkwrightError):
+    """A simulation that gave no number."""
+
+
+class NotFusedError(SimError):
+    """A transfer that combines, on a path that only copies."""
+
+
+class NoBarrierError(SimError):
+    """A barrier, on a fabric that has none."""
+
+
+class NoComputeRateError(SimError):
+    """Arithmetic without a rate to time it."""
+
+
+class TooFewEndpointsError(UsageError):
+    """More ranks or memories than the machine has places for."""
+
+
+class OptionError(UsageError):
+    """An option of a run that makes no sense."""
+
+
+class BelowLimitError(SimError):
+    """A simulated time that physics forbids; a bug of the model."""
+
+
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
     """The error for `name`, which is no `what`, with the closest known names as the cure."""
     known = sorted(known)

@@ -3,6 +3,7 @@
 use linkwright_core::error::MachineError;
 use linkwright_exec::ExecError;
 use linkwright_schedule::ScheduleError;
+use linkwright_sim::SimError;
 use pyo3::prelude::*;
 
 /// The exception `class` of `linkwright.errors` with this message.
@@ -56,6 +57,24 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::RankFailed { .. } => "RankFailedError",
         ExecError::Stuck { .. } => "StuckError",
         ExecError::Cancelled => "CancelledError",
+    };
+    raise(class, error)
+}
+
+/// A simulation that failed, one class per kind of failure.
+pub fn sim(error: SimError) -> PyErr {
+    let class = match error {
+        SimError::Machine(inner) => return machine(inner),
+        SimError::Schedule(inner) => return schedule(inner),
+        SimError::Stuck { .. } => "StuckError",
+        SimError::Invisible { .. } => "BlindEdgeError",
+        SimError::NotFused { .. } => "NotFusedError",
+        SimError::NoBarrier { .. } => "NoBarrierError",
+        SimError::NoComputeRate { .. } => "NoComputeRateError",
+        SimError::TooFewEndpoints { .. } => "TooFewEndpointsError",
+        SimError::Unknown { .. } => "UnknownNameError",
+        SimError::Option { .. } => "OptionError",
+        SimError::BelowLimit { .. } => "BelowLimitError",
     };
     raise(class, error)
 }

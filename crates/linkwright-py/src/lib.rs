@@ -8,6 +8,7 @@ mod machine;
 mod options;
 mod registry;
 mod schedule;
+mod simulate;
 mod threads;
 
 use pyo3::prelude::*;
@@ -27,5 +28,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
     module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::fabrics, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::quiet, module)?)?;
     Ok(())
 }

@@ -93,6 +93,21 @@ impl Machine {
         })
     }
 
+    /// (columns, rows) of all places, hidden ones included, where they form a grid.
+    #[getter]
+    fn grid(&self) -> Option<(u32, u32)> {
+        self.described.grid().map(|grid| (grid.columns, grid.rows))
+    }
+
+    /// The machine with another value for one number or choice; it is then listed as assumed.
+    fn with_value(&self, key: &str, value: &str) -> PyResult<Self> {
+        let described = self
+            .described
+            .with_value(key, value)
+            .map_err(errors::machine)?;
+        Ok(Machine { described })
+    }
+
     /// (columns, rows) of the ranks, where they form a grid.
     #[getter]
     fn rank_grid(&self) -> Option<(u32, u32)> {

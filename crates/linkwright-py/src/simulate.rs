@@ -1,0 +1,252 @@
+//! Schedules on described machines.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use linkwright_core::{EndpointId, TimePs};
+use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
+use linkwright_sim::placement::Placement;
+use linkwright_sim::run::{lowered, run, Modelled, Options as Choices};
+use linkwright_sim::skew::Skew as Arrivals;
+use linkwright_sim::{fabrics as models, Issue, Spent};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::machine::Machine;
+use crate::options::{Options, Skew};
+use crate::schedule::Schedule;
+
+/// All fabrics: `key, summary, description, source` each.
+#[pyfunction]
+pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let entry = |kind: &&models::FabricKind| {
+        let row = PyDict::new(py);
+        row.set_item("key", kind.key)?;
+        row.set_item("summary", kind.summary)?;
+        row.set_item("description", kind.description)?;
+        row.set_item("source", kind.source)?;
+        Ok(row)
+    };
+    models::FABRICS.iter().map(entry).collect()
+}
+
+/// `schedule` as `machine` and its path need it: combinations after the copy where the path cannot
+/// combine while it writes, barriers as notices where the fabric has none.
+#[pyfunction]
+#[pyo3(signature = (schedule, machine, path=None))]
+pub fn lower(
+    py: Python<'_>,
+    schedule: &Schedule,
+    machine: &Machine,
+    path: Option<&str>,
+) -> PyResult<Schedule> {
+    let (ordered, described) = (&schedule.ordered, &machine.described);
+    let ordered = py
+        .detach(|| lowered(ordered, described, path))
+        .map_err(errors::sim)?
+        .unwrap_or_else(|| ordered.clone());
+    Ok(Schedule { ordered })
+}
+
+/// Simulate `schedule` on `machine`.
+///
+/// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
+/// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
+/// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
+/// `op_issued_ps, op_done_ps` by operation; with `links` the load of every link.
+#[pyfunction]
+#[pyo3(signature = (schedule, machine, options=None))]
+pub fn simulate<'py>(
+    py: Python<'py>,
+    schedule: &Schedule,
+    machine: &Machine,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut asked = Options::new(options);
+    let seed = asked.take("seed")?.unwrap_or(0);
+    let operations = asked.take("operations")?.unwrap_or(false);
+    let links = asked.take("links")?.unwrap_or(false);
+    let trace: Option<String> = asked.take("trace")?;
+    let choices = Choices {
+        path: asked.take("path")?,
+        issue: issue(asked.take("issue")?)?,
+        placement: placement(asked.take("placement")?)?,
+        skew: arrivals(asked.skew()?, seed),
+        grid: asked.take("grid")?,
+        arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
+        operations_per_s: asked.take("operations_per_s")?,
+        seed,
+        record_operations: operations || trace.is_some(),
+    };
+    asked.finish()?;
+    let (ordered, described) = (&schedule.ordered, &machine.described);
+    let modelled = py
+        .detach(|| run(ordered, described, &choices))
+        .map_err(errors::sim)?;
+    if let Some(file) = trace {
+        py.detach(|| write_trace(&file, schedule, &modelled))?;
+    }
+    table(py, modelled, operations, links)
+}
+
+fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
+    let failed = |error: io::Error| errors::raise("StoreError", format!("{file}: {error}"));
+    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
+    let (run, simulation) = (&modelled.run, &modelled.simulation);
+    linkwright_sim::trace::write_trace(&mut out, &schedule.ordered, run, simulation)
+        .map_err(errors::sim)?
+        .and_then(|()| out.flush())
+        .map_err(failed)
+}
+
+fn table(
+    py: Python<'_>,
+    modelled: Modelled,
+    operations: bool,
+    links: bool,
+) -> PyResult<Bound<'_, PyDict>> {
+    let simulation = modelled.simulation;
+    let table = PyDict::new(py);
+    table.set_item("makespan_ps", simulation.makespan.0)?;
+    table.set_item("peak_load", simulation.peak_load())?;
+    table.set_item("start_ps", simulation.start.into_pyarray(py))?;
+    table.set_item("finish_ps", simulation.finish.into_pyarray(py))?;
+    let totals = simulation.totals;
+    table.set_item("transfers", totals.transfers)?;
+    table.set_item("notices", totals.notices)?;
+    table.set_item("bytes", totals.bytes)?;
+    table.set_item("byte_hops", totals.byte_hops)?;
+    table.set_item("hops_max", totals.max_hops)?;
+    table.set_item("hops_mean", totals.mean_hops())?;
+    let shares = PyDict::new(py);
+    for (cause, share) in Spent::ALL.iter().zip(simulation.critical.shares()) {
+        shares.set_item(cause.name(), share)?;
+    }
+    table.set_item("critical", shares)?;
+    let limits = PyDict::new(py);
+    for limit in &modelled.limits.0 {
+        limits.set_item(limit.name, limit.time.0)?;
+    }
+    table.set_item("limits_ps", limits)?;
+    let largest = modelled.limits.largest();
+    table.set_item("limit_ps", largest.map(|limit| limit.time.0))?;
+    table.set_item("limit_name", largest.map(|limit| limit.name))?;
+    if links {
+        table.set_item("links", link_table(py, simulation.links)?)?;
+    }
+    if let Some(times) = simulation.operations.filter(|_| operations) {
+        table.set_item("op_issued_ps", times.issued.into_pyarray(py))?;
+        // Notices are never handled by a target; what counts is their arrival.
+        let seen = times.visible.iter().zip(&times.delivered);
+        let done: Vec<u64> = seen
+            .map(|(&visible, &delivered)| {
+                if visible == u64::MAX {
+                    delivered
+                } else {
+                    visible
+                }
+            })
+            .collect();
+        table.set_item("op_done_ps", done.into_pyarray(py))?;
+    }
+    Ok(table)
+}
+
+fn link_table(py: Python<'_>, links: LinkTable) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    table.set_item("name", links.names)?;
+    table.set_item("busy_ps", links.busy_ps.into_pyarray(py))?;
+    table.set_item("bytes", links.bytes.into_pyarray(py))?;
+    table.set_item("peak", links.peak.into_pyarray(py))?;
+    Ok(table)
+}
+
+/// Hops and unloaded time of single puts between endpoints: `(hops, picoseconds)` for each of
+/// `pairs`, with `bytes` on `network`.
+#[pyfunction]
+#[pyo3(signature = (machine, pairs, bytes, network=0))]
+pub fn quiet(
+    machine: &Machine,
+    pairs: Vec<(u32, u32)>,
+    bytes: u64,
+    network: u8,
+) -> PyResult<Vec<(u32, u64)>> {
+    let fabric = models::build(&machine.described).map_err(errors::sim)?;
+    let one = |&(from, to): &(u32, u32)| {
+        let (from, to) = (EndpointId(from), EndpointId(to));
+        let kind = MsgKind::Put;
+        let message = Msg {
+            op: 0,
+            from,
+            to,
+            bytes,
+            runs: 1,
+            kind,
+            network,
+            set: 0,
+        };
+        (fabric.hops(from, to, network), fabric.quiet(&message).0)
+    };
+    Ok(pairs.iter().map(one).collect())
+}
+
+fn issue(text: Option<String>) -> PyResult<Issue> {
+    let Some(text) = text else {
+        return Ok(Issue::default());
+    };
+    let count = |kind: &str| -> Option<u32> {
+        let inner = text
+            .strip_prefix(kind)?
+            .strip_prefix('(')?
+            .strip_suffix(')')?;
+        inner.trim().parse().ok().filter(|&count| count > 0)
+    };
+    let read = match text.as_str() {
+        "blocking" => Some(Issue::Blocking),
+        "unlimited" => Some(Issue::Unlimited),
+        _ => count("window")
+            .map(Issue::Window)
+            .or(count("batch").map(Issue::Batch)),
+    };
+    read.ok_or_else(|| {
+        let message = format!(
+            "issue `{text}` is not understood; write `blocking`, `window(k)`, `batch(k)` or `unlimited`"
+        );
+        errors::raise("UsageError", message)
+    })
+}
+
+fn placement(text: Option<String>) -> PyResult<Placement> {
+    let Some(text) = text else {
+        return Ok(Placement::default());
+    };
+    let read = match text.strip_prefix("shuffle:") {
+        Some(seed) => seed.parse().ok().map(Placement::Shuffle),
+        None if text == "identity" => Some(Placement::Identity),
+        None => {
+            let list: Option<Vec<u32>> = text.split(',').map(|e| e.trim().parse().ok()).collect();
+            list.map(Placement::List)
+        }
+    };
+    read.ok_or_else(|| {
+        let message = format!(
+            "placement `{text}` is not understood; write `identity`, `shuffle:SEED` or one endpoint per rank, `0,1,2`"
+        );
+        errors::raise("UsageError", message)
+    })
+}
+
+fn arrivals(skew: Skew, seed: u64) -> Arrivals {
+    let ps = |ns: f64| TimePs((ns * 1e3).round() as u64);
+    match skew {
+        Skew::None => Arrivals::None,
+        Skew::Uniform(most) => Arrivals::Uniform {
+            most: ps(most),
+            seed,
+        },
+        Skew::Late(rank, by) => Arrivals::Late { rank, by: ps(by) },
+        Skew::List(each) => Arrivals::List(each.into_iter().map(ps).collect()),
+    }
+}
