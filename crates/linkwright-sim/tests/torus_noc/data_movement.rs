@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 use super::common::{last, run, CYCLE};
 use linkwright_core::machine::Machine;
 use linkwright_core::EndpointId;
-use linkwright_sim::fabric::{Msg, MsgKind};
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::{Buffer, Collective};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
+use linkwright_sim::{simulate, Issue, Run};
 
 fn shipped(path: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/linkwright/");
@@ -144,4 +147,55 @@ fn tables_are_met() {
             "{pattern}: {median} {worst}"
         );
     }
+}
+
+#[test]
+fn the_engine_gives_the_same_time() {
+    // n puts in one lane, issued as one batch: the initiator finishes when the fabric has
+    // acknowledged the last and the barrier is paid.
+    let (machine, config) = wormhole();
+    let path = machine
+        .path("stream")
+        .expect("writes without signal")
+        .clone();
+    for cell in cells() {
+        let small = cell.transactions * cell.bytes <= 1 << 20;
+        if cell.pattern != "one_to_one_write" || !small {
+            continue;
+        }
+        let mut shape = Shape::new(2, cell.transactions * cell.bytes);
+        shape.element_bytes = 1;
+        let mut builder = Builder::new(Collective::Pattern, &shape);
+        let data = builder.buffer(Buffer::vector("output", cell.transactions as u32));
+        builder.step();
+        for i in 0..cell.transactions as u32 {
+            builder.put(0, data.at(i), 1, data.at(i));
+        }
+        let schedule = builder.finish().expect("a valid schedule");
+        let mut run_options = Run::new(2, path.clone());
+        run_options.placement = vec![EndpointId(0), EndpointId(9)];
+        run_options.issue = Issue::Batch(cell.transactions as u32);
+        let mut noc = TorusNoc::new(config.clone());
+        let simulated = simulate(&schedule, &mut noc, &run_options).expect("it runs");
+        let direct = last(&run(&mut TorusNoc::new(config.clone()), &messages(&cell)));
+        let direct_ps = (direct * CYCLE as f64).round() as u64;
+        assert_eq!(simulated.finish[0], direct_ps + path.barrier.0);
+    }
+}
+
+#[test]
+fn the_ideal_torus_is_read_too() {
+    let machine = Machine::parse(&shipped("machines/torus-2d.toml"), "torus-2d.toml");
+    let grid = linkwright_core::machine::Grid {
+        columns: 8,
+        rows: 8,
+    };
+    let machine = machine
+        .and_then(|m| m.with_grid(grid))
+        .expect("the shipped machine");
+    let noc = TorusNoc::new(TorusNocConfig::from_machine(&machine).expect("its fabric"));
+    // Mean distance on a ring of 8 is 2, in two dimensions 4.
+    let pairs = (0..64 * 64).map(|i| (EndpointId(i / 64), EndpointId(i % 64)));
+    let hops: u32 = pairs.map(|(from, to)| noc.hops(from, to, 0)).sum();
+    assert_eq!(hops, 64 * 64 * 4);
 }

@@ -1,5 +1,6 @@
 //! The numbers of a torus network, without any value: values stand in machine files.
 
+use crate::fabric::Bounds;
 use linkwright_core::{BytesPerSec, TimePs};
 
 /// How the links of one network run and in which order a packet uses the dimensions.
@@ -115,4 +116,114 @@ pub struct TorusNocConfig {
     pub atomic: TimePs,
     /// Memory channels, where sites name some.
     pub dram: Option<Dram>,
+}
+
+impl TorusNocConfig {
+    /// What no message can beat: full packets on every link that leads the right way.
+    pub(super) fn bounds(&self) -> Bounds {
+        let data_flits = self.packet_bytes / self.flit_bytes;
+        let packet_ps = (data_flits + 1) * self.link_flit.0;
+        let links = |count: usize| {
+            BytesPerSec(count as f64 * self.packet_bytes as f64 * 1e12 / packet_ps as f64)
+        };
+        let port = Some(links(self.networks.len()));
+        // A cut between two columns (or rows) is crossed in each row (or column), in one direction
+        // once per one-way network and twice, through the middle and the wrap, with links both ways.
+        let ways: usize = self.networks.iter().map(|heading| heading.ways()).sum();
+        let across = [
+            self.splits(|site| site.x)
+                .then_some(self.height as usize * ways),
+            self.splits(|site| site.y)
+                .then_some(self.width as usize * ways),
+        ];
+        Bounds {
+            rank_out: port,
+            rank_in: port,
+            memory_out: self.dram.map_or(port, |dram| Some(dram.read)),
+            memory_in: self.dram.map_or(port, |dram| Some(dram.write)),
+            halves: across.into_iter().flatten().min().map(links),
+        }
+    }
+
+    /// Whether a cut across one coordinate has equally many tiles on both sides.
+    fn splits(&self, coordinate: impl Fn(&Site) -> u32) -> bool {
+        let tiles = self.sites.iter().filter(|site| site.channel.is_none());
+        let mut places: Vec<u32> = tiles.map(coordinate).collect();
+        places.sort_unstable();
+        let half = places.len() / 2;
+        places.len() % 2 == 0 && half > 0 && places[half - 1] != places[half]
+    }
+}
+
+impl Heading {
+    /// Links of one row or column that cross a cut in one direction.
+    fn ways(self) -> usize {
+        match self {
+            Heading::Shortest => 2,
+            Heading::SouthEast | Heading::NorthWest => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles(width: u32, height: u32) -> Vec<Site> {
+        let places = (0..width * height).map(|i| (i % width, i / width));
+        places
+            .map(|(x, y)| Site {
+                x,
+                y,
+                channel: None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn bounds_count_links() {
+        let stream = Stream {
+            issue: TimePs(0),
+            flit: TimePs(1000),
+        };
+        let torus = |width, height, networks: &[Heading]| TorusNocConfig {
+            width,
+            height,
+            networks: networks.to_vec(),
+            sites: tiles(width, height),
+            flit_bytes: 32,
+            packet_bytes: 256 * 32,
+            link_flit: TimePs(1000),
+            hop: TimePs(9000),
+            interface_out: TimePs(5000),
+            interface_in: TimePs(5000),
+            channels: ChannelChoice::Static,
+            buffers: None,
+            receive_requests: 12,
+            receive_responses: 4,
+            multicast_linked: false,
+            write: stream,
+            read: stream,
+            loopback: stream,
+            atomic: TimePs(0),
+            dram: None,
+        };
+        // One link of full packets: 8192 B in 257 cycles.
+        let link = 8192.0 / 257e-9;
+        let near = |rate: Option<BytesPerSec>, links: f64| {
+            let rate = rate.expect("known").0;
+            assert!((rate / link - links).abs() < 1e-9, "{} links", rate / link);
+        };
+        // Two one-way networks: a rank has two ports; 4 x 6: six rows cross the cut between
+        // columns, four columns the cut between rows, once per network.
+        let both = torus(4, 6, &[Heading::SouthEast, Heading::NorthWest]).bounds();
+        near(both.rank_out, 2.0);
+        near(both.halves, 8.0);
+        // One network, links both ways. 3 columns cannot be halved, so only the cut between rows
+        // counts, where each column has a middle and a wrap link.
+        let shortest = torus(3, 2, &[Heading::Shortest]).bounds();
+        near(shortest.rank_in, 1.0);
+        near(shortest.halves, 6.0);
+        assert_eq!(torus(3, 3, &[Heading::Shortest]).bounds().halves, None);
+    }
 }

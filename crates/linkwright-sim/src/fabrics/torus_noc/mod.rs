@@ -46,7 +46,7 @@ use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 pub use file::KIND;
@@ -311,5 +311,9 @@ impl Fabric for TorusNoc {
 
     fn links(&self) -> &LinkTable {
         &self.table
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.config.bounds()
     }
 }
