@@ -323,9 +323,11 @@ impl Schedule {
             return (op.initiator() == waiter).then_some(Completion::Delivered);
         }
         if op.kind == OpKind::Multicast {
-            return match self.sets[op.to as usize].contains(&waiter) {
-                true => Some(Completion::DeliveredHere),
-                false => (op.from == waiter).then_some(Completion::SourceFree),
+            // A source that is among its own targets waits as the source.
+            return match op.from == waiter {
+                true => Some(Completion::SourceFree),
+                false => (self.sets[op.to as usize].contains(&waiter))
+                    .then_some(Completion::DeliveredHere),
             };
         }
         match op.to == waiter {
