@@ -25,6 +25,12 @@ use std::ops::Range;
 /// Largest number of operations in one schedule; the top bits of an edge are flags.
 pub const MAX_OPS: usize = 1 << 30;
 
+/// Largest number of participants: tables per participant must fit into memory.
+pub const MAX_RANKS: u32 = 1 << 22;
+
+/// Largest number of chunks of one buffer.
+pub const MAX_CHUNKS: u32 = 1 << 24;
+
 /// Lane of arithmetic and local copies, unless an author says otherwise.
 pub const COMPUTE_LANE: u8 = 255;
 

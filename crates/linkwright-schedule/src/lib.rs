@@ -17,8 +17,10 @@ pub mod order;
 pub mod patterns;
 pub mod spec;
 pub mod transforms;
+pub mod verify;
 
 pub use builder::{Builder, Shape};
 pub use error::ScheduleError;
 pub use ir::{Buffer, Schedule};
 pub use spec::{Collective, Expected, Spec};
+pub use verify::{verify, Verified, VerifyError};

@@ -1,0 +1,187 @@
+//! Why a chunk is wrong: the history of this one chunk, replayed with exact contributions.
+//!
+//! Walking backwards from the wrong chunk collects the few moves that it is made of; replaying
+//! them forwards finds where a contribution came in twice, or who wrote last.
+
+use super::cells::Cells;
+use super::contributions::{Exact, Value};
+use super::semantics::wrong;
+use super::VerifyError;
+use crate::ir::{BufferId, Combine, Schedule};
+use crate::spec::Expected;
+use std::collections::HashMap;
+
+/// (participant, buffer, chunk).
+pub(super) type Place = (u32, BufferId, u32);
+
+/// Contributions times moves that a replay may handle before it gives up the details.
+const LIMIT: u64 = 50_000_000;
+
+/// One chunk moved by one operation.
+struct Move {
+    step: u32,
+    from: usize,
+    into: usize,
+    combine: Combine,
+}
+
+/// The error for a chunk that does not end as `expected`.
+#[cold]
+pub(super) fn explain(
+    schedule: &Schedule,
+    cells: &Cells,
+    place: Place,
+    expected: Expected,
+) -> VerifyError {
+    let (who, buffer, chunk) = place;
+    let name = &schedule.buffer(buffer).name;
+    if !cells.touched(who, buffer).contains(&chunk) {
+        let problem = "never gets data; send some there".to_string();
+        return wrong(schedule, None, place, problem);
+    }
+    let (moves, origins) = history(schedule, cells, place);
+    let at = cells.index(who, buffer, chunk);
+    let step = moves.iter().rev().find(|m| m.into == at).map(|m| m.step);
+    if name == "input" {
+        let problem = "is overwritten, but the input must stay as it was; write to output or \
+                       scratch"
+            .to_string();
+        return wrong(schedule, step, place, problem);
+    }
+    if moves.len() as u64 * u64::from(schedule.ranks) > LIMIT {
+        let problem = "does not end with the contributions it should; verify with fewer ranks to \
+                       learn which"
+            .to_string();
+        return wrong(schedule, step, place, problem);
+    }
+    let limit = match expected {
+        Expected::All { .. } => u64::from(schedule.ranks).saturating_pow(schedule.spec.repeats - 1),
+        _ => 1,
+    };
+    let mut values = initial(schedule, &origins);
+    let mut doubled = HashMap::new();
+    for m in &moves {
+        let value = values.get(&m.from).cloned().unwrap_or_default();
+        let there = values.entry(m.into).or_default();
+        match m.combine {
+            Combine::Replace => *there = value,
+            Combine::Reduce => there.add(&value),
+        }
+        for &(rank, chunk, often) in &there.0 {
+            if often > limit {
+                doubled.entry((rank, chunk)).or_insert(m.step);
+            }
+        }
+    }
+    let found = values.remove(&at).unwrap_or_default();
+    let (problem, culprit) = difference(schedule, &found, expected, limit);
+    let step = culprit.and_then(|c| doubled.get(&c).copied()).or(step);
+    wrong(schedule, step, place, problem)
+}
+
+/// The moves that the final contents of `place` are made of, in order, and the chunks involved.
+fn history(schedule: &Schedule, cells: &Cells, place: Place) -> (Vec<Move>, HashMap<usize, Place>) {
+    let index = |(who, buffer, chunk): Place| cells.index(who, buffer, chunk);
+    let mut wanted = HashMap::from([(index(place), place)]);
+    let mut origins = wanted.clone();
+    let mut moves = Vec::new();
+    for op in schedule.ops().iter().rev() {
+        let mut sources = Vec::new();
+        for (src, dst, count) in schedule.chunk_ranges(op) {
+            for &target in schedule.targets(op) {
+                for k in 0..count {
+                    let into = index((target, op.dst_buffer, dst + k));
+                    if !wanted.contains_key(&into) {
+                        continue;
+                    }
+                    if op.combine == Combine::Replace {
+                        wanted.remove(&into);
+                    }
+                    let source = (op.from, op.src_buffer, src + k);
+                    sources.push(source);
+                    moves.push(Move {
+                        step: op.step,
+                        from: index(source),
+                        into,
+                        combine: op.combine,
+                    });
+                }
+            }
+        }
+        for source in sources {
+            wanted.insert(index(source), source);
+            origins.insert(index(source), source);
+        }
+    }
+    moves.reverse();
+    (moves, origins)
+}
+
+fn initial(schedule: &Schedule, origins: &HashMap<usize, Place>) -> HashMap<usize, Exact> {
+    let first = |&(who, buffer, chunk): &Place| {
+        let buffer = schedule.buffer(buffer);
+        let first = schedule.spec.initial(schedule, who, buffer, chunk)?;
+        Some(Exact::one(who, first))
+    };
+    (origins.iter())
+        .filter_map(|(&index, place)| Some((index, first(place)?)))
+        .collect()
+}
+
+/// In words; with the contribution that is there too often, if that is what is wrong.
+fn difference(
+    schedule: &Schedule,
+    found: &Exact,
+    expected: Expected,
+    limit: u64,
+) -> (String, Option<(u32, u32)>) {
+    let (ranks, chunk) = match expected {
+        Expected::All { chunk } => (0..schedule.ranks, chunk),
+        Expected::One { rank, chunk } => (rank..rank + 1, chunk),
+        Expected::Any => (0..0, 0),
+    };
+    if found.is_nothing() {
+        return ("ends empty; send data there".to_string(), None);
+    }
+    if let Some(&(rank, other, _)) =
+        (found.0.iter()).find(|c| c.1 != chunk || !ranks.contains(&c.0))
+    {
+        let problem = format!(
+            "ends with chunk {other} of rank {rank}, which does not belong there; it should hold \
+             chunk {chunk} of {}",
+            match expected {
+                Expected::All { .. } => "every rank".to_string(),
+                _ => format!("rank {}", ranks.start),
+            }
+        );
+        return (problem, None);
+    }
+    if let Some(&(rank, chunk, often)) = found.0.iter().find(|c| c.2 > limit) {
+        let times = match often {
+            2 => "twice".to_string(),
+            n => format!("{n} times"),
+        };
+        let due = match limit {
+            1 => "once".to_string(),
+            n => format!("{n} times"),
+        };
+        let problem = format!(
+            "ends with rank {rank}'s contribution {times} instead of {due}; combine it on one way \
+             only, or replace instead of reduce"
+        );
+        return (problem, Some((rank, chunk)));
+    }
+    let lacking: Vec<u32> = ranks
+        .filter(|&rank| !found.0.iter().any(|c| c.0 == rank && c.2 == limit))
+        .collect();
+    let others = match lacking.len() {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let rank = lacking.first().copied().unwrap_or_default();
+    let problem = format!(
+        "ends without rank {rank}'s contribution{others}; send it there before the last step, or \
+         reduce instead of replace"
+    );
+    (problem, None)
+}

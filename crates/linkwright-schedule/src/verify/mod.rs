@@ -1,0 +1,87 @@
+//! Proof that a schedule does what its spec demands, in every execution.
+//!
+//! ```text
+//!   bounds      participants, buffers, chunks exist; both sides of a transfer are equally long
+//!   order       edges lead to smaller ids and to what their waiter can see; barriers are complete
+//!   semantics   run by id, every chunk ends with exactly the contributions of the spec
+//!   race        every hazard is ordered, so that every execution ends like the one by id
+//! ```
+//!
+//! Semantics are checked for one execution, the one by id; the absence of races carries the result
+//! over to all others: two executions can differ only in the order of two accesses to one chunk of
+//! which at least one writes, and those pairs are exactly the hazards.
+//!
+//! Patterns have no postcondition and no order to keep; of them only bounds and order are checked.
+//!
+//! What is not proved here: that a machine has routes and slots for it, and that a run on a
+//! machine ends in time.
+
+mod bounds;
+mod cells;
+mod contributions;
+mod error;
+mod explain;
+mod happens;
+mod order;
+mod race;
+mod semantics;
+
+pub use error::VerifyError;
+
+use crate::ir::Schedule;
+use crate::spec::Collective;
+use cells::Cells;
+
+/// What was proved, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Operations.
+    pub operations: u64,
+    /// Messages among them, notices included.
+    pub messages: u64,
+    /// Notices among them.
+    pub notices: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Chunks moved, counted per operation and target.
+    pub chunk_moves: u64,
+    /// Pairs of accesses to one chunk whose order was proved.
+    pub hazards: u64,
+    /// Operations whose hazards needed the search over the whole past.
+    pub long_searches: u64,
+    /// Whether contributions were compared as exact multisets; by fingerprints otherwise.
+    pub exact: bool,
+}
+
+/// Prove that `schedule` is right; the error names step, rank, chunk and cure.
+pub fn verify(schedule: &Schedule) -> Result<Verified, VerifyError> {
+    bounds::check(schedule)?;
+    let barriers = order::check(schedule)?;
+    let mut report = Verified {
+        operations: schedule.ops().len() as u64,
+        edges: schedule.edge_count() as u64,
+        ..Verified::default()
+    };
+    for op in schedule.ops() {
+        report.messages += u64::from(op.is_message());
+        report.notices += u64::from(op.kind == crate::ir::OpKind::Notice);
+    }
+    if schedule.spec.collective == Collective::Pattern {
+        return Ok(report);
+    }
+    let cells = Cells::of(schedule)?;
+    semantics::check(schedule, &cells, &mut report)?;
+    race::check(schedule, &cells, &barriers, &mut report)?;
+    Ok(report)
+}
+
+/// A participant as people call it.
+fn participant(schedule: &Schedule, participant: u32) -> String {
+    match participant < schedule.ranks {
+        true => format!("rank {participant}"),
+        false => format!("memory {participant}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! Run by id, every chunk ends with exactly the contributions that the spec demands.
+
+use super::cells::Cells;
+use super::contributions::{Exact, Fingerprint, Value};
+use super::explain::{explain, Place};
+use super::{participant, Verified, VerifyError};
+use crate::ir::{Buffer, BufferId, Combine, Op, Schedule};
+use crate::spec::{Collective, Expected};
+use std::ops::Range;
+
+/// Chunk moves times ranks up to which multisets are affordable.
+const EXACT_LIMIT: u64 = 1 << 20;
+
+/// Check the contents of all chunks.
+pub(super) fn check(
+    schedule: &Schedule,
+    cells: &Cells,
+    report: &mut Verified,
+) -> Result<(), VerifyError> {
+    report.chunk_moves = (schedule.ops().iter())
+        .map(|op| {
+            let chunks: u64 = schedule.chunk_ranges(op).map(|r| u64::from(r.2)).sum();
+            chunks
+                * if chunks > 0 {
+                    schedule.targets(op).len() as u64
+                } else {
+                    0
+                }
+        })
+        .sum();
+    let work = (report.chunk_moves + cells.count() as u64).saturating_mul(schedule.ranks.into());
+    // Exact counts are 64 bits; a much repeated allreduce goes beyond.
+    report.exact = work <= EXACT_LIMIT && schedule.spec.repeats <= 3;
+    match report.exact {
+        true => replay::<Exact>(schedule, cells),
+        false => replay::<Fingerprint>(schedule, cells),
+    }
+}
+
+fn replay<V: Value>(schedule: &Schedule, cells: &Cells) -> Result<(), VerifyError> {
+    let mut values = initial::<V>(schedule, cells);
+    for op in schedule.ops() {
+        if op.moves_data() {
+            run(schedule, cells, op, &mut values)?;
+        }
+    }
+    compare(schedule, cells, &values)
+}
+
+fn initial<V: Value>(schedule: &Schedule, cells: &Cells) -> Vec<V> {
+    let mut values = vec![V::default(); cells.count()];
+    for participant in 0..schedule.ranks {
+        for (id, buffer) in buffers(schedule) {
+            for chunk in cells.touched(participant, id) {
+                if let Some(first) = (schedule.spec).initial(schedule, participant, buffer, chunk) {
+                    values[cells.index(participant, id, chunk)] = V::one(participant, first);
+                }
+            }
+        }
+    }
+    values
+}
+
+fn buffers(schedule: &Schedule) -> impl Iterator<Item = (BufferId, &Buffer)> {
+    (0u8..=255).map(BufferId).zip(&schedule.buffers)
+}
+
+fn run<V: Value>(
+    schedule: &Schedule,
+    cells: &Cells,
+    op: &Op,
+    values: &mut [V],
+) -> Result<(), VerifyError> {
+    for (src, dst, count) in schedule.chunk_ranges(op) {
+        for k in 0..count {
+            let value = values[cells.index(op.from, op.src_buffer, src + k)].clone();
+            if value.is_nothing() {
+                let problem = "is read before anything is in it; fill it in an earlier step, \
+                               or send a chunk that has data";
+                return Err(empty(
+                    schedule,
+                    op,
+                    (op.from, op.src_buffer, src + k),
+                    problem,
+                ));
+            }
+            for &target in schedule.targets(op) {
+                let there = &mut values[cells.index(target, op.dst_buffer, dst + k)];
+                if op.combine == Combine::Replace {
+                    *there = value.clone();
+                } else if there.is_nothing() {
+                    let problem = "is combined into before anything is in it; replace instead of \
+                                   reduce, or fill it in an earlier step";
+                    return Err(empty(
+                        schedule,
+                        op,
+                        (target, op.dst_buffer, dst + k),
+                        problem,
+                    ));
+                } else {
+                    there.add(&value);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn empty(schedule: &Schedule, op: &Op, place: Place, problem: &str) -> VerifyError {
+    wrong(schedule, Some(op.step), place, problem.to_string())
+}
+
+/// The error about the contents of one chunk.
+pub(super) fn wrong(
+    schedule: &Schedule,
+    step: Option<u32>,
+    (who, buffer, chunk): Place,
+    problem: String,
+) -> VerifyError {
+    VerifyError::Semantics {
+        step,
+        participant: who,
+        place: participant(schedule, who),
+        buffer: schedule.buffer(buffer).name.clone(),
+        chunk,
+        problem,
+    }
+}
+
+/// The chunks of a buffer for which the spec may demand something that is not there untouched.
+fn demanded(
+    schedule: &Schedule,
+    cells: &Cells,
+    rank: u32,
+    id: BufferId,
+    buffer: &Buffer,
+) -> Range<u32> {
+    if buffer.name == "input" {
+        return cells.touched(rank, id);
+    }
+    let all = 0..buffer.chunks();
+    let none = 0..0;
+    if buffer.name != "output" || !crate::order::owns(buffer.owner, rank, schedule.ranks) {
+        return none;
+    }
+    match schedule.spec.collective {
+        Collective::Reduce | Collective::Gather if rank != schedule.spec.root => none,
+        Collective::ReduceScatter => rank * buffer.slices..(rank + 1) * buffer.slices,
+        _ => all,
+    }
+}
+
+fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result<(), VerifyError> {
+    let spec = &schedule.spec;
+    let mut sums: Vec<V> = Vec::new();
+    for rank in 0..schedule.ranks {
+        for (id, buffer) in buffers(schedule) {
+            let touched = cells.touched(rank, id);
+            for chunk in demanded(schedule, cells, rank, id, buffer) {
+                let expected = spec.expected(schedule, rank, buffer, chunk);
+                let untouched;
+                let found = if touched.contains(&chunk) {
+                    &values[cells.index(rank, id, chunk)]
+                } else {
+                    let first = spec.initial(schedule, rank, buffer, chunk);
+                    untouched = first.map_or_else(V::default, |chunk| V::one(rank, chunk));
+                    &untouched
+                };
+                let right = match expected {
+                    Expected::Any => true,
+                    Expected::One { rank, chunk } => *found == V::one(rank, chunk),
+                    Expected::All { chunk } => found == sum_of(schedule, chunk, &mut sums),
+                };
+                if !right {
+                    return Err(explain(schedule, cells, (rank, id, chunk), expected));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Contribution `chunk` of every rank, as often as the repetitions count it; computed once.
+fn sum_of<'a, V: Value>(schedule: &Schedule, chunk: u32, sums: &'a mut Vec<V>) -> &'a V {
+    let index = chunk as usize;
+    if index >= sums.len() {
+        sums.resize(index + 1, V::default());
+    }
+    if sums[index].is_nothing() {
+        for rank in 0..schedule.ranks {
+            sums[index].add(&V::one(rank, chunk));
+        }
+        // Each repetition of an allreduce in place combines p equal vectors.
+        for _ in 1..schedule.spec.repeats {
+            sums[index].scale(schedule.ranks);
+        }
+    }
+    &sums[index]
+}
