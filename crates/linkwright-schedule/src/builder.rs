@@ -745,13 +745,6 @@ fn check(draft: &Draft, op: &Op) -> Result<()> {
             return Err(no_participant(participant));
         }
     }
-    if op.kind == OpKind::Multicast && others.contains(&op.from) {
-        let problem = format!(
-            "rank {} multicasts to itself; leave it out of the targets and add a local copy",
-            op.from
-        );
-        return Err(ScheduleError::Operation { step, problem });
-    }
     for (src, dst, count) in ranges(draft, op) {
         check_chunks(draft, op.from, op.src_buffer, src, count, step)?;
         for &target in targets(draft, op) {
