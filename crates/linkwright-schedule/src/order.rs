@@ -379,8 +379,11 @@ impl Orderer {
         let op = &self.out.ops[id as usize];
         match op.kind {
             OpKind::Put | OpKind::Notice if op.to == rank => Some(Edge::on(id)),
-            // One target cannot know that the others have the data, nor that the source is free.
-            OpKind::Multicast if need == Need::DeliveredAt(rank) => Some(Edge::on(id)),
+            // A source that is among its own targets waits as the source. Another target cannot
+            // know that the others have the data, nor that the source is free.
+            OpKind::Multicast if op.from != rank && need == Need::DeliveredAt(rank) => {
+                Some(Edge::on(id))
+            }
             OpKind::Put | OpKind::Multicast | OpKind::Notice if op.from == rank => match need {
                 Need::SourceFree => Some(Edge::on(id)),
                 Need::DeliveredAt(_) => Some(Edge::acknowledged(id)),
