@@ -108,6 +108,7 @@ mod tests {
     use super::*;
     use crate::ir::Owner;
     use crate::patterns::{find, REGISTRY};
+    use crate::verify::verify;
     use std::collections::HashSet;
 
     fn traffic(ranks: u32, count: u32, both_ways: bool) -> Traffic {
@@ -132,6 +133,7 @@ mod tests {
                         }
                         Err(error) => panic!("{} over {ranks}: {error}", pattern.name),
                     };
+                    assert_eq!(verify(&schedule).err(), None, "{}", pattern.name);
                     let ops = schedule.ops();
                     assert!(!ops.is_empty(), "{} over {ranks}", pattern.name);
                     assert!(ops.iter().all(|op| op.from != op.to));
