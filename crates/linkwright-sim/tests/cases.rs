@@ -1,0 +1,110 @@
+//! Runs the hand-derived cases in `tests/cases/*.toml`: machine, schedule, expected times.
+//!
+//! A case is `ranks`, `bytes` (of everyone's vector), `steps` (each a list of `put FROM TO`,
+//! `get FROM TO`, with `reduce`, or `barrier`; the whole vector moves), optionally `issue` and
+//! `late = { rank, by_ns }`, and `finish_ns` of every rank. The derivation stands beside it.
+
+use linkwright_core::{Machine, TimePs};
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::{Buffer, Collective, Schedule};
+use linkwright_sim::{run, Options, Skew};
+use std::fs;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases")
+}
+
+fn integer(table: &Table, key: &str) -> u64 {
+    let value = table.get(key).and_then(Value::as_integer);
+    value.unwrap_or_else(|| panic!("{key} is missing")) as u64
+}
+
+fn list<'a>(value: &'a Value, what: &str) -> &'a [Value] {
+    value
+        .as_array()
+        .unwrap_or_else(|| panic!("{what} is no list"))
+}
+
+fn schedule(case: &Table) -> Schedule {
+    let ranks = integer(case, "ranks") as u32;
+    let mut shape = Shape::new(ranks, integer(case, "bytes"));
+    shape.element_bytes = 1;
+    let mut b = Builder::new(Collective::Pattern, &shape);
+    let data = b.buffer(Buffer::vector("output", 1)).at(0);
+    for step in list(&case["steps"], "steps") {
+        b.step();
+        for line in list(step, "a step") {
+            let words: Vec<&str> = line.as_str().expect("a text").split(' ').collect();
+            let rank = |i: usize| words[i].parse::<u32>().expect("a rank");
+            let written = match words[0] {
+                "put" => b.put(rank(1), data, rank(2), data),
+                "get" => b.get(rank(1), data, rank(2), data),
+                "barrier" => {
+                    b.barrier(&(0..ranks).collect::<Vec<_>>());
+                    continue;
+                }
+                other => panic!("unknown operation {other}"),
+            };
+            match words.get(3) {
+                Some(&"reduce") => drop(written.reduce()),
+                Some(other) => panic!("unknown option {other}"),
+                None => {}
+            }
+        }
+    }
+    b.finish().expect("a schedule")
+}
+
+fn options(case: &Table) -> Options {
+    let issue = case
+        .get("issue")
+        .and_then(Value::as_str)
+        .unwrap_or("blocking");
+    let late = case.get("late").and_then(Value::as_table);
+    Options {
+        issue: issue.parse().unwrap_or_else(|e| panic!("{e}")),
+        skew: late.map_or(Skew::None, |late| Skew::Late {
+            rank: integer(late, "rank") as u32,
+            by: TimePs::from_ns(integer(late, "by_ns")),
+        }),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn all_cases() {
+    let (mut count, mut wrong) = (0, Vec::<String>::new());
+    let files = fs::read_dir(folder()).expect("the folder of cases");
+    let mut files: Vec<PathBuf> = files.map(|f| f.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let table: Table = text
+            .parse()
+            .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let machine = format!(
+            "machines/{}.toml",
+            table["machine"].as_str().expect("a name")
+        );
+        let text = fs::read_to_string(folder().join(&machine)).unwrap();
+        let machine = Machine::parse(&text, &machine).unwrap_or_else(|e| panic!("{e}"));
+        for case in list(&table["case"], "case") {
+            let case = case.as_table().expect("a case");
+            let name = format!("{}: {:?}", file.display(), case["name"].as_str());
+            let result = run(&schedule(case), &machine, &options(case));
+            let result = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+            let expected = list(&case["finish_ns"], "finish_ns").iter();
+            let expected = expected.map(|v| v.as_integer().expect("a time") as u64 * 1000);
+            let expected: Vec<u64> = expected.collect();
+            if result.simulation.finish != expected {
+                wrong.push(format!("{name}: {:?}", result.simulation.finish));
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 28, "{count} cases");
+}
