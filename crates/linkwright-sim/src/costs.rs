@@ -80,14 +80,6 @@ impl<'a> Costs<'a> {
         self.path.receive.0 + combined
     }
 
-    /// Least software time between the issue of a message and its effect.
-    pub fn least(&self, op: &Op) -> u64 {
-        match op.kind {
-            OpKind::Notice => self.notice,
-            _ => self.path.start.0,
-        }
-    }
-
     fn local(&self, op: &Op, messages: &Messages<'_>) -> u64 {
         let bytes = Bytes(messages.bytes(op));
         match op.combine {

@@ -2,7 +2,7 @@
 //!
 //! | limit | value | holds for |
 //! |---|---|---|
-//! | latency | longest chain of messages x quickest message without data | this schedule |
+//! | latency | longest chain of messages, each without data on an idle machine | this schedule |
 //! | port | bytes that must leave or enter some rank / rate of its port | any algorithm |
 //! | cut | bytes that must cross between two halves of the ranks / rate of the narrowest | any algorithm |
 //! | memory | bytes of the busiest memory / rate of its port | this schedule |
@@ -37,8 +37,9 @@ use crate::fabric::{Bounds, Fabric, Msg};
 use crate::messages::Messages;
 use crate::outcome::Simulation;
 use crate::setup::Run;
+use linkwright_core::machine::Path;
 use linkwright_core::{Bytes, BytesPerSec, TimePs};
-use linkwright_schedule::ir::{Combine, OpKind, Schedule};
+use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::Collective;
 
 /// A lower bound on time.
@@ -72,7 +73,7 @@ impl Limits {
             false => TimePs::ZERO,
         };
         let all = [
-            ("latency", latency(&messages, &costs, fabric)),
+            ("latency", latency(&messages, &costs, &run.path, fabric)),
             ("port", port(&messages, &bounds)),
             ("cut", cut),
             ("memory", memory(&messages, &bounds)),
@@ -110,33 +111,58 @@ fn time(bytes: u64, rate: Option<BytesPerSec>) -> TimePs {
     rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)))
 }
 
-/// Messages on the longest chain, times the quickest of all without its data.
-fn latency<F: Fabric + ?Sized>(messages: &Messages<'_>, costs: &Costs<'_>, fabric: &F) -> TimePs {
+/// The longest chain of messages, each without its data and alone on the machine.
+fn latency<F: Fabric + ?Sized>(
+    messages: &Messages<'_>,
+    costs: &Costs<'_>,
+    path: &Path,
+    fabric: &F,
+) -> TimePs {
     let schedule = messages.schedule;
-    let mut before = vec![0u32; schedule.ops().len()];
-    let (mut rounds, mut quickest) = (0, u64::MAX);
+    // Earliest issue of each operation, and the delivery of its message.
+    let mut earliest = vec![(0, 0); schedule.ops().len()];
+    let mut longest = 0;
     for (id, op) in (0u32..).zip(schedule.ops()) {
         let waiter = op.initiator();
-        let chain = schedule.after(id).iter().map(|edge| {
+        let waits = schedule.after(id).iter().map(|edge| {
             let earlier = &schedule.ops()[edge.op() as usize];
-            // Who waits for a free source does not wait for the message.
-            let arrives = edge.is_acknowledged() || schedule.targets(earlier).contains(&waiter);
-            before[edge.op() as usize] + u32::from(earlier.is_message() && arrives)
+            let (issue, delivery) = earliest[edge.op() as usize];
+            let visible = schedule.targets(earlier).contains(&waiter);
+            match (earlier.is_message(), edge.is_acknowledged(), visible) {
+                (true, true, _) => delivery,
+                (true, false, true) => {
+                    delivery + after_delivery(earlier, waiter, schedule.ranks, path)
+                }
+                // Who waits for a free source does not wait for the message.
+                _ => issue,
+            }
         });
-        before[id as usize] = chain.max().unwrap_or(0);
+        let issue = waits.max().unwrap_or(0);
+        earliest[id as usize] = (issue, issue);
         if op.is_message() {
-            rounds = rounds.max(before[id as usize] + 1);
             let message = messages.message(id);
-            let alone = fabric.quiet(&Msg {
+            let empty = Msg {
                 bytes: 0,
                 ..message
-            });
-            quickest = quickest.min(costs.least(op) + alone.0);
+            };
+            let delivery = issue + costs.issue(op, messages) + fabric.quiet(&empty).0;
+            earliest[id as usize].1 = delivery;
+            let last = *schedule.targets(op).last().unwrap_or(&op.to);
+            longest = longest.max(delivery + after_delivery(op, last, schedule.ranks, path));
         }
     }
-    match rounds {
-        0 => TimePs::ZERO,
-        rounds => TimePs(quickest * u64::from(rounds)),
+    TimePs(longest)
+}
+
+/// Least software time at `target` between the delivery of `op` and its effect.
+fn after_delivery(op: &Op, target: u32, ranks: u32, path: &Path) -> u64 {
+    match op.kind {
+        // A memory handles nothing.
+        _ if target >= ranks => 0,
+        OpKind::Put | OpKind::Multicast if path.signal => {
+            path.barrier.0 + path.notice_start.0 + path.receive.0
+        }
+        _ => path.receive.0,
     }
 }
 
