@@ -22,9 +22,7 @@ SECTIONS = (
 def report(run: Run) -> Report:
     """The report of `run`; a run folder that holds a study and no results is that study's report."""
     if run.study is not None and run.rows.empty:
-        return reproduce.report(
-            run.study, [s for s in (environment.section(run),) if s], environment.facts(run)
-        )
+        return reproduce.report(run.study, [s for s in (environment.section(run),) if s], environment.facts(run))
     built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
     if run.study is not None:
         built[-1:-1] = reproduce.sections(run.study)

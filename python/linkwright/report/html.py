@@ -59,9 +59,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(identity=id, runs_of_charts=runs_of_charts, breakable=breakable)
-    environment.globals.update(
-        kind=kind, chart_data=chart_data, points=points, extremes=extremes, as_cell=as_cell
-    )
+    environment.globals.update(kind=kind, chart_data=chart_data, points=points, extremes=extremes, as_cell=as_cell)
     return environment
 
 
@@ -93,9 +91,7 @@ def as_cell(value: Cell | str) -> Cell:
 def chart_data(item: Plot | HeatMap | BoxPlot) -> Markup:
     """The JSON block of a chart, safe inside <script> whatever the names hold."""
     builder = {Plot: _plot, HeatMap: _heat, BoxPlot: _box}[type(item)]
-    text = json.dumps(
-        builder(item), ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True
-    )
+    text = json.dumps(builder(item), ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
@@ -114,14 +110,10 @@ def extremes(heat: HeatMap) -> str:
     seen = seen[np.isfinite(seen)]
     if not seen.size:
         return f"no cell has a value: {heat.missing}"
-    low, middle, high = (
-        quantity.text(float(v), heat.unit) for v in (seen.min(), np.median(seen), seen.max())
-    )
+    low, middle, high = (quantity.text(float(v), heat.unit) for v in (seen.min(), np.median(seen), seen.max()))
     absent = int(np.size(heat.values) - seen.size)
     gone = f"; {absent:,} cells empty ({heat.missing})" if absent else ""
-    return (
-        f"{len(heat.rows):,} × {len(heat.columns):,} cells, least {low}, median {middle}, most {high}{gone}"
-    )
+    return f"{len(heat.rows):,} × {len(heat.columns):,} cells, least {low}, median {middle}, most {high}{gone}"
 
 
 def _rows(curve) -> Iterator[tuple]:
@@ -171,9 +163,7 @@ def _heat(heat: HeatMap) -> dict[str, Any]:
 
 
 def _packed(matrix: np.ndarray) -> str:
-    return base64.b64encode(zlib.compress(np.ascontiguousarray(matrix, dtype="<f4").tobytes(), 6)).decode(
-        "ascii"
-    )
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(matrix, dtype="<f4").tobytes(), 6)).decode("ascii")
 
 
 def _box(plot: BoxPlot) -> dict[str, Any]:

@@ -137,9 +137,7 @@ class HeatMap:
         for part in ("values", "low", "high"):
             matrix = getattr(self, part)
             if matrix is not None and np.shape(matrix) != shape:
-                raise ValueError(
-                    f"heat map {self.title!r}: {part} is {np.shape(matrix)}, its names give {shape}"
-                )
+                raise ValueError(f"heat map {self.title!r}: {part} is {np.shape(matrix)}, its names give {shape}")
 
 
 @dataclass(frozen=True)

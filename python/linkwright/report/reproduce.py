@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from . import plain, quantity
-from .model import Axis, Badge, BoxPlot, Cell, Column, Curve, Plot, Report, Section, Table
+from . import plain, quantity, study_tables
+from .agreement import NOT_KEYS, charts, error, is_number
+from .model import Badge, Cell, Column, Report, Section, Table
 from .runs import natural
-from .sections.spread import box
 from .sections.values import missing
 
-_NOT_KEYS = ("predicted", "reference", "unit", "split")
 _CLOSE = 0.10
+_VERDICTS = {
+    True: Cell("held", 2, tone="good"),
+    False: Cell("failed", 0, tone="bad"),
+    None: Cell("not judged", 1, tone="warn"),
+}
 
 SUMMARY_HELP = (
     "Error is the distance of the prediction from the published value, in percent of it. A fitted "
@@ -30,17 +34,15 @@ SUMMARY_HELP = (
 )
 
 
-def report(
-    study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequence[tuple[str, str]] = ()
-) -> Report:
+def report(study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequence[tuple[str, str]] = ()) -> Report:
     """A whole report of one study."""
     claims = study.get("claims", [])
-    held = sum(bool(claim["holds"]) for claim in claims)
-    failed = len(claims) - held
+    held, failed, unjudged = _tally(claims)
     badges = [
         Badge(len(study.get("cells", [])), "cells", "quiet"),
         Badge(held, "claim held" if held == 1 else "claims held", "good"),
         Badge(failed, "claim failed" if failed == 1 else "claims failed", "bad" if failed else "quiet"),
+        *([Badge(unjudged, "not judged", "warn")] if unjudged else []),
     ]
     return Report(
         title=f"{study['paper']}: the study, re-run on the model",
@@ -56,25 +58,14 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
     cells = study.get("cells", [])
     by_table = _by_table(cells, str(study.get("paper", "study")))
     built = [
-        Section("How close", [_summary(by_table, study.get("fitted", {})), *_charts(by_table)]),
+        Section("How close", [_summary(by_table, study.get("fitted", {})), *charts(by_table)]),
         _claims(study.get("claims", [])),
         _fitted(study.get("fitted", {})),
+        *study_tables.sections(study.get("tables", {})),
         *plain.load(study.get("sections", [])),
         Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
     ]
     return [section for section in built if section and (section.items or section.parts)]
-
-
-def error(cell: Mapping[str, Any]) -> float | None:
-    """Relative error, None for a blind cell or a reference of zero (which has no relative error)."""
-    predicted, reference = cell.get("predicted"), cell.get("reference")
-    if not _is_number(predicted) or not _is_number(reference) or reference == 0:
-        return None
-    return predicted / reference - 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 def _by_table(cells: Iterable[Mapping[str, Any]], default: str) -> dict[str, list[Mapping[str, Any]]]:
@@ -110,7 +101,7 @@ def _summary_row(name: str, cells: Sequence[Mapping[str, Any]], fitted: int | No
     if not errors:
         return [name, *counts, numbers, *[missing("no published value")] * 4]
     within = sum(e <= _CLOSE for e in errors) / len(errors)
-    figures = (np.median(errors), np.percentile(errors, 90), errors[-1])
+    figures = (np.median(errors), errors[min(len(errors) - 1, int(0.9 * len(errors)))], errors[-1])
     return [
         Cell(name, tone="strong"),
         *counts,
@@ -121,15 +112,7 @@ def _summary_row(name: str, cells: Sequence[Mapping[str, Any]], fitted: int | No
 
 
 def _tone(relative: float) -> str:
-    return (
-        "good"
-        if relative <= _CLOSE / 2
-        else ""
-        if relative <= _CLOSE
-        else "warn"
-        if relative <= 0.25
-        else "bad"
-    )
+    return "good" if relative <= _CLOSE / 2 else "" if relative <= _CLOSE else "warn" if relative <= 0.25 else "bad"
 
 
 def _fitted_for(fitted: Any, table: str | None) -> int | None:
@@ -148,52 +131,6 @@ def _fitted_for(fitted: Any, table: str | None) -> int | None:
     return sum(table in tables for tables in told) if len(told) == len(entries) else None
 
 
-def _charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:
-    scored = {name: [c for c in cells if error(c) is not None] for name, cells in by_table.items()}
-    scored = {name: cells for name, cells in scored.items() if cells}
-    units = sorted({cell["unit"] for cells in scored.values() for cell in cells})
-    return [*(_agreement(scored, unit) for unit in units), *([_errors(scored)] if scored else [])]
-
-
-def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
-    """Predicted over published, the diagonal as the line of perfect agreement."""
-    name, factor = quantity.base(unit)
-    curves, seen = [], []
-    for table, cells in scored.items():
-        cells = sorted(
-            (c for c in cells if c["unit"] == unit and c["reference"] > 0 < c["predicted"]),
-            key=lambda c: c["reference"],
-        )
-        if cells:
-            x = [c["reference"] * factor for c in cells]
-            curves.append(
-                Curve(table, x, [c["predicted"] * factor for c in cells], notes=[key_of(c) for c in cells])
-            )
-            seen += x
-    ends = [min(seen), max(seen)] if seen else []
-    diagonal = Curve("perfect agreement", ends, ends, kind="limit")
-    help = (
-        "Each point is one cell: across what was published, up what the model says. On the line they agree."
-    )
-    title = f"Predicted and published, {unit}"
-    return Plot(
-        title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help
-    )
-
-
-def _errors(scored: Mapping[str, list]) -> BoxPlot:
-    boxes = [box(table, np.array([100 * error(cell) for cell in cells])) for table, cells in scored.items()]
-    help = (
-        "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
-    )
-    return BoxPlot("Error by table", Axis("error", "%"), boxes, help)
-
-
-def key_of(cell: Mapping[str, Any]) -> str:
-    """The key columns of a cell on one line, for hover."""
-    return ", ".join(f"{name} {value}" for name, value in cell.items() if name not in (*_NOT_KEYS, "table"))
-
-
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:
     if not claims:
         return None
@@ -202,26 +139,27 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:
         [
             str(claim["id"]),
             str(claim["statement"]),
-            Cell("held", 1, tone="good") if claim["holds"] else Cell("failed", 0, tone="bad"),
+            _VERDICTS[claim["holds"]],
             str(claim.get("why") or ""),
         ]
         for claim in sorted(claims, key=lambda claim: natural(str(claim["id"])))
     ]
-    held = sum(bool(claim["holds"]) for claim in claims)
-    intro = (
-        f"{held} of {len(claims)} orderings, ratios and crossovers that the study states hold on the model."
-    )
+    held, failed, unjudged = _tally(claims)
+    intro = f"{held} of {held + failed} orderings, ratios and crossovers that the study states hold on the model."
+    intro += f" {unjudged} could not be judged." if unjudged else ""
     return Section("Claims", [Table("Claims, held or failed", columns, rows)], intro)
+
+
+def _tally(claims: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
+    """Claims held, failed and not judged."""
+    verdicts = [claim["holds"] for claim in claims]
+    return verdicts.count(True), verdicts.count(False), verdicts.count(None)
 
 
 def _fitted(fitted: Any) -> Section | None:
     if isinstance(fitted, int) or not fitted:
         return None
-    entries = (
-        [{"number": k, "value": v} for k, v in fitted.items()]
-        if isinstance(fitted, Mapping)
-        else list(fitted)
-    )
+    entries = [{"number": k, "value": v} for k, v in fitted.items()] if isinstance(fitted, Mapping) else list(fitted)
     entries = [entry if isinstance(entry, Mapping) else {"number": entry} for entry in entries]
     names = list(dict.fromkeys(name for entry in entries for name in entry))
     rows = [[_plain(entry.get(name)) for name in names] for entry in entries]
@@ -230,31 +168,30 @@ def _fitted(fitted: Any) -> Section | None:
 
 
 def _cells(table: str, cells: Sequence[Mapping[str, Any]]) -> Table:
-    keys = list(dict.fromkeys(k for cell in cells for k in cell if k not in (*_NOT_KEYS, "table")))
+    keys = list(dict.fromkeys(k for cell in cells for k in cell if k not in (*NOT_KEYS, "table")))
     columns = [Column(key.replace("_", " ")) for key in keys]
     columns += [Column("Predicted", numeric=True), Column("Published", numeric=True)]
     columns += [Column("Error", "%", numeric=True), Column("Split")]
-    return Table(
-        f"{table}: {len(cells)} cells", columns, [_cell_row(cell, keys) for cell in cells], collapsed=True
-    )
+    return Table(f"{table}: {len(cells)} cells", columns, [_cell_row(cell, keys) for cell in cells], collapsed=True)
 
 
 def _cell_row(cell: Mapping[str, Any], keys: Sequence[str]) -> list[Cell | str]:
     relative = error(cell)
     blind = "held out" if cell.get("split") == "holdout" else "none published"
+    unscored = f"erratum: {cell['erratum']}" if cell.get("erratum") else blind
     return [
         *(_plain(cell.get(key)) for key in keys),
         _figure(cell.get("predicted"), cell, "not predicted"),
         _figure(cell.get("reference"), cell, blind),
         Cell(f"{100 * relative:+.1f} %", abs(relative), tone=_tone(abs(relative)))
         if relative is not None
-        else missing(blind),
+        else missing(unscored),
         str(cell.get("split") or ""),
     ]
 
 
 def _figure(value: Any, cell: Mapping[str, Any], reason: str) -> Cell:
-    if not _is_number(value):
+    if not is_number(value):
         return missing(reason) if value is None else Cell(str(value))
     return Cell(f"{value:,.6g} {cell['unit']}", float(value))
 
@@ -264,6 +201,4 @@ def _plain(value: Any) -> Cell:
         return missing("not given")
     if isinstance(value, (list, tuple)):
         return Cell(", ".join(map(str, value)))
-    return Cell(
-        f"{value:,.6g}" if isinstance(value, float) else str(value), value if _is_number(value) else None
-    )
+    return Cell(f"{value:,.6g}" if isinstance(value, float) else str(value), value if is_number(value) else None)

@@ -90,9 +90,7 @@ def load(folder: Path) -> Run:
     folder = Path(folder)
     results, study = folder / "results.parquet", folder / "study.json"
     if not results.exists() and not study.exists():
-        raise ReportError(
-            f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>"
-        )
+        raise ReportError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"
     return Run(
@@ -128,7 +126,7 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     rows["label"] = rows["collective"].where(~rows["collective"].isin(_PATTERNS), rows["algorithm"])
     rows["part"] = [key.partition("/")[0] if "/" in key else "" for key in rows["experiment"]]
     codes, placements = _words(rows["placement"])
-    ends = [[end.strip() for end in text.split(">")] for text in placements]
+    ends = [re.split(r"\s*-?>\s*", text.strip()) for text in placements]
     for place, column in enumerate(("source", "destination")):
         names = [found[place] if len(found) == 2 else None for found in ends]
         rows[column] = _texts(rows.index, codes, np.array(names, dtype=object))
@@ -175,8 +173,7 @@ def _modes(rows: pd.DataFrame) -> list[str]:
         found = dict(zip(part["metric"], part["value"], strict=True))
         if len(found) == 4:
             modes = (
-                f"{quantity.text(found[m], 's')} ({quantity.percent(found[m + '_share'])})"
-                for m in ("mode1", "mode2")
+                f"{quantity.text(found[m], 's')} ({quantity.percent(found[m + '_share'])})" for m in ("mode1", "mode2")
             )
             words[key] = "two modes: " + ", ".join(modes)
     if not words:
@@ -193,9 +190,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise ReportError(
-            f"{path}: not a readable parquet file ({error}); resume or repeat the run"
-        ) from error
+        raise ReportError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
 
 
 def _json(path: Path) -> dict[str, Any] | None:

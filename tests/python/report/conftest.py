@@ -42,9 +42,7 @@ def big_map_page(tmp_path_factory) -> Path:
     values[rows == columns] = np.nan
     names = [f"tile {i}" for i in range(side)]
     section = model.Section("map", [model.HeatMap("all pairs", "s", names, names, values)])
-    return report.render(
-        model.Report("big", sections=[section]), tmp_path_factory.mktemp("map") / "index.html"
-    )
+    return report.render(model.Report("big", sections=[section]), tmp_path_factory.mktemp("map") / "index.html")
 
 
 @pytest.fixture(scope="session")

@@ -87,9 +87,7 @@ def test_empty_cells_sort_last_both_ways(opened, run_page):
     table = page.locator("table.sortable", has=page.locator("td.quiet")).first
     for _ in range(2):
         table.locator("th button").last.click()
-        empty = table.locator("tbody td:last-child").evaluate_all(
-            "(c) => c.map((x) => !x.querySelector('.v'))"
-        )
+        empty = table.locator("tbody td:last-child").evaluate_all("(c) => c.map((x) => !x.querySelector('.v'))")
         assert empty == sorted(empty)
 
 

@@ -13,7 +13,7 @@ import synthetic
 from reading import words
 
 from linkwright import report
-from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs
+from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
 from linkwright.report.sections import collectives, matrices, spread, status
 
 
@@ -51,9 +51,7 @@ def test_hostile_names_in_results(tmp_path):
     frame["algorithm"] = frame["algorithm"] + synthetic.NASTY
     frame["reason"] = frame["reason"] + synthetic.NASTY
     frame["placement"] = frame["placement"] + synthetic.NASTY.replace(">", "")
-    assert "<script>alert" not in report.render(synthetic.folder(tmp_path / "x", frame)).read_text(
-        encoding="utf-8"
-    )
+    assert "<script>alert" not in report.render(synthetic.folder(tmp_path / "x", frame)).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +95,7 @@ def run_of(*rows: dict) -> runs.Run:
 
 
 def test_share_of_a_limit_never_depends_on_the_direction():
-    run = run_of(
-        {"value": 200, "limit": 100}, {"value": 8.0, "limit": 10.0, "unit": "GB/s", "metric": "bandwidth"}
-    )
+    run = run_of({"value": 200, "limit": 100}, {"value": 8.0, "limit": 10.0, "unit": "GB/s", "metric": "bandwidth"})
     assert run.rows["share"].tolist() == [0.5, 0.8]
 
 
@@ -119,7 +115,7 @@ def test_winners_split_where_the_order_changes():
     ]
     section = collectives.section(run_of(*rows))
     table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Which"))
-    found = [[row[1].text, row[2].text, row[3].text, row[6].detail] for row in table.rows]
+    found = [[row[1].text, row[2].text, row[3].text, row[-1].detail] for row in table.rows]
     assert found == [
         ["8 B", "64 B", "tree", "not separable from ring"],
         ["512 B", "512 B", "ring", "over tree"],
@@ -178,9 +174,9 @@ def test_modes_are_told():
         }
         for name, value in metrics.items()
     ]
-    assert "two modes: 34 ns (62 %), 171 ns (38 %)" in words(
-        html.page(dissect.report(run_of(*rows)))
-    ).replace("\u00a0", " ")
+    assert "two modes: 34 ns (62 %), 171 ns (38 %)" in words(html.page(dissect.report(run_of(*rows)))).replace(
+        "\u00a0", " "
+    )
 
 
 def test_an_experiment_counts_once_by_its_worst_row():
@@ -203,6 +199,36 @@ def test_study_summary_counts_blind_cells_apart():
     assert [cell.text for cell in row[1:4]] == ["25", "5", "1"]
     assert reproduce.error({"predicted": 110, "reference": 100}) == pytest.approx(0.1)
     assert reproduce.error({"predicted": 110, "reference": None}) is None
+    assert reproduce.error({"predicted": 17, "reference": 19, "erratum": "misprint"}) is None
+    assert reproduce.error({"predicted": "2n", "reference": "2n"}) == 0
+
+
+def test_a_claim_that_could_not_be_judged_has_not_failed():
+    claim = {"id": "1", "statement": "s", "holds": None, "why": "needs --full"}
+    page = words(html.page(reproduce.report({"paper": "p", "cells": [], "claims": [claim], "fitted": []})))
+    assert "1 not judged" in page
+    assert "0 claims failed" in page
+
+
+def test_tables_of_a_study_become_charts():
+    times = [
+        {"variant": v, "size_kib": s, "arithmetic": a, "own_start_us": 10.0 * s, "theory_us": 9.0 * s}
+        for v in ("swing", "rd")
+        for s in (2, 4, 8)
+        for a in (True, False)
+    ]
+    nodes = [
+        {"variant": "swing", "size_kib": s, "rank": r, "time_us": 1.0 * r, "deviation_percent": r - 32.0}
+        for s in (2, 4)
+        for r in range(64)
+    ]
+    (section,) = study_tables.sections({"run_times": times, "node_times": nodes, "empty": []})
+    plots, boxes = (part.items for part in section.parts)
+    assert [plot.title for plot in plots[:-1]] == ["own start, with arithmetic", "own start, without arithmetic"]
+    assert [curve.name for curve in plots[0].curves] == ["swing", "rd", "theory of swing"]
+    assert plots[0].curves[0].x[0] == 2048
+    assert [box.name for box in boxes[0].boxes] == ["2 KiB", "4 KiB"]
+    assert html.page(model.Report("r", sections=[section]))
 
 
 def test_empty_and_interrupted_runs(tmp_path):
@@ -239,8 +265,7 @@ def test_parts_of_a_suite_are_not_mixed():
 def test_patterns_of_one_part_are_told_apart():
     about = {"collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
     rows = [
-        about | {"experiment": f"traffic/{name}", "algorithm": name, "value": 5}
-        for name in ("hot_spot", "tornado")
+        about | {"experiment": f"traffic/{name}", "algorithm": name, "value": 5} for name in ("hot_spot", "tornado")
     ]
     table = dissect.report(run_of(*rows)).sections[0].items[0]
     names = [row[0].text for row in table.rows]

@@ -24,6 +24,7 @@ HOW_TO_READ = (
     "somewhere in that range. Click a name below a chart to hide it; drag in a chart to enlarge, double "
     "click to see all again."
 )
+_OF_LIMIT = 5  # column of the winners
 ALL_HELP = "Time of the slowest rank, the fastest at each size in bold, with the percent of the limit below."
 
 
@@ -83,9 +84,7 @@ def _collective(run: Run, kind: str) -> Section | None:
         tables.append(_every_number(machine, kind, rows))
     if not tables:
         return None
-    return Section(
-        kind, [*plots, *filter(None, shares), *([_winner_table(winners)] if winners else []), *tables]
-    )
+    return Section(kind, [*plots, *filter(None, shares), *([_winner_table(winners)] if winners else []), *tables])
 
 
 def _plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot:
@@ -107,9 +106,7 @@ def _share_plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot | None:
     sizes = sorted({x for curve in curves for x in curve.x})
     limit = Curve("limit", sizes, [100.0] * len(sizes), kind="limit")
     size = Axis("message size", "B", "log2")
-    return Plot(
-        f"{kind} on {machine}: percent of the limit", size, Axis("percent of limit", "%"), [*curves, limit]
-    )
+    return Plot(f"{kind} on {machine}: percent of the limit", size, Axis("percent of limit", "%"), [*curves, limit])
 
 
 def _winner_table(rows: list[list[Cell | str]]) -> Table:
@@ -122,7 +119,11 @@ def _winner_table(rows: list[list[Cell | str]]) -> Table:
         Column("Of limit", "%", numeric=True),
         Column("Lead", numeric=True),
     )
-    return Table("Which algorithm at which size", columns, rows)
+    if any(row[_OF_LIMIT].text for row in rows):
+        return Table("Which algorithm at which size", columns, rows)
+    kept = [n for n in range(len(columns)) if n != _OF_LIMIT]  # no limit is known for any machine here
+    shorter = [[row[n] for n in kept] for row in rows]
+    return Table("Which algorithm at which size", [columns[n] for n in kept], shorter)
 
 
 def _winners(machine: str, rows: pd.DataFrame) -> list[list[Cell | str]]:
@@ -153,9 +154,7 @@ def _winner_row(machine: str, run: list[tuple]) -> list[Cell | str]:
     first, last = run[0][0], run[-1][0]
     ends = [first] if len(run) == 1 else [first, last]
     shares = sorted(step[0]["share"] for step in run if step[0]["share"] == step[0]["share"])
-    share = (
-        "" if not shares else " – ".join(dict.fromkeys(quantity.percent(s) for s in (shares[0], shares[-1])))
-    )
+    share = "" if not shares else " – ".join(dict.fromkeys(quantity.percent(s) for s in (shares[0], shares[-1])))
     return [
         machine,
         Cell(quantity.size(first["size_bytes"]), float(first["size_bytes"])),
@@ -168,9 +167,7 @@ def _winner_row(machine: str, run: list[tuple]) -> list[Cell | str]:
 
 
 def _lead(run: list[tuple]) -> Cell:
-    rivals = [
-        (second["value"] / first["value"], second["series"]) for first, second, _ in run if second is not None
-    ]
+    rivals = [(second["value"] / first["value"], second["series"]) for first, second, _ in run if second is not None]
     if not rivals:
         return values.missing("no other algorithm ran")
     rivals.sort()

@@ -8,7 +8,7 @@ the smallest message), named in the first column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -43,28 +43,26 @@ def section(run: Run) -> Section | None:
     questions = sorted(order, key=order.__getitem__)  # stable: within one kind as they were found
     if not questions:
         return None
-    shown = {machine: any(_published(pick) for pick in found.values()) for machine, found in picked.items()}
     columns = [Column("Question")]
+    cells: list[list[Cell]] = [[Cell(question)] for question in questions]
     for machine in run.machines:
-        modelled = run.rows[run.rows["machine"] == machine]["modelled"].all()
-        columns += [
-            Column(f"{machine}, {'model' if modelled else 'measured'}", numeric=True),
-            Column("of limit", "%", numeric=True),
-        ]
-        columns += [Column("published", numeric=True)] if shown[machine] else []
-    body = [
-        [
-            Cell(question),
-            *(
-                cell
-                for machine in run.machines
-                for cell in _cells(picked[machine].get(question), shown[machine])
-            ),
-        ]
-        for question in questions
-    ]
-    table = Table("What can this machine do, and is that good?", columns, body, HELP)
+        found = [picked[machine].get(question) for question in questions]
+        for column, make in _columns(run, machine, [pick for pick in found if pick]):
+            columns.append(column)
+            for line, pick in zip(cells, found, strict=True):
+                line.append(make(pick) if pick else values.missing("not in this run"))
+    table = Table("What can this machine do, and is that good?", columns, cells, HELP)
     return Section("At a glance", [table])
+
+
+def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column, Callable[[Pick], Cell]]]:
+    """The value, and limit and published value where this machine has any."""
+    kind = "model" if run.rows[run.rows["machine"] == machine]["modelled"].all() else "measured"
+    yield Column(f"{machine}, {kind}", numeric=True), lambda pick: values.value(pick.row, pick.about)
+    if any(pick.row["share"] == pick.row["share"] for pick in found):
+        yield Column("of limit", "%", numeric=True), lambda pick: values.of_limit(pick.row)
+    if any(pick.row["reference_value"] == pick.row["reference_value"] for pick in found):
+        yield Column("published", numeric=True), lambda pick: values.published(pick.row)
 
 
 def picks(run: Run, machine: str) -> Iterator[Pick]:
@@ -114,22 +112,10 @@ def _collective_picks(order: int, kind: str, best: pd.DataFrame) -> Iterator[Pic
     if len(best) > 1:
         ends.append(("largest message", best.iloc[-1]))
     for word, row in ends:
-        question = f"{kind.capitalize()}, {word}" if len(ends) > 1 else kind.capitalize()
+        question = f"{kind}, {word}" if len(ends) > 1 else kind
         about = ", ".join(part for part in (_size(row), row["algorithm"]) if part)
         yield Pick(order, question, row, about)
 
 
 def _size(row: pd.Series) -> str:
     return quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""
-
-
-def _published(pick: Pick) -> bool:
-    return bool(pick.row["reference_value"] == pick.row["reference_value"])
-
-
-def _cells(pick: Pick | None, with_published: bool) -> list[Cell]:
-    if pick is None:
-        reason = values.missing("not in this run")
-        return [reason] * (3 if with_published else 2)
-    cells = [values.value(pick.row, pick.about), values.of_limit(pick.row)]
-    return [*cells, values.published(pick.row)] if with_published else cells

@@ -36,8 +36,7 @@ def badges(run: Run) -> list[Badge]:
     counts = experiments(run)["status"].value_counts()
     ok = [Badge(int(counts.get("ok", 0)), "ok", "good")]
     return ok + [
-        Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet")
-        for name, tone, _ in _STATUSES
+        Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet") for name, tone, _ in _STATUSES
     ]
 
 
@@ -68,10 +67,7 @@ def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
     columns += [Column("Widest interval", "%", numeric=True)] if valued else []
     columns += [Column("Reason")]
     grouped = rows.groupby(["machine", "label", "algorithm", "reason"], sort=True, dropna=False)
-    body = [
-        [*_line(key, part), *([_half_width(part)] if valued else []), _reason(key[-1])]
-        for key, part in grouped
-    ]
+    body = [[*_line(key, part), *([_half_width(part)] if valued else []), _reason(key[-1])] for key, part in grouped]
     return Table(status.capitalize(), columns, body, help, empty=f"No experiment is {status}.")
 
 
@@ -87,11 +83,7 @@ def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:
 
 def _half_width(part: pd.DataFrame) -> Cell:
     width = ((part["ci_high"] - part["ci_low"]) / 2 / part["value"]).max()
-    return (
-        Cell(f"± {quantity.percent(width)}", float(width))
-        if width == width
-        else values.missing("no interval")
-    )
+    return Cell(f"± {quantity.percent(width)}", float(width)) if width == width else values.missing("no interval")
 
 
 def _reason(reason: str) -> Cell:

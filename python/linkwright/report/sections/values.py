@@ -48,9 +48,7 @@ def spread(row: pd.Series) -> str:
 
 def value(row: pd.Series, about: str = "") -> Cell:
     """The value with its interval and n below it; `about` says which size or algorithm was chosen."""
-    shown, _ = quantity.with_interval(
-        row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"]
-    )
+    shown, _ = quantity.with_interval(row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"])
     unconverged = row["status"] == "unconverged"
     parts = (spread(row), row["modes"], about, "unconverged" if unconverged else "")
     return Cell(
@@ -72,9 +70,7 @@ def of_limit(row: pd.Series) -> Cell:
         return missing("no limit known")
     name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
     limit = quantity.text(row["limit"], row["unit"])
-    return Cell(
-        quantity.percent(row["share"]), float(row["share"]), f"of {limit}{name}", share=min(row["share"], 1.0)
-    )
+    return Cell(quantity.percent(row["share"]), float(row["share"]), f"of {limit}{name}", share=min(row["share"], 1.0))
 
 
 def published(row: pd.Series) -> Cell:

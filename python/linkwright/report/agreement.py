@@ -1,0 +1,77 @@
+"""How far predictions are from published values: the error of a cell, and the two charts of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import quantity
+from .model import Axis, BoxPlot, Curve, Plot
+from .sections.spread import box
+
+NOT_KEYS = ("predicted", "reference", "unit", "split", "erratum")  # of a cell; all others are keys
+_ENOUGH = 8  # cells of one unit that make a chart
+
+
+def error(cell: Mapping[str, Any]) -> float | None:
+    """Relative error with its sign; 0 or 1 for texts; None for a blind cell or an erratum of the paper."""
+    predicted, reference = cell.get("predicted"), cell.get("reference")
+    if reference is None or predicted is None or cell.get("erratum"):
+        return None
+    if not is_number(predicted) or not is_number(reference):
+        return float(str(predicted) != str(reference))
+    if reference == 0:
+        return float(predicted != 0)
+    return predicted / reference - 1
+
+
+def is_number(value: Any) -> bool:
+    """Whether it can be compared as a number; a truth value cannot."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:
+    """Predicted over published for each unit with enough cells, and the errors per table."""
+    scored = {name: [c for c in cells if _scored(c)] for name, cells in by_table.items()}
+    scored = {name: cells for name, cells in scored.items() if cells}
+    counts = Counter(cell["unit"] for cells in scored.values() for cell in cells)
+    units = sorted(unit for unit, count in counts.items() if count >= _ENOUGH)
+    return [*(_agreement(scored, unit) for unit in units), *([_errors(scored)] if scored else [])]
+
+
+def _scored(cell: Mapping[str, Any]) -> bool:
+    return error(cell) is not None and is_number(cell["reference"]) and is_number(cell["predicted"])
+
+
+def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
+    """Predicted over published, the diagonal as the line of perfect agreement."""
+    name, factor = quantity.base(unit)
+    curves, seen = [], []
+    for table, cells in scored.items():
+        cells = sorted(
+            (c for c in cells if c["unit"] == unit and c["reference"] > 0 < c["predicted"]),
+            key=lambda c: c["reference"],
+        )
+        if cells:
+            x = [c["reference"] * factor for c in cells]
+            curves.append(Curve(table, x, [c["predicted"] * factor for c in cells], notes=[key_of(c) for c in cells]))
+            seen += x
+    ends = [min(seen), max(seen)] if seen else []
+    diagonal = Curve("perfect agreement", ends, ends, kind="limit")
+    help = "Each point is one cell: across what was published, up what the model says. On the line they agree."
+    title = f"Predicted and published, {unit}"
+    return Plot(title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help)
+
+
+def _errors(scored: Mapping[str, list]) -> BoxPlot:
+    boxes = [box(table, np.array([100 * error(cell) for cell in cells])) for table, cells in scored.items()]
+    help = "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
+    return BoxPlot("Error by table", Axis("error", "%"), boxes, help)
+
+
+def key_of(cell: Mapping[str, Any]) -> str:
+    """The key columns of a cell on one line, for hover."""
+    return ", ".join(f"{name} {value}" for name, value in cell.items() if name not in (*NOT_KEYS, "table"))

@@ -1,0 +1,129 @@
+"""The tidy tables of a study as charts, by what their columns are called.
+
+A table is a list of rows (dicts with the same keys). Suffixes give units (``_us``, ``_ns``, ``_percent``,
+``_kib``, ``_bytes``); the column of sizes, or else the first plain integer, is the x axis; texts name the series;
+flags part the charts; a value column that starts with ``theory`` is drawn dashed. A table with one row per
+``rank`` becomes box plots over the ranks. Every table also stands there in full, folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from .model import Axis, BoxPlot, Cell, Column, Curve, Item, Plot, Section, Table
+from .sections.spread import box
+from .sections.values import missing, words
+
+_SUFFIXES = {
+    "_us": ("s", 1e-6),
+    "_ns": ("s", 1e-9),
+    "_percent": ("%", 1.0),
+    "_kib": ("B", 1024.0),
+    "_bytes": ("B", 1.0),
+}
+_PLACES = ("rank", "x", "y")
+_MOST_CURVES = 16
+_MOST_CHARTS = 12
+_MOST_ROWS = 2000  # of a folded table; the JSON of the study holds the rest
+
+
+def sections(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Section]:
+    """One section with a part per table that has rows."""
+    parts = [part(name, pd.DataFrame(rows)) for name, rows in tables.items() if rows]
+    intro = "What the model says beyond the published cells: lines are predictions, dashed lines are theory."
+    return [Section("Figures and tables of the study", intro=intro, parts=parts)] if parts else []
+
+
+def part(name: str, frame: pd.DataFrame) -> Section:
+    """The charts of one table, and the table."""
+    items: list[Item] = list(charts(frame))[:_MOST_CHARTS]
+    return Section(words(name).capitalize(), [*items, in_full(name, frame)])
+
+
+def charts(frame: pd.DataFrame) -> Iterator[Item]:
+    """What the columns allow to draw; nothing if there is no x axis or too many series."""
+    flags = [name for name in frame if frame[name].map(lambda value: isinstance(value, bool)).all()]
+    numbers = [name for name in frame if name not in flags and pd.api.types.is_numeric_dtype(frame[name])]
+    plain = [name for name in numbers if name not in _PLACES]
+    sized = [name for name in plain if unit(name)[0] == "B"]
+    counts = [name for name in plain if unit(name)[0] == "1" and pd.api.types.is_integer_dtype(frame[name])]
+    if not sized and not counts:
+        return
+    x = (sized or counts)[0]
+    values = [name for name in plain if unit(name)[0] in ("s", "%")] or [name for name in plain if name != x]
+    names = [name for name in frame if name not in (*numbers, *flags) and not name.startswith("best")]
+    keys = [*flags, *names] if "rank" in frame else flags
+    draw = _boxes if "rank" in frame else _plots
+    for key, rows in frame.groupby(keys, sort=False) if keys else [((), frame)]:
+        about = ", ".join(_flag(*pair) for pair in zip(keys, key, strict=True))
+        yield from draw(rows, x, values, names, about)
+
+
+def unit(name: str) -> tuple[str, float]:
+    """Base unit and factor of a column, by its suffix."""
+    return next((found for suffix, found in _SUFFIXES.items() if name.endswith(suffix)), ("1", 1.0))
+
+
+def title(name: str) -> str:
+    """A column's name without its unit."""
+    return words(next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name))
+
+
+def in_full(name: str, frame: pd.DataFrame) -> Table:
+    """The table, folded."""
+    numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
+    columns = [Column(words(column), numeric=is_number) for column, is_number in zip(frame, numeric, strict=True)]
+    body = [[_cell(value) for value in row] for row in frame.head(_MOST_ROWS).itertuples(index=False)]
+    cut = f"The first {_MOST_ROWS:,} of {len(frame):,} rows; study.json holds all." if len(frame) > _MOST_ROWS else ""
+    return Table(f"{words(name)}: {len(frame):,} rows", columns, body, cut, collapsed=True)
+
+
+def _plots(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[Plot]:
+    theory = [name for name in values if name.startswith("theory")]
+    for value in (name for name in values if name not in theory):
+        curves = [*_curves(rows, x, value, names, "model")]
+        curves += [curve for name in theory for curve in _curves(rows, x, name, names, "limit")]
+        if curves and len(curves) <= _MOST_CURVES and any(len(curve.x) > 1 for curve in curves):
+            scale = "linear" if unit(value)[0] == "%" or (rows[value] <= 0).any() else "log10"
+            name = ", ".join(part for part in (title(value), about) if part)
+            across = "linear" if (rows[x] <= 0).any() else "log2"
+            yield Plot(name, Axis(title(x), unit(x)[0], across), Axis(title(value), unit(value)[0], scale), curves)
+
+
+def _curves(rows: pd.DataFrame, x: str, value: str, names: list[str], kind: str) -> Iterator[Curve]:
+    seen = set()
+    for key, part in rows.groupby(names, sort=False) if names else [((), rows)]:
+        drawn = part[part[value].notna()].sort_values(x).drop_duplicates(x)
+        points = tuple(drawn[x] * unit(x)[1]), tuple(drawn[value] * unit(value)[1])
+        if drawn.empty or (kind == "limit" and points in seen):  # several variants may share one theory
+            continue
+        seen.add(points)
+        name = ", ".join(map(str, key)) or title(value)
+        yield Curve(f"theory of {name}" if kind == "limit" else name, *map(list, points), kind=kind)
+
+
+def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:
+    value = next((name for name in values if unit(name)[0] == "%"), values[0] if values else None)
+    if value is None:
+        return
+    base, factor = unit(value)
+    groups = [(at, part[value].dropna().to_numpy(dtype=float) * factor) for at, part in rows.groupby(x)]
+    boxes = [box(f"{at:g}{' KiB' if x.endswith('_kib') else ''}", data) for at, data in groups if len(data)]
+    yield BoxPlot(f"{title(value)} over the ranks: {about}", Axis(title(value), base), boxes)
+
+
+def _flag(name: str, value: Any) -> str:
+    if isinstance(value, bool) or str(value) in ("True", "False"):
+        return f"{'with' if value else 'without'} {words(name)}"
+    return str(value)
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or value != value:
+        return missing("not predicted")
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    return Cell(f"{value:,.6g}", value) if isinstance(value, (int, float)) else Cell(str(value))
