@@ -252,8 +252,12 @@ mod tests {
     use linkwright_schedule::builder::Shape;
     use linkwright_schedule::collectives;
 
-    #[test]
-    fn a_panic_of_one_rank_ends_the_launch_and_names_it() {
+    /// Launches a ring of four ranks on these processors.
+    fn launch(
+        cpus: Vec<u32>,
+        parks: bool,
+        lead: impl FnOnce(&mut launch::Leader) -> Result<(), launch::Stopped> + Send,
+    ) -> Result<()> {
         let ring = collectives::find("allreduce/ring").unwrap();
         let schedule = (ring.build)(&Shape::new(4, 100)).unwrap();
         let data = Data {
@@ -263,15 +267,29 @@ mod tests {
         };
         let contents = Contents::new(&schedule, data).unwrap();
         let program = compile(&contents).unwrap();
+        let world = World::new(&contents, &program, Copier::default(), parks, 1);
+        Crew::new(world, cpus, Skew::None, 0).launch(None, lead)
+    }
+
+    #[test]
+    fn a_panic_of_one_rank_ends_the_launch_and_names_it() {
         for parks in [true, false] {
-            let world = World::new(&contents, &program, Copier::default(), parks, 1);
-            let crew = Crew::new(world, vec![0; 4], Skew::None, 0);
-            let error = crew.launch::<()>(None, |leader| {
+            let error = launch(vec![0; 4], parks, |leader| {
                 leader.round(Order::Fill)?;
                 panic!("out of cheese");
             });
             let message = "out of cheese".to_owned();
             assert_eq!(error, Err(ExecError::RankFailed { rank: 0, message }));
+        }
+    }
+
+    #[test]
+    fn a_rank_that_fails_while_others_wait_releases_them() {
+        for parks in [true, false] {
+            // The last rank has no processor to run on and panics before it reaches a barrier.
+            let error = launch(vec![0; 3], parks, |leader| Ok(leader.round(Order::Fill)?));
+            let failed = matches!(error, Err(ExecError::RankFailed { rank: 3, .. }));
+            assert!(failed, "{error:?}");
         }
     }
 
