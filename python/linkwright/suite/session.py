@@ -135,7 +135,10 @@ def _measure(target, experiments, metrics, run_id, suite_name, request, records,
         elif measured := state.measured(experiment.key):
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured)
         elif not interrupted:
-            reason = "the time budget ended before its first launch; give more with --time-budget"
+            dropped = ", ".join(f"{count} {reason}" for reason, count in state.dropped(experiment.key).items() if count)
+            reason = f"every sample was disturbed ({dropped}); stop what else runs on this machine"
+            if not dropped:
+                reason = "the time budget ended before its first launch; give more with --time-budget"
             yield experiment, rows.without_value(context, experiment, "waived", reason)
     if interrupted:
         raise KeyboardInterrupt
