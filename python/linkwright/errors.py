@@ -73,6 +73,30 @@ class TooLargeError(ScheduleError):
     """A schedule that outgrows its tables."""
 
 
+class VerifyError(ScheduleError):
+    """A wrong schedule: it yields no number anywhere."""
+
+
+class WrongShapeError(VerifyError):
+    """Buffers, sets or a spec that cannot be what the collective needs."""
+
+
+class BoundsError(VerifyError):
+    """An operation that names something that does not exist, or whose two sides differ."""
+
+
+class OrderError(VerifyError):
+    """An operation that waits for what cannot come or what its rank cannot see."""
+
+
+class SemanticsError(VerifyError):
+    """A chunk that lacks a contribution, has one twice, or has a wrong one."""
+
+
+class RaceError(VerifyError):
+    """Two accesses to one chunk that nothing orders, of which one writes."""
+
+
 class ExecError(LinkwrightError):
     """An execution that gave no number."""
 

@@ -41,6 +41,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
     "patterns": functools.partial(_native, "patterns"),
+    "fabrics": functools.partial(_native, "fabrics"),
     "executors": functools.partial(_native, "executors"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
 }

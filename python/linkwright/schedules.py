@@ -11,6 +11,7 @@ from linkwright import _native
 
 if TYPE_CHECKING:
     from linkwright.suite.experiment import Experiment
+    from linkwright.suite.rows import Simulated
 
 
 def of(experiment: Experiment) -> _native.Schedule:
@@ -72,3 +73,67 @@ def _notes(found: dict) -> Iterator[str]:
         yield "warm-up ended before its batches agreed"
     if not found["checked_elements"]:
         yield "data not checked"
+
+
+def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | None) -> _native.Schedule:
+    """The schedule as the machine and its path need it; verify this one, because this one runs."""
+    return _native.lower(schedule, machine, path)
+
+
+def simulate(
+    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, **options: object
+) -> Simulated:
+    """One simulation of a lowered schedule."""
+    return simulated(_native.simulate(schedule, machine, {**_asked(experiment), **options}))
+
+
+def link_rows(
+    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, seed: int
+) -> list[dict[str, object]]:
+    """The load of every link during one simulation, busiest first."""
+    found = _native.simulate(schedule, machine, {**_asked(experiment), "seed": seed, "links": True})
+    links, makespan_ps = found["links"], max(1, found["makespan_ps"])
+    rows = [
+        {"link": name, "busy_ns": busy / 1e3, "busy_share": busy / makespan_ps, "bytes": moved, "peak_messages": peak}
+        for name, busy, moved, peak in zip(
+            links["name"],
+            links["busy_ps"].tolist(),
+            links["bytes"].tolist(),
+            links["peak"].tolist(),
+            strict=True,
+        )
+    ]
+    return sorted(rows, key=lambda row: -row["busy_ns"])
+
+
+def _asked(experiment: Experiment) -> dict[str, object]:
+    return {
+        "path": experiment.path,
+        "issue": experiment.issue,
+        "skew": experiment.skew,
+        "placement": ",".join(map(str, experiment.placement)) if experiment.placement else None,
+        "no_arithmetic": not experiment.arithmetic,
+    }
+
+
+def simulated(found: dict) -> Simulated:
+    """The columns of the native half in the units of result rows."""
+    from linkwright.suite.rows import Simulated
+
+    ranks_ps = np.asarray(found["finish_ps"], dtype=float) - np.asarray(found["start_ps"], dtype=float)
+    shares = found["critical"]
+    cause = max(shares, key=shares.get)
+    return Simulated(
+        rank_times_ns=ranks_ps / 1e3,
+        time_ns=float(ranks_ps.max()) / 1e3,
+        limit_ns=None if found["limit_ps"] is None else found["limit_ps"] / 1e3,
+        limit_name=found["limit_name"],
+        counts={
+            "hops_max": float(found["hops_max"]),
+            "hops_mean": found["hops_mean"],
+            "byte_hops": float(found["byte_hops"]),
+            "peak_link_load": float(found["peak_load"]),
+        },
+        critical_share=shares[cause] if any(shares.values()) else None,
+        critical_cause=cause,
+    )

@@ -2,7 +2,7 @@
 
 use linkwright_core::error::MachineError;
 use linkwright_exec::ExecError;
-use linkwright_schedule::ScheduleError;
+use linkwright_schedule::{ScheduleError, VerifyError};
 use linkwright_sim::SimError;
 use pyo3::prelude::*;
 
@@ -57,6 +57,18 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::RankFailed { .. } => "RankFailedError",
         ExecError::Stuck { .. } => "StuckError",
         ExecError::Cancelled => "CancelledError",
+    };
+    raise(class, error)
+}
+
+/// A schedule that is wrong, one class per property that it lacks.
+pub fn verify(error: VerifyError) -> PyErr {
+    let class = match error {
+        VerifyError::Shape(_) => "WrongShapeError",
+        VerifyError::Bounds { .. } => "BoundsError",
+        VerifyError::Order { .. } => "OrderError",
+        VerifyError::Semantics { .. } => "SemanticsError",
+        VerifyError::Race { .. } => "RaceError",
     };
     raise(class, error)
 }

@@ -1,9 +1,12 @@
 //! `Schedule` and `Builder`.
 
+use std::sync::OnceLock;
+
 use crate::errors;
 use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
 use linkwright_schedule::ir::{Buffer, Hint, OpKind};
-use linkwright_schedule::{collectives, patterns, transforms, Collective, Schedule as Ordered};
+use linkwright_schedule::{collectives, patterns, transforms, verify, Collective};
+use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,12 +14,37 @@ use pyo3::types::PyDict;
 /// What is to be moved, verified before anything runs it.
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Schedule {
-    pub ordered: Ordered,
+    ordered: Ordered,
+    verified: OnceLock<Result<Verified, VerifyError>>,
+}
+
+impl Schedule {
+    /// A schedule that has not been verified yet.
+    pub fn new(ordered: Ordered) -> Self {
+        Schedule {
+            ordered,
+            verified: OnceLock::new(),
+        }
+    }
+
+    /// The schedule as it is, to read and to rewrite.
+    pub fn ordered(&self) -> &Ordered {
+        &self.ordered
+    }
+
+    /// The schedule to be run: verified the first time that anybody asks, refused if it is wrong.
+    pub fn proved(&self) -> Result<&Ordered, VerifyError> {
+        self.proof().as_ref().map_err(Clone::clone)?;
+        Ok(&self.ordered)
+    }
+
+    fn proof(&self) -> &Result<Verified, VerifyError> {
+        self.verified.get_or_init(|| verify(&self.ordered))
+    }
 }
 
 fn wrap(made: linkwright_schedule::error::Result<Ordered>) -> PyResult<Schedule> {
-    made.map(|ordered| Schedule { ordered })
-        .map_err(errors::schedule)
+    made.map(Schedule::new).map_err(errors::schedule)
 }
 
 #[pymethods]
@@ -115,6 +143,24 @@ impl Schedule {
     /// Rank r plays the part of rank `parts[r]`.
     fn relabel(&self, py: Python<'_>, parts: Vec<u32>) -> PyResult<Self> {
         wrap(py.detach(|| transforms::relabel(&self.ordered, &parts)))
+    }
+
+    /// Prove that the schedule is right and say what was proved, in numbers; raises if it is wrong.
+    ///
+    /// Whatever runs a schedule verifies it first, once; so this is for those who want to know.
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let proof = py.detach(|| self.proof().clone());
+        let proved = proof.map_err(errors::verify)?;
+        let table = PyDict::new(py);
+        table.set_item("operations", proved.operations)?;
+        table.set_item("messages", proved.messages)?;
+        table.set_item("notices", proved.notices)?;
+        table.set_item("edges", proved.edges)?;
+        table.set_item("chunk_moves", proved.chunk_moves)?;
+        table.set_item("hazards", proved.hazards)?;
+        table.set_item("long_searches", proved.long_searches)?;
+        table.set_item("exact", proved.exact)?;
+        Ok(table)
     }
 
     #[getter]

@@ -42,12 +42,12 @@ pub fn lower(
     machine: &Machine,
     path: Option<&str>,
 ) -> PyResult<Schedule> {
-    let (ordered, described) = (&schedule.ordered, &machine.described);
+    let (ordered, described) = (schedule.ordered(), &machine.described);
     let ordered = py
         .detach(|| lowered(ordered, described, path))
         .map_err(errors::sim)?
         .unwrap_or_else(|| ordered.clone());
-    Ok(Schedule { ordered })
+    Ok(Schedule::new(ordered))
 }
 
 /// Simulate `schedule` on `machine`.
@@ -81,7 +81,8 @@ pub fn simulate<'py>(
         record_operations: operations || trace.is_some(),
     };
     asked.finish()?;
-    let (ordered, described) = (&schedule.ordered, &machine.described);
+    let described = &machine.described;
+    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
     let modelled = py
         .detach(|| run(ordered, described, &choices))
         .map_err(errors::sim)?;
@@ -95,7 +96,7 @@ fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult
     let failed = |error: io::Error| errors::raise("StoreError", format!("{file}: {error}"));
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     let (run, simulation) = (&modelled.run, &modelled.simulation);
-    linkwright_sim::trace::write_trace(&mut out, &schedule.ordered, run, simulation)
+    linkwright_sim::trace::write_trace(&mut out, schedule.ordered(), run, simulation)
         .map_err(errors::sim)?
         .and_then(|()| out.flush())
         .map_err(failed)

@@ -90,13 +90,14 @@ pub fn run_threads<'py>(
         ..plain
     };
     asked.finish()?;
+    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?;
-        if let Applicability::Waived(reason) = threads.applicability(&schedule.ordered) {
+        if let Applicability::Waived(reason) = threads.applicability(ordered) {
             let executor = "threads";
             return Err(ExecError::Waived { executor, reason });
         }
-        threads.prepare(&schedule.ordered, data)?.run(&run)
+        threads.prepare(ordered, data)?.run(&run)
     });
     columns(py, launch.map_err(errors::exec)?)
 }

@@ -7,22 +7,29 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
 
 from . import schema
 from .files import write_text, write_whole
 
+if TYPE_CHECKING:
+    from linkwright._native import Machine
+
 Rows = Sequence[dict[str, object]]
+# Machine -> its numbers, each with unit, status and source.
+Constants = dict[str, list[dict[str, str]]]
 
 
-def as_json(rows: Rows) -> str:
-    """One document: the format's version and the rows."""
-    return json.dumps({"format": schema.FORMAT, "rows": list(rows)}, indent=1, allow_nan=False) + "\n"
+def as_json(rows: Rows, constants: Constants) -> str:
+    """One document: the format's version, every constant of the machines that were modelled, the rows."""
+    document = {"format": schema.FORMAT, "machines": constants, "rows": list(rows)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def as_csv(rows: Rows) -> str:
-    """A header and one line for each row; null is the empty field."""
+def as_csv(rows: Rows, constants: Constants) -> str:
+    """A header and one line for each row; null is the empty field. The format has no room for constants."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(schema.RESULTS), lineterminator="\n")
     writer.writeheader()
@@ -30,28 +37,39 @@ def as_csv(rows: Rows) -> str:
     return text.getvalue()
 
 
-def as_markdown(rows: Rows) -> str:
+def as_markdown(rows: Rows, constants: Constants) -> str:
     """A table without the columns that are null in every row."""
     columns = [name for name in schema.RESULTS if any(row[name] is not None for row in rows)]
     lines = [columns, ["---"] * len(columns)]
     lines += [["" if row[name] is None else str(row[name]).replace("|", "\\|") for name in columns] for row in rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return table + "".join(_constants_list(name, numbers) for name, numbers in constants.items())
 
 
-def _write_parquet(rows: Rows, path: Path) -> None:
+def _constants_list(machine: str, numbers: list[dict[str, str]]) -> str:
+    lines = [f"- `{n['key']}` = {n['value']} {n['unit']} ({n['status']}: {n['source']})\n" for n in numbers]
+    return f"\nConstants of {machine}:\n\n" + "".join(lines)
+
+
+def _write_parquet(rows: Rows, constants: Constants, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
+    columns = schema.arrow_schema(schema.RESULTS, machines=json.dumps(constants))
+    table = pa.Table.from_pylist(list(rows), schema=columns)
     write_whole(path, lambda temporary: pq.write_table(table, temporary))
 
 
+def _text(render: Callable[[Rows, Constants], str]) -> Callable[[Rows, Constants, Path], None]:
+    return lambda rows, constants, path: write_text(path, render(rows, constants))
+
+
 # Suffix -> writer. One entry for each format.
-FORMATS: dict[str, Callable[[Rows, Path], None]] = {
-    ".json": lambda rows, path: write_text(path, as_json(rows)),
-    ".csv": lambda rows, path: write_text(path, as_csv(rows)),
+FORMATS: dict[str, Callable[[Rows, Constants, Path], None]] = {
+    ".json": _text(as_json),
+    ".csv": _text(as_csv),
     ".parquet": _write_parquet,
-    ".md": lambda rows, path: write_text(path, as_markdown(rows)),
+    ".md": _text(as_markdown),
 }
 
 
@@ -63,7 +81,7 @@ def check_suffix(path: Path) -> None:
         raise UsageError(f"--output {path}: folder {path.parent} does not exist; create it first")
 
 
-def write(rows: Rows, path: Path) -> None:
-    """Write `rows` to `path`, whole."""
+def write(rows: Rows, path: Path, machines: Sequence[Machine] = ()) -> None:
+    """Write `rows` to `path`, whole; with the constants of modelled machines where the format has room."""
     check_suffix(path)
-    FORMATS[path.suffix](rows, path)
+    FORMATS[path.suffix](rows, {machine.name: machine.numbers() for machine in machines}, path)

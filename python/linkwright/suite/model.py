@@ -43,7 +43,7 @@ def simulate_rows(
 ) -> list[rows.Row]:
     """The rows of one modelled experiment; an error becomes a row that says why."""
     try:
-        schedule = schedules.of(experiment)
+        schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
         found = schedules.simulate(schedule, target.machine, experiment, seed=seed)
     except WaivedError as error:
         return rows.without_value(context, experiment, "waived", str(error))

@@ -1,0 +1,93 @@
+"""What `simulate` does once it knows its suite: models, prints, writes files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from linkwright import schedules
+from linkwright.cli.table import LiveTable
+from linkwright.errors import UsageError
+from linkwright.store import export
+from linkwright.store.files import write_text, write_whole
+from linkwright.suite.expand import expand
+from linkwright.suite.experiment import Experiment
+from linkwright.suite.load import Suite
+from linkwright.suite.model import model
+from linkwright.suite.rows import Row
+from linkwright.suite.targets import Target, resolve
+
+
+def run(
+    suite: Suite,
+    on: str,
+    ranks: int | None,
+    grid: tuple[int, int] | None,
+    seed: int,
+    trace_file: Path | None,
+    links_file: Path | None,
+    outputs: tuple[Path, ...],
+) -> int:
+    """Simulate the suite on every machine named in `on`; the exit status."""
+    for path in outputs:
+        export.check_suffix(path)
+    targets = resolve(on, ranks, grid)
+    for file in (trace_file, links_file):
+        if file and not file.parent.is_dir():
+            raise UsageError(f"{file}: folder {file.parent} does not exist; create it first")
+    for target in targets:
+        if not target.modelled:
+            raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
+    planned = [(target, expand(suite, target.extent)) for target in targets]
+    table = LiveTable()
+    rows: list[Row] = []
+    for target, experiments in planned:
+        table.target(target, experiments)
+        metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
+        for done, (experiment, found) in enumerate(
+            model(target, experiments, metrics, "", suite.name, seed, known={}), 1
+        ):
+            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
+            table.rows(experiment, found)
+            rows += found
+    table.finish()
+    if trace_file:
+        _write_trace(trace_file, planned, seed)
+    if links_file:
+        _write_links(links_file, planned, seed)
+    for path in outputs:
+        export.write(rows, path, machines=[target.machine for target in targets])
+    return 1 if any(row["status"] == "failed" for row in rows) else 0
+
+
+Planned = list[tuple[Target, list[Experiment]]]
+
+
+def _write_trace(file: Path, planned: Planned, seed: int) -> None:
+    target, experiment = _only("--trace", planned)
+    schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
+
+    def write(temporary: Path) -> None:
+        schedules.simulate(schedule, target.machine, experiment, seed=seed, trace=str(temporary))
+
+    write_whole(file, write)
+
+
+def _write_links(file: Path, planned: Planned, seed: int) -> None:
+    target, experiment = _only("--links", planned)
+    schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
+    text = io.StringIO()
+    rows = schedules.link_rows(schedule, target.machine, experiment, seed)
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["link"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(file, text.getvalue())
+
+
+def _only(flag: str, planned: Planned) -> tuple[Target, Experiment]:
+    """The only experiment there is; a trace or a table of links belongs to one."""
+    every = [(target, experiment) for target, experiments in planned for experiment in experiments]
+    if len(every) != 1:
+        raise UsageError(f"{flag}: {len(every)} experiments were asked for; name one machine, algorithm and size")
+    return every[0]
