@@ -133,6 +133,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
         "title": plot.title,
         "x": vars(plot.x),
         "y": vars(plot.y),
+        "dodge": plot.dodge,
         "curves": [
             {
                 "name": c.name,

@@ -110,6 +110,7 @@ class Plot:
     curves: Sequence[Curve]
     how_to_read: str = ""
     wide: bool = False
+    dodge: bool = False  # measured points of one x side by side, so that none hides another
 
 
 @dataclass(frozen=True)

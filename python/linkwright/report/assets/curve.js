@@ -107,10 +107,11 @@ LW.curve = (target, data) => {
     placed = [];
     c.save();
     c.beginPath(); c.rect(left - 4 * dpr, top - 4 * dpr, width + 8 * dpr, height + 8 * dpr); c.clip();
+    const shift = data.dodge ? LW.dodge(u, data.curves, hidden) : () => 0;
     data.curves.forEach((curve, i) => {
       if (hidden.has(i)) return;
       const at = curve.points.map(([x, y, low, high]) => ({
-        x: u.valToPos(x, "x", true), y: u.valToPos(y, "y", true),
+        x: u.valToPos(x, "x", true) + shift(i), y: u.valToPos(y, "y", true),
         low: low === null ? null : u.valToPos(data.y.scale === "linear" ? low : Math.max(low, spec.y.range[0] / 10), "y", true),
         high: high === null ? null : u.valToPos(high, "y", true),
       }));
@@ -170,6 +171,15 @@ LW.curve = (target, data) => {
   const redraw = () => { swatches.forEach((paint) => paint()); chart.redraw(false, true); };
   redraw();
   return { redraw, target, points: () => placed, resize: (width) => chart.setSize({ width: width || target.clientWidth, height: spec.height }) };
+};
+
+// Sideways shift of each measured curve in canvas pixels, within a part of the distance between neighbouring x.
+LW.dodge = (u, curves, hidden) => {
+  const side = curves.map((c, i) => i).filter((i) => curves[i].kind === "measured" && !hidden.has(i));
+  const xs = [...new Set(side.flatMap((i) => curves[i].points.map((p) => u.valToPos(p[0], "x", true))))].sort((a, b) => a - b);
+  const gap = Math.min(...xs.slice(1).map((x, k) => x - xs[k]), 400);
+  const step = Math.min(9 * (devicePixelRatio || 1), (0.6 * gap) / Math.max(1, side.length));
+  return (i) => (side.includes(i) ? (side.indexOf(i) - (side.length - 1) / 2) * step : 0);
 };
 
 LW.drawCurve = (c, kind, at, style, dpr) => {

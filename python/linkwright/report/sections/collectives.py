@@ -17,12 +17,12 @@ from ..runs import Run, ok
 from . import values
 
 HOW_TO_READ = (
-    "All ranks together; time is that of the slowest rank, and sizes count as in nccl-tests. Points are "
-    "measured, lines are models, and the dashed line is the least time that any algorithm could take "
-    "(latency, port and cut bounds): lower is faster, and 100 % of the limit cannot be beaten. A lead says "
-    "how many times longer the next algorithm takes; 'not separable' means that their intervals overlap "
-    "somewhere in that range. Click a name below a chart to hide it; drag in a chart to enlarge, double "
-    "click to see all again."
+    "All ranks together; time is that of the slowest rank, and sizes count as in nccl-tests. Points "
+    "are measured, lines are models, and the dashed line is the least time that any algorithm could "
+    "take (latency, port and cut bounds): lower is faster, and 100 % of the limit cannot be beaten. A "
+    "lead says how many times longer the next algorithm takes; 'not separable' means that their "
+    "intervals overlap somewhere in that range. Measured points of one size stand side by side. Click "
+    "a name below a chart to hide it; drag in a chart to enlarge, double click to see all again."
 )
 _OF_LIMIT = 5  # column of the winners
 ALL_HELP = "Time of the slowest rank, the fastest at each size in bold, with the percent of the limit below."
@@ -95,6 +95,7 @@ def _plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot:
         Axis("message size", "B", "log2"),
         Axis("time", "s", "log10"),
         [*curves, *([limit] if limit else [])],
+        dodge=True,
     )
 
 
@@ -105,8 +106,9 @@ def _share_plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot | None:
         return None
     sizes = sorted({x for curve in curves for x in curve.x})
     limit = Curve("limit", sizes, [100.0] * len(sizes), kind="limit")
-    size = Axis("message size", "B", "log2")
-    return Plot(f"{kind} on {machine}: percent of the limit", size, Axis("percent of limit", "%"), [*curves, limit])
+    title = f"{kind} on {machine}: percent of the limit"
+    x, y = Axis("message size", "B", "log2"), Axis("percent of limit", "%")
+    return Plot(title, x, y, [*curves, limit], dodge=True)
 
 
 def _winner_table(rows: list[list[Cell | str]]) -> Table:

@@ -41,7 +41,7 @@ def spread(row: pd.Series) -> str:
         return DETERMINISTIC
     ends = number(row["ci_low"]), number(row["ci_high"])
     _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
-    if not interval:
+    if not interval and not row["modes"]:  # two modes say more than an interval, and stand below
         interval = "no interval below 6 launches" if row["n"] < 6 else "no interval"
     return ", ".join(part for part in (interval, count(row)) if part)
 
