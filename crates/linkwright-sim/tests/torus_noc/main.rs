@@ -2,6 +2,7 @@
 
 mod common;
 mod data_movement;
+mod flits;
 mod multicast;
 mod sharing;
 mod stress;

@@ -4,8 +4,8 @@ use linkwright_core::machine::{EndpointKind, Machine, Section};
 use linkwright_core::{MachineError, TimePs};
 
 use super::config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
+use super::lane::LANES;
 use super::link::STREAMS;
-use super::router::LANES;
 use super::TorusNoc;
 use crate::fabrics::FabricKind;
 

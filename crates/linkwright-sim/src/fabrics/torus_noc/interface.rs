@@ -13,32 +13,30 @@
 //!           <------------------------ 1 flit
 //! ```
 //!
-//! Every answer travels on around the ring on the network of its request. A memory channel serves
-//! accesses in order of arrival, `max(bytes / rate, least)` each, with a larger `least` for partial
-//! writes. A write is acknowledged `write_latency` after its data, the data of a read begin to
-//! stream out `read_latency` after its start.
+//! Every answer travels on around the ring on the network of its request.
 
 use std::collections::VecDeque;
 
-use linkwright_core::{Bytes, EndpointId, TimePs};
+use linkwright_core::{EndpointId, TimePs};
 
-use super::config::{ChannelChoice, Dram, Site, Stream};
+use super::config::{ChannelChoice, Site, Stream};
+use super::cut::Cut;
 use super::geometry::{Place, Port};
-use super::router::{Packet, BROADCAST, LANES, RESPONSE};
+use super::lane::{Packet, BROADCAST, LANES};
 use super::{event, TorusNoc, NONE};
 use crate::fabric::{Done, Event, Msg, MsgKind};
 
 /// One interface of one place.
 #[derive(Clone, Default)]
 pub(super) struct Interface {
-    queue: VecDeque<u32>,
+    pub queue: VecDeque<u32>,
     /// The processor may issue again from then on.
-    free_at: u64,
-    timer: bool,
+    pub free_at: u64,
+    pub timer: bool,
     /// Bit per initiator.
-    busy: u32,
+    pub busy: u32,
     /// Channel of the last response, so that equally loaded ones take turns.
-    turn: u8,
+    pub turn: u8,
 }
 
 impl Interface {
@@ -54,78 +52,19 @@ pub(super) struct Message {
     pub kind: MsgKind,
     pub from: EndpointId,
     pub to: EndpointId,
-    network: u8,
+    pub network: u8,
     /// Interface that issues the packets.
     pub issuer: u32,
     /// Tree of a multicast, else `NONE`.
     pub tree: u32,
-    cut: Cut,
-    stream: Stream,
-    packets: u32,
-    sent: u32,
-    delivered: u32,
-    acknowledged: u32,
+    pub cut: Cut,
+    pub stream: Stream,
+    pub packets: u32,
+    pub sent: u32,
+    pub delivered: u32,
+    pub acknowledged: u32,
     /// Acknowledgements expected.
-    answers: u32,
-}
-
-/// Cuts a message of `runs` contiguous runs into packets.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    run_bytes: u64,
-    /// Runs that hold one byte more.
-    longer: u64,
-    runs: u64,
-    run: u64,
-    offset: u64,
-}
-
-impl Cut {
-    pub fn new(bytes: u64, runs: u32) -> Self {
-        let runs = (runs as u64).clamp(1, bytes.max(1));
-        Cut {
-            run_bytes: bytes / runs,
-            longer: bytes % runs,
-            runs,
-            run: 0,
-            offset: 0,
-        }
-    }
-
-    /// Number of packets of at most `limit` bytes.
-    pub fn packets(&self, limit: u64) -> u64 {
-        let of = |bytes: u64| bytes.div_ceil(limit).max(1);
-        self.longer * of(self.run_bytes + 1) + (self.runs - self.longer) * of(self.run_bytes)
-    }
-}
-
-impl Cut {
-    /// The packets as (how many, bytes of each), the last packet in the last group.
-    pub fn groups(&self, limit: u64) -> [(u64, u64); 4] {
-        // A run ends with a packet of 1 to `limit` bytes (or none, if the run is empty).
-        let of = |runs: u64, bytes: u64| {
-            let whole = bytes.saturating_sub(1) / limit;
-            [(runs * whole, limit), (runs, bytes - whole * limit)]
-        };
-        let long = of(self.longer, self.run_bytes + 1);
-        let short = of(self.runs - self.longer, self.run_bytes);
-        [long[0], long[1], short[0], short[1]]
-    }
-
-    /// Bytes of the next packet; `None` after the last.
-    pub fn next(&mut self, limit: u64) -> Option<u64> {
-        if self.run == self.runs {
-            return None;
-        }
-        let run_bytes = self.run_bytes + (self.run < self.longer) as u64;
-        let bytes = (run_bytes - self.offset).min(limit);
-        self.offset += bytes;
-        if self.offset == run_bytes {
-            self.run += 1;
-            self.offset = 0;
-        }
-        Some(bytes)
-    }
+    pub answers: u32,
 }
 
 impl TorusNoc {
@@ -219,7 +158,7 @@ impl TorusNoc {
             let payload = payload.expect("a queued message has packets left") as u32;
             state.busy |= initiator;
             state.free_at = now + message.stream.issue.0;
-            if message.cut.run == message.cut.runs {
+            if message.cut.is_done() {
                 state.queue.pop_front();
             }
             let message = *message;
@@ -234,7 +173,7 @@ impl TorusNoc {
                 packet.flits = self.flits(payload);
                 packet.flit = message.stream.flit.0 as u32;
             }
-            packet.last = message.cut.run == message.cut.runs;
+            packet.last = message.cut.is_done();
             packet.tree = message.tree;
             if message.tree != NONE {
                 packet.channel = BROADCAST;
@@ -266,7 +205,7 @@ impl TorusNoc {
     }
 
     /// Of `count` channels from `first`, the one with the fewest packets at the sender's port.
-    fn least_loaded(&self, packet: &Packet, first: u8, count: u8) -> u8 {
+    pub(super) fn least_loaded(&self, packet: &Packet, first: u8, count: u8) -> u8 {
         let link = self.geometry.link(packet.network, packet.at, Port::Inject);
         let interface = self.interface_at(packet.network, packet.at);
         let turn = self.interfaces[interface as usize].turn;
@@ -279,7 +218,7 @@ impl TorusNoc {
             .unwrap_or(first)
     }
 
-    fn interface_at(&self, network: u8, place: Place) -> u32 {
+    pub(super) fn interface_at(&self, network: u8, place: Place) -> u32 {
         network as u32 * self.geometry.place_count() as u32
             + self.geometry.place_index(place) as u32
     }
@@ -304,133 +243,7 @@ impl TorusNoc {
         }
     }
 
-    /// The head of a packet enters the receiving interface at `at`.
-    pub(super) fn enter_interface(&mut self, id: u32, at: u64) {
-        let packet = self.packets[id as usize];
-        let message = &self.messages[packet.message as usize];
-        if packet.response || message.kind != MsgKind::Put {
-            return;
-        }
-        // A write streams into its memory channel while it arrives.
-        if let Some(channel) = self.config.sites[message.to.index()].channel {
-            let (_, end) = self.access(channel, packet.payload, true, at);
-            self.packets[id as usize].ready = end;
-        }
-    }
-
-    /// Reserve a memory channel; returns when its data begin and end. What a short access takes
-    /// longer than its data delays the next access, not its own answer.
-    fn access(&mut self, channel: u32, bytes: u32, write: bool, from: u64) -> (u64, u64) {
-        let dram = self.dram();
-        let rate = if write { dram.write } else { dram.read };
-        let data = rate.time(Bytes(bytes as u64));
-        let partial = write && (bytes as u64) < dram.partial_below;
-        let least = if partial {
-            dram.partial_write
-        } else {
-            dram.least
-        };
-        let free_at = &mut self.memory_free[channel as usize];
-        let start = from.max(*free_at);
-        *free_at = start + data.max(least).0;
-        (start, start + data.0)
-    }
-
-    /// The tail of a packet is in the receiving interface.
-    pub(super) fn arrive(&mut self, id: u32, now: u64) {
-        let packet = self.packets[id as usize];
-        let message = self.messages[packet.message as usize];
-        if packet.response {
-            self.packets.remove(id);
-            self.answered(packet.message, now);
-            return;
-        }
-        let channel = match message.kind {
-            MsgKind::Get => self.config.sites[message.from.index()].channel,
-            _ => self.config.sites[message.to.index()].channel,
-        };
-        let answer_at = match (message.kind, channel) {
-            (MsgKind::Notice, _) => now + self.config.atomic.0,
-            (MsgKind::Get, Some(channel)) => {
-                let (start, end) = self.access(channel, packet.payload, false, now);
-                let latency = self.dram().read_latency.0;
-                self.packets[id as usize].ready = end + latency;
-                start + latency
-            }
-            (_, Some(_)) => packet.ready.max(now) + self.dram().write_latency.0,
-            _ => {
-                self.packets[id as usize].ready = 0;
-                if message.kind == MsgKind::Put {
-                    self.delivered(packet.message, now);
-                } else if message.kind == MsgKind::Multicast && packet.last {
-                    let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
-                    self.report(packet.message, Event::Delivered, node.target, now);
-                }
-                now
-            }
-        };
-        if answer_at == now {
-            self.answer(id, now);
-        } else {
-            self.calendar.push(answer_at, event::ANSWER | id);
-        }
-    }
-
-    fn dram(&self) -> Dram {
-        self.config
-            .dram
-            .expect("a site with a channel implies memory parameters")
-    }
-
-    /// The target has done its work: send the response.
-    pub(super) fn answer(&mut self, id: u32, now: u64) {
-        let packet = self.packets[id as usize];
-        let message = self.messages[packet.message as usize];
-        let memory = self.config.sites[message.to.index()].channel.is_some();
-        if message.kind == MsgKind::Notice || message.kind == MsgKind::Put && memory {
-            self.delivered(packet.message, now);
-        }
-        let read = message.kind == MsgKind::Get;
-        let home = self.place(if read { message.to } else { message.from });
-        let mut response = packet;
-        response.turn_back(home);
-        response.flits = if read { self.flits(packet.payload) } else { 1 };
-        response.flit = self.link_flit;
-        if read {
-            response.flit = message.stream.flit.0 as u32;
-            response.ready = packet.ready;
-        }
-        response.channel = self.least_loaded(&response, RESPONSE, 2);
-        let interface = self.interface_at(response.network, response.at);
-        self.interfaces[interface as usize].turn ^= 1;
-        self.packets[id as usize] = response;
-        self.request(id, now);
-    }
-
-    fn delivered(&mut self, id: u32, now: u64) {
-        let message = &mut self.messages[id as usize];
-        message.delivered += 1;
-        if message.delivered == message.packets {
-            self.report(id, Event::Delivered, 0, now);
-        }
-    }
-
-    /// A response is back at the initiator.
-    fn answered(&mut self, id: u32, now: u64) {
-        let message = &mut self.messages[id as usize];
-        message.acknowledged += 1;
-        if message.acknowledged < message.answers {
-            return;
-        }
-        if message.kind == MsgKind::Get {
-            self.report(id, Event::Delivered, 0, now);
-        }
-        self.report(id, Event::Acknowledged, 0, now);
-        self.messages.remove(id);
-        self.in_flight -= 1;
-    }
-
-    fn report(&mut self, id: u32, event: Event, target: u32, now: u64) {
+    pub(super) fn report(&mut self, id: u32, event: Event, target: u32, now: u64) {
         let op = self.messages[id as usize].op;
         self.done.push(Done {
             op,

@@ -12,7 +12,7 @@
 //! V counts in ps / 720720 (the least common multiple of 1..=16), so V is an exact integer for
 //! every n up to 16 and needs no event until somebody asks.
 
-use super::router::{Job, SERVING};
+use super::lane::{Job, SERVING};
 
 /// Parts of a picosecond in which service is counted.
 pub(super) const SCALE: u64 = 720_720;

@@ -20,9 +20,9 @@
 //! 1. A *lane* (link, virtual channel) belongs to one packet from head to tail; others wait in order.
 //! 2. Lanes of one link take turns flit by flit ([`link`]).
 //! 3. A packet that waits fills the finite buffers behind it and then stands still, lanes held
-//!    ([`router`]).
-//! 4. Interfaces issue in order and paced, receive at most so many packets, and answer all
-//!    ([`interface`]); multicasts reserve their tree first ([`multicast`]).
+//!    ([`router`], [`buffer`], [`tail`]).
+//! 4. Interfaces issue in order and paced ([`interface`]), receive at most so many packets and
+//!    answer all ([`target`]); multicasts reserve their tree first ([`multicast`]).
 //!
 //! Dimension order, and another channel beyond each wrap (the dateline), keep waiting packets from
 //! forming a cycle. Simulated are packets, not flits: about two events per packet and link.
@@ -32,15 +32,20 @@
 //! measured errors. Sources: Tenstorrent ISA documentation (Wormhole B0), TT-Metalium data movement
 //! tests; the machine file names the source of each number.
 
+mod buffer;
 mod calendar;
 mod config;
+mod cut;
 mod file;
 mod geometry;
 mod interface;
+mod lane;
 mod link;
 mod multicast;
 mod router;
 mod slab;
+mod tail;
+mod target;
 
 use std::collections::BTreeMap;
 
@@ -49,12 +54,13 @@ use linkwright_core::{Bytes, EndpointId, TimePs};
 use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
+use cut::Cut;
 pub use file::KIND;
 use geometry::{Geometry, Port};
-use interface::{Cut, Interface, Message};
+use interface::{Interface, Message};
+use lane::{Job, Lane, Packet, LANES};
 use link::Link;
 use multicast::Tree;
-use router::{Job, Lane, Packet, LANES};
 use slab::Slab;
 
 /// No job, packet or message.

@@ -20,7 +20,7 @@
 use linkwright_core::EndpointId;
 
 use super::geometry::{Geometry, Place, Port};
-use super::router::{BROADCAST, DATELINE, LANES};
+use super::lane::{BROADCAST, DATELINE, LANES};
 use super::{event, TorusNoc, NONE};
 
 /// A link of a tree.
