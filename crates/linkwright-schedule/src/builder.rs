@@ -649,6 +649,33 @@ impl Builder {
     }
 }
 
+/// Find scratch, edges and notices for operations that were written without, step by step.
+pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
+    let shape = Shape::new(written.ranks, written.elements).with_root(written.spec.root);
+    let mut b = Builder::new(written.spec.collective, &shape);
+    b.draft = Draft {
+        spec: written.spec,
+        ranks: written.ranks,
+        memories: written.memories,
+        elements: written.elements,
+        element_bytes: written.element_bytes,
+        buffers: written.buffers,
+        sets: written.sets,
+        ops: Vec::new(),
+        ranges: written.ranges,
+        work: written.work,
+        waits: Vec::new(),
+    };
+    for op in written.ops {
+        if op.step != b.step {
+            b.close_step();
+            b.step = op.step;
+        }
+        b.pending.push(op);
+    }
+    b.finish()
+}
+
 /// The local operation that brings what `op` left in `scratch` of `target` to its place.
 fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op {
     let mut local = Op {

@@ -238,9 +238,14 @@ impl Edge {
     }
 
     /// The wait happens at the side that does not initiate; such edges exist in imported and
-    /// hand-written schedules only, and become notices when the schedule is ordered.
+    /// hand-written schedules only, and become notices when the text is read.
     pub fn at_other_side(self) -> Self {
         Edge(self.0 | REMOTE)
+    }
+
+    /// The same wait for another operation.
+    pub(crate) fn with_op(self, op: u32) -> Self {
+        Edge((self.0 & (ACKNOWLEDGED | REMOTE)) | op)
     }
 
     /// The operation waited for.

@@ -67,6 +67,10 @@ fn buffer_shape(s: &Schedule, id: usize) -> Result<(), VerifyError> {
     if s.buffers[..id].iter().any(|b| b.name == buffer.name) {
         return error("exists twice; give each buffer its own name".to_string());
     }
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if buffer.name.is_empty() || !buffer.name.chars().all(letters) {
+        return error("a name is made of letters, digits and `_`; rename it".to_string());
+    }
     if buffer.blocks == 0 || buffer.slices == 0 || buffer.div == 0 {
         return error("0 blocks, slices or parts; at least 1 of each is needed".to_string());
     }
