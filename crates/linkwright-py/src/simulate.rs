@@ -8,6 +8,7 @@ use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{lowered, run, Modelled, Options as Choices};
 use linkwright_sim::skew::Skew as Arrivals;
+use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, Issue, Spent};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -94,10 +95,11 @@ pub fn simulate<'py>(
 
 fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
     let failed = |error: io::Error| errors::raise("StoreError", format!("{file}: {error}"));
-    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     let (run, simulation) = (&modelled.run, &modelled.simulation);
-    linkwright_sim::trace::write_trace(&mut out, schedule.ordered(), run, simulation)
-        .map_err(errors::sim)?
+    let trace = Trace::new(schedule.ordered(), run, simulation).map_err(errors::sim)?;
+    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
+    trace
+        .write(&mut out)
         .and_then(|()| out.flush())
         .map_err(failed)
 }

@@ -22,70 +22,59 @@ const THREADS: u64 = 257;
 /// Number of the thread of arrivals.
 const ARRIVALS: u64 = 256;
 
-/// Write the trace of a simulation of `schedule` that recorded its operations.
-pub fn write_trace(
-    out: &mut dyn Write,
-    schedule: &Schedule,
-    run: &Run,
-    simulation: &Simulation,
-) -> Result<io::Result<()>, SimError> {
-    let Some(times) = &simulation.operations else {
-        return Err(SimError::Option {
-            option: "record_operations",
-            problem: "a trace needs the times of all operations; switch it on".to_string(),
-        });
-    };
-    let messages = Messages::new(schedule, &run.placement, &run.networks);
-    let costs = Costs::new(run, &messages)?;
-    let mut trace = Trace {
-        out,
-        first: true,
-        messages,
-        costs,
-        times,
-    };
-    Ok(trace.write())
-}
-
-struct Trace<'a> {
-    out: &'a mut dyn Write,
-    first: bool,
+/// The trace of one simulation, ready to be written.
+pub struct Trace<'a> {
     messages: Messages<'a>,
     costs: Costs<'a>,
     times: &'a OperationTimes,
 }
 
-impl Trace<'_> {
-    fn write(&mut self) -> io::Result<()> {
-        let schedule = self.messages.schedule;
+impl<'a> Trace<'a> {
+    /// The trace of a simulation of `schedule` by `run`, which recorded its operations.
+    pub fn new(
+        schedule: &'a Schedule,
+        run: &'a Run,
+        simulation: &'a Simulation,
+    ) -> Result<Self, SimError> {
+        let Some(times) = &simulation.operations else {
+            return Err(SimError::Option {
+                option: "record_operations",
+                problem: "a trace needs the times of all operations; switch it on".to_string(),
+            });
+        };
+        let messages = Messages::new(schedule, &run.placement, &run.networks);
+        Ok(Trace {
+            costs: Costs::new(run, &messages)?,
+            messages,
+            times,
+        })
+    }
+
+    /// Write it as JSON.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut events = Events { out, first: true };
         writeln!(
-            self.out,
+            events.out,
             "{{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["
         )?;
-        self.names()?;
-        for (id, op) in (0u32..).zip(schedule.ops()) {
-            self.operation(id, op)?;
+        self.names(&mut events)?;
+        for (id, op) in (0u32..).zip(self.messages.schedule.ops()) {
+            self.operation(id, op, &mut events)?;
         }
-        writeln!(self.out, "\n]}}")
+        writeln!(events.out, "\n]}}")
     }
 
-    /// One event; `body` is the inside of a JSON object.
-    fn event(&mut self, body: &str) -> io::Result<()> {
-        let separator = if self.first { "" } else { ",\n" };
-        self.first = false;
-        write!(self.out, "{separator}{{\"pid\": 0, {body}}}")
-    }
-
-    fn names(&mut self) -> io::Result<()> {
+    fn names(&self, events: &mut Events<'_>) -> io::Result<()> {
         let schedule = self.messages.schedule;
-        self.event("\"ph\": \"M\", \"name\": \"process_name\", \"args\": {\"name\": \"ranks\"}")?;
+        events
+            .event("\"ph\": \"M\", \"name\": \"process_name\", \"args\": {\"name\": \"ranks\"}")?;
         let lanes = schedule.ops().iter().map(|op| (op.initiator(), op.lane));
         for (rank, lane) in lanes.collect::<BTreeSet<_>>() {
             let name = match lane {
                 COMPUTE_LANE => format!("rank {rank} compute"),
                 lane => format!("rank {rank} lane {lane}"),
             };
-            self.thread(u64::from(rank) * THREADS + u64::from(lane), &name)?;
+            events.thread(u64::from(rank) * THREADS + u64::from(lane), &name)?;
         }
         let receivers = schedule.ops().iter().filter(|op| op.is_message());
         for participant in receivers
@@ -96,21 +85,12 @@ impl Trace<'_> {
                 Some(memory) => format!("memory {memory} arrivals"),
                 None => format!("rank {participant} arrivals"),
             };
-            self.thread(u64::from(participant) * THREADS + ARRIVALS, &name)?;
+            events.thread(u64::from(participant) * THREADS + ARRIVALS, &name)?;
         }
         Ok(())
     }
 
-    fn thread(&mut self, tid: u64, name: &str) -> io::Result<()> {
-        self.event(&format!(
-            "\"ph\": \"M\", \"tid\": {tid}, \"name\": \"thread_name\", \"args\": {{\"name\": \"{name}\"}}"
-        ))?;
-        self.event(&format!(
-            "\"ph\": \"M\", \"tid\": {tid}, \"name\": \"thread_sort_index\", \"args\": {{\"sort_index\": {tid}}}"
-        ))
-    }
-
-    fn operation(&mut self, id: u32, op: &Op) -> io::Result<()> {
+    fn operation(&self, id: u32, op: &Op, events: &mut Events<'_>) -> io::Result<()> {
         let i = id as usize;
         let (issued, delivered) = (self.times.issued[i], self.times.delivered[i]);
         let lane = u64::from(op.initiator()) * THREADS + u64::from(op.lane);
@@ -120,29 +100,22 @@ impl Trace<'_> {
         let args =
             format!("\"args\": {{\"operation\": {id}, \"step\": {step}, \"bytes\": {bytes}}}");
         if !op.is_message() {
-            return self.slice(lane, &name, issued, delivered, &args);
+            return events.slice(lane, &name, issued, delivered, &args);
         }
         let offered = issued + self.costs.issue(op, &self.messages);
-        self.slice(lane, &name, issued, offered, &args)?;
+        events.slice(lane, &name, issued, offered, &args)?;
         let start = micros(issued);
-        self.event(&format!(
+        events.event(&format!(
             "\"ph\": \"s\", \"id\": {id}, \"tid\": {lane}, \"ts\": {start}, \"cat\": \"message\", \"name\": \"message\""
         ))?;
         // Several targets share one arrival, the last.
         let target = *self.messages.schedule.targets(op).last().unwrap_or(&op.to);
         let tid = u64::from(target) * THREADS + ARRIVALS;
         let visible = self.times.visible[i];
-        self.slice(tid, &name, delivered, visible, &args)?;
+        events.slice(tid, &name, delivered, visible, &args)?;
         let arrival = micros(delivered);
-        self.event(&format!(
+        events.event(&format!(
             "\"ph\": \"f\", \"bp\": \"e\", \"id\": {id}, \"tid\": {tid}, \"ts\": {arrival}, \"cat\": \"message\", \"name\": \"message\""
-        ))
-    }
-
-    fn slice(&mut self, tid: u64, name: &str, from: u64, to: u64, args: &str) -> io::Result<()> {
-        let (start, length) = (micros(from), micros(to - from));
-        self.event(&format!(
-            "\"ph\": \"X\", \"tid\": {tid}, \"ts\": {start}, \"dur\": {length}, \"name\": \"{name}\", {args}"
         ))
     }
 
@@ -158,6 +131,37 @@ impl Trace<'_> {
             OpKind::Barrier => format!("barrier {from}"),
             OpKind::Fence => format!("fence {from}"),
         }
+    }
+}
+
+/// The list of events of a trace.
+struct Events<'a> {
+    out: &'a mut dyn Write,
+    first: bool,
+}
+
+impl Events<'_> {
+    /// One event; `body` is the inside of a JSON object.
+    fn event(&mut self, body: &str) -> io::Result<()> {
+        let separator = if self.first { "" } else { ",\n" };
+        self.first = false;
+        write!(self.out, "{separator}{{\"pid\": 0, {body}}}")
+    }
+
+    fn thread(&mut self, tid: u64, name: &str) -> io::Result<()> {
+        self.event(&format!(
+            "\"ph\": \"M\", \"tid\": {tid}, \"name\": \"thread_name\", \"args\": {{\"name\": \"{name}\"}}"
+        ))?;
+        self.event(&format!(
+            "\"ph\": \"M\", \"tid\": {tid}, \"name\": \"thread_sort_index\", \"args\": {{\"sort_index\": {tid}}}"
+        ))
+    }
+
+    fn slice(&mut self, tid: u64, name: &str, from: u64, to: u64, args: &str) -> io::Result<()> {
+        let (start, length) = (micros(from), micros(to - from));
+        self.event(&format!(
+            "\"ph\": \"X\", \"tid\": {tid}, \"ts\": {start}, \"dur\": {length}, \"name\": \"{name}\", {args}"
+        ))
     }
 }
 
@@ -182,4 +186,73 @@ pub fn write_links(out: &mut dyn Write, links: &LinkTable, makespan: TimePs) -> 
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabrics::crossbar::Crossbar;
+    use linkwright_core::machine::Path;
+    use linkwright_core::BytesPerSec;
+    use linkwright_schedule::builder::{Builder, Shape};
+    use linkwright_schedule::{Buffer, Collective};
+
+    fn simulated(record: bool) -> (Schedule, Run, Simulation) {
+        let mut b = Builder::new(Collective::Pattern, &Shape::new(2, 250));
+        let data = b.buffer(Buffer::vector("output", 1));
+        b.step();
+        b.put(0, data.at(0), 1, data.at(0));
+        let schedule = b.finish().unwrap();
+        let path = Path {
+            start: TimePs(100_000),
+            receive: TimePs(50_000),
+            ..Path::default()
+        };
+        let mut run = Run::new(2, path);
+        run.record_operations = record;
+        let mut fabric = Crossbar::new(TimePs(500_001), BytesPerSec(1e9), 2);
+        let simulation = crate::simulate(&schedule, &mut fabric, &run).unwrap();
+        (schedule, run, simulation)
+    }
+
+    #[test]
+    fn one_message_is_two_slices_and_an_arrow() {
+        let (schedule, run, simulation) = simulated(true);
+        let mut text = Vec::new();
+        let trace = Trace::new(&schedule, &run, &simulation).unwrap();
+        trace.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let expected = r#"{"pid": 0, "ph": "X", "tid": 0, "ts": 0.000000, "dur": 0.100000, "name": "put 0 to 1", "args": {"operation": 0, "step": 1, "bytes": 1000}},
+{"pid": 0, "ph": "s", "id": 0, "tid": 0, "ts": 0.000000, "cat": "message", "name": "message"},
+{"pid": 0, "ph": "X", "tid": 513, "ts": 1.600001, "dur": 0.050000, "name": "put 0 to 1", "args": {"operation": 0, "step": 1, "bytes": 1000}},
+{"pid": 0, "ph": "f", "bp": "e", "id": 0, "tid": 513, "ts": 1.600001, "cat": "message", "name": "message"}
+]}
+"#;
+        assert!(text.ends_with(expected), "{text}");
+        assert!(
+            text.contains(r#""args": {"name": "rank 1 arrivals"}"#),
+            "{text}"
+        );
+        assert_eq!(text.matches('{').count(), text.matches('}').count());
+    }
+
+    #[test]
+    fn a_trace_needs_recorded_operations() {
+        let (schedule, run, simulation) = simulated(false);
+        let error = Trace::new(&schedule, &run, &simulation).err().unwrap();
+        assert!(error.to_string().contains("switch it on"), "{error}");
+    }
+
+    #[test]
+    fn links_are_rows() {
+        let (_, _, simulation) = simulated(false);
+        let mut text = Vec::new();
+        write_links(&mut text, &simulation.links, simulation.makespan).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows[0], "link,busy_ns,busy_share,bytes,peak_messages");
+        assert_eq!(rows[1], "\"endpoint 0 out\",1000,0.606060,1000,1");
+        assert_eq!(rows[2], "\"endpoint 1 out\",0,0.000000,0,0");
+        assert_eq!(rows.len(), 5);
+    }
 }
