@@ -151,6 +151,16 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_out_is_verified_like_anything_else() {
+        let shared_memory = crate::collectives::find("allreduce/shared_memory").unwrap();
+        for ranks in [1, 2, 3, 6, 8] {
+            let schedule = (shared_memory.build)(&Shape::new(ranks, 48)).unwrap();
+            let lowered = disseminate(&schedule).unwrap();
+            crate::verify::verify(&lowered).unwrap_or_else(|e| panic!("{ranks} ranks: {e}"));
+        }
+    }
+
+    #[test]
     fn everybody_who_leaves_has_heard_of_everybody() {
         for ranks in 1..12u32 {
             let mut b = Builder::new(Collective::Pattern, &Shape::new(ranks, 4));

@@ -5,6 +5,7 @@ use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::{Algorithm, REGISTRY};
 use linkwright_schedule::ir::OpKind;
+use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{Collective, Schedule, ScheduleError};
 use linkwright_sim::fabrics::FABRICS;
 use linkwright_sim::{lowered, run, Issue, Modelled, Options, SimError};
@@ -67,41 +68,78 @@ fn simulated(schedule: &Schedule, machine: &Machine, options: &Options) -> Model
     result.unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Simulate by every issue policy: `run` fails where a time is below its limit; every byte sent must
+/// arrive, and the critical path cover the time without a gap.
+fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what: &str) {
+    let sent: u64 = (schedule.ops().iter())
+        .filter(|op| op.is_message())
+        .map(|op| schedule.op_bytes(op) * schedule.targets(op).len() as u64)
+        .sum();
+    for issue in ["blocking", "window(2)", "batch(3)", "unlimited"] {
+        let options = Options {
+            issue: issue.parse().unwrap(),
+            grid,
+            ..Options::default()
+        };
+        let result = run(schedule, machine, &options);
+        let result = result.unwrap_or_else(|e| panic!("{what}, {issue}: {e}"));
+        let simulation = &result.simulation;
+        assert_eq!(simulation.totals.bytes, sent, "{what}");
+        let covered: u64 = simulation.critical.totals().iter().sum();
+        assert_eq!(covered, simulation.makespan.0, "{what}");
+        let shares: f64 = simulation.critical.shares().iter().sum();
+        let empty = simulation.makespan.0 == 0;
+        assert!(empty || (shares - 1.0).abs() < 1e-9, "{what}: {shares}");
+    }
+}
+
 #[test]
-fn never_faster_than_the_limit_and_every_byte_arrives() {
+fn no_algorithm_beats_its_limit_and_every_byte_arrives() {
     for name in ["loggp", "crossbar", "exchange"] {
         let machine = machine(name);
         for algorithm in REGISTRY {
             for (ranks, bytes) in [(1, 64), (2, 0), (3, 1000), (5, 4), (8, 4096), (16, 1 << 20)] {
                 let shape = Shape::new(ranks, bytes / 4);
-                let Some(schedule) = schedule(algorithm, &shape, &machine) else {
-                    continue;
-                };
-                for issue in [
-                    Issue::Blocking,
-                    Issue::Window(2),
-                    Issue::Batch(3),
-                    Issue::Unlimited,
-                ] {
-                    let options = Options {
-                        issue,
-                        ..Options::default()
-                    };
-                    // `run` fails where a time is below its limit.
-                    let result = simulated(&schedule, &machine, &options);
-                    let sent: u64 = (schedule.ops().iter())
-                        .filter(|op| op.is_message())
-                        .map(|op| schedule.op_bytes(op) * schedule.targets(op).len() as u64)
-                        .sum();
+                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
                     let what = format!("{} on {name}, {ranks} ranks", algorithm.key());
-                    assert_eq!(result.simulation.totals.bytes, sent, "{what}");
-                    let shares: f64 = result.simulation.critical.shares().iter().sum();
-                    let empty = result.simulation.makespan.0 == 0;
-                    assert!(empty || (shares - 1.0).abs() < 1e-9, "{what}: {shares}");
-                    let covered: u64 = result.simulation.critical.totals().iter().sum();
-                    assert_eq!(covered, result.simulation.makespan.0, "{what}");
+                    check(&schedule, &machine, None, &what);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn no_algorithm_beats_its_limit_on_a_torus() {
+    for (name, side) in [("torus-2d", 4), ("wormhole-n150", 8)] {
+        let machine = machine(name);
+        for algorithm in REGISTRY {
+            for bytes in [2048, 32 << 10] {
+                let shape = Shape::new(side * side, bytes / 4).with_grid(side, side);
+                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
+                    let what = format!("{} on {name}, {bytes} bytes", algorithm.key());
+                    check(&schedule, &machine, Some((side, side)), &what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_pattern_beats_its_limit() {
+    for name in ["loggp", "crossbar", "exchange", "torus-2d", "wormhole-n150"] {
+        let machine = machine(name);
+        let side = if name == "wormhole-n150" { 8 } else { 4 };
+        for pattern in patterns::REGISTRY {
+            let shape = Shape::new(side * side, 1000).with_grid(side, side);
+            let traffic = Traffic {
+                count: 3,
+                both_ways: true,
+                ..Traffic::new(shape)
+            };
+            let schedule = (pattern.build)(&traffic).unwrap();
+            let what = format!("{} on {name}", pattern.key());
+            check(&schedule, &machine, Some((side, side)), &what);
         }
     }
 }
