@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::errors;
 use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
 use linkwright_schedule::ir::{Buffer, Hint, OpKind};
-use linkwright_schedule::{collectives, patterns, transforms, verify, Collective};
+use linkwright_schedule::{collectives, patterns, transforms, verify, windows, Collective};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -127,7 +127,7 @@ impl Schedule {
 
     /// Combined transfers in `windows` windows with a signal each.
     fn windows(&self, py: Python<'_>, windows: u32) -> PyResult<Self> {
-        wrap(py.detach(|| transforms::windows(&self.ordered, windows)))
+        wrap(py.detach(|| windows::windows(&self.ordered, windows)))
     }
 
     /// Combinations at the destination as local operations.

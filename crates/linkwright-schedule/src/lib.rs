@@ -19,6 +19,7 @@ pub mod spec;
 pub mod text;
 pub mod transforms;
 pub mod verify;
+pub mod windows;
 
 pub use builder::{Builder, Shape};
 pub use error::ScheduleError;

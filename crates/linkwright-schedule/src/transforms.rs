@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`refine`] | cuts every chunk into k, leaves the operations whole |
 //! | [`pipeline`] | cuts every transfer into k slices that follow each other |
-//! | [`windows`] | cuts combined transfers where a vector of w windows is cut, as kernels do |
+//! | [`crate::windows`] | cuts combined transfers where a vector of w windows is cut, as kernels do |
 //! | [`stripe`] | cuts every transfer into k slices on k lanes |
 //! | [`unfuse`] | makes the combination at the destination a local operation of its own |
 //! | [`repeat`] | runs the schedule n times back to back |
@@ -147,81 +147,6 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
     order(draft)
 }
 
-/// Cut combined transfers the way kernels with progress signals do.
-///
-/// The vector is divided into `windows` windows of consecutive chunks. A transfer into scratch
-/// becomes one transfer per window, in window order, carrying those of its chunks that lie in the
-/// window; for a window without any the kernel only signals its progress, which is a notice. The local combination follows window by window. Steps do not overlap: the first message
-/// of a step waits until its initiator has finished its step before, and until the partner has
-/// said that it has, too. Transfers that are not combined stay whole.
-pub fn windows(schedule: &Schedule, windows: u32) -> Result<Schedule> {
-    positive(windows, "windows")?;
-    let mut draft = loosen(schedule)?;
-    let ranges = std::mem::take(&mut draft.ranges);
-    let ops = std::mem::take(&mut draft.ops);
-    let scratch: Vec<bool> = draft
-        .buffers
-        .iter()
-        .map(|b| b.name.starts_with("scratch"))
-        .collect();
-    // Last operation that a rank finished in the step before, and in the current one.
-    let ranks = draft.ranks as usize;
-    let (mut before, mut current) = (vec![None; ranks], vec![None; ranks]);
-    let mut last_local = vec![None; ranks];
-    let mut step = 0;
-    for op in ops {
-        if op.step != step {
-            step = op.step;
-            before = current.clone();
-        }
-        let initiator = op.initiator() as usize;
-        let all: Vec<_> = ranges_of(&op, &ranges).collect();
-        let combined = match op.kind {
-            OpKind::Local => scratch[op.src_buffer.0 as usize],
-            _ => op.moves_data() && scratch[op.dst_buffer.0 as usize],
-        };
-        let chunks = draft.buffers[op.dst_buffer.0 as usize].chunks();
-        let pieces: Vec<_> = match combined {
-            true => (0..windows)
-                .map(|w| cut_window(&all, chunks, windows, w))
-                .collect(),
-            false => vec![all],
-        };
-        for (index, piece) in pieces.into_iter().enumerate() {
-            if op.kind == OpKind::Local && piece.is_empty() {
-                continue;
-            }
-            let position = draft.ops.len() as u32;
-            if op.is_message() && index == 0 {
-                let partner = if op.kind == OpKind::Get {
-                    op.from
-                } else {
-                    op.to
-                } as usize;
-                let waits = [before[initiator], before.get(partner).copied().flatten()];
-                draft.waits.extend(
-                    waits
-                        .into_iter()
-                        .flatten()
-                        .map(|earlier| (position, earlier)),
-                );
-            }
-            if op.kind == OpKind::Local {
-                draft
-                    .waits
-                    .extend(last_local[initiator].map(|earlier| (position, earlier)));
-                last_local[initiator] = Some(position);
-            }
-            match piece.is_empty() && op.is_message() {
-                true => draft.ops.push(progress(&op)),
-                false => push(&mut draft, op, piece),
-            }
-            current[initiator] = Some(position);
-        }
-    }
-    order(draft)
-}
-
 /// Run the schedule `times` times back to back.
 ///
 /// An allreduce in place then combines what the run before left, so its contributions count
@@ -297,21 +222,6 @@ pub fn relabel(schedule: &Schedule, parts: &[u32]) -> Result<Schedule> {
     order(draft)
 }
 
-/// The signal of a window without data, in the place of `op`.
-fn progress(op: &Op) -> Op {
-    Op {
-        src: 0,
-        dst: 0,
-        count: 0,
-        kind: OpKind::Notice,
-        combine: Combine::Replace,
-        src_buffer: BufferId(0),
-        dst_buffer: BufferId(0),
-        scattered: false,
-        ..*op
-    }
-}
-
 fn order_free(collective: Collective) -> bool {
     matches!(
         collective,
@@ -319,7 +229,7 @@ fn order_free(collective: Collective) -> bool {
     )
 }
 
-fn positive(count: u32, what: &str) -> Result<()> {
+pub(crate) fn positive(count: u32, what: &str) -> Result<()> {
     match count {
         0 => Err(ScheduleError::Shape(format!(
             "0 {what}; at least 1 is needed"
@@ -329,7 +239,7 @@ fn positive(count: u32, what: &str) -> Result<()> {
 }
 
 /// The operations of a schedule without edges and notices.
-fn loosen(schedule: &Schedule) -> Result<Draft> {
+pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
     let draft = Draft {
         spec: schedule.spec,
         ranks: schedule.ranks,
@@ -377,7 +287,7 @@ fn mirror(draft: &mut Draft, buffer: BufferId) -> Result<BufferId> {
     Ok(BufferId(draft.buffers.len() as u8 - 1))
 }
 
-fn ranges_of<'a>(
+pub(crate) fn ranges_of<'a>(
     op: &'a Op,
     ranges: &'a [(u32, u32, u32)],
 ) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
@@ -405,25 +315,7 @@ fn cut_range(ranges: &[(u32, u32, u32)], first: u32, count: u32) -> Vec<(u32, u3
     cut
 }
 
-/// The part of `ranges` whose destinations lie in window `window` of a buffer of `chunks`.
-fn cut_window(
-    ranges: &[(u32, u32, u32)],
-    chunks: u32,
-    windows: u32,
-    window: u32,
-) -> Vec<(u32, u32, u32)> {
-    let border = |w: u32| (u64::from(chunks) * u64::from(w) / u64::from(windows)) as u32;
-    let (low, high) = (border(window), border(window + 1));
-    ranges
-        .iter()
-        .filter_map(|&(src, dst, count)| {
-            let (start, end) = (dst.max(low), (dst + count).min(high));
-            (start < end).then(|| (src + start - dst, start, end - start))
-        })
-        .collect()
-}
-
-fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
+pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
     let op = match op.moves_data() {
         true => with_ranges(draft, op, ranges),
         false => op,
@@ -508,34 +400,6 @@ mod tests {
             .filter(reduces)
             .all(|op| op.kind == OpKind::Local));
         assert_eq!(unfused.ops().iter().filter(reduces).count(), 12);
-    }
-
-    #[test]
-    fn windows_signal_even_without_data() {
-        // Two ranks exchange 8 chunks; in 4 windows each sends 4 messages of 2 chunks. The second
-        // run waits for the first: its first message of each rank needs one notice.
-        let exchange = refine(&make("allreduce/recursive_doubling_latency", 2), 8).unwrap();
-        let twice = repeat(&exchange, 2).unwrap();
-        let windowed = windows(&twice, 4).unwrap();
-        assert_eq!(messages(&windowed).0, 2 * 2 * 4);
-        assert_eq!(notices(&windowed), 2);
-        // More windows than chunks: the rest are signals only.
-        let narrow = windows(&make("allreduce/recursive_doubling_latency", 2), 4).unwrap();
-        assert_eq!(messages(&narrow).0, 2);
-        assert_eq!(notices(&narrow), 2 * 3);
-    }
-
-    #[test]
-    fn windows_need_one_ready_notice_per_rank_and_step() {
-        // Eight ranks, three steps: nothing to wait for in the first, one notice each in the others.
-        let vector = refine(&make("allreduce/recursive_doubling_latency", 8), 32).unwrap();
-        assert_eq!(notices(&windows(&vector, 32).unwrap()), 2 * 8);
-    }
-
-    #[test]
-    fn a_schedule_with_waits_of_its_own_is_refused() {
-        let windowed = windows(&make("allreduce/recursive_doubling_latency", 4), 2).unwrap();
-        assert!(pipeline(&windowed, 2).is_err());
     }
 
     #[test]
