@@ -370,11 +370,6 @@ mod tests {
         (puts.count(), bytes)
     }
 
-    fn notices(schedule: &Schedule) -> usize {
-        let all = schedule.ops().iter();
-        all.filter(|op| op.kind == OpKind::Notice).count()
-    }
-
     #[test]
     fn slices_carry_the_same_bytes() {
         let ring = make("allreduce/ring", 4);

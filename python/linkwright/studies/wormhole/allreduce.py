@@ -23,6 +23,7 @@ from linkwright.studies.wormhole.theory import KIB, RANKS
 TILE_BYTES = 2048
 ELEMENT_BYTES = 2
 NUM_SYNCS = 32
+CLOCK_HZ = 1e9
 RUNS = 5
 GRID = (8, 8)
 
@@ -56,7 +57,7 @@ def schedule(variant: str, size_kib: int, num_syncs: int = NUM_SYNCS, runs: int 
     key = (VARIANTS | RINGS)[variant]
     made = _native.Schedule.build(key, RANKS, elements, element_bytes=ELEMENT_BYTES, grid=GRID)
     if variant == "SM":
-        return made
+        return made.unfuse()
     tiles = max(1, size_kib * KIB // TILE_BYTES)
     if variant.endswith("LO"):
         made = made.refine(min(64, tiles))
@@ -100,7 +101,10 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
     """Simulate one experiment."""
     runs = 1 if variant == "SM" else RUNS
     made = schedule(variant, size_kib, conditions.num_syncs)
+    if variant == "SM":
+        made = _native.lower(made, machine)
     options = {
+        "operations_per_s": skipped_elements_per_s(machine),
         "no_arithmetic": not conditions.arithmetic,
         "seed": conditions.seed,
         "operations": True,
@@ -109,6 +113,13 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
         options["skew"] = f"uniform:{conditions.skew_us}us"
     result = _native.simulate(made, machine, options)
     return timing_of(made, result, runs)
+
+
+def skipped_elements_per_s(machine) -> float:
+    """Rate of popping tiles that are not combined: handling without addition."""
+    numbers = {row["key"]: row["value"] for row in machine.numbers()}
+    cycles = float(numbers["path.write.tile_handling"])
+    return TILE_BYTES / ELEMENT_BYTES * CLOCK_HZ / max(cycles, 1e-3)
 
 
 def timing_of(made, result: dict, runs: int) -> Timing:
