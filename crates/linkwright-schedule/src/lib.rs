@@ -12,6 +12,7 @@ pub mod barriers;
 pub mod builder;
 pub mod collectives;
 pub mod error;
+mod hoist;
 pub mod ir;
 pub mod order;
 pub mod patterns;

@@ -18,6 +18,7 @@
 //! implication costs a superfluous edge, never a race.
 
 use crate::error::{Result, ScheduleError};
+use crate::hoist::hoist;
 use crate::ir::{
     Buffer, BufferId, Combine, Completion, Edge, Hint, Op, OpKind, Owner, Schedule, MAX_OPS,
 };
@@ -212,7 +213,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
             new_ids[position as usize] = id;
         }
     }
-    Ok(orderer.out)
+    Ok(hoist(orderer.out))
 }
 
 impl Orderer {

@@ -118,8 +118,8 @@ def _variants(machine, options: Options) -> list[dict]:
     """Finite against infinite buffers, static against dynamic channels, start skew."""
     machines = {
         "default": machine,
-        "infinite buffers": machine.with_value("fabric.buffers", "infinite"),
-        "dynamic channels": machine.with_value("fabric.channel_choice", "dynamic"),
+        "infinite buffers": machine.with_value("fabric.buffers", '"unlimited"'),
+        "dynamic channels": machine.with_value("fabric.channel_choice", '"dynamic"'),
     }
     cases = [(name, skew, v, s) for name in machines for skew in (0.0, 1.0) for v, s in _probes()]
 
