@@ -153,7 +153,7 @@ def _signal_rows(machine, options: Options) -> list[dict]:
     for variant in ("swing_LO", "swing_BO"):
         for size in (128, 640):
             for signals in (1, 2, 4, 8, 16, 32, 64):
-                conditions = Conditions(num_syncs=signals, seed=options.seed)
+                conditions = Conditions(signals=signals, seed=options.seed)
                 time = allreduce.measure(machine, variant, size, conditions).slowest()
                 rows.append({"variant": variant, "size_kib": size, "signals": signals, "time_us": time})
     return rows
