@@ -10,9 +10,21 @@ import importlib
 
 # Public name -> module that defines it.
 _EXPORTS = {
+    "Builder": "api",
     "LinkwrightError": "errors",
+    "Machine": "_native",
+    "Proof": "api",
+    "Result": "api",
+    "Schedule": "_native",
     "UsageError": "errors",
+    "VerifyError": "errors",
+    "machine": "api",
     "parse_size": "units",
+    "results": "api",
+    "run": "api",
+    "schedule": "api",
+    "simulate": "api",
+    "verify": "api",
 }
 
 __all__ = list(_EXPORTS)

@@ -73,6 +73,10 @@ class TooLargeError(ScheduleError):
     """A schedule that outgrows its tables."""
 
 
+class ParseError(UsageError):
+    """A text that is no schedule; names the line and the cure."""
+
+
 class VerifyError(ScheduleError):
     """A wrong schedule: it yields no number anywhere."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright import _native
+from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
     from linkwright.suite.experiment import Experiment
@@ -35,6 +37,15 @@ def of(experiment: Experiment) -> _native.Schedule:
         root=experiment.root,
         grid=experiment.grid,
     )
+
+
+def read(path: Path) -> _native.Schedule:
+    """The schedule in the text file at `path`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); give the path of a schedule in text form") from error
+    return _native.Schedule.parse(text, path.name)
 
 
 def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> dict[str, object]:

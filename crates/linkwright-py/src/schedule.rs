@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::errors;
 use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
 use linkwright_schedule::ir::{Buffer, Hint, OpKind};
-use linkwright_schedule::{collectives, patterns, transforms, verify, windows, Collective};
+use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows, Collective};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -110,6 +110,21 @@ impl Schedule {
         wrap(py.detach(|| (pattern.build)(&traffic)))
     }
 
+    /// Read the canonical text form; `file` is its name, for messages.
+    #[staticmethod]
+    #[pyo3(signature = (content, file="schedule"))]
+    fn parse(py: Python<'_>, content: &str, file: &str) -> PyResult<Self> {
+        let read = py.detach(|| text::parse(content));
+        let ordered =
+            read.map_err(|error| errors::raise("ParseError", format!("{file}: {error}")))?;
+        Ok(Schedule::new(ordered))
+    }
+
+    /// The canonical text form, which `parse` reads back to the same schedule.
+    fn text(&self, py: Python<'_>) -> String {
+        py.detach(|| text::print(&self.ordered))
+    }
+
     /// Every transfer in `slices` parts that follow each other.
     fn pipeline(&self, py: Python<'_>, slices: u32) -> PyResult<Self> {
         wrap(py.detach(|| transforms::pipeline(&self.ordered, slices)))
@@ -176,6 +191,12 @@ impl Schedule {
     #[getter]
     fn memories(&self) -> u32 {
         self.ordered.memories
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn element_bytes(&self) -> u32 {
+        self.ordered.element_bytes
     }
 
     /// Message size S of the collective, in bytes.

@@ -123,10 +123,11 @@ pub fn lowered(
     Ok(lowered)
 }
 
-/// The machine, with a size if it has none.
+/// The machine, with a size if it has none yet.
 pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<Machine, SimError> {
     let grid = grid.map(|(columns, rows)| Grid { columns, rows });
     Ok(match (machine.open_size(), grid) {
+        _ if machine.ranks() > 0 => machine.clone(),
         (None, _) => machine.clone(),
         (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
         (Some(_), _) => machine.with_endpoints(ranks as usize)?,

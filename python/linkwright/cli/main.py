@@ -19,6 +19,7 @@ VERBS = (
     "list",
     "describe",
     "machines",
+    "verify",
     "simulate",
     "run",
     "dissect",
@@ -63,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
 def status_of(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit status; every user error becomes one message on stderr."""
     try:
-        status = linkwright.main(arguments, standalone_mode=False)
+        status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except LinkwrightError as error:

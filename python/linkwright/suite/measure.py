@@ -20,8 +20,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.store.journal import Journal
 
@@ -58,27 +56,13 @@ class State:
             if status in record:
                 self.ended[record[status]["experiment"]] = (status, record[status]["reason"])
 
+    def records(self, key: str) -> list[dict]:
+        """The launches of an experiment, in order."""
+        return [self.launches[key][i] for i in sorted(self.launches.get(key, ()))]
+
     def measured(self, key: str) -> rows.Measured | None:
         """All launches of an experiment together; None where no launch kept a sample."""
-        records = [self.launches[key][i] for i in sorted(self.launches.get(key, ()))]
-        dropped = self.dropped(key)
-        records = [record for record in records if record["values_ns"]]
-        if not records:
-            return None
-        return rows.Measured(
-            launches=tuple(np.array(record["values_ns"]) for record in records),
-            first_ns=records[0]["first_ns"],
-            dropped=dropped,
-            notes=tuple(dict.fromkeys(note for record in records for note in record["notes"])),
-        )
-
-    def dropped(self, key: str) -> dict[str, int]:
-        """Samples dropped over all launches, by reason."""
-        dropped: dict[str, int] = {}
-        for record in self.launches.get(key, {}).values():
-            for reason, count in record["dropped"].items():
-                dropped[reason] = dropped.get(reason, 0) + count
-        return dropped
+        return rows.Measured.of(self.records(key))
 
     def wants(self, experiment: Experiment, launch: int) -> bool:
         """Whether launch number `launch` should measure this experiment."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from linkwright import schedules
-from linkwright.errors import LinkwrightError, WaivedError
+from linkwright.errors import LinkwrightError, TooFewEndpointsError, WaivedError
 
 from . import rows
 from .experiment import Experiment
@@ -45,7 +45,7 @@ def simulate_rows(
     try:
         schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
         found = schedules.simulate(schedule, target.machine, experiment, seed=seed)
-    except WaivedError as error:
+    except (WaivedError, TooFewEndpointsError) as error:
         return rows.without_value(context, experiment, "waived", str(error))
     except LinkwrightError as error:
         return rows.without_value(context, experiment, "failed", str(error))

@@ -102,9 +102,31 @@ class Measured:
     dropped: dict[str, int]  # reason -> samples
     notes: tuple[str, ...]  # what a reader must know of the values
 
+    @classmethod
+    def of(cls, records: Sequence[dict]) -> Measured | None:
+        """From the records of launches, as the journal holds them; None where none kept a sample."""
+        kept = [record for record in records if record["values_ns"]]
+        if not kept:
+            return None
+        return cls(
+            launches=tuple(np.array(record["values_ns"]) for record in kept),
+            first_ns=kept[0]["first_ns"],
+            dropped=dropped_samples(records),
+            notes=tuple(dict.fromkeys(note for record in kept for note in record["notes"])),
+        )
+
     def summary(self) -> Summary:
         """The statistics of the samples."""
         return summarise(self.launches)
+
+
+def dropped_samples(records: Sequence[dict]) -> dict[str, int]:
+    """Samples dropped over all launches, by reason."""
+    dropped: dict[str, int] = {}
+    for record in records:
+        for reason, count in record["dropped"].items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    return dropped
 
 
 def settled(measured: Measured, size_bytes: int) -> bool:

@@ -135,7 +135,8 @@ def _measure(target, experiments, metrics, run_id, suite_name, request, records,
         elif measured := state.measured(experiment.key):
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured)
         elif not interrupted:
-            dropped = ", ".join(f"{count} {reason}" for reason, count in state.dropped(experiment.key).items() if count)
+            dropped = rows.dropped_samples(state.records(experiment.key))
+            dropped = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
             reason = f"every sample was disturbed ({dropped}); stop what else runs on this machine"
             if not dropped:
                 reason = "the time budget ended before its first launch; give more with --time-budget"

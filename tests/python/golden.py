@@ -1,0 +1,34 @@
+"""Texts that people read, as this version prints them: name -> function that makes the text."""
+
+from pathlib import Path
+
+from linkwright import registry
+from linkwright.cli.main import VERBS
+from linkwright_cases import invoke
+
+FOLDER = Path(__file__).parent.parent / "golden"
+
+
+def _printed(*arguments: str) -> str:
+    result = invoke(*arguments)
+    assert result.status == 0, result.err
+    return result.out
+
+
+def _help() -> str:
+    pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
+    return "\n".join(pages)
+
+
+TEXTS = {
+    "help.txt": _help,
+    "list.txt": lambda: _printed("list"),
+    "describe.txt": lambda: "\n".join(_printed("describe", key) for key in DESCRIBED),
+    **{
+        f"machine-{name}.txt": lambda name=name: _printed("machines", "show", name)
+        for name in registry.keys("machines")
+    },
+}
+
+# One of each kind; the sweep in test_cli.py describes every entry.
+DESCRIBED = ("allreduce/ring", "pattern/ping_pong", "loggp", "threads", "dissect", "wormhole-n150")

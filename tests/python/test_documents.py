@@ -1,0 +1,62 @@
+"""Examples and the code in documents run; the commands in documents exist with their options."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from linkwright.cli.main import linkwright
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    return [
+        pytest.param(text, id=f"{path.relative_to(ROOT)}:{number}")
+        for path in DOCUMENTS
+        for number, (kind, text) in enumerate(FENCE.findall(path.read_text(encoding="utf-8")), 1)
+        if kind == language
+    ]
+
+
+def run(arguments, folder):
+    result = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
+def test_example(example, tmp_path):
+    assert run([str(example)], tmp_path)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_in_a_document(code, tmp_path):
+    run(["-c", code], tmp_path)
+
+
+def commands():
+    for param in [*blocks("console"), *blocks("sh"), *blocks("bash")]:
+        (text,) = param.values
+        for line in text.splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words[:1] == ["linkwright"]:
+                yield pytest.param(words[1:], id=f"{param.id} {' '.join(words[:3])}")
+
+
+@pytest.mark.parametrize("words", list(commands()))
+def test_command_in_a_document(words):
+    context = linkwright.make_context("linkwright", words)
+    verb = linkwright.get_command(context, words[0])
+    # Parses the options and checks them; runs nothing.
+    parsed = verb.make_context(words[0], words[1:], parent=context)
+    if isinstance(verb, click.Group):
+        assert verb.get_command(parsed, words[1]) is not None

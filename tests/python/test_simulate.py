@@ -1,0 +1,219 @@
+"""Simulations and verification through the command line and from Python."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import linkwright as lw
+from linkwright import registry
+from linkwright.store import run as runs
+from linkwright_cases import invoke
+
+QUICK = ("simulate", "allreduce", "-a", "ring", "--sizes", "4K")
+
+
+def rows_of(path):
+    return json.loads(path.read_text())["rows"]
+
+
+@pytest.mark.parametrize("machine", registry.keys("machines"))
+def test_every_machine_simulates(machine, tmp_path):
+    result = invoke(*QUICK, "--on", machine, "--output", str(tmp_path / "rows.json"))
+    assert result.status == 0, result.err
+    document = json.loads((tmp_path / "rows.json").read_text())
+    assert document["machines"][machine]  # every result carries the constants behind it
+    by_metric = {row["metric"]: row for row in document["rows"]}
+    time = by_metric["time"]
+    assert time["ci_low"] is None
+    assert time["value"] >= time["limit"] > 0
+    assert by_metric["time_rank_min"]["value"] <= by_metric["time_rank_median"]["value"] <= time["value"]
+    assert 0 < by_metric["critical_share"]["value"] <= 1
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    for name in ("one.json", "two.json"):
+        invoke(*QUICK, "--on", "wormhole-n150", "--output", str(tmp_path / name))
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+
+def test_trace_and_links_are_files_of_one_experiment(tmp_path):
+    trace, links = tmp_path / "trace.json", tmp_path / "links.csv"
+    result = invoke(*QUICK, "--on", "wormhole-n150", "--trace", str(trace), "--links", str(links))
+    assert result.status == 0, result.err
+    assert json.loads(trace.read_text())
+    assert links.read_text().startswith("link,busy_ns,busy_share,bytes,peak_messages\n")
+    several = invoke("simulate", "allreduce", "--on", "loggp", "--trace", str(trace))
+    assert several.status == 2
+    assert "name one machine, algorithm and size" in several.err
+
+
+def test_options_change_the_time(tmp_path):
+    def time_us(*more):
+        path = tmp_path / "rows.json"
+        result = invoke(*QUICK, "--on", "wormhole-n150", *more, "--output", str(path))
+        assert result.status == 0, result.err
+        return next(row["value"] for row in rows_of(path) if row["metric"] == "time")
+
+    plain = time_us()
+    assert time_us("--no-arithmetic") < plain
+    assert time_us("--skew", "late:3:5us") != plain
+    assert time_us("--ranks", "16") < plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--on", "threads"], "`linkwright run` uses it"),
+        (["--on", "reference"], "gives no times"),
+        (["--on", "wormhole"], "did you mean `wormhole-n150`"),
+        (["--on", "loggp,loggp"], "named twice"),
+        (["--on", "wormhole-n150", "--ranks", "65"], "has 64 ranks"),
+        (["--on", "loggp", "--ranks", "0"], "--ranks 0"),
+        (["--on", "loggp", "--path", "nowhere"], "nowhere"),
+        (["--on", "loggp", "--issue", "window(0)"], "issue `window(0)`"),
+        (["--on", "loggp", "--skew", "uniform"], "skew `uniform`"),
+        (["--on", "loggp", "--links", "/nowhere/links.csv"], "folder /nowhere does not exist"),
+    ],
+)
+def test_bad_input_is_one_clear_message(arguments, message):
+    result = invoke(*QUICK, *arguments)
+    assert result.status in (1, 2)
+    assert message in result.err + result.out
+    assert result.err.count("\n") <= 1
+
+
+def test_a_machine_of_ones_own(tmp_path):
+    text = registry.machine_path("loggp").read_text().replace('name = "loggp"', 'name = "mine"')
+    (tmp_path / "mine.toml").write_text(text)
+    assert invoke(*QUICK, "--on", str(tmp_path / "mine.toml")).status == 0
+
+
+def test_dissecting_a_modelled_machine(tmp_path):
+    result = invoke("dissect", "--on", "crossbar", "--ranks", "4", "--runs", str(tmp_path))
+    assert result.status == 0, result.err
+    run = runs.find(tmp_path, "latest")
+    assert Path(result.out.splitlines()[-1]) == run.folder / "report" / "index.html"
+    table = run.results().to_pandas()
+    pairs = table[(table["metric"] == "latency") & table["placement"].str.contains("->")]
+    assert len(pairs) == 12
+    assert set(table["collective"].dropna()) >= {"allreduce", "alltoall", "barrier"}
+    again = invoke("compare", run.id, run.id, "--json", "--runs", str(tmp_path))
+    assert json.loads(again.out)["counts"] == {"SAME": len(table[table["metric"] == "time"].dropna(subset="value"))}
+
+
+# --- verification ------------------------------------------------------------------------------------
+
+
+def test_verify_says_what_it_proved():
+    result = invoke("verify", "allreduce", "--algorithm", "swing_bandwidth", "--ranks", "64")
+    assert result.status == 0
+    assert "exact contributions" in result.out
+
+
+def test_verify_all():
+    result = invoke("verify", "--all", "--json")
+    assert result.status == 0
+    findings = json.loads(result.out)
+    assert {f["key"] for f in findings} == set(registry.keys("algorithms"))
+    assert all(f["status"] in ("ok", "waived") for f in findings)
+
+
+@pytest.fixture
+def schedule_file(tmp_path):
+    path = tmp_path / "ring.schedule"
+    path.write_text(lw.schedule("allreduce", "ring", ranks=4, size="4K").text())
+    return path
+
+
+def test_verify_a_file(schedule_file):
+    result = invoke("verify", str(schedule_file))
+    assert result.status == 0
+    assert "24 operations" in result.out
+
+
+def test_a_file_cut_anywhere_is_refused_in_one_line(schedule_file):
+    text = schedule_file.read_text()
+    for cut in range(0, len(text) - 1, 97):
+        schedule_file.write_text(text[:cut])
+        result = invoke("verify", str(schedule_file))
+        assert result.status in (1, 2), text[:cut]
+        assert "Traceback" not in result.err
+        assert "ring.schedule" in result.err + result.out
+
+
+def test_a_file_with_a_lost_contribution_is_refused(schedule_file):
+    schedule_file.write_text(schedule_file.read_text().replace(" reduce ", " replace ", 1))
+    result = invoke("verify", str(schedule_file))
+    assert result.status == 1
+    assert "rank" in result.out
+
+
+def test_a_file_that_is_not_there_is_named():
+    assert "nowhere.schedule: cannot be read" in invoke("verify", "nowhere.schedule").err
+
+
+def test_verify_as_a_machine_needs_it():
+    result = invoke("verify", "allreduce", "-a", "ring", "--ranks", "64", "--on", "wormhole-n150", "--json")
+    plain = invoke("verify", "allreduce", "-a", "ring", "--ranks", "64", "--json")
+    operations = [json.loads(r.out)[0]["proved"]["operations"] for r in (result, plain)]
+    assert operations[0] > operations[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a collective or a file"),
+        (["allreduce", "--all"], "name a collective or a file"),
+        (["alreduce"], "did you mean `allreduce`"),
+        (["allreduce", "-a", "rign"], "did you mean `ring`"),
+        (["allreduce", "--ranks", "0"], "0 is not in the range"),
+        (["broadcast", "--root", "8"], "root 8"),
+    ],
+)
+def test_verify_refuses_bad_input(arguments, message):
+    result = invoke("verify", *arguments)
+    assert result.status == 2
+    assert message in result.err
+
+
+# --- from Python -------------------------------------------------------------------------------------
+
+
+def star(ranks, size="4K", lost=None):
+    b = lw.Builder("allreduce", ranks, size)
+    b.buffer("output", 1)
+    b.step()
+    for rank in range(1, ranks):
+        if rank != lost:
+            b.put(rank, 0, "output", 0, reduce=True)
+    b.step()
+    for rank in range(1, ranks):
+        b.put(0, rank, "output", 0)
+    return b.finish()
+
+
+def test_a_schedule_of_ones_own():
+    assert lw.verify(star(5)).exact
+    modelled = lw.simulate(star(5), "loggp")
+    assert modelled.time_us >= modelled.limit_us > 0
+    measured = lw.run(star(2), launches=6, samples=8, budget_s=0.5)
+    assert measured.time_us > 0
+    assert set(measured.frame()["metric"]) >= {"time", "alg_bw", "bus_bw", "samples"}
+
+
+def test_a_wrong_schedule_yields_no_number_anywhere():
+    for act in (lw.verify, lambda s: lw.simulate(s, "loggp"), lw.run):
+        with pytest.raises(lw.VerifyError, match="rank"):
+            act(star(3, lost=2))
+
+
+def test_names_and_sizes_are_checked():
+    with pytest.raises(lw.UsageError, match="did you mean `allreduce`"):
+        lw.schedule("alreduce", "ring", ranks=2, size=8)
+    with pytest.raises(lw.LinkwrightError, match="ring"):
+        lw.schedule("allreduce", "rign", ranks=2, size=8)
+    with pytest.raises(lw.UsageError, match="no whole number"):
+        lw.schedule("allreduce", "ring", ranks=2, size=6)
+    with pytest.raises(lw.UsageError, match="unknown machine"):
+        lw.simulate(star(2), "lgogp")
