@@ -61,7 +61,7 @@ struct Engine<'a, F: ?Sized> {
     graph: Graph,
     queue: TimeQueue<Own>,
     lanes: Vec<Lane>,
-    /// When each rank has handled its arrivals so far.
+    /// When each rank has handled its arrivals so far; none before it is there itself.
     handled: Vec<u64>,
     /// Barrier operations that have arrived, by set.
     at_barrier: Vec<Vec<u32>>,
@@ -111,7 +111,7 @@ pub fn simulate<F: Fabric + ?Sized>(
         costs,
         graph,
         queue: TimeQueue::default(),
-        handled: vec![0; schedule.ranks as usize],
+        handled: start.clone(),
         at_barrier: vec![Vec::new(); schedule.sets.len()],
         multicasts: Vec::new(),
         released: Vec::new(),

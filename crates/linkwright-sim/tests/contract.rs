@@ -1,0 +1,148 @@
+//! The contract between engine and fabric, for every fabric with random messages.
+
+use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabrics::build;
+use linkwright_sim::run::sized;
+use proptest::prelude::*;
+
+const ENDPOINTS: u32 = 12;
+
+/// Gap to the offer before, from, to, bytes, kind.
+type Plan = Vec<(u64, u32, u32, u64, u8)>;
+
+fn fabric(file: &str) -> Box<dyn Fabric + Send> {
+    let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let machine = Machine::parse(&text, file).unwrap();
+    build(&sized(&machine, ENDPOINTS, Some((4, 3))).unwrap()).unwrap()
+}
+
+fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
+    let &(_, from, to, bytes, kind) = plan;
+    Msg {
+        op: op as u32,
+        from: EndpointId(from),
+        to: EndpointId(to),
+        bytes: if kind == 2 { 0 } else { bytes },
+        runs: 1,
+        kind: [MsgKind::Put, MsgKind::Get, MsgKind::Notice][kind as usize],
+        network: 0,
+        set: 0,
+    }
+}
+
+/// Offer everything in time and collect all completions, keeping the engine's side of the contract.
+fn drive(fabric: &mut dyn Fabric, plan: &Plan) -> Vec<Done> {
+    fabric.reset(1, &[]);
+    let (mut now, mut all) = (TimePs::ZERO, Vec::new());
+    let mut offered = 0;
+    while offered < plan.len() {
+        let at = now + TimePs(plan[offered].0);
+        while now < at {
+            let mut done = Vec::new();
+            let next = fabric.next();
+            let reached = fabric.advance(at, &mut done);
+            assert!(
+                now <= reached && reached <= at,
+                "{now} to {reached} of {at}"
+            );
+            assert!(
+                done.iter().all(|d| d.at == reached),
+                "completions of one instant"
+            );
+            // `next` is a lower bound.
+            assert!(done.is_empty() || next.is_some_and(|next| next <= reached));
+            now = if done.is_empty() { at } else { reached };
+            all.append(&mut done);
+        }
+        // Everything with no gap is offered together.
+        let end = (offered + 1..plan.len())
+            .find(|&i| plan[i].0 > 0)
+            .unwrap_or(plan.len());
+        let released: Vec<Msg> = (offered..end).map(|i| message(i, &plan[i])).collect();
+        fabric.offer(now, &released);
+        offered = end;
+    }
+    loop {
+        let mut done = Vec::new();
+        let next = fabric.next();
+        let reached = fabric.advance(TimePs::MAX, &mut done);
+        if done.is_empty() {
+            return all;
+        }
+        assert!(next.is_some_and(|next| next <= reached));
+        assert!(done.iter().all(|d| d.at == reached));
+        all.append(&mut done);
+    }
+}
+
+fn keeps_the_contract(file: &str, plan: &Plan) {
+    let mut fabric = fabric(file);
+    let all = drive(&mut *fabric, plan);
+    assert_eq!(fabric.in_flight(), 0, "{file}: {:?}", fabric.stuck());
+    assert!(all.is_sorted_by_key(|done| done.at), "{file}");
+    let (mut at, mut sent) = (TimePs::ZERO, 0);
+    for (op, entry) in plan.iter().enumerate() {
+        at += TimePs(entry.0);
+        let message = message(op, entry);
+        sent += message.bytes;
+        let own: Vec<&Done> = all.iter().filter(|done| done.op == op as u32).collect();
+        let events: Vec<Event> = own.iter().map(|done| done.event).collect();
+        let expected = [Event::SourceFree, Event::Delivered, Event::Acknowledged];
+        assert_eq!(
+            events, expected,
+            "{file}: completions of message {op}, in order, each once"
+        );
+        let time = |event| {
+            own.iter()
+                .find(|done| done.event == event)
+                .expect("seen")
+                .at
+        };
+        let delivered = time(Event::Delivered);
+        assert!(
+            delivered >= at + fabric.quiet(&message),
+            "{file}: faster than an idle fabric"
+        );
+    }
+    assert!(
+        fabric.links().bytes.iter().sum::<u64>() >= sent,
+        "{file}: bytes on links"
+    );
+    // A reset forgets everything.
+    let links = fabric.links().clone();
+    assert_eq!(drive(&mut *fabric, plan), all, "{file}");
+    assert_eq!(*fabric.links(), links, "{file}");
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let gap = prop_oneof![Just(0), 0..500_000u64];
+    let bytes = prop_oneof![Just(0), 1..100u64, 0..40_000u64];
+    let one = (gap, 0..ENDPOINTS, 0..ENDPOINTS, bytes, 0..3u8);
+    proptest::collection::vec(one, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn loggp(plan in plan()) {
+        keeps_the_contract("python/linkwright/machines/loggp.toml", &plan);
+    }
+
+    #[test]
+    fn crossbar(plan in plan()) {
+        keeps_the_contract("python/linkwright/machines/crossbar.toml", &plan);
+    }
+
+    #[test]
+    fn exchange(plan in plan()) {
+        keeps_the_contract("tests/cases/machines/exchange.toml", &plan);
+    }
+
+    #[test]
+    fn torus_noc(plan in plan()) {
+        keeps_the_contract("python/linkwright/machines/torus-2d.toml", &plan);
+    }
+}
