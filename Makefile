@@ -60,7 +60,7 @@ format: setup-dev ## format Rust and Python
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-generate: setup-dev ## write generated files again: golden texts
+generate: setup-dev ## write generated files again: golden texts, tables in documents
 	$(BIN)/python tests/python/regenerate.py
 
 bench: setup ## the benchmarks that commits quote

@@ -1,5 +1,6 @@
-"""Write the golden texts again; `make generate` calls this."""
+"""Write golden texts and the generated tables of documents again; `make generate` calls this."""
 
+from generated import filled, marked_documents
 from golden import FOLDER, TEXTS
 
 
@@ -10,6 +11,8 @@ def main() -> None:
             path.unlink()
     for name, make in TEXTS.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
+    for path in marked_documents():
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Examples and the code in documents run; the commands in documents exist with their options."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,6 +11,8 @@ import click
 import pytest
 
 from linkwright.cli.main import linkwright
+from linkwright.suite import load
+from linkwright.suite.expand import Extent, expand
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -41,6 +44,20 @@ def test_example(example, tmp_path):
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_in_a_document(code, tmp_path):
     run(["-c", code], tmp_path)
+
+
+@pytest.mark.parametrize("text", blocks("suite"))
+def test_suite_in_a_document(text):
+    suite = load.parse(text, "document")
+    assert expand(suite, Extent("measured", 4))
+    assert expand(suite, Extent("modelled", 4))
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_journal_records_in_a_document(text):
+    for line in text.splitlines():
+        (kind,) = json.loads(line)
+        assert kind in ("samples", "rows", "waived", "failed")
 
 
 def commands():

@@ -1,5 +1,6 @@
 import pytest
 
+from generated import filled, marked_documents
 from golden import FOLDER, TEXTS
 
 
@@ -10,3 +11,9 @@ def test_golden_text(name):
 
 def test_no_golden_text_is_left_over():
     assert {path.name for path in FOLDER.glob("*.txt")} == set(TEXTS)
+
+
+@pytest.mark.parametrize("path", marked_documents(), ids=lambda path: path.name)
+def test_generated_tables(path):
+    text = path.read_text(encoding="utf-8")
+    assert filled(text) == text, "run `make generate`"

@@ -61,6 +61,11 @@ class Run:
         """The journal, locked, for appending."""
         return journal.Journal(self.journal_path)
 
+    def keep_machine(self, name: str, path: Path) -> None:
+        """A copy of a machine file, because results without their constants cannot be judged."""
+        make_folder(self.folder / "machines")
+        write_text(self.folder / "machines" / f"{name}.toml", path.read_text(encoding="utf-8"))
+
     def write_results(self, rows: Iterable[dict], samples: pa.Table) -> None:
         """Write both tables whole."""
         table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkwright import registry
 from linkwright.errors import StoreError
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
@@ -75,6 +76,9 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher) -> Outco
     """Run `suite` in a new folder below `root`."""
     targets = resolve(request.on, request.ranks, request.grid)
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__})
+    for target in targets:
+        if target.modelled:
+            run.keep_machine(target.machine_name, registry.machine_path(target.name))
     return _execute(run, suite, targets, request, watcher)
 
 

@@ -1,0 +1,53 @@
+"""Tables in documents that are made from the program: marker name -> function that makes the table."""
+
+import re
+from pathlib import Path
+
+from linkwright import _native
+from linkwright.stats.bandwidth import FACTORS
+from linkwright.store import schema
+
+DOCUMENTS = Path(__file__).parent.parent.parent / "docs"
+MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _columns(columns: dict) -> str:
+    rows = [[f"`{name}`", str(kind), "yes" if null else "", text] for name, (kind, null, text) in columns.items()]
+    return _table(["column", "type", "may be null", "meaning"], rows)
+
+
+def _metrics() -> str:
+    rows = [[f"`{name}`", unit, better, text] for name, (unit, better, text) in schema.METRICS.items()]
+    return _table(["metric", "unit", "better", "meaning"], rows)
+
+
+def _collectives() -> str:
+    rows = []
+    for row in _native.collectives():
+        size = "one rank's own block times p" if row["blocked"] else "the whole array"
+        name = row["key"]
+        rows.append([f"`{name}`", size if name in FACTORS else "no bytes", FACTORS.get(name, "none")])
+    return _table(["collective", "S", "f"], rows)
+
+
+TABLES = {
+    "results": lambda: _columns(schema.RESULTS),
+    "samples": lambda: _columns(schema.SAMPLES),
+    "metrics": _metrics,
+    "collectives": _collectives,
+}
+
+
+def filled(text: str) -> str:
+    """A document with every marked table made again."""
+    return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
+
+
+def marked_documents() -> list[Path]:
+    """The documents that have such tables."""
+    return [path for path in sorted(DOCUMENTS.glob("**/*.md")) if MARKED.search(path.read_text(encoding="utf-8"))]
