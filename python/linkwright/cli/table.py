@@ -7,14 +7,12 @@ A line stands as soon as its number is final. What is no row of numbers begins w
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import click
 
 from linkwright import units
 from linkwright.cli.output import Progress
-from linkwright.stats import bandwidth
 from linkwright.suite.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
@@ -74,6 +72,7 @@ class LiveTable(Watcher):
         self._progress: Progress | None = None
         self._left_out: dict[tuple[str, str], list[str]] = {}
         self._matrix: list[Row] = []
+        self._bimodal = 0
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """Announce a target and begin its table."""
@@ -113,7 +112,8 @@ class LiveTable(Watcher):
         if time["value"] is None:
             self._left_out.setdefault((str(time["status"]), str(time["reason"])), []).append(experiment.key)
             return
-        heading = f"# {experiment.algorithm_key}, {experiment.ranks} ranks"
+        self._bimodal += "mode1" in metrics
+        heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
         if heading != self._heading:
             self._heading = heading
             self._write(heading)
@@ -129,6 +129,12 @@ class LiveTable(Watcher):
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
             click.echo(f"# {status}: {keys[0]}{more}: {reason}")
         self._left_out = {}
+        if self._bimodal:
+            click.echo(
+                f"# {self._bimodal} experiments have two modes; the table gives the larger one, "
+                "the results both with their shares"
+            )
+        self._bimodal = 0
 
     def _line(self, experiment: Experiment, metrics: Metrics) -> str:
         rate = metrics.get("alg_bw") or metrics.get("bandwidth")
@@ -166,10 +172,3 @@ def _root(experiment: Experiment) -> int:
 
     rooted = {row["key"] for row in _native.collectives() if row["rooted"]}
     return experiment.root if experiment.collective in rooted else -1
-
-
-def explain_columns(collectives: Sequence[str]) -> None:
-    """Say on stderr what size and bus bandwidth mean."""
-    for name in collectives:
-        if name in bandwidth.FACTORS and sys.stderr.isatty():
-            click.echo(f"{name}: busbw = size / time x {bandwidth.FACTORS[name]}", err=True)

@@ -7,11 +7,10 @@ infinite buffers and with static and dynamic channels beside it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-
-import os
 
 from linkwright import _native
 from linkwright.studies import Options
