@@ -84,4 +84,8 @@ fn participant(schedule: &Schedule, participant: u32) -> String {
 }
 
 #[cfg(test)]
+mod mutants;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;

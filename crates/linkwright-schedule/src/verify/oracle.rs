@@ -1,0 +1,538 @@
+//! The judge of verify: runs schedules event by event and watches the chunks.
+//!
+//! An operation starts, frees its source, delivers to each target, and is acknowledged, as separate
+//! events. An event may happen whenever the rules of the machine allow it: a start when the waits
+//! of the operation and the start before it in its lane have happened, a delivery when the source
+//! is free (of a multicast, whenever), an acknowledgement when all is delivered. While data are
+//! read or written their chunk is in use; whoever writes a chunk in use, or reads one being
+//! written, has failed, and so has who reads a chunk that holds nothing.
+//!
+//! Three ways to look at the executions of a schedule:
+//!
+//! - [`judge`]: once by id, to see that it gives what the spec demands, and once per completion
+//!   that withholds this completion until nothing else can happen. If any execution lets two
+//!   accesses collide, then so does the one that withholds the end of the first: everything that
+//!   may start before that end does start, and nothing that happens can prevent anything else.
+//! - [`exhaust`]: all executions, of the smallest schedules; the judge of the judge.
+//! - [`try_at_random`]: executions with random choices.
+
+use crate::ir::{Combine, Edge, OpKind, Schedule};
+use crate::order::owns;
+use crate::spec::Expected;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Start(usize),
+    SourceFree(usize),
+    /// At the target with this place in the list of targets; the end of what is no message.
+    Delivered(usize, usize),
+    Acknowledged(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Status {
+    started: bool,
+    source_free: bool,
+    delivered: Vec<bool>,
+    acknowledged: bool,
+    /// What was read at the start, chunk by chunk.
+    carried: Vec<Vec<u64>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    readers: u32,
+    writers: u32,
+    /// Contributions, each as often as it is counted.
+    contents: Vec<u64>,
+}
+
+/// What does not change while a schedule runs.
+struct Plan {
+    /// First cell of each (participant, buffer).
+    base: Vec<usize>,
+    /// Operation before each one in its lane.
+    lane_before: Vec<Option<usize>>,
+    /// Operations that arrive at the same barrier.
+    together: Vec<Vec<usize>>,
+    /// Cells that an operation reads, and that it writes at each target.
+    reads: Vec<Vec<usize>>,
+    writes: Vec<Vec<Vec<usize>>>,
+}
+
+#[derive(Clone)]
+struct Machine<'a> {
+    schedule: &'a Schedule,
+    plan: Rc<Plan>,
+    status: Vec<Status>,
+    cells: Vec<Cell>,
+    /// Whether contents are followed, or only the use of the cells.
+    with_contents: bool,
+}
+
+type Verdict = Result<(), String>;
+
+/// Whether every execution is right.
+pub fn judge(schedule: &Schedule) -> Verdict {
+    look(schedule, true)
+}
+
+/// Whether no execution lets two accesses collide, whatever the chunks contain.
+pub fn judge_order(schedule: &Schedule) -> Verdict {
+    look(schedule, false)
+}
+
+fn look(schedule: &Schedule, with_contents: bool) -> Verdict {
+    well_formed(schedule)?;
+    let mut by_id = Machine::new(schedule)?;
+    by_id.with_contents = with_contents;
+    let mut before = by_id.clone();
+    by_id.run_by_id()?;
+    if with_contents {
+        by_id.check_result()?;
+    }
+    // The contents are right if no accesses collide. Where the operations before have run does
+    // not matter: they do not wait for this one.
+    before.with_contents = false;
+    for op in 0..schedule.ops().len() {
+        let places = before.status[op].delivered.len();
+        let deliveries = (0..places).map(|place| Event::Delivered(op, place));
+        if schedule.ops()[op].moves_data() {
+            for withheld in deliveries.chain([Event::SourceFree(op)]) {
+                before.clone().run_without(op, withheld)?;
+            }
+        }
+        before.run_next(op)?;
+    }
+    Ok(())
+}
+
+/// Whether all executions, one after another, are right. At most 64 events.
+pub fn exhaust(schedule: &Schedule) -> Verdict {
+    well_formed(schedule)?;
+    let fresh = Machine::new(schedule)?;
+    fresh.clone().run_by_id()?;
+    let events = fresh.events();
+    assert!(events.len() <= 64, "too many events to try all orders");
+    // Without a collision the state follows from which events have happened.
+    let mut seen = HashSet::new();
+    let mut open = vec![(0u64, fresh)];
+    while let Some((happened, machine)) = open.pop() {
+        let mut stuck = true;
+        for (index, &event) in events.iter().enumerate() {
+            if happened >> index & 1 == 0 && machine.may(event) {
+                stuck = false;
+                let next = happened | 1 << index;
+                if seen.insert(next) {
+                    let mut machine = machine.clone();
+                    machine.fire(event)?;
+                    open.push((next, machine));
+                }
+            }
+        }
+        if stuck {
+            machine.check_result()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether one execution with random choices is right.
+pub fn try_at_random(schedule: &Schedule, mut random: impl FnMut(usize) -> usize) -> Verdict {
+    well_formed(schedule)?;
+    let mut machine = Machine::new(schedule)?;
+    let mut left = machine.events();
+    while !left.is_empty() {
+        let may: Vec<usize> = (0..left.len()).filter(|&i| machine.may(left[i])).collect();
+        if may.is_empty() {
+            return Err("stuck".to_string());
+        }
+        let event = left.swap_remove(may[random(may.len())]);
+        machine.fire(event)?;
+    }
+    machine.check_result()
+}
+
+/// Everything that an operation names exists, and it does not get in its own way.
+fn well_formed(s: &Schedule) -> Verdict {
+    for (id, op) in s.ops().iter().enumerate() {
+        if op.initiator() >= s.ranks {
+            return Err(format!("t{id}: no rank issues it"));
+        }
+        if op.kind == OpKind::Barrier && !s.sets[op.to as usize].contains(&op.from) {
+            return Err(format!("t{id}: not a member of its barrier"));
+        }
+        if matches!(op.kind, OpKind::Local | OpKind::Fence | OpKind::Compute) && op.from != op.to {
+            return Err(format!("t{id}: not local"));
+        }
+        if op.kind == OpKind::Notice && op.to >= s.ranks {
+            return Err(format!("t{id}: nobody can wait for it"));
+        }
+        if op.kind == OpKind::Multicast && s.targets(op).contains(&op.from) {
+            return Err(format!("t{id}: multicast to itself"));
+        }
+        let (src, dst) = (s.buffer(op.src_buffer), s.buffer(op.dst_buffer));
+        let mut touched = HashSet::new();
+        for (first, into, count) in s.chunk_ranges(op) {
+            if first + count > src.chunks() || into + count > dst.chunks() {
+                return Err(format!("t{id}: no such chunk"));
+            }
+            for k in 0..count {
+                let length = |span: std::ops::Range<u64>| span.end - span.start;
+                if length(src.span(s.elements, first + k..first + k + 1))
+                    != length(dst.span(s.elements, into + k..into + k + 1))
+                {
+                    return Err(format!("t{id}: chunks of different length"));
+                }
+                if !touched.insert((op.dst_buffer, into + k)) {
+                    return Err(format!("t{id}: writes a chunk twice"));
+                }
+            }
+        }
+        let sources = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2);
+        let inside = op.moves_data() && s.targets(op).contains(&op.from);
+        if inside
+            && sources
+                .into_iter()
+                .any(|c| touched.contains(&(op.src_buffer, c)))
+        {
+            return Err(format!("t{id}: reads what it writes"));
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Machine<'a> {
+    fn new(s: &'a Schedule) -> Result<Self, String> {
+        let mut base = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
+        for participant in 0..s.ranks + s.memories {
+            for buffer in &s.buffers {
+                base.push(match owns(buffer.owner, participant, s.ranks) {
+                    true => cells.len(),
+                    false => usize::MAX,
+                });
+                if !owns(buffer.owner, participant, s.ranks) {
+                    continue;
+                }
+                for chunk in 0..buffer.chunks() {
+                    let first = s.spec.initial(s, participant, buffer, chunk);
+                    let contents = first.map(|chunk| contribution(participant, chunk));
+                    cells.push(Cell {
+                        contents: contents.into_iter().collect(),
+                        ..Cell::default()
+                    });
+                }
+            }
+        }
+        let ops = s.ops();
+        let same_lane = |a: usize, b: usize| {
+            (ops[a].initiator(), ops[a].lane) == (ops[b].initiator(), ops[b].lane)
+        };
+        let lane_before = (0..ops.len())
+            .map(|id| (0..id).rev().find(|&before| same_lane(before, id)))
+            .collect();
+        let status = (ops.iter())
+            .map(|op| Status {
+                delivered: vec![
+                    false;
+                    if op.is_message() {
+                        s.targets(op).len()
+                    } else {
+                        1
+                    }
+                ],
+                ..Status::default()
+            })
+            .collect();
+        let mut plan = Plan {
+            base,
+            lane_before,
+            together: barriers(s)?,
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        for op in s.ops() {
+            let cells = |who: u32, buffer: u8, chunks: Vec<u32>| -> Result<Vec<usize>, String> {
+                let cell = |chunk| plan.cell(s, who, buffer, chunk);
+                chunks.into_iter().map(cell).collect()
+            };
+            let from = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2).collect();
+            let into: Vec<u32> = s.chunk_ranges(op).flat_map(|r| r.1..r.1 + r.2).collect();
+            let reads = cells(op.from, op.src_buffer.0, from)?;
+            let at_target = |&target: &u32| cells(target, op.dst_buffer.0, into.clone());
+            let writes = match op.moves_data() {
+                true => s
+                    .targets(op)
+                    .iter()
+                    .map(at_target)
+                    .collect::<Result<_, _>>()?,
+                false => Vec::new(),
+            };
+            plan.reads.push(reads);
+            plan.writes.push(writes);
+        }
+        Ok(Machine {
+            schedule: s,
+            plan: Rc::new(plan),
+            status,
+            cells,
+            with_contents: true,
+        })
+    }
+
+    fn events(&self) -> Vec<Event> {
+        let of = |(op, status): (usize, &Status)| {
+            let delivered = (0..status.delivered.len()).map(move |t| Event::Delivered(op, t));
+            [
+                Event::Start(op),
+                Event::SourceFree(op),
+                Event::Acknowledged(op),
+            ]
+            .into_iter()
+            .chain(delivered)
+        };
+        self.status.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Whether the rank that issues a waiting operation can see that its wait is over.
+    fn is_over(&self, edge: Edge, waiter: u32) -> bool {
+        let Some(status) = self.status.get(edge.op() as usize) else {
+            return false;
+        };
+        let op = &self.schedule.ops()[edge.op() as usize];
+        let delivered = status.delivered.iter().all(|&d| d);
+        match op.kind {
+            _ if edge.is_at_other_side() => false,
+            OpKind::Local | OpKind::Compute | OpKind::Fence | OpKind::Barrier => {
+                waiter == op.from && delivered
+            }
+            OpKind::Get => waiter == op.to && delivered,
+            _ if edge.is_acknowledged() => waiter == op.from && status.acknowledged,
+            OpKind::Multicast if waiter == op.from => status.source_free,
+            OpKind::Multicast => (self.schedule.targets(op).iter())
+                .position(|&target| target == waiter)
+                .is_some_and(|place| status.delivered[place]),
+            OpKind::Put | OpKind::Notice if waiter == op.to => delivered,
+            OpKind::Put | OpKind::Notice => waiter == op.from && status.source_free,
+        }
+    }
+
+    fn may(&self, event: Event) -> bool {
+        match event {
+            Event::Start(id) => {
+                let waiter = self.schedule.ops()[id].initiator();
+                let edges = self.schedule.after(id as u32);
+                !self.status[id].started
+                    && self.plan.lane_before[id].is_none_or(|before| self.status[before].started)
+                    && edges.iter().all(|&edge| self.is_over(edge, waiter))
+            }
+            Event::SourceFree(id) => self.status[id].started && !self.status[id].source_free,
+            Event::Delivered(id, target) => {
+                let status = &self.status[id];
+                let kind = self.schedule.ops()[id].kind;
+                let ready = match kind {
+                    OpKind::Multicast => status.started,
+                    OpKind::Barrier => {
+                        (self.plan.together[id].iter()).all(|&o| self.status[o].started)
+                    }
+                    _ => status.source_free,
+                };
+                ready && !status.delivered[target]
+            }
+            Event::Acknowledged(id) => {
+                let status = &self.status[id];
+                let all = status.source_free && status.delivered.iter().all(|&d| d);
+                all && !status.acknowledged
+            }
+        }
+    }
+
+    fn fire(&mut self, event: Event) -> Verdict {
+        let plan = self.plan.clone();
+        match event {
+            Event::Start(id) => {
+                self.status[id].started = true;
+                for &cell in &plan.reads[id] {
+                    let cell = &mut self.cells[cell];
+                    if cell.writers > 0 {
+                        return Err(format!("t{id} reads what is being written"));
+                    }
+                    cell.readers += 1;
+                    if self.with_contents {
+                        if cell.contents.is_empty() {
+                            return Err(format!("t{id} reads nothing"));
+                        }
+                        self.status[id].carried.push(cell.contents.clone());
+                    }
+                }
+                for &cell in plan.writes[id].iter().flatten() {
+                    if self.cells[cell].writers + self.cells[cell].readers > 0 {
+                        return Err(format!("t{id} writes what is in use"));
+                    }
+                    self.cells[cell].writers += 1;
+                }
+            }
+            Event::SourceFree(id) => {
+                self.status[id].source_free = true;
+                for &cell in &plan.reads[id] {
+                    self.cells[cell].readers -= 1;
+                }
+            }
+            Event::Delivered(id, place) => {
+                self.status[id].delivered[place] = true;
+                for (k, &cell) in plan.writes[id]
+                    .iter()
+                    .nth(place)
+                    .into_iter()
+                    .flatten()
+                    .enumerate()
+                {
+                    self.cells[cell].writers -= 1;
+                    if self.with_contents {
+                        self.arrive(id, k, cell)?;
+                    }
+                }
+            }
+            Event::Acknowledged(id) => self.status[id].acknowledged = true,
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, id: usize, k: usize, cell: usize) -> Verdict {
+        let carried = self.status[id].carried[k].clone();
+        let contents = &mut self.cells[cell].contents;
+        match self.schedule.ops()[id].combine {
+            Combine::Replace => *contents = carried,
+            Combine::Reduce if contents.is_empty() => {
+                return Err(format!("t{id} combines with nothing"));
+            }
+            Combine::Reduce => contents.extend(carried),
+        }
+        Ok(())
+    }
+
+    fn fire_if_possible(&mut self, event: Event) -> Result<bool, String> {
+        match self.may(event) {
+            true => self.fire(event).map(|()| true),
+            false => Ok(false),
+        }
+    }
+
+    /// Every operation alone, one after another: each must be able to run when its turn comes.
+    fn run_by_id(&mut self) -> Verdict {
+        (0..self.status.len()).try_for_each(|id| self.run_next(id))
+    }
+
+    fn run_next(&mut self, id: usize) -> Verdict {
+        if !self.fire_if_possible(Event::Start(id))? {
+            return Err(format!("t{id} cannot start when all before it are over"));
+        }
+        self.finish(id, None)?;
+        for other in self.plan.together[id].clone() {
+            self.finish(other, None)?;
+        }
+        Ok(())
+    }
+
+    /// All completions of an operation that can happen now.
+    fn finish(&mut self, id: usize, withheld: Option<Event>) -> Result<bool, String> {
+        let mut happened = false;
+        let places = self.status[id].delivered.len();
+        let delivered = (0..places).map(|place| Event::Delivered(id, place));
+        let all = [Event::SourceFree(id)].into_iter().chain(delivered);
+        for event in all.chain([Event::Acknowledged(id)]) {
+            if Some(event) != withheld {
+                happened |= self.fire_if_possible(event)?;
+            }
+        }
+        Ok(happened)
+    }
+
+    /// Everything from operation `id` on that can happen before `withheld` does, and barriers that
+    /// earlier operations have reached.
+    fn run_without(&mut self, id: usize, withheld: Event) -> Verdict {
+        let unfinished = |status: &Status| status.started && !status.acknowledged;
+        let id = self.status.iter().position(unfinished).unwrap_or(id);
+        let mut happened = true;
+        while happened {
+            happened = false;
+            for id in id..self.status.len() {
+                happened |= self.fire_if_possible(Event::Start(id))?;
+                happened |= self.finish(id, Some(withheld))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_result(&self) -> Verdict {
+        let s = self.schedule;
+        if !self.status.iter().all(|status| status.acknowledged) {
+            return Err("stuck".to_string());
+        }
+        for participant in 0..s.ranks + s.memories {
+            for (id, buffer) in s.buffers.iter().enumerate() {
+                if !owns(buffer.owner, participant, s.ranks) {
+                    continue;
+                }
+                for chunk in 0..buffer.chunks() {
+                    let expected = match s.spec.expected(s, participant, buffer, chunk) {
+                        Expected::Any => continue,
+                        Expected::One { rank, chunk } => vec![contribution(rank, chunk)],
+                        Expected::All { chunk } => {
+                            (0..s.ranks).map(|rank| contribution(rank, chunk)).collect()
+                        }
+                    };
+                    let mut found = self.cells[self.plan.cell(s, participant, id as u8, chunk)?]
+                        .contents
+                        .clone();
+                    found.sort_unstable();
+                    if found != expected {
+                        return Err(format!("{participant}: {}[{chunk}] is wrong", buffer.name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn cell(&self, s: &Schedule, who: u32, buffer: u8, chunk: u32) -> Result<usize, String> {
+        match self.base[who as usize * s.buffers.len() + buffer as usize] {
+            usize::MAX => Err(format!("{who} has no such buffer")),
+            base => Ok(base + chunk as usize),
+        }
+    }
+}
+
+fn contribution(rank: u32, chunk: u32) -> u64 {
+    u64::from(rank) << 32 | u64::from(chunk)
+}
+
+/// For every arrival at a barrier all arrivals at the same one: the k-th of each rank.
+fn barriers(s: &Schedule) -> Result<Vec<Vec<usize>>, String> {
+    let ops = s.ops();
+    let arrivals: Vec<usize> = (0..ops.len())
+        .filter(|&id| ops[id].kind == OpKind::Barrier)
+        .collect();
+    let turn = |id: usize| {
+        let same = |&other: &usize| {
+            other < id && (ops[other].from, ops[other].to) == (ops[id].from, ops[id].to)
+        };
+        arrivals.iter().filter(|other| same(other)).count()
+    };
+    let mut together = vec![Vec::new(); ops.len()];
+    for &id in &arrivals {
+        together[id] = (arrivals.iter().copied())
+            .filter(|&other| ops[other].to == ops[id].to && turn(other) == turn(id))
+            .collect();
+        if together[id].len() != s.sets[ops[id].to as usize].len() {
+            return Err(format!("t{id} waits for ranks that never arrive"));
+        }
+    }
+    Ok(together)
+}
