@@ -106,7 +106,7 @@ class LiveTable(Watcher):
         metrics = {str(row["metric"]): row for row in found}
         time = metrics["time"]
         if experiment.placement:
-            self._matrix += [time] if time["value"] is not None else []
+            self._matrix += [metrics.get("latency", time)] if time["value"] is not None else []
         else:
             self._end_matrix()
         if time["value"] is None:
@@ -152,7 +152,10 @@ class LiveTable(Watcher):
         if self._matrix:
             times = sorted(row["value"] for row in self._matrix)
             low, middle, high = (units.format_time(times[i]) for i in (0, len(times) // 2, -1))
-            self._write(f"# {len(times)} pairs of endpoints: fastest {low}, median {middle}, slowest {high}")
+            metric = self._matrix[0]["metric"]
+            self._write(
+                f"# {metric} of {len(times)} pairs of endpoints: fastest {low}, median {middle}, slowest {high}"
+            )
         self._matrix = []
 
     def _write(self, line: str) -> None:

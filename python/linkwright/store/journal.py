@@ -12,12 +12,12 @@ A last line without its newline was cut while it was written and is dropped.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from linkwright.errors import StoreError
 
@@ -30,21 +30,30 @@ class Journal:
     def __init__(self, path: Path):
         self._path = path
         with named(path):
-            self._file: IO[bytes] = path.open("ab")
+            # Unbuffered: what a full disk refused must not be tried again when the file is closed.
+            self._file = path.open("ab", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise StoreError(f"{path}: another process is writing this run; wait for it to end") from error
         with named(path):
-            self._file.truncate(_whole_bytes(path))
+            self._length = _whole_bytes(path)
+            self._file.truncate(self._length)
 
     def append(self, record: dict[str, object]) -> None:
         """Write one record and wait until it is on the disk."""
         line = json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-        with named(self._path):
-            self._file.write(line)
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        try:
+            with named(self._path):
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
+        except StoreError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._length)
+            raise
+        self._length += len(line)
 
     def close(self) -> None:
         """Release the file and its lock."""

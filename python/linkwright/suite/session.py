@@ -110,6 +110,11 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
                     watcher.rows(experiment, its_rows)
         except KeyboardInterrupt:
             interrupted = True
+        except StoreError as error:
+            raise StoreError(
+                f"{error}; what is finished is kept, and `linkwright dissect --resume {run.id} "
+                f"--runs {run.folder.parent}` goes on"
+            ) from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
             _save(run, found)
     if not interrupted:
