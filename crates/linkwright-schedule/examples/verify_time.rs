@@ -35,7 +35,7 @@ fn time(key: &str, ranks: u32) {
     let report = verify(&schedule).expect("the algorithm is right");
     let seconds = start.elapsed().as_secs_f64();
     println!(
-        "{key} p={ranks}: {} operations, {} chunk moves, {} hazards, {} long searches; \
+        "{key} p={ranks}: {} operations, {} chunk moves, {} hazards, {} long proofs; \
          built in {built:.3} s, verified in {seconds:.3} s, {:.1} ns per chunk move",
         report.operations,
         report.chunk_moves,

@@ -10,9 +10,13 @@
 //!
 //! Two ways to an answer. *Chains*: every operation continues the chain of an operation whose
 //! delivery it waits for, so "same chain, later place" proves in one comparison that a chunk has
-//! travelled round the ring. Otherwise a *search* backwards from Y, first a short one along edges,
-//! then one over the whole past with the lanes. The second is complete, so the answer is exact.
+//! travelled round the ring. Otherwise a *search* backwards from Y: a short one along edges at once,
+//! and for what it leaves open, at the end, one over the whole past with the lanes, or [`clocks`]
+//! where many are open. Both are complete, so the answer is exact.
+//!
+//! [`clocks`]: super::clocks
 
+use super::clocks::{settle, Lanes};
 use super::order::Barriers;
 use crate::ir::{Completion, Op, Schedule};
 
@@ -44,8 +48,7 @@ pub(super) struct Hazard {
 pub(super) struct Happens<'a> {
     schedule: &'a Schedule,
     barriers: &'a Barriers,
-    /// Operation before each one in its lane.
-    lane_before: Vec<u32>,
+    lanes: Lanes,
     /// Chain and place in it of each operation.
     chain: Vec<(u32, u32)>,
     /// Last operation of each chain.
@@ -53,10 +56,12 @@ pub(super) struct Happens<'a> {
     /// Search in which an operation, or a barrier, was last visited.
     seen: Vec<u32>,
     seen_barrier: Vec<u32>,
+    /// Search in which an operation was last in question.
+    asked: Vec<u32>,
+    /// Likewise of chains, with the first place in question.
+    asked_chain: Vec<(u32, u32)>,
     search: u32,
     queue: Vec<u32>,
-    /// Searches over the whole past.
-    pub long_searches: u64,
 }
 
 impl<'a> Happens<'a> {
@@ -65,14 +70,15 @@ impl<'a> Happens<'a> {
         Happens {
             schedule,
             barriers,
-            lane_before: lanes(schedule),
+            lanes: Lanes::of(schedule),
             chain: Vec::with_capacity(count),
             tail: Vec::new(),
             seen: Vec::new(),
             seen_barrier: Vec::new(),
+            asked: Vec::new(),
+            asked_chain: Vec::new(),
             search: 0,
             queue: Vec::new(),
-            long_searches: 0,
         }
     }
 
@@ -113,50 +119,116 @@ impl<'a> Happens<'a> {
         a.0 == b.0 && a.1 > b.1
     }
 
-    /// Drop from `hazards` all that are ordered before `later`; what stays is a race.
-    pub fn prove(&mut self, later: u32, hazards: &mut Vec<Hazard>) {
+    /// Drop from `hazards` what a short search finds to be ordered before `later`.
+    pub fn prove_shortly(&mut self, later: u32, hazards: &mut Vec<Hazard>) {
         self.search(later, hazards, SHORT, false);
-        if !hazards.is_empty() {
-            self.long_searches += 1;
-            self.search(later, hazards, usize::MAX, true);
+    }
+
+    /// Drop from `open`, ascending by operation, all that is ordered; what stays first is a race.
+    pub fn prove(&mut self, open: &mut Vec<(u32, Vec<Hazard>)>) {
+        let past = |(later, hazards): &(u32, Vec<Hazard>)| {
+            let first = hazards.iter().map(|hazard| hazard.op).min();
+            u64::from(later - first.unwrap_or(*later))
+        };
+        // Clocks are compared eight or more at a time, operations visited one by one.
+        let by_search: u64 = open.iter().map(past).sum();
+        let by_clock = self.schedule.ops().len() as u64 * self.lanes.count as u64 / 8;
+        if by_clock < by_search && settle(self.schedule, self.barriers, &self.lanes, open) {
+            return;
         }
+        self.search_all(open);
+    }
+
+    /// Drop from `open` all that is ordered, up to the first operation with a race.
+    fn search_all(&mut self, open: &mut Vec<(u32, Vec<Hazard>)>) {
+        for (later, hazards) in open.iter_mut() {
+            self.search(*later, hazards, usize::MAX, true);
+            if !hazards.is_empty() {
+                break;
+            }
+        }
+        open.retain(|(_, hazards)| !hazards.is_empty());
     }
 
     fn search(&mut self, later: u32, hazards: &mut Vec<Hazard>, limit: usize, by_lanes: bool) {
         if self.seen.is_empty() {
             self.seen = vec![0; self.schedule.ops().len()];
             self.seen_barrier = vec![0; self.barriers.count()];
+            self.asked = vec![0; self.schedule.ops().len()];
         }
+        self.asked_chain.resize(self.tail.len(), (0, 0));
         self.search += 1;
         self.queue.clear();
         self.queue.push(later);
         // Nothing below the earliest operation in question can lead to it.
-        let floor = hazards.iter().map(|h| h.op).min().unwrap_or(0);
+        let mut floor = u32::MAX;
+        for hazard in hazards.iter() {
+            floor = floor.min(hazard.op);
+            self.asked[hazard.op as usize] = self.search;
+            self.ask_chain(hazard.op);
+        }
         let mut next = 0;
         while next < self.queue.len().min(limit) && !hazards.is_empty() {
             let at = self.queue[next];
             next += 1;
             let waiter = self.schedule.ops()[at as usize].initiator();
             for &edge in self.schedule.after(at) {
-                let known = self.schedule.completion(edge, waiter);
-                hazards.retain(|h| h.op != edge.op() || !meets(known, h.need, waiter));
+                if self.asked[edge.op() as usize] == self.search {
+                    let known = self.schedule.completion(edge, waiter);
+                    hazards.retain(|h| h.op != edge.op() || !meets(known, h.need, waiter));
+                }
                 self.started(edge.op(), hazards, floor);
                 if let Some(barrier) = self.barriers.of(edge.op()) {
-                    self.passed(barrier, hazards, floor);
+                    match by_lanes {
+                        true => self.passed(barrier, hazards, floor),
+                        false => self.passed_by_those_in_question(barrier, hazards, floor),
+                    }
                 }
             }
-            if by_lanes && self.lane_before[at as usize] != NONE {
-                self.started(self.lane_before[at as usize], hazards, floor);
+            if by_lanes && self.lanes.before[at as usize] != NONE {
+                self.started(self.lanes.before[at as usize], hazards, floor);
             }
         }
     }
 
+    fn ask_chain(&mut self, op: u32) {
+        let (chain, place) = self.chain[op as usize];
+        let asked = &mut self.asked_chain[chain as usize];
+        *asked = match asked.0 == self.search {
+            true => (self.search, place.min(asked.1)),
+            false => (self.search, place),
+        };
+    }
+
     /// Operation `op` has started.
     fn started(&mut self, op: u32, hazards: &mut Vec<Hazard>, floor: u32) {
-        if op > floor && self.seen[op as usize] != self.search {
-            self.seen[op as usize] = self.search;
+        if op <= floor || self.seen[op as usize] == self.search {
+            return;
+        }
+        self.seen[op as usize] = self.search;
+        self.queue.push(op);
+        let (chain, place) = self.chain[op as usize];
+        let asked = self.asked_chain[chain as usize];
+        if asked.0 == self.search && place > asked.1 {
             hazards.retain(|h| !self.follows(op, h.op));
-            self.queue.push(op);
+            self.asked_chain[chain as usize].0 = 0;
+            for hazard in hazards.iter() {
+                if self.chain[hazard.op as usize].0 == chain {
+                    self.ask_chain(hazard.op);
+                }
+            }
+        }
+    }
+
+    /// Those have arrived at `barrier` who know most about the first hazards.
+    fn passed_by_those_in_question(&mut self, barrier: u32, hazards: &mut Vec<Hazard>, floor: u32) {
+        let mut arrivals = [None; 4];
+        for (arrival, hazard) in arrivals.iter_mut().zip(hazards.iter()) {
+            let rank = self.schedule.ops()[hazard.op as usize].initiator();
+            *arrival = self.barriers.arrival_of(barrier, rank);
+        }
+        for arrival in arrivals.into_iter().flatten() {
+            self.started(arrival, hazards, floor);
         }
     }
 
@@ -175,7 +247,7 @@ impl<'a> Happens<'a> {
 
 /// Whether a completion seen by `waiter` is what is needed.
 #[inline]
-fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
+pub(super) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
     match known {
         Some(Completion::Delivered) => true,
         Some(Completion::SourceFree) => need == Need::SourceFree,
@@ -184,23 +256,58 @@ fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
     }
 }
 
-/// The operation before each one in the same lane of the same initiator.
-fn lanes(schedule: &Schedule) -> Vec<u32> {
-    let mut column = [NONE; 256];
-    let mut used = 0;
-    for op in schedule.ops() {
-        let slot = &mut column[op.lane as usize];
-        if *slot == NONE {
-            *slot = used;
-            used += 1;
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{random, random_schedule};
+    use super::*;
+    use crate::verify::{bounds, order};
+
+    /// Every pair of operations, as if it were a hazard.
+    fn pairs(schedule: &Schedule, later: u32) -> Vec<Hazard> {
+        let needs = |op: u32| {
+            let rank = schedule.ops()[op as usize].initiator();
+            [
+                Need::SourceFree,
+                Need::DeliveredAt(rank),
+                Need::DeliveredAt(0),
+            ]
+            .map(|need| Hazard {
+                op,
+                need,
+                buffer: 0,
+                participant: 0,
+                chunk: op,
+            })
+        };
+        (0..later).flat_map(needs).collect()
+    }
+
+    #[test]
+    fn searches_and_clocks_find_the_same() {
+        let mut choose = random(11);
+        for _ in 0..300 {
+            let Some(schedule) = random_schedule(&mut choose) else {
+                continue;
+            };
+            bounds::check(&schedule).unwrap();
+            let barriers = order::check(&schedule).unwrap();
+            let mut happens = Happens::new(&schedule, &barriers);
+            for (id, op) in (0u32..).zip(schedule.ops()) {
+                happens.append(id, op);
+            }
+            let count = schedule.ops().len() as u32;
+            let all: Vec<_> = (0..count).map(|id| (id, pairs(&schedule, id))).collect();
+            let mut by_clocks = all.clone();
+            assert!(settle(&schedule, &barriers, &happens.lanes, &mut by_clocks));
+            for (later, mut hazards) in all {
+                happens.search(later, &mut hazards, usize::MAX, true);
+                let left = by_clocks.iter().find(|open| open.0 == later);
+                let found: Vec<_> = hazards.iter().map(|h| (h.op, h.need)).collect();
+                let due = left.map_or(Vec::new(), |(_, left)| {
+                    left.iter().map(|h| (h.op, h.need)).collect()
+                });
+                assert_eq!(found, due, "t{later} of\n{}", crate::text::print(&schedule));
+            }
         }
     }
-    let mut last = vec![NONE; schedule.ranks as usize * used as usize];
-    (0u32..)
-        .zip(schedule.ops())
-        .map(|(id, op)| {
-            let lane = op.initiator() as usize * used as usize + column[op.lane as usize] as usize;
-            std::mem::replace(&mut last[lane], id)
-        })
-        .collect()
 }

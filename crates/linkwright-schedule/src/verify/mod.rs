@@ -18,6 +18,7 @@
 
 mod bounds;
 mod cells;
+mod clocks;
 mod contributions;
 mod error;
 mod explain;
@@ -47,7 +48,7 @@ pub struct Verified {
     pub chunk_moves: u64,
     /// Pairs of accesses to one chunk whose order was proved.
     pub hazards: u64,
-    /// Operations whose hazards needed the search over the whole past.
+    /// Operations whose hazards needed a look at the whole past.
     pub long_searches: u64,
     /// Whether contributions were compared as exact multisets; by fingerprints otherwise.
     pub exact: bool,

@@ -15,6 +15,8 @@ pub(super) struct Barriers {
     /// Barrier of each operation; empty where the schedule has none.
     of: Vec<u32>,
     arrivals: Vec<Vec<u32>>,
+    /// The same as (rank, operation), ascending.
+    by_rank: Vec<Vec<(u32, u32)>>,
 }
 
 impl Barriers {
@@ -35,6 +37,13 @@ impl Barriers {
     /// The arrivals at a barrier, ascending.
     pub fn arrivals(&self, barrier: u32) -> &[u32] {
         &self.arrivals[barrier as usize]
+    }
+
+    /// The arrival of `rank` at a barrier.
+    pub fn arrival_of(&self, barrier: u32, rank: u32) -> Option<u32> {
+        let ranks = &self.by_rank[barrier as usize];
+        let at = ranks.binary_search_by_key(&rank, |arrival| arrival.0);
+        at.ok().map(|at| ranks[at].1)
     }
 
     /// The largest id of an arrival at a barrier.
@@ -100,6 +109,7 @@ fn barriers(schedule: &Schedule) -> Result<Barriers, VerifyError> {
     let mut found = Barriers {
         of: Vec::new(),
         arrivals: Vec::new(),
+        by_rank: Vec::new(),
     };
     if !ops.iter().any(|op| op.kind == OpKind::Barrier) {
         return Ok(found);
@@ -139,5 +149,12 @@ fn barriers(schedule: &Schedule) -> Result<Barriers, VerifyError> {
         );
         return Err(error(arrivals[0], first, problem));
     }
+    let ranks = |arrivals: &Vec<u32>| {
+        let rank = |&id: &u32| (ops[id as usize].from, id);
+        let mut ranks: Vec<_> = arrivals.iter().map(rank).collect();
+        ranks.sort_unstable();
+        ranks
+    };
+    found.by_rank = found.arrivals.iter().map(ranks).collect();
     Ok(found)
 }

@@ -8,7 +8,7 @@ use super::cells::Cells;
 use super::happens::{Happens, Hazard, Need};
 use super::order::Barriers;
 use super::{participant, Verified, VerifyError};
-use crate::ir::{BufferId, Op, Schedule};
+use crate::ir::{BufferId, Schedule};
 
 const NONE: u32 = u32::MAX;
 
@@ -39,6 +39,7 @@ pub(super) fn check(
     let mut accesses = Accesses::new(cells.count());
     let mut happens = Happens::new(schedule, barriers);
     let mut open = Vec::new();
+    let mut postponed = Vec::new();
     for (id, op) in (0u32..).zip(schedule.ops()) {
         happens.append(id, op);
         if !op.moves_data() {
@@ -76,14 +77,18 @@ pub(super) fn check(
         }
         report.hazards += found.count;
         if !open.is_empty() {
-            happens.prove(id, &mut open);
+            happens.prove_shortly(id, &mut open);
         }
-        if let Some(hazard) = open.first() {
-            return Err(race(schedule, id, op, hazard));
+        if !open.is_empty() {
+            postponed.push((id, open.clone()));
         }
     }
-    report.long_searches = happens.long_searches;
-    Ok(())
+    report.long_searches = postponed.len() as u64;
+    happens.prove(&mut postponed);
+    match postponed.first() {
+        Some((id, hazards)) => Err(race(schedule, *id, &hazards[0])),
+        None => Ok(()),
+    }
 }
 
 /// The hazards of one operation that its own edges do not settle.
@@ -178,7 +183,8 @@ impl Accesses {
 }
 
 #[cold]
-fn race(schedule: &Schedule, id: u32, op: &Op, hazard: &Hazard) -> VerifyError {
+fn race(schedule: &Schedule, id: u32, hazard: &Hazard) -> VerifyError {
+    let op = &schedule.ops()[id as usize];
     let earlier = &schedule.ops()[hazard.op as usize];
     let here = participant(schedule, hazard.participant);
     let (state, moment) = match hazard.need {

@@ -4,10 +4,11 @@ use super::mutants::{apply, changes};
 use super::oracle::{exhaust, judge, judge_order, try_at_random};
 use super::{bounds, order, race, verify, Cells, Verified, VerifyError};
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::{Algorithm, REGISTRY};
-use crate::ir::{Buffer, Schedule};
+use crate::collectives::{find, Algorithm, REGISTRY};
+use crate::ir::{Buffer, Combine, Schedule};
 use crate::spec::Collective;
-use crate::text::print;
+use crate::text::{parse, print};
+use crate::transforms::repeat;
 use std::fmt::Debug;
 
 /// The schedule of an algorithm over `p` ranks, where it has one. All chunks are equally long, so
@@ -22,7 +23,7 @@ fn schedule(algorithm: &Algorithm, p: u32) -> Option<Schedule> {
 }
 
 /// A multiplicative generator: the same numbers in every run.
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
+pub(super) fn random(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     move |below| {
         state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
@@ -108,6 +109,123 @@ fn agrees_on_mutants_of_more_ranks() {
     }
 }
 
+/// A schedule over two ranks and what verify says of it.
+fn refusal(spec: &str, operations: &str) -> String {
+    let text = format!(
+        "linkwright-schedule 1\nranks 2\nelements 8\nspec {spec}\nbuffer output 2\nbuffer scratch 2\n\
+         buffer third 3\nset s0 0,1\nedges given\nstep 1\n{operations}end\n"
+    );
+    let schedule = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    verify(&schedule).expect_err(operations).to_string()
+}
+
+#[test]
+fn mistakes_are_named_with_place_and_cure() {
+    let exchange = "t0 put 0:output[0..2] -> 1:scratch[0..2] replace\n\
+                    t1 put 1:output[0..2] -> 0:scratch[0..2] replace\nstep 2\n";
+    let own = "t3 local 1:scratch[0..2] -> 1:output[0..2] reduce after=t0,t1\n";
+    let cases = [
+        (
+            format!("{exchange}t2 local 0:scratch[0..2] -> 0:output[0..2] reduce after=t0,t1\n\
+                     step 3\n{own}t4 put 0:output[0] -> 1:output[0] reduce src_after=t2 dst_after=t3\n"),
+            "step 3: rank 1: output[0] ends with rank 0's contribution twice instead of once; combine \
+             it on one way only, or replace instead of reduce",
+        ),
+        (
+            format!("{exchange}t2 local 0:scratch[0..2] -> 0:output[0..2] replace after=t0,t1\n{own}"),
+            "step 2: rank 0: output[0] ends without rank 0's contribution; send it there before the \
+             last step, or reduce instead of replace",
+        ),
+        (
+            format!("{exchange}t2 local 0:scratch[0..2] -> 0:output[0..2] reduce after=t1\n{own}"),
+            "step 2: rank 0: output[0] is accessed by t2 while t0 of step 1 may still read it; let rank \
+             0 wait for the source of t0, by an edge where it can see that, else by a notice",
+        ),
+        (
+            format!("{exchange}t2 local 0:scratch[0..2] -> 0:output[0..2] reduce after=t0\n{own}"),
+            "step 2: rank 0: scratch[0] is accessed by t2 while t1 of step 1 may still write it; let \
+             rank 0 wait for the delivery of t1, by an edge where it can see that, else by a notice",
+        ),
+        (
+            format!("{exchange}t2 local 0:scratch[0..2] -> 0:output[0..2] reduce after=t1,t0!\n\
+                     t3 local 1:scratch[0..2] -> 1:output[0..2] reduce after=t0!,t1\n"),
+            "step 2: rank 1: t3 waits for the acknowledgement of t0, which rank 1 cannot see; let rank \
+             0 send a notice",
+        ),
+        (
+            "t0 put 0:scratch[1] -> 1:output[1] replace\n".into(),
+            "step 1: rank 0: scratch[1] is read before anything is in it; fill it in an earlier step, \
+             or send a chunk that has data",
+        ),
+        (
+            "t0 put 0:output[1] -> 1:scratch[1] reduce\n".into(),
+            "step 1: rank 1: scratch[1] is combined into before anything is in it; replace instead of \
+             reduce, or fill it in an earlier step",
+        ),
+        (
+            "t0 put 0:output[0] -> 1:third[0] replace\n".into(),
+            "step 1: t0: output[0] has 4 elements and third[0] has 3; pair chunks of equal length",
+        ),
+        (
+            "t0 local 0:output[0] -> 0:output[0] reduce\n".into(),
+            "step 1: t0: reads and writes the same chunk; go through scratch",
+        ),
+        (
+            "t0 multicast 0:output[0] -> s0:scratch[0] replace\n".into(),
+            "step 1: t0: rank 0 multicasts to itself; leave it out of set s0 and add a local copy",
+        ),
+        (
+            "t0 barrier 0 s0\n".into(),
+            "step 1: rank 0: t0 waits at a barrier of set s0 at which rank 1 never arrives; let it \
+             arrive or leave it out of the set",
+        ),
+        (
+            "t0 barrier 0 s0\nt1 fence 0 after=t0\nt2 barrier 1 s0\n".into(),
+            "step 1: rank 0: t1 waits for the barrier of t0, at which t2 arrives only later; put all \
+             arrivals before it",
+        ),
+        (
+            String::new(),
+            "at the end: rank 0: output[0] never gets data; send some there",
+        ),
+    ];
+    for (operations, expected) in cases {
+        assert_eq!(refusal("allreduce", &operations), expected);
+    }
+    let broadcast = "t0 put 1:output[0..2] -> 0:output[0..2] replace\n";
+    assert_eq!(
+        refusal("gather", broadcast),
+        "gather: there is no buffer `input`; declare it"
+    );
+    assert_eq!(
+        refusal("broadcast", broadcast),
+        "step 1: rank 1: output[0] is read before anything is in it; fill it in an earlier step, or \
+         send a chunk that has data"
+    );
+}
+
+/// Fingerprints see what multisets see.
+#[test]
+fn large_schedules_are_checked_too() {
+    let schedule = (find("allreduce/ring").unwrap().build)(&Shape::new(128, 128)).unwrap();
+    let report = verify(&schedule).unwrap();
+    assert!(!report.exact);
+    let mut twice = schedule.clone();
+    let op = twice.ops.last_mut().unwrap();
+    op.combine = Combine::Reduce;
+    let (error, rank) = (verify(&twice).unwrap_err().to_string(), op_target(&twice));
+    let expected = format!("step 254: rank {rank}: output");
+    assert!(
+        error.starts_with(&expected) && error.contains("twice"),
+        "{error}"
+    );
+    assert!(verify(&repeat(&schedule, 30).unwrap()).is_ok());
+}
+
+fn op_target(schedule: &Schedule) -> u32 {
+    schedule.ops().last().unwrap().to
+}
+
 /// The oracle withholds one completion at a time; trying all executions finds nothing more.
 #[test]
 fn the_oracle_is_as_good_as_all_executions() {
@@ -136,7 +254,7 @@ fn the_oracle_is_as_good_as_all_executions() {
 }
 
 /// Random operations of all kinds on all lanes, four steps of them, over three ranks, a memory.
-fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option<Schedule> {
+pub(super) fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option<Schedule> {
     let mut b = Builder::new(Collective::Pattern, &Shape::new(3, 12));
     let memory = b.memory();
     let slots: Vec<Slot> = vec![

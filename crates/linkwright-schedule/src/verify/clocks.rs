@@ -1,0 +1,237 @@
+//! What has happened before every operation at once, for schedules with many long proofs.
+//!
+//! A *clock* has one number per lane: how far the lane has started for certain. Lanes start in
+//! order, so a clock says of every operation whether it has started (Mattern, "Virtual time and
+//! global states of distributed systems", 1989):
+//!
+//! ```text
+//!   clock(Y) = max over its waits X, and the operation X before it in its lane, of clock(X); Y itself
+//!   X is over before Y starts   when somebody who waited for X has started, by clock(Y)
+//! ```
+//!
+//! Costs operations times lanes, where a search per operation costs operations times searches.
+
+use super::happens::{meets, Hazard};
+use super::order::Barriers;
+use crate::ir::{Completion, Schedule};
+
+const NONE: u32 = u32::MAX;
+
+/// Numbers in all clocks that are kept at a time: 256 MiB.
+const MOST_NUMBERS: usize = 1 << 26;
+
+/// Somebody who waits for an operation in question: (operation, waiter, what it learns).
+type Witness = (u32, u32, Option<Completion>);
+
+/// Lanes of all operations, densely numbered.
+pub(super) struct Lanes {
+    pub count: usize,
+    pub before: Vec<u32>,
+    columns: [u32; 256],
+    used: u32,
+}
+
+impl Lanes {
+    pub fn of(schedule: &Schedule) -> Self {
+        let mut columns = [NONE; 256];
+        let mut used = 0;
+        for op in schedule.ops() {
+            let column = &mut columns[op.lane as usize];
+            if *column == NONE {
+                *column = used;
+                used += 1;
+            }
+        }
+        let mut lanes = Lanes {
+            count: schedule.ranks as usize * used as usize,
+            before: Vec::new(),
+            columns,
+            used,
+        };
+        let mut last = vec![NONE; lanes.count];
+        lanes.before = (0u32..)
+            .zip(schedule.ops())
+            .map(|(id, op)| std::mem::replace(&mut last[lanes.lane(op.initiator(), op.lane)], id))
+            .collect();
+        lanes
+    }
+
+    fn lane(&self, rank: u32, lane: u8) -> usize {
+        rank as usize * self.used as usize + self.columns[lane as usize] as usize
+    }
+}
+
+/// Clocks that somebody still needs, in rows of a table.
+struct Clocks {
+    width: usize,
+    numbers: Vec<u32>,
+    free: Vec<u32>,
+    /// Row and remaining uses, of operations and then of barriers.
+    rows: Vec<(u32, u32)>,
+}
+
+impl Clocks {
+    /// A row that begins as a copy of the clock `like`.
+    fn row(&mut self, like: Option<usize>) -> Option<u32> {
+        let row = match self.free.pop() {
+            Some(row) => row,
+            None if self.numbers.len() + self.width > MOST_NUMBERS => return None,
+            None => {
+                self.numbers.resize(self.numbers.len() + self.width, 0);
+                (self.numbers.len() / self.width) as u32 - 1
+            }
+        };
+        let start = row as usize * self.width;
+        match like {
+            Some(like) => {
+                let from = self.rows[like].0 as usize * self.width;
+                self.numbers.copy_within(from..from + self.width, start);
+            }
+            None => self.numbers[start..start + self.width].fill(0),
+        }
+        Some(row)
+    }
+
+    fn merge(&mut self, from: usize, into: u32) {
+        let (from, into) = (self.rows[from].0, into);
+        let (low, high) = (from.min(into) as usize, from.max(into) as usize);
+        let (head, tail) = self.numbers.split_at_mut(high * self.width);
+        let (low, high) = (
+            &mut head[low * self.width..][..self.width],
+            &mut tail[..self.width],
+        );
+        let (from, into) = if from < into {
+            (low, high)
+        } else {
+            (high, low)
+        };
+        for (mine, theirs) in into.iter_mut().zip(from) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    fn release(&mut self, clock: usize) {
+        self.rows[clock].1 -= 1;
+        if self.rows[clock].1 == 0 {
+            self.free.push(self.rows[clock].0);
+        }
+    }
+}
+
+/// Drop from `open`, ascending by operation, all hazards that are ordered; false where the clocks
+/// would not fit into memory, with `open` as it was.
+pub(super) fn settle(
+    schedule: &Schedule,
+    barriers: &Barriers,
+    lanes: &Lanes,
+    open: &mut Vec<(u32, Vec<Hazard>)>,
+) -> bool {
+    let witnesses = witnesses(schedule, open);
+    let ops = schedule.ops().len();
+    let last = open.last().map_or(0, |(later, _)| *later + 1);
+    let mut clocks = Clocks {
+        width: lanes.count,
+        numbers: Vec::new(),
+        free: Vec::new(),
+        rows: uses(schedule, barriers, lanes, last),
+    };
+    let mut left = Vec::new();
+    let mut next = open.iter().peekable();
+    for id in 0..last {
+        let op = &schedule.ops()[id as usize];
+        let before = lanes.before[id as usize];
+        let Some(row) = clocks.row((before != NONE).then_some(before as usize)) else {
+            return false;
+        };
+        if before != NONE {
+            clocks.release(before as usize);
+        }
+        for edge in schedule.after(id) {
+            let clock = barriers
+                .of(edge.op())
+                .map_or(edge.op() as usize, |b| ops + b as usize);
+            clocks.merge(clock, row);
+            clocks.release(clock);
+        }
+        let start = row as usize * clocks.width;
+        let lane = lanes.lane(op.initiator(), op.lane);
+        clocks.numbers[start + lane] = id + 1;
+        if let Some((_, hazards)) = next.next_if(|(later, _)| *later == id) {
+            let clock = &clocks.numbers[start..start + clocks.width];
+            let started = |waiter: u32| {
+                let op = &schedule.ops()[waiter as usize];
+                clock[lanes.lane(op.initiator(), op.lane)] > waiter
+            };
+            let mut hazards = hazards.clone();
+            hazards.retain(|hazard| !is_over(schedule, &witnesses, hazard, started));
+            if !hazards.is_empty() {
+                left.push((id, hazards));
+            }
+        }
+        clocks.rows[id as usize].0 = row;
+        // One use is this very moment.
+        clocks.release(id as usize);
+        if let Some(barrier) = barriers.of(id).filter(|&b| barriers.last(b) == id) {
+            let Some(row) = clocks.row(None) else {
+                return false;
+            };
+            for &arrival in barriers.arrivals(barrier) {
+                clocks.merge(arrival as usize, row);
+                clocks.release(arrival as usize);
+            }
+            clocks.rows[ops + barrier as usize].0 = row;
+            clocks.release(ops + barrier as usize);
+        }
+    }
+    *open = left;
+    true
+}
+
+/// How often the clock of each operation and barrier is read by operations before `last`.
+fn uses(schedule: &Schedule, barriers: &Barriers, lanes: &Lanes, last: u32) -> Vec<(u32, u32)> {
+    let ops = schedule.ops().len();
+    let mut rows = vec![(NONE, 1); ops + barriers.count()];
+    for id in 0..last {
+        if let Some(before) = rows.get_mut(lanes.before[id as usize] as usize) {
+            before.1 += 1;
+        }
+        for edge in schedule.after(id) {
+            let clock = barriers
+                .of(edge.op())
+                .map_or(edge.op() as usize, |b| ops + b as usize);
+            rows[clock].1 += 1;
+        }
+        rows[id as usize].1 += u32::from(barriers.of(id).is_some());
+    }
+    rows
+}
+
+/// Who waits for the operations in question, ascending.
+fn witnesses(schedule: &Schedule, open: &[(u32, Vec<Hazard>)]) -> Vec<Witness> {
+    let mut asked = vec![false; schedule.ops().len()];
+    for hazard in open.iter().flat_map(|(_, hazards)| hazards) {
+        asked[hazard.op as usize] = true;
+    }
+    let mut found = Vec::new();
+    for (id, op) in (0u32..).zip(schedule.ops()) {
+        for &edge in schedule.after(id).iter().filter(|e| asked[e.op() as usize]) {
+            found.push((edge.op(), id, schedule.completion(edge, op.initiator())));
+        }
+    }
+    found.sort_unstable_by_key(|&(op, waiter, _)| (op, waiter));
+    found
+}
+
+fn is_over(
+    schedule: &Schedule,
+    witnesses: &[Witness],
+    hazard: &Hazard,
+    started: impl Fn(u32) -> bool,
+) -> bool {
+    let first = witnesses.partition_point(|&(op, _, _)| op < hazard.op);
+    let of_op = witnesses[first..].iter().take_while(|w| w.0 == hazard.op);
+    of_op.into_iter().any(|&(_, waiter, known)| {
+        let rank = schedule.ops()[waiter as usize].initiator();
+        meets(known, hazard.need, rank) && started(waiter)
+    })
+}
