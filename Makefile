@@ -10,7 +10,7 @@ RUNS   ?= runs
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-rust test-python lint format generate bench clean
+.PHONY: help setup setup-dev dissect test test-slow test-rust test-python lint format generate bench clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -47,6 +47,9 @@ test: test-rust test-python ## all tests: Rust, Python, examples, docs snippets
 
 test-rust:
 	cargo test --workspace --locked
+
+test-slow: ## the Rust tests that take minutes and are off by default
+	cargo test --workspace --locked --release -- --ignored
 
 test-python: setup-dev
 	$(BIN)/python -m pytest
