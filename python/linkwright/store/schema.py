@@ -39,8 +39,13 @@ RESULTS = {
     "n": (pa.int64(), True, "launches behind the interval; null for modelled values"),
     "status": (pa.string(), False, "`ok`, `failed`, `waived` or `unconverged`"),
     "reason": (pa.string(), True, "why the status is not `ok`, or what a reader must know of the value"),
-    "limit": (pa.float64(), True, "physical bound of `value`, in `unit`"),
-    "limit_name": (pa.string(), True, "which bound: `latency`, `port`, `cut`, `memory`, `compute`"),
+    "limit": (pa.float64(), True, "bound of `value`, in `unit`"),
+    "limit_name": (
+        pa.string(),
+        True,
+        "which bound: `latency`, `port`, `cut`, `memory`, `compute`; of a measured machine what the same run saw at "
+        "best, `measured_cache_line` or `measured_copy_rate`",
+    ),
     "reference": (pa.float64(), True, "published value, in `unit`"),
 }
 

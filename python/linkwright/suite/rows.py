@@ -135,8 +135,14 @@ def settled(measured: Measured, size_bytes: int) -> bool:
     return enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
 
 
-def of_samples(context: Context, experiment: Experiment, metrics: Sequence[str], found: Measured) -> list[Row]:
-    """Rows of a measured experiment: the median with its interval, the spread, the modes."""
+def of_samples(
+    context: Context,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    found: Measured,
+    limit: tuple[float, str] | None = None,
+) -> list[Row]:
+    """Rows of a measured experiment: the median with its interval, its limit (ns, name), the spread, the modes."""
     summary = found.summary()
     ok = settled(found, experiment.size_bytes)
     reasons = list(found.notes)
@@ -149,8 +155,9 @@ def of_samples(context: Context, experiment: Experiment, metrics: Sequence[str],
         "reason": "; ".join(reasons) or None,
         "n": summary.launches,
     }
+    bound = dict(zip(("limit", "limit_name"), limit, strict=True)) if limit else {}
     time = context.row(
-        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **common
+        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **bound, **common
     )
     rows = [time, *_derived(context, experiment, metrics, time)]
     spread = {

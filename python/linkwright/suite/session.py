@@ -20,6 +20,7 @@ from linkwright.store import run as runs
 from linkwright.store.journal import Journal
 
 from . import rows
+from .bounds import Bounds
 from .expand import expand
 from .experiment import Experiment
 from .load import Suite, parse
@@ -138,11 +139,13 @@ def _measure(target, experiments, metrics, run_id, suite_name, request, records,
     except KeyboardInterrupt:
         interrupted = True
     context = target.context(run_id, suite_name)
+    bounds = Bounds.of((experiment, state.measured(experiment.key)) for experiment in experiments)
     for experiment in experiments:
         if experiment.key in state.ended:
             yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
         elif measured := state.measured(experiment.key):
-            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured)
+            limit = bounds.limit(experiment) if bounds else None
+            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, limit)
         elif not interrupted:
             dropped = rows.dropped_samples(state.records(experiment.key))
             dropped = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)

@@ -7,22 +7,31 @@ LW.polygon = (corners, turn, size) => (c, x, y, r) => {
   }
   c.closePath();
 };
+LW.star = (points) => (c, x, y, r) => {
+  for (let k = 0; k < 2 * points; k++) {
+    const angle = (k / points) * Math.PI, size = k % 2 ? 0.6 : 1.6;
+    c[k ? "lineTo" : "moveTo"](x + r * size * Math.sin(angle), y - r * size * Math.cos(angle));
+  }
+  c.closePath();
+};
 LW.markers = [
   (c, x, y, r) => c.arc(x, y, r, 0, 2 * Math.PI),
   LW.polygon(4, 0.5, 1.3), LW.polygon(3, 0, 1.35), LW.polygon(4, 0, 1.35),
   LW.polygon(3, 1.5, 1.35), LW.polygon(5, 0, 1.2), LW.polygon(3, 0.75, 1.35), LW.polygon(6, 0.5, 1.15),
+  LW.star(4), LW.polygon(3, 2.25, 1.35), LW.star(5),
 ];
 LW.seen = new Map(); // name of a series -> its number: one algorithm keeps its colour through the whole page
 
-// Colour and shape of each curve; a colour is used twice in a chart only when all eight are taken.
+// Colour and shape of each curve; a colour is used twice in a chart only when all are taken.
 LW.styles = (curves) => {
   const taken = new Set();
   const styles = curves.map((curve) => {
     if (curve.kind === "limit") return null;
     if (!LW.seen.has(curve.name)) LW.seen.set(curve.name, LW.seen.size);
     const number = LW.seen.get(curve.name);
-    let colour = number % 8;
-    for (let tries = 0; taken.has(colour) && tries < 8; tries++) colour = (colour + 1) % 8;
+    const all = LW.markers.length;
+    let colour = number % all;
+    for (let tries = 0; taken.has(colour) && tries < all; tries++) colour = (colour + 1) % all;
     taken.add(colour);
     return { colour: `--s${colour}`, marker: LW.markers[colour] };
   });

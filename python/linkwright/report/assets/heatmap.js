@@ -22,6 +22,7 @@ LW.heat = async (target, data) => {
   let least = Infinity, most = -Infinity;
   for (const v of values) if (v === v) { if (v < least) least = v; if (v > most) most = v; }
   const log = data.scale === "log10" && least > 0 && most > least;
+  if (!log && least > 0 && most > least) most = Math.max(most, 1.1 * least); // a difference below 10 % must not look like black and white
   const span = log ? Math.log(most / least) : most - least;
   const level = (v) => (span > 0 ? Math.round(255 * (log ? Math.log(v / least) : v - least) / span) : 128);
   const image = LW.heatImage(values, rows, columns, level);

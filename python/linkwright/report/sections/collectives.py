@@ -19,7 +19,8 @@ from . import values
 HOW_TO_READ = (
     "All ranks together; time is that of the slowest rank, and sizes count as in nccl-tests. Points "
     "are measured, lines are models, and the dashed line is the least time that any algorithm could "
-    "take (latency, port and cut bounds): lower is faster, and 100 % of the limit cannot be beaten. A "
+    "take: latency, port and cut bounds of a model, the best cache line and copy rate of this run on a "
+    "measured machine. Lower is faster. A "
     "lead says how many times longer the next algorithm takes; 'not separable' means that their "
     "intervals overlap somewhere in that range. Measured points of one size stand side by side. Click "
     "a name below a chart to hide it; drag in a chart to enlarge, double click to see all again."

@@ -16,7 +16,7 @@ from ..runs import Run, is_rate, ok
 from . import values
 
 _METRICS = ("latency", "time", "bandwidth")
-_FULL = 0.6  # share of all ordered pairs from which a group of rows is a matrix
+_FULL = 0.5  # share of all ordered pairs from which a group of rows is a matrix
 _MATRIX_SIZES = 4  # more sizes than this and curves say more than matrices
 
 
@@ -46,11 +46,11 @@ class Group:
 
     @property
     def question(self) -> str:
-        """The part and the metric, said once where they are the same word."""
+        """The part and the metric, which is not said again where the part names it."""
         words = [values.words(self.part)] if self.part else []
         words += [] if self.part and self.alone else [values.words(self.pattern)]
         about, metric = ", ".join(words), values.words(self.metric)
-        return (about if about == metric else f"{about}: {metric}").capitalize()
+        return (about if metric in about.split() else f"{about}: {metric}").capitalize()
 
     @cached_property
     def loaded(self) -> bool:
@@ -76,7 +76,9 @@ class Group:
 
 @lru_cache(maxsize=1)
 def groups(run: Run) -> list[Group]:
-    """Everything that is no collective and has a time or a rate, in the order of the suite."""
+    """Everything that is no collective and has a time or a rate, in the order of the suite; latency and bandwidth
+    say all that the time of the same part does.
+    """
     rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS)])
     patterns = rows.groupby("part")["label"].nunique()
     found = [
@@ -85,7 +87,7 @@ def groups(run: Run) -> list[Group]:
     ]
     order = [*run.summaries]
     found.sort(key=lambda group: order.index(group.part) if group.part in order else len(order))
-    told = {(group.part, group.pattern) for group in found if group.metric == "latency"}
+    told = {(group.part, group.pattern) for group in found if group.metric != "time"}
     return [group for group in found if group.metric != "time" or (group.part, group.pattern) not in told]
 
 

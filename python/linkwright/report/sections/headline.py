@@ -15,14 +15,16 @@ import pandas as pd
 
 from .. import quantity
 from ..model import Cell, Column, Section, Table
-from ..runs import Run
+from ..runs import Run, ok
 from . import collectives, values
 from .groups import Group, groups
 
 HELP = (
     "Each value is the median over fresh launches with its 95 % interval below; a modelled machine "
-    "is deterministic and has none. 'Of limit' compares with the physical bound: 100 % cannot be "
-    "beaten, below about 50 % there is something to gain. Empty cells say why they are empty."
+    "is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
+    "the machine allows: below about 50 % there is something to gain. Of a modelled machine that bound is "
+    "physical; of a measured one it is the best cache line and the best copy rate that this run saw. A "
+    "collective stands here with its fastest algorithm. Empty cells say why they are empty."
 )
 
 
@@ -76,21 +78,23 @@ def picks(run: Run, machine: str) -> Iterator[Pick]:
         rows = collectives.times(run, kind)
         best = collectives.fastest(rows[rows["machine"] == machine])
         if len(best):
-            yield from _collective_picks(10 + number, kind, best)
+            yield from _collective_picks(10 + number, kind, best, _common_sizes(rows))
 
 
 def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
     apart = rows[(rows["source"] != rows["destination"]) & (rows["size_bytes"] == rows["size_bytes"].min())]
     ranked = apart.sort_values(["value", "experiment"], ascending=[not group.rate, True], kind="stable")
     last = len(ranked) - 1
-    for word, at in (("best", 0), ("median", last // 2), ("worst", last)):
+    ends = [(0, "best", 0), (1, "median", last // 2), (2, "worst", last)]
+    for order, word, at in ends if last >= 2 else ends[::2]:
         row = ranked.iloc[at]
         pair = f"{quantity.size(row['size_bytes'])}, {row['source']} → {row['destination']}"
-        yield Pick(0, f"{group.question}, {word} pair", row, pair)
+        yield Pick(order, f"{group.question}, {word} pair", row, pair)
 
 
 def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
     """Under load the most ranks; by size the best rate, or the time of the smallest message."""
+    whole = rows
     if group.loaded:
         rows = rows[rows["ranks"] == rows["ranks"].max()]
     if group.rate:
@@ -101,20 +105,40 @@ def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
         row = rows.loc[rows["size_bytes"].fillna(0).idxmin()]
         about = _size(row)
     if group.loaded:
-        about = ", ".join(part for part in (f"{row['ranks']:.0f} ranks", about) if part)
-        return Pick(3, f"{group.question}, all at once", row, about)
+        told = (f"{row['ranks']:.0f} ranks", about, _undisturbed(group, whole, row))
+        about = ", ".join(part for part in told if part)
+        return Pick(5, f"{group.question}, all at once", row, about)
     words = "best size" if group.rate else "smallest message"
-    return Pick(2 if group.rate else 1, f"{group.question}, {words}", row, about)
+    return Pick(4 if group.rate else 3, f"{group.question}, {words}", row, about)
 
 
-def _collective_picks(order: int, kind: str, best: pd.DataFrame) -> Iterator[Pick]:
-    ends = [("smallest message", best.iloc[0])]
-    if len(best) > 1:
-        ends.append(("largest message", best.iloc[-1]))
+def _undisturbed(group: Group, rows: pd.DataFrame, row: pd.Series) -> str:
+    """How the most ranks compare with as many pairs that do not meet."""
+    alone = rows[(rows["ranks"] == rows["ranks"].min()) & (rows["size_bytes"] == row["size_bytes"])]
+    pairs = row["ranks"] / rows["ranks"].min()
+    if alone.empty or pairs <= 1:
+        return ""
+    first = alone["value"].iloc[0]
+    if group.rate:
+        return f"{quantity.percent(row['value'] / (pairs * first))} of {pairs:.0f} times one pair"
+    return f"{row['value'] / first:.2f}× one pair alone"
+
+
+def _common_sizes(rows: pd.DataFrame) -> set[float]:
+    """Sizes at which all machines of the run have a result: only these stand side by side."""
+    return set.intersection(*(set(part["size_bytes"]) for _, part in ok(rows).groupby("machine")))
+
+
+def _collective_picks(order: int, kind: str, best: pd.DataFrame, common: set[float]) -> Iterator[Pick]:
+    shown = best[best["size_bytes"].isin(common)] if common else best
+    ends = [("smallest message", shown.iloc[0])]
+    if len(shown) > 1:
+        ends.append(("largest message", shown.iloc[-1]))
     for word, row in ends:
-        question = f"{kind}, {word}" if len(ends) > 1 else kind
-        about = ", ".join(part for part in (_size(row), row["algorithm"]) if part)
-        yield Pick(order, question, row, about)
+        size = _size(row)
+        word = size if common else word
+        about = ", ".join(part for part in ("" if common else size, row["algorithm"]) if part)
+        yield Pick(order, f"{kind}, {word}" if word and len(ends) > 1 else kind, row, about)
 
 
 def _size(row: pd.Series) -> str:

@@ -14,8 +14,9 @@ from .groups import Group, groups
 INTRO = (
     "Every endpoint with every other one, one message at a time on an idle machine. The row sends, the "
     "column receives, the diagonal is an endpoint with itself; darker is less. Blocks of one colour are "
-    "levels of the machine. Hover or use the arrow keys for a cell, scroll to move, Ctrl + wheel or the "
-    "buttons to zoom."
+    "levels of the machine. A latency is half a round trip: where links go round one way only, there and "
+    "back is a full circle, and just the number of circles shows. Hover or use the arrow keys for a cell, "
+    "scroll to move, Ctrl + wheel or the buttons to zoom."
 )
 
 
@@ -43,6 +44,9 @@ def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
         matrix[at] = rows[column].to_numpy(dtype=np.float32)
         return matrix
 
+    grid = filled("value")
+    apart = ~np.eye(len(names), dtype=bool)
+    only_self = bool(np.isfinite(grid[apart]).all())
     size = rows["size_bytes"].iloc[0]
     shown = f", {quantity.size(size)}" if size == size else ""
     return HeatMap(
@@ -50,8 +54,8 @@ def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
         unit=rows["unit"].iloc[0],
         rows=names,
         columns=names,
-        values=filled("value"),
+        values=grid,
         low=filled("ci_low"),
         high=filled("ci_high"),
-        missing="not measured, or listed under what is missing",
+        missing="an endpoint with itself" if only_self else "not measured, or listed under what is missing",
     )

@@ -1,11 +1,12 @@
 """What is not a result: rows that failed, did not converge, or were waived, each with its reason.
 
-Rows that differ only in size or placement share one line, so that 4,096 pairs waived for one reason
-are read once.
+Rows that differ only in size, placement, algorithm or in the numbers of their reason share one line, so
+that 4,096 pairs waived for one reason are read once.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import pandas as pd
@@ -15,6 +16,8 @@ from ..model import Badge, Cell, Column, Section, Table
 from ..runs import Run
 from . import values
 
+_MOST_OPEN = 8  # lines of a table that is not folded
+_MOST_NAMES = 4  # algorithms named in one line
 _KEY = ["machine", "executor", "experiment"]
 _STATUSES = (
     (
@@ -66,13 +69,24 @@ def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
     ]
     columns += [Column("Widest interval", "%", numeric=True)] if valued else []
     columns += [Column("Reason")]
-    grouped = rows.groupby(["machine", "label", "algorithm", "reason"], sort=True, dropna=False)
-    body = [[*_line(key, part), *([_half_width(part)] if valued else []), _reason(key[-1])] for key, part in grouped]
-    return Table(status.capitalize(), columns, body, help, empty=f"No experiment is {status}.")
+    grouped = rows.assign(kind=rows["reason"].map(_kind)).groupby(["machine", "label", "kind"], sort=True, dropna=False)
+    body = [[*_line(key, part), *([_half_width(part)] if valued else []), _reason(part)] for key, part in grouped]
+    many = len(body) > _MOST_OPEN
+    title = f"{status.capitalize()}: {len(rows):,} experiments" if many else status.capitalize()
+    return Table(title, columns, body, help, collapsed=many, empty=f"No experiment is {status}.")
+
+
+def _kind(reason: str) -> str:
+    """What reasons that differ only in numbers, or in what they add, have in common."""
+    return re.sub(r"[0-9.]+", "#", reason.partition(";")[0])
 
 
 def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:
-    machine, label, algorithm, _ = key
+    machine, label, _ = key
+    names = sorted(part["algorithm"].unique())
+    algorithm = ", ".join(names[:_MOST_NAMES]) + (
+        f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else ""
+    )
     sizes = sorted(part["size_bytes"].dropna().unique())
     shown = [quantity.size(size) for size in sizes]
     words = ", ".join(shown) if len(shown) <= 3 else f"{shown[0]} … {shown[-1]} ({len(shown)} sizes)"
@@ -86,5 +100,10 @@ def _half_width(part: pd.DataFrame) -> Cell:
     return Cell(f"± {quantity.percent(width)}", float(width)) if width == width else values.missing("no interval")
 
 
-def _reason(reason: str) -> Cell:
-    return Cell(reason) if reason else values.missing("no reason recorded")
+def _reason(part: pd.DataFrame) -> Cell:
+    reasons = part["reason"].drop_duplicates()
+    if not reasons.iloc[0]:
+        return values.missing("no reason recorded")
+    width = (part["ci_high"] - part["ci_low"]) / part["value"]
+    worst = part.loc[width.idxmax(), "reason"] if width.notna().any() else reasons.iloc[0]
+    return Cell(worst, detail="" if len(reasons) == 1 else f"and alike, in {len(reasons)} wordings")

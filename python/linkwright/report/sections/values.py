@@ -43,14 +43,16 @@ def spread(row: pd.Series) -> str:
     _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
     if not interval and not row["modes"]:  # two modes say more than an interval, and stand below
         interval = "no interval below 6 launches" if row["n"] < 6 else "no interval"
-    return ", ".join(part for part in (interval, count(row)) if part)
+        return ": ".join(part for part in (count(row), interval) if part)
+    state = "unconverged" if row["status"] == "unconverged" else ""
+    return ", ".join(part for part in (interval, count(row), state) if part)
 
 
 def value(row: pd.Series, about: str = "") -> Cell:
     """The value with its interval and n below it; `about` says which size or algorithm was chosen."""
     shown, _ = quantity.with_interval(row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"])
     unconverged = row["status"] == "unconverged"
-    parts = (spread(row), row["modes"], about, "unconverged" if unconverged else "")
+    parts = (about, spread(row), row["modes"])
     return Cell(
         shown,
         sort=float(row["value"]),
