@@ -129,6 +129,8 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
     Ok(match (machine.open_size(), grid) {
         _ if machine.ranks() > 0 => machine.clone(),
         (None, _) => machine.clone(),
+        // Somebody gave it a size before.
+        (Some(_), None) if machine.ranks() > 0 => machine.clone(),
         (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
         (Some(_), _) => machine.with_endpoints(ranks as usize)?,
     })

@@ -22,7 +22,7 @@ def command(study: str, full: bool, seed: int, json_file: str | None, root_folde
 
     An error is |predicted / published - 1|. The numbers of the machine file that were fitted stand beside
     them: with enough of those any table can be matched. Cells that nobody may see (holdout) are predicted
-    all the same. Exit status 1 if a claim fails.
+    all the same. A claim that fails is a finding, not an error: the exit status stays 0.
     """
     from linkwright import studies
 
@@ -36,8 +36,7 @@ def command(study: str, full: bool, seed: int, json_file: str | None, root_folde
     else:
         _print(outcome)
         _save(study, outcome, json_file, root_folder)
-    judged = [claim for claim in outcome.claims if claim.holds is not None]
-    return 0 if all(claim.holds for claim in judged) else 1
+    return 0
 
 
 def _json(outcome: Outcome) -> str:

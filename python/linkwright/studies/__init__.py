@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import csv
 import importlib
+import os
 import statistics
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -125,6 +127,17 @@ class Outcome:
                 }
             rows.append(row)
         return rows
+
+
+def parallel(work: Callable, cases: Iterable, options: Options, what: str) -> list:
+    """The results of all cases, in order; simulation releases the interpreter lock, so threads suffice."""
+    cases = list(cases)
+    results = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, result in enumerate(pool.map(work, cases), 1):
+            results.append(result)
+            options.progress(what, done, len(cases))
+    return results
 
 
 def reference_rows(study: str, file: str) -> list[dict[str, str]]:

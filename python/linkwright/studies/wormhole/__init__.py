@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from linkwright import _native
 from linkwright.machines import load
-from linkwright.studies import Options, Outcome
+from linkwright.studies import Options, Outcome, parallel
 from linkwright.studies.wormhole import allreduce, blind, claims, facts, movement
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.layout import Layout
@@ -84,12 +84,12 @@ def _run_times(machine, options: Options) -> claims.Times:
         for size in allreduce.sizes_kib(variant)
         for arithmetic in (True, False)
     ]
-    times = {}
-    for done, (variant, size, arithmetic) in enumerate(cases):
-        options.progress(f"allreduce {variant} {size} kB", done, len(cases))
-        conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
-        times[variant, size, arithmetic] = allreduce.measure(machine, variant, size, conditions)
-    return times
+
+    def one(case: tuple[str, int, bool]) -> allreduce.Timing:
+        variant, size, arithmetic = case
+        return allreduce.measure(machine, variant, size, Conditions(arithmetic=arithmetic, seed=options.seed))
+
+    return dict(zip(cases, parallel(one, cases, options, "allreduce"), strict=True))
 
 
 def _time_rows(times: claims.Times, grounds: facts.Grounds) -> list[dict]:
@@ -138,35 +138,41 @@ def _share_rows(grounds: facts.Grounds) -> list[dict]:
 def _ideal_rows(times: claims.Times, options: Options) -> list[dict]:
     """The same algorithms where no hidden node lies between ranks."""
     ideal = load(IDEAL).with_grid(*allreduce.GRID)
-    rows = []
-    for variant in (v for v in allreduce.VARIANTS if v != "SM"):
-        for size in (allreduce.sizes_kib(variant)[0], 128, 640):
-            here = allreduce.measure(ideal, variant, size, Conditions(seed=options.seed)).slowest()
-            real = times[variant, size, True].slowest()
-            rows.append({"variant": variant, "size_kib": size, "ideal_us": here, "real_us": real})
-    return rows
+    variants = [v for v in allreduce.VARIANTS if v != "SM"]
+    cases = [(v, s) for v in variants for s in sorted({allreduce.sizes_kib(v)[0], 128})]
+
+    def one(case: tuple[str, int]) -> dict:
+        variant, size = case
+        here = allreduce.measure(ideal, variant, size, Conditions(seed=options.seed)).slowest()
+        real = times[variant, size, True].slowest()
+        return {"variant": variant, "size_kib": size, "ideal_us": here, "real_us": real}
+
+    return parallel(one, cases, options, "without hidden nodes")
 
 
 def _signal_rows(machine, options: Options) -> list[dict]:
-    """Sensitivity to the number of progress signals per step."""
-    rows = []
-    for variant in ("swing_LO", "swing_BO"):
-        for size in (128, 640):
-            for signals in (1, 2, 4, 8, 16, 32, 64):
-                conditions = Conditions(signals=signals, seed=options.seed)
-                time = allreduce.measure(machine, variant, size, conditions).slowest()
-                rows.append({"variant": variant, "size_kib": size, "signals": signals, "time_us": time})
-    return rows
+    """Sensitivity to the number of progress signals per step, at 128 kB."""
+    cases = [(v, n) for v in ("swing_LO", "swing_BO") for n in (1, 2, 4, 8, 16, 32, 64)]
+
+    def one(case: tuple[str, int]) -> dict:
+        variant, signals = case
+        conditions = Conditions(signals=signals, seed=options.seed)
+        time = allreduce.measure(machine, variant, 128, conditions).slowest()
+        return {"variant": variant, "size_kib": 128, "signals": signals, "time_us": time}
+
+    return parallel(one, cases, options, "progress signals")
 
 
 def _ring_rows(machine, times: claims.Times, options: Options) -> list[dict]:
     """The proposed rings beside the best of the five variants."""
-    rows = []
-    for ring in allreduce.RINGS:
-        for size in allreduce.LO_SIZES_KIB:
-            time = allreduce.measure(machine, ring, size, Conditions(seed=options.seed)).slowest()
-            others = {v: times[v, size, True].slowest() for v in allreduce.VARIANTS if (v, size, True) in times}
-            best = min(others, key=others.get)
-            best_row = {"best_variant": best, "best_variant_us": others[best]}
-            rows.append({"ring": ring, "size_kib": size, "time_us": time, **best_row})
-    return rows
+    cases = [(ring, size) for ring in allreduce.RINGS for size in allreduce.LO_SIZES_KIB]
+
+    def one(case: tuple[str, int]) -> dict:
+        ring, size = case
+        time = allreduce.measure(machine, ring, size, Conditions(seed=options.seed)).slowest()
+        others = {v: times[v, size, True].slowest() for v in allreduce.VARIANTS if (v, size, True) in times}
+        best = min(others, key=others.get)
+        known = {"best_variant": best, "best_variant_us": others[best]}
+        return {"ring": ring, "size_kib": size, "time_us": time, **known}
+
+    return parallel(one, cases, options, "rings")

@@ -24,6 +24,7 @@ from linkwright.studies.wormhole.theory import KIB, RANKS
 TILE_BYTES = 2048
 ELEMENT_BYTES = 2
 WINDOW_TILES = 2
+SIGNALS_AT_LEAST = 32
 CLOCK_HZ = 1e9
 RUNS = 5
 GRID = (8, 8)
@@ -55,7 +56,8 @@ def sizes_kib(variant: str) -> tuple[int, ...]:
 def schedule(variant: str, size_kib: int, signals: int | None = None, runs: int = RUNS):
     """The schedule of one experiment, all runs of it.
 
-    `signals` is the number of windows per step; by default one for every two tiles (`WINDOW_TILES`).
+    `signals` is the number of windows per step; by default one for every two tiles, but at least 32 while there
+    are as many tiles.
     """
     elements = size_kib * KIB // ELEMENT_BYTES
     key = (VARIANTS | RINGS)[variant]
@@ -67,7 +69,7 @@ def schedule(variant: str, size_kib: int, signals: int | None = None, runs: int 
     if variant in RINGS:
         return made
     blocks = 1 if variant.endswith("LO") else RANKS
-    windows = min(tiles, signals) if signals else max(1, tiles // WINDOW_TILES)
+    windows = min(tiles, signals or max(SIGNALS_AT_LEAST, tiles // WINDOW_TILES))
     return made.refine(tiles // blocks).windows(windows)
 
 

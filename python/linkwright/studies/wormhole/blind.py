@@ -8,12 +8,10 @@ infinite buffers and with static and dynamic channels beside it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.studies import Options
+from linkwright.studies import Options, parallel
 from linkwright.studies.wormhole import allreduce
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.facts import Grounds
@@ -56,7 +54,7 @@ def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]
 def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
     """Every pair of costs, whether it satisfies claims 3 to 5, and why not."""
     pairs = [Costs(handling, add) for handling in HANDLING_CYCLES for add in ADD_CYCLES]
-    return _parallel(lambda costs: _judge(machine, grounds, costs, options.seed), pairs, options, "admissible set")
+    return parallel(lambda costs: _judge(machine, grounds, costs, options.seed), pairs, options, "admissible set")
 
 
 def _judge(machine, grounds: Grounds, costs: Costs, seed: int) -> dict:
@@ -110,7 +108,7 @@ def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
         known = {"ratio_min": min(ratios), "ratio_max": max(ratios)} if ratios else {}
         return {"kind": kind, "size_kib": size, "arithmetic": arithmetic, "rule": rule, **known}
 
-    return _parallel(one, cases, options, "Swing over recursive doubling")
+    return parallel(one, cases, options, "Swing over recursive doubling")
 
 
 def _variants(machine, options: Options) -> list[dict]:
@@ -129,7 +127,7 @@ def _variants(machine, options: Options) -> list[dict]:
         times = {f"{rule}_start_us": timing.slowest(rule) for rule in ("own", "first")}
         return {"machine": name, "skew_us": skew, "variant": variant, "size_kib": size, **times}
 
-    return _parallel(one, cases, options, "buffers, channels, skew")
+    return parallel(one, cases, options, "buffers, channels, skew")
 
 
 def _probes() -> list[tuple[str, int]]:
@@ -145,18 +143,7 @@ def _seeds(machine, options: Options) -> list[dict]:
         timing = allreduce.measure(machine, variant, size, Conditions(skew_us=1.0, seed=seed))
         return {"seed": seed, "variant": variant, "size_kib": size, "own_start_us": timing.slowest()}
 
-    return _parallel(one, cases, options, "seeds")
-
-
-def _parallel(work: Callable, cases: Iterable, options: Options, what: str) -> list[dict]:
-    """Rows of all cases in order; simulation releases the interpreter lock, so threads suffice."""
-    cases = list(cases)
-    rows = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done, row in enumerate(pool.map(work, cases)):
-            options.progress(what, done + 1, len(cases))
-            rows.append(row)
-    return rows
+    return parallel(one, cases, options, "seeds")
 
 
 def _multi_endpoint(machine, options: Options) -> list[dict]:
@@ -180,7 +167,7 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
         figures = {"min_cycles": min(taken), "median_cycles": median, "max_cycles": max(taken)}
         return {"pattern": name, "transactions": transactions, "transaction_bytes": size, **figures}
 
-    return _parallel(one, cases, options, "multi-endpoint patterns")
+    return parallel(one, cases, options, "multi-endpoint patterns")
 
 
 # Targets column by column (lx outer, ly inner), as the published kernels go.

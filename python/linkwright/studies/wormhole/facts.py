@@ -35,7 +35,6 @@ class Grounds:
     swing: object  # schedule of Swing, latency optimal, 64 ranks on 8 x 8
     doubling: object  # schedule of recursive doubling, likewise
     swing_blocks: object  # Swing, bandwidth optimal
-    ring: object
     line_swing: object  # Swing on a ring of 32 without a grid
     line_doubling: object
     layout: Layout
