@@ -1,6 +1,7 @@
 //! Reading one line from left to right.
 
 /// A place in a line; every method either takes what it names or says what it found instead.
+#[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     line: &'a [u8],
     at: usize,

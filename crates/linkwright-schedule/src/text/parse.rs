@@ -235,9 +235,12 @@ impl Parser {
     fn set(&mut self, line: &mut Cursor) -> LineResult<()> {
         let next = self.schedule.sets.len();
         let name = format!("s{next}");
-        let found = line.found();
+        let before = *line;
         if line.word() != name {
-            return Err(format!("set {found}; sets count up, the next is `{name}`"));
+            return Err(format!(
+                "set {}; sets count up, the next is `{name}`",
+                before.found()
+            ));
         }
         line.space();
         let mut members = vec![line.number32("a participant")?];
@@ -365,11 +368,11 @@ impl Parser {
                 };
                 op.dst_buffer = self.chunks(line, 1)?;
                 line.space();
-                let found = line.found();
+                let before = *line;
                 op.combine = match line.word() {
                     "replace" => Combine::Replace,
                     "reduce" | "sum" => Combine::Reduce,
-                    _ => return Err(format!("{found}; write `replace` or `reduce`")),
+                    _ => return Err(format!("{}; write `replace` or `reduce`", before.found())),
                 };
                 if op.kind == OpKind::Local && op.from != op.to {
                     return Err(format!(
@@ -465,17 +468,20 @@ impl Parser {
     /// `:output[0..2,5]`, into `self.ranges[side]`; a comma at the end is kept as [`COMMA`].
     fn chunks(&mut self, line: &mut Cursor, side: usize) -> LineResult<BufferId> {
         line.expect(":", "`:` and a buffer")?;
-        let found = line.found();
+        let before = *line;
         let name = line.word();
         let Some(id) = self.schedule.buffer_named(name) else {
-            return Err(format!("no buffer called {found}; add it to the header"));
+            return Err(format!(
+                "no buffer called {}; add it to the header",
+                before.found()
+            ));
         };
         line.expect("[", "`[` and chunks")?;
         let end = self.schedule.buffer(id).chunks();
         let ranges = &mut self.ranges[side];
         ranges.clear();
         loop {
-            let found = line.found();
+            let before = *line;
             let start = line.number32("a chunk")?;
             let stop = match line.take(b"..") {
                 true => line.number32("a chunk")?,
@@ -483,7 +489,8 @@ impl Parser {
             };
             if start > stop || stop > end {
                 return Err(format!(
-                    "{found}: the chunks {start}..{stop} do not exist; `{name}` has chunks 0..{end}"
+                    "{}: the chunks {start}..{stop} do not exist; `{name}` has chunks 0..{end}",
+                    before.found()
                 ));
             }
             ranges.push((start, stop - start));
@@ -652,18 +659,19 @@ impl Parser {
 }
 
 fn collective(line: &mut Cursor) -> LineResult<Collective> {
-    let found = line.found();
+    let before = *line;
     Collective::from_name(line.word()).ok_or_else(|| {
         let known: Vec<&str> = Collective::ALL.iter().map(|c| c.name()).collect();
         format!(
-            "no collective called {found}; known are {}",
+            "no collective called {}; known are {}",
+            before.found(),
             known.join(", ")
         )
     })
 }
 
 fn kind(line: &mut Cursor) -> LineResult<OpKind> {
-    let found = line.found();
+    let before = *line;
     Ok(match line.word() {
         "put" => OpKind::Put,
         "get" => OpKind::Get,
@@ -675,8 +683,9 @@ fn kind(line: &mut Cursor) -> LineResult<OpKind> {
         "notice" => OpKind::Notice,
         _ => {
             return Err(format!(
-                "no operation called {found}; known are put, get, multicast, local, compute, \
-                 barrier, fence, notice"
+                "no operation called {}; known are put, get, multicast, local, compute, \
+                 barrier, fence, notice",
+                before.found()
             ))
         }
     })
