@@ -2,7 +2,7 @@
 
 use super::{parse, print, VERSION_LINE};
 use crate::builder::Shape;
-use crate::collectives::REGISTRY;
+use crate::collectives::{find, REGISTRY};
 use crate::ir::{Edge, OpKind};
 use crate::verify;
 
@@ -210,4 +210,62 @@ fn mistakes_are_named_with_their_line() {
             "expected {expected}\nfound    {found}"
         );
     }
+}
+
+/// Whatever a file contains, it is read or refused, and what is read is verified or refused.
+#[test]
+fn damaged_files_do_no_harm() {
+    let built = |key: &str, p| print(&(find(key).unwrap().build)(&Shape::new(p, 12)).unwrap());
+    let texts = [
+        built("allreduce/ring", 3),
+        built("allreduce/swing_bandwidth", 8),
+        built("allreduce/shared_memory", 3),
+        built("broadcast/multicast", 4),
+        inferred(
+            "step 1\nput 1:output[0..3] -> 0:output[0..3] sum\nstep 2\n\
+                  put 0:output[0..2] -> 1:output[1..3] replace\nfence 0\nstep 3\n\
+                  get 0:output[2] -> 2:output[2] sum\ncompute 1 work=3\n",
+        ),
+    ];
+    let pieces: [&[u8]; 12] = [
+        b"0",
+        b"7",
+        b"99999999",
+        b" ",
+        b"\n",
+        b"-",
+        b",",
+        b"..",
+        b"t1",
+        b"!",
+        b"get",
+        b"\xc3\xa9",
+    ];
+    let mut state = 1u64;
+    let mut choose = |below: usize| {
+        state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    let mut read = 0;
+    for round in 0..20_000 {
+        let mut bytes = texts[round % texts.len()].clone().into_bytes();
+        for _ in 0..1 + choose(3) {
+            let at = choose(bytes.len());
+            // Another digit mostly leaves a file that can be read.
+            if let Some(digit) = bytes[at..].iter_mut().find(|b| b.is_ascii_digit()) {
+                *digit = b'0' + choose(10) as u8;
+            }
+            if choose(4) > 0 {
+                continue;
+            }
+            let end = (at + choose(4)).min(bytes.len());
+            bytes.splice(at..end, pieces[choose(pieces.len())].iter().copied());
+        }
+        if let Ok(schedule) = parse(&String::from_utf8_lossy(&bytes)) {
+            read += 1;
+            let _ = verify(&schedule);
+            assert_eq!(parse(&print(&schedule)).as_ref(), Ok(&schedule));
+        }
+    }
+    assert!(read > 1000, "only {read} files were read");
 }

@@ -384,13 +384,7 @@ impl<'a> Machine<'a> {
             }
             Event::Delivered(id, place) => {
                 self.status[id].delivered[place] = true;
-                for (k, &cell) in plan.writes[id]
-                    .iter()
-                    .nth(place)
-                    .into_iter()
-                    .flatten()
-                    .enumerate()
-                {
+                for (k, &cell) in plan.writes[id].get(place).into_iter().flatten().enumerate() {
                     self.cells[cell].writers -= 1;
                     if self.with_contents {
                         self.arrive(id, k, cell)?;
