@@ -27,6 +27,7 @@ pub fn disseminate(schedule: &Schedule) -> Result<Schedule> {
             ops: Vec::with_capacity(schedule.ops.len()),
             edge_start: vec![0],
             edges: Vec::with_capacity(schedule.edges.len()),
+            own_waits: Default::default(),
             ..schedule.clone()
         },
         new_ids: vec![NONE; schedule.ops.len()],

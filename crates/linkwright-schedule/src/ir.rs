@@ -306,6 +306,18 @@ pub struct Schedule {
     pub(crate) ranges: Vec<(u32, u32, u32)>,
     /// Work of computes, in operations.
     pub(crate) work: Vec<u64>,
+    /// Whether there are waits beside the hazards, where somebody has found out.
+    pub(crate) own_waits: Remembered,
+}
+
+/// A fact that follows from the rest of a schedule; two schedules are equal without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Remembered(pub Option<bool>);
+
+impl PartialEq for Remembered {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Schedule {

@@ -20,7 +20,8 @@
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
 use crate::ir::{
-    Buffer, BufferId, Combine, Completion, Edge, Hint, Op, OpKind, Owner, Schedule, MAX_OPS,
+    Buffer, BufferId, Combine, Completion, Edge, Hint, Op, OpKind, Owner, Remembered, Schedule,
+    MAX_OPS,
 };
 use crate::spec::Spec;
 use std::collections::HashMap;
@@ -174,6 +175,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
             edges: Vec::with_capacity(ops.len() * 2),
             ranges: draft.ranges,
             work: draft.work,
+            own_waits: Remembered(Some(!waits.is_empty())),
         },
         chain: Vec::with_capacity(ops.len()),
         place: Vec::with_capacity(ops.len()),

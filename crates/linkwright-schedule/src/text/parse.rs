@@ -88,6 +88,7 @@ impl Parser {
                 edges: Vec::new(),
                 ranges: Vec::new(),
                 work: Vec::new(),
+                own_waits: Default::default(),
             },
             seen: Vec::new(),
             infer: false,

@@ -137,6 +137,7 @@ pub fn apply(s: &Schedule, change: &Change) -> Schedule {
         ops,
         edge_start,
         edges: waits.concat(),
+        own_waits: Default::default(),
         ..s.clone()
     }
 }
