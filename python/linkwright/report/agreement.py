@@ -69,7 +69,7 @@ def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
 def _errors(scored: Mapping[str, list]) -> BoxPlot:
     boxes = [box(table, np.array([100 * error(cell) for cell in cells])) for table, cells in scored.items()]
     help = "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
-    return BoxPlot("Error by table", Axis("error", "%"), boxes, help)
+    return BoxPlot("Error by table", Axis("error", "%"), boxes, help, wide=len(boxes) > 3)
 
 
 def key_of(cell: Mapping[str, Any]) -> str:

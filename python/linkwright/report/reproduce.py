@@ -45,7 +45,7 @@ def report(study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequ
         *([Badge(unjudged, "not judged", "warn")] if unjudged else []),
     ]
     return Report(
-        title=f"{study['paper']}: the study, re-run on the model",
+        title=study.get("title") or f"{study['paper']}: the study, re-run on the model",
         subtitle="Published values against predictions of the modelled machine.",
         facts=facts,
         badges=badges,
@@ -61,7 +61,7 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
         Section("How close", [_summary(by_table, study.get("fitted", {})), *charts(by_table)]),
         _claims(study.get("claims", [])),
         _fitted(study.get("fitted", {})),
-        *study_tables.sections(study.get("tables", {})),
+        *study_tables.sections(study.get("tables", {}), study.get("notes", {})),
         *plain.load(study.get("sections", [])),
         Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
     ]
@@ -71,7 +71,7 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
 def _by_table(cells: Iterable[Mapping[str, Any]], default: str) -> dict[str, list[Mapping[str, Any]]]:
     tables: dict[str, list[Mapping[str, Any]]] = {}
     for cell in cells:
-        tables.setdefault(str(cell.get("table", default)), []).append(cell)
+        tables.setdefault(str(cell.get("table") or cell.get("pattern") or default), []).append(cell)
     return tables
 
 

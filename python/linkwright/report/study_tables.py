@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from . import quantity
 from .model import Axis, BoxPlot, Cell, Column, Curve, Item, Plot, Section, Table
 from .sections.spread import box
 from .sections.values import missing, words
@@ -26,21 +27,25 @@ _SUFFIXES = {
 }
 _PLACES = ("rank", "x", "y")
 _MOST_CURVES = 16
+_MOST_TOGETHER = 8  # curves of several columns in one chart
 _MOST_CHARTS = 12
 _MOST_ROWS = 2000  # of a folded table; the JSON of the study holds the rest
 
 
-def sections(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Section]:
-    """One section with a part per table that has rows."""
-    parts = [part(name, pd.DataFrame(rows)) for name, rows in tables.items() if rows]
+def sections(
+    tables: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str] | None = None
+) -> list[Section]:
+    """One section with a part per table that has rows; `notes` says what a table shows."""
+    notes = notes or {}
+    parts = [part(name, pd.DataFrame(rows), notes.get(name, "")) for name, rows in tables.items() if rows]
     intro = "What the model says beyond the published cells: lines are predictions, dashed lines are theory."
     return [Section("Figures and tables of the study", intro=intro, parts=parts)] if parts else []
 
 
-def part(name: str, frame: pd.DataFrame) -> Section:
+def part(name: str, frame: pd.DataFrame, note: str = "") -> Section:
     """The charts of one table, and the table."""
     items: list[Item] = list(charts(frame))[:_MOST_CHARTS]
-    return Section(words(name).capitalize(), [*items, in_full(name, frame)])
+    return Section(words(name).capitalize(), [*items, in_full(name, frame)], note)
 
 
 def charts(frame: pd.DataFrame) -> Iterator[Item]:
@@ -52,10 +57,13 @@ def charts(frame: pd.DataFrame) -> Iterator[Item]:
     counts = [name for name in plain if unit(name)[0] == "1" and pd.api.types.is_integer_dtype(frame[name])]
     if not sized and not counts:
         return
-    x = (sized or counts)[0]
-    values = [name for name in plain if unit(name)[0] in ("s", "%")] or [name for name in plain if name != x]
+    # Two sizes are no curve where something else is counted: that is what the table is about.
+    few = [name for name in sized if counts and frame[name].nunique() <= 2]
+    x = (counts if few else sized or counts)[0]
+    values = [name for name in plain if unit(name)[0] in ("s", "%")]
+    values = values or [name for name in plain if name not in (x, *few)]
     names = [name for name in frame if name not in (*numbers, *flags) and not name.startswith("best")]
-    keys = [*flags, *names] if "rank" in frame else flags
+    keys = [*flags, *names] if "rank" in frame else [*flags, *few]
     draw = _boxes if "rank" in frame else _plots
     for key, rows in frame.groupby(keys, sort=False) if keys else [((), frame)]:
         about = ", ".join(_flag(*pair) for pair in zip(keys, key, strict=True))
@@ -83,25 +91,51 @@ def in_full(name: str, frame: pd.DataFrame) -> Table:
 
 def _plots(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[Plot]:
     theory = [name for name in values if name.startswith("theory")]
-    for value in (name for name in values if name not in theory):
-        curves = [*_curves(rows, x, value, names, "model")]
+    for group in _together(rows, [name for name in values if name not in theory], names, alone=bool(theory)):
+        several = len(group) > 1
+        curves = [curve for name in group for curve in _curves(rows, x, name, names, "model", several)]
         curves += [curve for name in theory for curve in _curves(rows, x, name, names, "limit")]
         if curves and len(curves) <= _MOST_CURVES and any(len(curve.x) > 1 for curve in curves):
-            scale = "linear" if unit(value)[0] == "%" or (rows[value] <= 0).any() else "log10"
-            name = ", ".join(part for part in (title(value), about) if part)
+            base = unit(group[0])[0]
+            scale = "linear" if base == "%" or (rows[group] <= 0).any(axis=None) else "log10"
             across = "linear" if (rows[x] <= 0).any() else "log2"
-            yield Plot(name, Axis(title(x), unit(x)[0], across), Axis(title(value), unit(value)[0], scale), curves)
+            shown = " and ".join(title(name) for name in group)
+            name = ", ".join(part for part in (shown[:1].upper() + shown[1:], about) if part)
+            up = ("time" if base == "s" else "share") if several else _axis_title(group[0], base)
+            yield Plot(name, Axis(title(x), unit(x)[0], across), Axis(up, base, scale), curves)
 
 
-def _curves(rows: pd.DataFrame, x: str, value: str, names: list[str], kind: str) -> Iterator[Curve]:
+def _axis_title(name: str, base: str) -> str:
+    return f"{title(name)} time" if base == "s" and "time" not in name else title(name)
+
+
+def _together(rows: pd.DataFrame, values: list[str], names: list[str], alone: bool) -> list[list[str]]:
+    """Columns of times, or of shares, that are best compared in one chart; each alone where that is too much."""
+    series = rows.groupby(names).ngroups if names else 1
+    groups: list[list[str]] = []
+    for name in values:
+        base = unit(name)[0]
+        fits = not alone and base in ("s", "%") and groups and (len(groups[-1]) + 1) * series <= _MOST_TOGETHER
+        if fits and unit(groups[-1][0])[0] == base:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def _curves(
+    rows: pd.DataFrame, x: str, value: str, names: list[str], kind: str, several: bool = False
+) -> Iterator[Curve]:
+    if several and names and rows.groupby([x])[value].nunique().max() == 1:
+        rows, names = rows.drop_duplicates(x), []  # the same for all series, so it belongs to none
     seen = set()
     for key, part in rows.groupby(names, sort=False) if names else [((), rows)]:
         drawn = part[part[value].notna()].sort_values(x).drop_duplicates(x)
         points = tuple(drawn[x] * unit(x)[1]), tuple(drawn[value] * unit(value)[1])
-        if drawn.empty or (kind == "limit" and points in seen):  # several variants may share one theory
+        if drawn.empty or ((several or kind == "limit") and points in seen):  # several variants may share one line
             continue
         seen.add(points)
-        name = ", ".join(map(str, key)) or title(value)
+        name = ", ".join([*map(str, key), *([title(value)] if several else [])]) or title(value)
         yield Curve(f"theory of {name}" if kind == "limit" else name, *map(list, points), kind=kind)
 
 
@@ -112,13 +146,13 @@ def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], abou
     base, factor = unit(value)
     groups = [(at, part[value].dropna().to_numpy(dtype=float) * factor) for at, part in rows.groupby(x)]
     boxes = [box(f"{at:g}{' KiB' if x.endswith('_kib') else ''}", data) for at, data in groups if len(data)]
-    yield BoxPlot(f"{title(value)} over the ranks: {about}", Axis(title(value), base), boxes)
+    yield BoxPlot(f"{title(value).capitalize()} over the ranks by {title(x)}: {about}", Axis(title(value), base), boxes)
 
 
 def _flag(name: str, value: Any) -> str:
     if isinstance(value, bool) or str(value) in ("True", "False"):
         return f"{'with' if value else 'without'} {words(name)}"
-    return str(value)
+    return quantity.size(value * unit(name)[1]) if unit(name)[0] == "B" else str(value)
 
 
 def _cell(value: Any) -> Cell:

@@ -90,11 +90,14 @@ class Outcome:
     claims: list[Claim] = field(default_factory=list)
     # Name -> rows of a table, for the report and for plots.
     tables: dict[str, list[dict]] = field(default_factory=dict)
+    # Name of a table -> what its columns and words mean, for readers who do not have the paper beside them.
+    notes: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict:
-        """`{paper, fitted, cells, claims}` as documented in docs/formats.md."""
+        """`{paper, fitted, cells, claims}` as documented in docs/formats.md, and what the report shows besides."""
         return {
             "paper": self.paper,
+            "title": self.title,
             "fitted": self.fitted,
             "cells": [
                 {
@@ -109,6 +112,7 @@ class Outcome:
             ],
             "claims": [vars(claim) for claim in self.claims],
             "tables": self.tables,
+            "notes": self.notes,
         }
 
     def summary(self) -> list[dict]:

@@ -224,11 +224,25 @@ def test_tables_of_a_study_become_charts():
     ]
     (section,) = study_tables.sections({"run_times": times, "node_times": nodes, "empty": []})
     plots, boxes = (part.items for part in section.parts)
-    assert [plot.title for plot in plots[:-1]] == ["own start, with arithmetic", "own start, without arithmetic"]
+    assert [plot.title for plot in plots[:-1]] == ["Own start, with arithmetic", "Own start, without arithmetic"]
     assert [curve.name for curve in plots[0].curves] == ["swing", "rd", "theory of swing"]
     assert plots[0].curves[0].x[0] == 2048
     assert [box.name for box in boxes[0].boxes] == ["2 KiB", "4 KiB"]
     assert html.page(model.Report("r", sections=[section]))
+
+
+def test_columns_of_one_unit_share_a_chart_and_notes_explain_it():
+    rings = [
+        {"ring": ring, "size_kib": s, "time_us": s * k, "best_us": 1.0 * s}
+        for k, ring in enumerate(("one", "two"), 2)
+        for s in (2, 4, 8)
+    ]
+    signals = [{"variant": "swing", "size_kib": 128, "signals": k, "time_us": 9.0 / k} for k in (1, 2, 4)]
+    (section,) = study_tables.sections({"rings": rings, "signals": signals}, {"rings": "Two rings."})
+    first, second = section.parts
+    assert first.intro == "Two rings."
+    assert [curve.name for curve in first.items[0].curves] == ["one, time", "two, time", "best"]
+    assert (second.items[0].title, list(second.items[0].curves[0].x)) == ("Time, 128 KiB", [1, 2, 4])
 
 
 def test_empty_and_interrupted_runs(tmp_path):

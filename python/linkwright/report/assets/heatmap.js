@@ -53,7 +53,7 @@ LW.heat = async (target, data) => {
   const resize = (given) => {
     const width = Math.floor(given || target.clientWidth), full = cell <= size * 1.001;
     if (width < 40) return;
-    const edges = gutter.top + foot + 2, room = (width - gutter.left - 2) / columns * rows + edges;
+    const edges = gutter.top + foot + 2, room = Math.min((width - gutter.left - 2) / columns, 110) * rows + edges;
     const height = Math.round(Math.max(150, Math.min(560, room)));
     port.style.height = `${height}px`;
     port.style.width = `${Math.min(width, Math.max(220, Math.ceil((height - edges) / rows * columns) + gutter.left + 2))}px`;

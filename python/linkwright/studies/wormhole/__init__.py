@@ -19,6 +19,21 @@ from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.layout import Layout
 from linkwright.studies.wormhole.theory import KIB, RANKS, from_machine
 
+# What the tables show, in words; the names of variants are those of the thesis.
+NOTES = {
+    "run_times": "Variants: swing and rd (recursive doubling) choose the partners; LO is latency-optimal (whole "
+    "vectors, fewest steps), BO bandwidth-optimal (halves, fewest bytes), SM through shared memory. Own start counts "
+    "from where each rank starts, first start from where the first one does; both are the slowest rank. Dashed is "
+    "the roofline of the thesis.",
+    "node_times": "Time of every rank, as a distance from the median of all 64, by both timing rules, own and first.",
+    "hops": "Links from a rank to its partner, step by step, on the real grid with its hidden nodes.",
+    "link_loads": "Messages that share a link in one step: most and median over the links in use, and how many are.",
+    "theory_shares": "What the roofline of the thesis is made of: synchronisation, transfer, compute.",
+    "hidden_nodes": "The same algorithms on an ideal 8x8 torus without hidden nodes, and on the real grid.",
+    "progress_signals": "How run time depends on the number of progress signals per transfer.",
+    "rings": "Hamiltonian-ring allreduces, which the thesis proposes and does not run, beside its best variant.",
+}
+
 MACHINE = "wormhole-n150"
 IDEAL = "torus-2d"
 RING_SIZES_KIB = (2, 8, 32, 128, 384, 640)
@@ -48,6 +63,7 @@ def reproduce(options: Options) -> Outcome:
         "progress_signals": _signal_rows(machine, options),
         "rings": _ring_rows(machine, times, options),
     }
+    outcome.notes = NOTES
     if options.full:
         outcome.tables |= blind.predict(machine, grounds, options)
     return outcome
