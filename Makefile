@@ -6,6 +6,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUNS   ?= runs
+# The flag protocol of `threads` under loom: other flags for the whole tree, so a folder of its own; little to
+# run, much to build, so not optimised.
+LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR=target/loom
 
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -46,7 +49,8 @@ dissect: setup ## measure this machine and model the Wormhole n150; ends with th
 test: test-rust test-python ## all tests: Rust, Python, examples, docs snippets
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
+	$(LOOM) cargo test -p linkwright-exec --lib --locked loom
 
 test-slow: ## the Rust tests that take minutes and are off by default
 	cargo test --workspace --locked --release -- --ignored
@@ -54,9 +58,11 @@ test-slow: ## the Rust tests that take minutes and are off by default
 test-python: setup-dev
 	$(BIN)/python -m pytest
 
-lint: setup-dev ## clippy without warnings, ruff
+lint: setup-dev ## clippy without warnings, ruff, both formatters
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check .
+	cargo fmt --all -- --check
+	$(BIN)/ruff format --check .
 
 format: setup-dev ## format Rust and Python
 	cargo fmt --all
@@ -65,9 +71,10 @@ format: setup-dev ## format Rust and Python
 
 generate: setup-dev ## write generated files again: golden texts, tables in documents
 	$(BIN)/python tests/python/regenerate.py
+	$(BIN)/python tests/python/report/pages.py
 
-bench: setup ## the benchmarks that commits quote
-	cargo bench --workspace --locked
+bench: ## allreduce on threads beside Open MPI's; needs mpicc and mpirun
+	$(PYTHON) benches/allreduce_vs_mpi.py
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)

@@ -1,7 +1,12 @@
 """Write golden texts and the generated tables of documents again; `make generate` calls this."""
 
+from pathlib import Path
+
 from generated import filled, marked_documents
 from golden import FOLDER, TEXTS
+from linkwright import _native
+
+RUST_FOLDER = Path(__file__).parent.parent.parent / "crates" / "linkwright-schedule" / "tests" / "golden"
 
 
 def main() -> None:
@@ -11,6 +16,12 @@ def main() -> None:
             path.unlink()
     for name, make in TEXTS.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
+    lists = {
+        "algorithms": [algorithm["key"] for algorithm in _native.algorithms()],
+        "patterns": [pattern["name"] for pattern in _native.patterns()],
+    }
+    for name, lines in lists.items():
+        (RUST_FOLDER / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for path in marked_documents():
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
 

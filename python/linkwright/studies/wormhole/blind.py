@@ -7,7 +7,6 @@ infinite buffers and with static and dynamic channels beside it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from linkwright import _native

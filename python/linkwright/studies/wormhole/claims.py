@@ -236,7 +236,9 @@ def hop_latency_is_uniform(machine, layout: Layout) -> Claim:
     (near, first), (far, last) = min(quiet), max(quiet)
     per_hop = (last - first) / (far - near)
     off = max(abs(time - first - (hops - near) * per_hop) for hops, time in quiet)
-    why = f"{len(pairs)} routes of {near} to {far} hops: {per_hop / 1000:g} ns per hop, none off by more than {off:g} ps"
+    why = (
+        f"{len(pairs)} routes of {near} to {far} hops: {per_hop / 1000:g} ns per hop, none off by more than {off:g} ps"
+    )
     return _claim(13, "hop latency is the same on hidden, visible and wrap links", off == 0, why)
 
 
