@@ -18,8 +18,8 @@ LW.sort = (table, column) => {
   const keyed = [...table.tBodies[0].rows].map((row, order) => ({ row, order, key: LW.sortKey(row.cells[column]) }));
   keyed.sort((a, b) => {
     if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.order - b.order;
-    const by = typeof a.key === "number" && typeof b.key === "number"
-      ? a.key - b.key : String(a.key).localeCompare(String(b.key), "en", { numeric: true });
+    const numbers = (typeof b.key === "number") - (typeof a.key === "number"); // in a mixed column before texts
+    const by = numbers || (typeof a.key === "number" ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true }));
     return (down ? -by : by) || a.order - b.order;
   });
   table.tBodies[0].append(...keyed.map((item) => item.row));
