@@ -7,6 +7,7 @@ infinite buffers and with static and dynamic channels beside it.
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 
 from linkwright import _native
@@ -16,10 +17,10 @@ from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.facts import Grounds
 from linkwright.studies.wormhole.theory import KIB, RANKS
 
-HANDLING_CYCLES = (0, 20, 40, 80, 120)
-ADD_CYCLES = (32, 64, 104, 160)
+HANDLING_CYCLES = (10, 20, 40, 80)
+ADD_CYCLES = (64, 104)
 PROBE_SIZES_KIB = (128, 640)
-PATHS = ("write", "read")
+PATHS = ("write",)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]
         "swing_over_rd": _ratios(machine, allowed, options),
         "variants": _variants(machine, options),
         "seeds": _seeds(machine, options),
+        "places": _places(machine, grounds, options),
         "multi_endpoint": _multi_endpoint(machine, options),
+        "multicast": _multicast(machine, options),
     }
 
 
@@ -84,30 +87,33 @@ def _extend(low: float | None, high: float | None, value: float) -> tuple[float,
 
 
 def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
-    """Swing over recursive doubling, as a range over the admissible set."""
+    """Swing over recursive doubling, as a range over the admissible set, under both timing rules."""
+    machines = [Costs(row["handling_cycles"], row["add_cycles"]).on(machine) for row in allowed]
     cases = [
-        (kind, size, arithmetic, rule)
+        (kind, size, arithmetic)
         for kind in ("LO", "BO")
         for size in allreduce.sizes_kib(f"swing_{kind}")
         for arithmetic in (True, False)
-        for rule in ("own", "first")
     ]
 
-    def one(case: tuple) -> dict:
-        kind, size, arithmetic, rule = case
-        ratios = []
-        for row in allowed:
-            changed = Costs(row["handling_cycles"], row["add_cycles"]).on(machine)
-            conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
+    def one(case: tuple[str, int, bool]) -> list[dict]:
+        kind, size, arithmetic = case
+        conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
+        ratios: dict[str, list[float]] = {"own": [], "first": []}
+        for changed in machines:
             swing, doubling = (
-                allreduce.measure(changed, f"{order}_{kind}", size, conditions).slowest(rule)
-                for order in ("swing", "rd")
+                allreduce.measure(changed, f"{order}_{kind}", size, conditions) for order in ("swing", "rd")
             )
-            ratios.append(swing / doubling)
-        known = {"ratio_min": min(ratios), "ratio_max": max(ratios)} if ratios else {}
-        return {"kind": kind, "size_kib": size, "arithmetic": arithmetic, "rule": rule, **known}
+            for rule, found in ratios.items():
+                found.append(swing.slowest(rule) / doubling.slowest(rule))
+        shape = {"kind": kind, "size_kib": size, "arithmetic": arithmetic}
+        return [
+            {**shape, "rule": rule, "ratio_min": min(found), "ratio_max": max(found)}
+            for rule, found in ratios.items()
+            if found
+        ]
 
-    return parallel(one, cases, options, "Swing over recursive doubling")
+    return [row for rows in parallel(one, cases, options, "Swing over recursive doubling") for row in rows]
 
 
 def _variants(machine, options: Options) -> list[dict]:
@@ -162,11 +168,72 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
         result = _native.simulate(made, machine, {"path": path, "issue": "unlimited"})
         initiators = sorted({source for source, _ in ENDPOINTS[name]})
         taken = [(result["finish_ps"][r] - result["start_ps"][r]) / 1000 for r in initiators]
-        median = sorted(taken)[len(taken) // 2]
-        figures = {"min_cycles": min(taken), "median_cycles": median, "max_cycles": max(taken)}
+        figures = {
+            "min_cycles": float(min(taken)),
+            "median_cycles": float(statistics.median(taken)),
+            "max_cycles": float(max(taken)),
+        }
         return {"pattern": name, "transactions": transactions, "transaction_bytes": size, **figures}
 
     return parallel(one, cases, options, "multi-endpoint patterns")
+
+
+# Side of the multicast rectangles, which start at logical (0,0), the sender; it is no target itself.
+RECTANGLES = (2, 5, 8)
+
+
+def _multicast(machine, options: Options) -> list[dict]:
+    """One tile to a rectangle of tiles in one packet each; nobody has published a time."""
+    cases = [
+        (choice, side, transactions, size)
+        for choice in ("linked", "unlinked")
+        for side in RECTANGLES
+        for transactions in (1, 4, 16, 64, 256)
+        for size in (2**k for k in range(5, 17))
+    ]
+    machines = {choice: machine.with_value("fabric.multicast", f'"{choice}"') for choice in ("linked", "unlinked")}
+
+    def one(case: tuple) -> dict:
+        choice, side, transactions, size = case
+        targets = [8 * ly + lx for lx in range(side) for ly in range(side)][1:]
+        builder = _native.Builder("pattern", RANKS, transactions * size, element_bytes=1)
+        builder.buffer("input", transactions)
+        builder.buffer("output", transactions)
+        builder.step()
+        for chunk in range(transactions):
+            builder.multicast(0, targets, "input", chunk, into="output")
+        batch = {"path": "stream", "issue": f"batch({transactions})"}
+        result = _native.simulate(builder.finish(), machines[choice], batch)
+        cycles = float(result["finish_ps"][0] - result["start_ps"][0]) / 1000
+        shape = {"transactions": transactions, "transaction_bytes": size}
+        return {"choice": choice, "side": side, **shape, "cycles": cycles}
+
+    return parallel(one, cases, options, "multicast")
+
+
+def _places(machine, grounds: Grounds, options: Options) -> list[dict]:
+    """Start and finish of every rank after each of five runs back to back, at the probe sizes."""
+
+    def one(case: tuple[str, int]) -> list[dict]:
+        variant, size = case
+        timing = allreduce.measure(machine, variant, size, Conditions(seed=options.seed))
+        return [
+            {
+                "variant": variant,
+                "size_kib": size,
+                "run": run + 1,
+                "rank": rank,
+                "x": x,
+                "y": y,
+                "start_us": float(timing.start_us[run, rank]),
+                "finish_us": float(timing.finish_us[run, rank]),
+            }
+            for run in range(len(timing.start_us))
+            for rank, (x, y) in enumerate(grounds.layout.places)
+        ]
+
+    cases = [*_probes(), *(("SM", size) for size in PROBE_SIZES_KIB)]
+    return [row for rows in parallel(one, cases, options, "places") for row in rows]
 
 
 # Targets column by column (lx outer, ly inner), as the published kernels go.
