@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright import _native
-from linkwright.errors import UsageError
+from linkwright.store.files import read_text
 
 if TYPE_CHECKING:
     from linkwright.suite.experiment import Experiment
@@ -41,11 +41,7 @@ def of(experiment: Experiment) -> _native.Schedule:
 
 def read(path: Path) -> _native.Schedule:
     """The schedule in the text file at `path`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); give the path of a schedule in text form") from error
-    return _native.Schedule.parse(text, path.name)
+    return _native.Schedule.parse(read_text(path, "a schedule in text form"), path.name)
 
 
 def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> dict[str, object]:

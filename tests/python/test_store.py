@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import stat
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -41,6 +42,26 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_whole(path, full_disk)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_a_device_is_written_to_and_a_link_stays_a_link(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(pipe, "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "new"
+
+
+def test_a_full_device_is_named():
+    with pytest.raises(StoreError, match=r"/dev/full: .*disk is full"):
+        write_text(Path("/dev/full"), "lost")
 
 
 def test_a_full_disk_is_named_and_loses_no_finished_record(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ use linkwright_sim::skew::Skew as Arrivals;
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, Issue, Spent};
 use numpy::IntoPyArray;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -94,7 +95,8 @@ pub fn simulate<'py>(
 }
 
 fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
-    let failed = |error: io::Error| errors::raise("StoreError", format!("{file}: {error}"));
+    // With its number: whoever named the file knows the cure of a full disk.
+    let failed = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
     let (run, simulation) = (&modelled.run, &modelled.simulation);
     let trace = Trace::new(schedule.ordered(), run, simulation).map_err(errors::sim)?;
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);

@@ -36,10 +36,15 @@ def run(
     for file in (trace_file, links_file):
         if file and not file.parent.is_dir():
             raise UsageError(f"{file}: folder {file.parent} does not exist; create it first")
+        if file and file.is_dir():
+            raise UsageError(f"{file}: a folder stands there; choose another name")
     for target in targets:
         if not target.modelled:
             raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
     planned = [(target, expand(suite, target.extent)) for target in targets]
+    for flag, file in (("--trace", trace_file), ("--links", links_file)):
+        if file:
+            _only(flag, planned)
     table = LiveTable()
     rows: list[Row] = []
     for target, experiments in planned:

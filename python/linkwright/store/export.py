@@ -74,11 +74,13 @@ FORMATS: dict[str, Callable[[Rows, Constants, Path], None]] = {
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse an unknown suffix or a missing folder before anything is measured."""
+    """Refuse an unknown suffix or an impossible place before anything is measured."""
     if path.suffix not in FORMATS:
         raise UsageError(f"--output {path}: unknown suffix `{path.suffix}`; known: {', '.join(FORMATS)}")
     if not path.parent.is_dir():
         raise UsageError(f"--output {path}: folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise UsageError(f"--output {path}: a folder stands there; choose another name")
 
 
 def write(rows: Rows, path: Path, machines: Sequence[Machine] = ()) -> None:

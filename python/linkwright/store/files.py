@@ -2,7 +2,8 @@
 
 A reader sees the old file or the new one, never half of one: the content goes to a temporary file
 beside it, is flushed to the disk, and takes the name in one step. If anything fails the temporary file
-is removed, so a full disk leaves what was there before.
+is removed, so a full disk leaves what was there before. A link stays a link, to the new file. What is
+no regular file (`/dev/stdout`, a named pipe) cannot be replaced: it is written to.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from linkwright.errors import StoreError
+from linkwright.errors import StoreError, UsageError
 
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -22,7 +24,7 @@ _CURES = {
     errno.EACCES: "no permission to write there; choose another folder with --runs or --output",
     errno.EPERM: "no permission to write there; choose another folder with --runs or --output",
     errno.EROFS: "the file system is read-only; choose another folder with --runs or --output",
-    errno.ENOENT: "the folder does not exist; create it first",
+    errno.ENOENT: "the folder does not exist and cannot be made there; choose another one",
     errno.EEXIST: "a file stands where a folder is needed; choose another name",
     errno.ENOTDIR: "a file stands where a folder is needed; choose another name",
     errno.EISDIR: "a folder stands where a file is needed; choose another name",
@@ -42,6 +44,10 @@ def named(path: Path) -> Iterator[None]:
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place."""
     with named(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            _write_through(path, write)
+            return
+        path = path.resolve()
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
         temporary = Path(name)
@@ -57,9 +63,29 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             raise
 
 
+def _write_through(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file elsewhere, then copy it into a device or pipe."""
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "content"
+        write(temporary)
+        with temporary.open("rb") as content, path.open("wb") as out:
+            shutil.copyfileobj(content, out)
+
+
 def write_text(path: Path, text: str) -> None:
     """`write_whole` for text."""
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file that a user named; `what` it should be, for messages."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is no text in UTF-8; give the path of {what}") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"{path}: cannot be read: {reason}; give the path of {what}") from error
 
 
 def make_folder(path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from linkwright import units
 from linkwright.errors import SuiteError, UsageError, unknown
+from linkwright.store.files import read_text
 
 from .experiment import DTYPES, OPS
 
@@ -60,8 +61,7 @@ class Suite:
 
 def load(path: Path) -> Suite:
     """Read and check the suite file at `path`."""
-    text = path.read_text(encoding="utf-8")
-    return parse(text, path.name)
+    return parse(read_text(path, "a suite file"), path.name)
 
 
 def parse(text: str, file: str) -> Suite:
