@@ -2,6 +2,7 @@
 
 use crate::errors;
 use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize};
+use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -14,9 +15,21 @@ pub struct Machine {
 #[pymethods]
 impl Machine {
     /// Read the text of a machine file; `file` is its name, for messages.
+    ///
+    /// Only the fabric knows its own keys, so it is built once, on the smallest size where that is
+    /// open: a misspelt key is an error here and not one in each experiment.
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
+        let smallest = match described.open_size() {
+            Some(OpenSize::Count) => described.with_endpoints(2),
+            Some(OpenSize::Grid) => described.with_grid(Grid {
+                columns: 2,
+                rows: 2,
+            }),
+            None => Ok(described.clone()),
+        };
+        models::build(&smallest.map_err(errors::machine)?).map_err(errors::sim)?;
         Ok(Machine { described })
     }
 
