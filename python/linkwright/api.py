@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright import _native, machines, schedules
-from linkwright.errors import UsageError, unknown
+from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
-from linkwright.suite.experiment import DTYPES, Experiment
+from linkwright.suite.experiment import DTYPES, MAX_RANKS, Experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
 
@@ -33,6 +33,8 @@ LAUNCHES = 8
 
 def machine(name: str, *, ranks: int | None = None, grid: tuple[int, int] | None = None) -> _native.Machine:
     """The machine called `name`, or described by the file at that path; sized where its file leaves that open."""
+    if ranks is not None and not 1 <= ranks <= MAX_RANKS:
+        raise ShapeError(f"machine {name}: {ranks} ranks; 1 to {MAX_RANKS} are possible")
     found = machines.load(name)
     if grid is not None:
         return found.with_grid(*grid)
@@ -53,6 +55,8 @@ def schedule(
     known = {row["key"] for row in _native.collectives()}
     if collective not in known:
         raise unknown("collective", collective, known)
+    if not 1 <= ranks <= MAX_RANKS:
+        raise ShapeError(f"schedule: {ranks} ranks; 1 to {MAX_RANKS} are possible")
     made = collective_experiment(
         "", collective, algorithm, ranks, _bytes(size, dtype), dtype, "sum", root=root, grid=grid
     )

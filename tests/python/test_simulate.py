@@ -69,11 +69,16 @@ def test_options_change_the_time(tmp_path):
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),
         (["--on", "wormhole-n150", "--ranks", "65"], "has 64 ranks"),
-        (["--on", "loggp", "--ranks", "0"], "--ranks 0"),
+        (["--on", "loggp", "--ranks", "0"], "0 is not in the range"),
         (["--on", "loggp", "--path", "nowhere"], "nowhere"),
         (["--on", "loggp", "--issue", "window(0)"], "issue `window(0)`"),
         (["--on", "loggp", "--skew", "uniform"], "skew `uniform`"),
         (["--on", "loggp", "--links", "/nowhere/links.csv"], "folder /nowhere does not exist"),
+        (["--on", "loggp", "--links", "/tmp"], "a folder stands there"),
+        (["--on", "loggp,crossbar", "--links", "/tmp/links.csv"], "2 experiments were asked for"),
+        (["--on", "loggp", "--ranks", str(10**20)], "not in the range"),
+        (["--on", "loggp", "--seed", str(10**20)], "not in the range"),
+        (["--on", "wormhole-n150", "--grid", "9x9"], "--grid 9x9: 81 places for 64 ranks"),
     ],
 )
 def test_bad_input_is_one_clear_message(arguments, message):
@@ -81,6 +86,17 @@ def test_bad_input_is_one_clear_message(arguments, message):
     assert result.status in (1, 2)
     assert message in result.err + result.out
     assert result.err.count("\n") <= 1
+
+
+def test_the_head_names_the_path_that_was_asked_for():
+    path = lw.machine("wormhole-n150").paths[-1]
+    assert f"path {path}," in invoke(*QUICK, "--on", "wormhole-n150", "--path", path).out
+
+
+def test_one_rank_has_no_rate(tmp_path):
+    result = invoke(*QUICK, "--on", "loggp", "--ranks", "1", "--output", str(tmp_path / "one.json"))
+    assert result.status == 0, result.err
+    assert {row["metric"] for row in rows_of(tmp_path / "one.json")}.isdisjoint({"alg_bw", "bus_bw"})
 
 
 def test_a_machine_of_ones_own(tmp_path):
@@ -213,6 +229,9 @@ def test_names_and_sizes_are_checked():
         lw.schedule("alreduce", "ring", ranks=2, size=8)
     with pytest.raises(lw.LinkwrightError, match="ring"):
         lw.schedule("allreduce", "rign", ranks=2, size=8)
+    for ranks in (-1, 0, 10**30):
+        with pytest.raises(lw.UsageError, match="1 to 4194304 are possible"):
+            lw.schedule("allreduce", "ring", ranks=ranks, size=8)
     with pytest.raises(lw.UsageError, match="no whole number"):
         lw.schedule("allreduce", "ring", ranks=2, size=6)
     with pytest.raises(lw.UsageError, match="unknown machine"):

@@ -21,7 +21,9 @@
 //! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Owner, Schedule, COMPUTE_LANE};
+use crate::ir::{
+    Buffer, BufferId, Combine, Hint, Op, OpKind, Owner, Schedule, COMPUTE_LANE, MAX_RANKS,
+};
 use crate::order::{order, owns, Draft};
 use crate::spec::{Collective, Spec};
 use linkwright_core::Participant;
@@ -72,6 +74,12 @@ impl Shape {
         let error = |text: String| Err(ScheduleError::Shape(text));
         if self.ranks == 0 {
             return error("0 ranks; at least 1 is needed".into());
+        }
+        if self.ranks > MAX_RANKS {
+            return error(format!(
+                "{} ranks; at most {MAX_RANKS} are possible",
+                self.ranks
+            ));
         }
         if self.root >= self.ranks {
             return error(format!(

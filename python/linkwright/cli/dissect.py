@@ -14,7 +14,7 @@ from linkwright.cli import options
 @click.option(
     "--suite", default="dissect", show_default=True, metavar="NAME", help="A suite, or the path of a suite file."
 )
-@click.option("--ranks", "-p", type=int, help="Ranks that take part; default: all that the machine has.")
+@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
 @options.time_budget
 @options.seed

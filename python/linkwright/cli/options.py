@@ -10,7 +10,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError
-from linkwright.suite.experiment import DTYPES, OPS
+from linkwright.suite.experiment import DTYPES, MAX_RANKS, OPS
 
 
 class Size(click.ParamType):
@@ -54,6 +54,10 @@ class Grid(click.ParamType):
         return int(match[1]), int(match[2])
 
 
+RANKS = click.IntRange(1, MAX_RANKS)
+SEED = click.IntRange(0, (1 << 64) - 1)
+
+
 def _together(*options: Callable) -> Callable:
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
@@ -92,7 +96,7 @@ data = _together(
 
 shape = _together(
     click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`."),
-    click.option("--ranks", "-p", type=int, help="Ranks that take part; default: all that the machine has."),
+    click.option("--ranks", "-p", type=RANKS, help="Ranks that take part; default: all that the machine has."),
     click.option("--grid", type=Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms."),
 )
 
@@ -106,7 +110,7 @@ runs = click.option(
     help="Where run folders are.",
 )  # fmt: skip
 
-seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all that is random.")
+seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all that is random.")
 
 time_budget = click.option(
     "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."

@@ -19,7 +19,7 @@ SWEEP = (*range(1, 18), 32, 64, 100)
     "--all", "everything", is_flag=True, help=f"Every algorithm, for {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}."
 )
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
-@click.option("--ranks", "-p", type=click.IntRange(1), default=8, show_default=True, help="Ranks that take part.")
+@click.option("--ranks", "-p", type=options.RANKS, default=8, show_default=True, help="Ranks that take part.")
 @click.option("--size", type=options.Size(), default="64K", show_default=True, help="Message size in bytes.")
 @click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")

@@ -16,6 +16,8 @@ from linkwright.units import format_size
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
 OPS = ("sum", "max", "min", "prod")
+# Tables per rank must fit into memory; the native half has the same bound.
+MAX_RANKS = 1 << 22
 
 
 @dataclass(frozen=True)

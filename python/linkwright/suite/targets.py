@@ -44,6 +44,8 @@ def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None =
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
     found = [_one(name.strip(), ranks, grid) for name in names.split(",")]
+    if len(found) == 1 and grid:  # of several machines it is meant for those where it fits
+        _check_grid(grid, found[0].extent.ranks)
     repeated = [target.name for i, target in enumerate(found) if target.name in [t.name for t in found[:i]]]
     if repeated:
         raise UsageError(f"--on {names}: `{repeated[0]}` is named twice; name it once")
@@ -80,6 +82,16 @@ def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tupl
         endpoint_names=tuple(endpoint["name"] for endpoint in machine.endpoints()),
         machine=machine,
     )
+
+
+def _check_grid(grid: tuple[int, int], ranks: int) -> None:
+    """A grid of another size would be left out of every experiment without a word."""
+    columns, rows = grid
+    if columns * rows != ranks:
+        raise ShapeError(
+            f"--grid {columns}x{rows}: {columns * rows} places for {ranks} ranks; "
+            f"make them equal, with `--ranks {columns * rows}` or another grid"
+        )
 
 
 def _threads(ranks: int | None, grid: tuple[int, int] | None) -> Target:
