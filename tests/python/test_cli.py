@@ -79,3 +79,36 @@ def test_a_misspelt_key_of_a_machine_file_is_named(tmp_path):
     assert result.status == 2
     assert "mine.toml" in result.err
     assert "summary" in result.err
+
+
+def test_a_misspelt_key_of_a_fabric_is_named_before_anything_runs(tmp_path):
+    bad = tmp_path / "mine.toml"
+    bad.write_text(registry.machine_path("loggp").read_text().replace("latency   =", "latncy ="))
+    result = invoke("machines", "show", str(bad))
+    assert result.status == 2
+    assert "missing key `latency`; did you mean it by `latncy`?" in result.err
+
+
+@pytest.mark.parametrize("arguments", [["machines", "show"], ["dissect", "--suite"], ["verify"]])
+def test_a_binary_file_is_refused_in_one_line(tmp_path, arguments):
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(bytes(range(256)))
+    result = invoke(*arguments, str(binary))
+    assert result.status == 2
+    assert "binary.toml: is no text in UTF-8" in result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("stdout", "message"), [("/dev/full", "No space left"), (None, "standard output is closed")])
+def test_output_that_cannot_be_written_is_an_error(stdout, message):
+    command = f"{sys.executable} -m linkwright list algorithms " + (f"> {stdout}" if stdout else ">&-")
+    result = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert result.returncode in (1, 2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_verb_at_all_is_wrong_usage():
+    result = invoke()
+    assert result.status == 2
+    assert result.err.startswith("Usage: linkwright")

@@ -63,6 +63,7 @@ def test_more_ranks_than_processors_are_marked(tmp_path):
     assert result.status == 0, result.err
     table = runs.find(tmp_path, "latest").results().to_pylist()
     assert any("oversubscribed" in (row["reason"] or "") for row in table)
+    assert ",oversubscribed" in result.out
 
 
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
@@ -108,7 +109,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
         (["-b", "-1K"], "size `-1K`"),
         (["-b", "1K", "-e", "8"], "below --min-bytes"),
         (["-a", "rign"], "did you mean `ring`"),
-        (["--ranks", "0"], "--ranks 0"),
+        (["--ranks", "0"], "0 is not in the range"),
         (["--grid", "2by2"], "`2by2` is no grid"),
         (["--on", "thread"], "did you mean `threads`"),
         (["--output", "rows.xls"], "unknown suffix"),

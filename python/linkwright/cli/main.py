@@ -63,12 +63,17 @@ def main(arguments: list[str] | None = None) -> None:
 
 def status_of(arguments: list[str] | None = None) -> int:
     """Run one command and give its exit status; every user error becomes one message on stderr."""
+    if sys.stdout is None:
+        return _complain("standard output is closed; open it, or send it to /dev/null", 2)
     try:
         status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except LinkwrightError as error:
         return _complain(str(error), error.exit_status)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
     except click.UsageError as error:
         hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return _complain(error.format_message() + hint, 2)
@@ -78,8 +83,18 @@ def status_of(arguments: list[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except BrokenPipeError:
         # The reader of a pipe went away, as `head` does: nobody is left to be told.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_stdout()
         return 1
+    except OSError as error:
+        if error.filename is not None:
+            return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
+        _discard_stdout()
+        return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
+
+
+def _discard_stdout() -> None:
+    """What is still buffered goes nowhere, so that the interpreter does not complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, status: int) -> int:

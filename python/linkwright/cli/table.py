@@ -39,6 +39,21 @@ def _share(metrics: Metrics) -> str:
     return "-" if share is None else f"{100 * share['value']:.0f}% {share['reason']}"
 
 
+# What a reason may hold that a reader must know at once, and the word for it.
+_MARKS = {
+    "oversubscribed": "oversubscribed",
+    "unpinned": "unpinned",
+    "data not checked": "unchecked",
+    "without arithmetic": "no-arithmetic",
+}
+
+
+def _status(metrics: Metrics) -> str:
+    time = metrics["time"]
+    marks = [word for text, word in _MARKS.items() if text in str(time["reason"])]
+    return ",".join([str(time["status"]), *marks])
+
+
 # (header, unit, width, text of the metrics of one experiment); the columns right of nccl-tests' own.
 Column = tuple[str, str, int, Callable[[Metrics], str]]
 MEASURED: tuple[Column, ...] = (
@@ -46,6 +61,7 @@ MEASURED: tuple[Column, ...] = (
     ("high", "(us)", 10, lambda m: _us(m["time"], "ci_high")),
     ("launches", "", 9, lambda m: "-" if m["time"]["n"] is None else str(m["time"]["n"])),
     ("limit", "(%)", 6, _of_limit),
+    ("status", "", 11, _status),
 )
 MODELLED: tuple[Column, ...] = (
     ("mean", "(us)", 10, lambda m: _us(m.get("time_rank_mean"))),
@@ -60,6 +76,7 @@ MODELLED: tuple[Column, ...] = (
     ("byte-hops", "", 10, lambda m: _count(m.get("byte_hops"))),
     ("load", "(peak)", 6, lambda m: _count(m.get("peak_link_load"))),
     ("critical", "(share)", 18, _share),
+    ("status", "", 11, _status),
 )
 
 
@@ -84,10 +101,10 @@ class LiveTable(Watcher):
         click.echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
-            path = target.machine.paths[0]
+            paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
             click.echo(
-                f"# constants: fabric {target.machine.fabric}, path {path}, {numbers} numbers of which {fitted} "
-                f"fitted; `linkwright machines show {target.name}` lists them"
+                f"# constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
+                f"of which {fitted} fitted; `linkwright machines show {target.name}` lists them"
             )
         head = f"#{'size':>11} {'count':>11} {'type':>6} {'redop':>6} {'root':>5} {'time':>10} {'algbw':>8}"
         unit = f"#{'(B)':>11} {'(elements)':>11} {'':>6} {'':>6} {'':>5} {'(us)':>10} {'(GB/s)':>8}"

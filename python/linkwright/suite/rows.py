@@ -209,8 +209,8 @@ def _half(time_ns: float | None) -> float | None:
 
 
 def _rate(metric: str, experiment: Experiment, time_ns: float | None) -> float | None:
-    if time_ns is None:
-        return None
+    if time_ns is None or (experiment.collective and experiment.ranks == 1):
+        return None  # one rank moves nothing, so it has no rate
     if metric == "bus_bw":
         return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
     size = experiment.size_bytes
