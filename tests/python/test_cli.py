@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import time
@@ -52,6 +53,23 @@ def test_every_machine_shows_its_numbers(name):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     assert "_LINKWRIGHT_COMPLETE" in invoke("completion", shell).out
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("linkwright simulate allg", "allgather"),
+        ("linkwright describe allreduce/swing_b", "allreduce/swing_bandwidth"),
+        ("linkwright machines show worm", "wormhole-n150"),
+        ("linkwright simulate allreduce --on loggp,cross", "loggp,crossbar"),
+    ],
+)
+def test_names_are_completed_from_the_registries(words, completed):
+    environment = {"_LINKWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(len(words.split()) - 1)
+    command = [sys.executable, "-m", "linkwright"]
+    found = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    assert found.stdout == f"plain,{completed}\n"
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import textwrap
 import click
 
 from linkwright import registry
+from linkwright.cli import options
 from linkwright.cli.output import print_json
 
 
 @click.command(name="describe")
-@click.argument("name")
+@click.argument("name", shell_complete=options.completed(*registry.KINDS))
 @click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
 def command(name: str, as_json: bool) -> None:
     """Describe the algorithm, pattern, fabric, executor, machine or suite called NAME."""

@@ -10,7 +10,12 @@ from linkwright.cli import options
 
 
 @click.command(name="dissect")
-@click.option("--on", metavar="A,B", help="Executors (measured) and machines (modelled); default: threads.")
+@click.option(
+    "--on",
+    shell_complete=options.completed("executors", "machines"),
+    metavar="A,B",
+    help="Executors (measured) and machines (modelled); default: threads.",
+)
 @click.option(
     "--suite", default="dissect", show_default=True, metavar="NAME", help="A suite, or the path of a suite file."
 )

@@ -6,6 +6,7 @@ from collections import Counter
 
 import click
 
+from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
 
 
@@ -15,7 +16,7 @@ def command() -> None:
 
 
 @command.command(name="show")
-@click.argument("name")
+@click.argument("name", shell_complete=options.completed("machines"))
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def show(name: str, as_json: bool) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.

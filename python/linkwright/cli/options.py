@@ -143,9 +143,29 @@ def size_texts(
     return [units.format_size(size) for size in dict.fromkeys(found)]
 
 
+def completed(*kinds: str) -> Callable:
+    """Shell completion from the registries of these kinds; in a list such as `A,B` of its last name."""
+
+    def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        from linkwright import registry
+
+        before, comma, part = incomplete.rpartition(",")
+        return [f"{before}{comma}{key}" for kind in kinds for key in registry.keys(kind) if key.startswith(part)]
+
+    return names
+
+
+def _collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from linkwright import _native
+
+    return [row["key"] for row in _native.collectives() if row["key"].startswith(incomplete)]
+
+
 def collective_argument(function: Callable) -> Callable:
     """The argument COLLECTIVE, checked against the registry when the verb runs."""
-    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective)(function)
+    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective, shell_complete=_collectives)(
+        function
+    )
 
 
 def _known_collective(ctx: click.Context, param: click.Parameter, value: str) -> str:

@@ -12,7 +12,12 @@ from linkwright.cli import options
 @click.command(name="run")
 @options.collective_argument
 @click.option(
-    "--on", default="threads", show_default=True, metavar="EXECUTOR", help="What executes: an executor's name."
+    "--on",
+    shell_complete=options.completed("executors"),
+    default="threads",
+    show_default=True,
+    metavar="EXECUTOR",
+    help="What executes: an executor's name.",
 )
 @options.shape
 @options.sizes

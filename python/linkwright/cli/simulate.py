@@ -11,7 +11,13 @@ from linkwright.cli import options
 
 @click.command(name="simulate")
 @options.collective_argument
-@click.option("--on", required=True, metavar="A,B", help="Described machines, or paths of machine files.")
+@click.option(
+    "--on",
+    shell_complete=options.completed("machines"),
+    required=True,
+    metavar="A,B",
+    help="Described machines, or paths of machine files.",
+)
 @options.shape
 @options.sizes
 @options.data
