@@ -33,6 +33,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use step::Marks;
 
+/// Most operations that one schedule may be written with: some 10 GB while it is ordered.
+const MAX_WRITTEN: usize = 1 << 27;
+
 /// What an algorithm is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -80,7 +83,7 @@ impl Shape {
         }
         if self.ranks > MAX_RANKS {
             return error(format!(
-                "{} ranks; at most {MAX_RANKS} are possible",
+                "{} ranks; at most {MAX_RANKS} are possible, use fewer",
                 self.ranks
             ));
         }
@@ -479,6 +482,13 @@ impl Builder {
                 step: self.step,
                 problem,
             });
+        }
+        if self.draft.ops.len() + self.pending.len() >= MAX_WRITTEN {
+            self.fail(ScheduleError::TooLarge(MAX_WRITTEN as u64));
+        }
+        if self.error.is_some() {
+            // Nothing will come of it; the author's loop must not fill the memory all the same.
+            self.pending.clear();
         }
         self.pending.push(Op {
             from,
