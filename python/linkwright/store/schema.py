@@ -67,6 +67,8 @@ METRICS = {
     "time_p99": ("ns", "low", "99th percentile of all samples"),
     "time_max": ("ns", "low", "largest sample"),
     "time_first": ("ns", "low", "first, cold iteration, kept apart"),
+    "probe_before": ("ns", "low", "8-byte round trip between two processors before the experiment, median of launches"),
+    "probe_after": ("ns", "low", "the same after the experiment; far from the value before, the machine moved"),
     "time_rank_mean": ("ns", "low", "mean over the ranks' own times"),
     "time_rank_min": ("ns", "low", "fastest rank"),
     "time_rank_median": ("ns", "low", "median over the ranks' own times"),

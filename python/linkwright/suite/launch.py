@@ -21,6 +21,7 @@ from linkwright import schedules
 from linkwright.errors import LinkwrightError, WaivedError
 
 from .experiment import Experiment
+from .probe import Probe
 
 # A sample list longer than this carries no more information about one launch.
 MAX_SAMPLES = 100
@@ -35,6 +36,8 @@ def main() -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         plan = json.load(sys.stdin)
         end = time.monotonic() + plan["deadline_s"]
+        probe = Probe()
+        before = probe.median_ns(plan["deadline_s"] / max(1, len(plan["work"])))
         for number, work in enumerate(plan["work"]):
             left = end - time.monotonic()
             if left <= 0:
@@ -42,7 +45,12 @@ def main() -> None:
             experiment = Experiment.from_json(work)
             # An equal share of what is left: what a quick experiment saves, a slow one may use.
             budget_s = left / (len(plan["work"]) - number)
-            out.write(json.dumps(_measure(experiment, plan, budget_s)) + "\n")
+            record = _measure(experiment, plan, budget_s)
+            after = probe.median_ns(budget_s)
+            if "samples" in record:
+                record["samples"]["probe_ns"] = [before, after]
+            before = after
+            out.write(json.dumps(record) + "\n")
             out.flush()
 
 

@@ -12,6 +12,7 @@ from linkwright.stats.summary import Summary, enough_launches, summarise, tolera
 from linkwright.store import schema
 
 from .experiment import Experiment
+from .probe import moved
 
 Row = dict[str, object]
 
@@ -101,6 +102,7 @@ class Measured:
     first_ns: float
     dropped: dict[str, int]  # reason -> samples
     notes: tuple[str, ...]  # what a reader must know of the values
+    probes: tuple[tuple[float | None, float | None], ...] = ()  # a ping-pong before and after, in ns, by launch
 
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
@@ -113,11 +115,19 @@ class Measured:
             first_ns=kept[0]["first_ns"],
             dropped=dropped_samples(records),
             notes=tuple(dict.fromkeys(note for record in kept for note in record["notes"])),
+            probes=tuple(tuple(record.get("probe_ns", (None, None))) for record in kept),
         )
 
     def summary(self) -> Summary:
         """The statistics of the samples."""
         return summarise(self.launches)
+
+
+def _probe_medians(found: Measured) -> dict[str, float]:
+    """Median of the probes before and after, over launches; empty where there were none."""
+    sides = zip(("probe_before", "probe_after"), zip(*found.probes, strict=True), strict=False)
+    known = {name: [value for value in values if value] for name, values in sides}
+    return {name: float(np.median(values)) for name, values in known.items() if values}
 
 
 def dropped_samples(records: Sequence[dict]) -> dict[str, int]:
@@ -145,7 +155,7 @@ def of_samples(
     """Rows of a measured experiment: the median with its interval, its limit (ns, name), the spread, the modes."""
     summary = found.summary()
     ok = settled(found, experiment.size_bytes)
-    reasons = list(found.notes)
+    reasons = [*found.notes, *filter(None, [moved(found.probes)])]
     if not ok:
         reasons.insert(0, _why_unconverged(summary, experiment))
     if len(summary.modes) == 2:
@@ -167,6 +177,7 @@ def of_samples(
         "time_max": summary.max,
         "time_first": found.first_ns,
         "samples": float(summary.samples),
+        **_probe_medians(found),
     }
     rows += [context.row(experiment, metric, value=value, **common) for metric, value in spread.items()]
     dropped = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items() if count) or None
