@@ -75,7 +75,7 @@ def test_options_change_the_time(tmp_path):
         (["--on", "loggp", "--skew", "uniform"], "skew `uniform`"),
         (["--on", "loggp", "--links", "/nowhere/links.csv"], "folder /nowhere does not exist"),
         (["--on", "loggp", "--links", "/tmp"], "a folder stands there"),
-        (["--on", "loggp,crossbar", "--links", "/tmp/links.csv"], "2 experiments were asked for"),
+        (["--on", "loggp,crossbar", "--links", "links.csv"], "2 experiments were asked for"),
         (["--on", "loggp", "--ranks", str(10**20)], "not in the range"),
         (["--on", "loggp", "--seed", str(10**20)], "not in the range"),
         (["--on", "wormhole-n150", "--grid", "9x9"], "--grid 9x9: 81 places for 64 ranks"),

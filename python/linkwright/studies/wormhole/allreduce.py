@@ -19,13 +19,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright import _native
-from linkwright.studies.wormhole.theory import KIB, RANKS
+from linkwright.studies.wormhole.theory import KIB, RANKS, clock_hz
 
 TILE_BYTES = 2048
 ELEMENT_BYTES = 2
 WINDOW_TILES = 2
 SIGNALS_AT_LEAST = 32
-CLOCK_HZ = 1e9
 RUNS = 5
 GRID = (8, 8)
 
@@ -126,8 +125,10 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
 def skipped_elements_per_s(machine) -> float:
     """Rate of popping tiles that are not combined: handling without addition."""
     numbers = {row["key"]: row["value"] for row in machine.numbers()}
+    tile_elements = float(numbers["path.write.combine_tile"]) / ELEMENT_BYTES
     cycles = float(numbers["path.write.tile_handling"])
-    return TILE_BYTES / ELEMENT_BYTES * CLOCK_HZ / max(cycles, 1e-3)
+    # Handling may be swept down to nothing; a rate must stay finite.
+    return tile_elements * clock_hz(machine) / max(cycles, 1e-3)
 
 
 def timing_of(made, result: dict, runs: int) -> Timing:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.studies import Options, parallel
-from linkwright.studies.wormhole import allreduce
+from linkwright.studies.wormhole import allreduce, movement
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.facts import Grounds
 from linkwright.studies.wormhole.theory import KIB, RANKS
@@ -167,11 +167,11 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
         path = "read" if "from" in name else "stream"
         result = _native.simulate(made, machine, {"path": path, "issue": "unlimited"})
         initiators = sorted({source for source, _ in ENDPOINTS[name]})
-        taken = [(result["finish_ps"][r] - result["start_ps"][r]) / 1000 for r in initiators]
+        taken = [movement.cycles_of(machine, result, rank) for rank in initiators]
         figures = {
-            "min_cycles": float(min(taken)),
-            "median_cycles": float(statistics.median(taken)),
-            "max_cycles": float(max(taken)),
+            "min_cycles": min(taken),
+            "median_cycles": statistics.median(taken),
+            "max_cycles": max(taken),
         }
         return {"pattern": name, "transactions": transactions, "transaction_bytes": size, **figures}
 
@@ -204,7 +204,7 @@ def _multicast(machine, options: Options) -> list[dict]:
             builder.multicast(0, targets, "input", chunk, into="output")
         batch = {"path": "stream", "issue": f"batch({transactions})"}
         result = _native.simulate(builder.finish(), machines[choice], batch)
-        cycles = float(result["finish_ps"][0] - result["start_ps"][0]) / 1000
+        cycles = movement.cycles_of(machine, result, movement.INITIATOR)
         shape = {"transactions": transactions, "transaction_bytes": size}
         return {"choice": choice, "side": side, **shape, "cycles": cycles}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.wormhole.theory import clock_hz
 
 INITIATOR = 0  # logical (0,0), place (1,1)
 
@@ -61,10 +62,15 @@ def schedule(pattern: Pattern, transactions: int, transaction_bytes: int):
 
 
 def cycles(machine, pattern: Pattern, transactions: int, transaction_bytes: int) -> float:
-    """Modelled cycles of one experiment; the clock is 1 GHz."""
+    """Modelled cycles of one experiment."""
     made = schedule(pattern, transactions, transaction_bytes)
     result = _native.simulate(made, machine, {"path": pattern.path})
-    return (result["finish_ps"][INITIATOR] - result["start_ps"][INITIATOR]) / 1000
+    return cycles_of(machine, result, INITIATOR)
+
+
+def cycles_of(machine, result: dict, rank: int) -> float:
+    """Cycles from the start of `rank` to its finish."""
+    return int(result["finish_ps"][rank] - result["start_ps"][rank]) * clock_hz(machine) / 1e12
 
 
 def cells(machine, progress) -> list[Cell]:

@@ -56,3 +56,8 @@ def from_machine(numbers: dict[str, float], hops: int) -> Theory:
         hop_latency_s=numbers["fabric.hop_latency"] * 1e-9,
         hops=hops,
     )
+
+
+def clock_hz(machine) -> float:
+    """Clock of the machine file, which gives it in GHz."""
+    return next(float(row["value"]) for row in machine.numbers() if row["key"] == "machine.clock") * 1e9
