@@ -36,6 +36,12 @@ def _native(function: str) -> list[Entry]:
     return getattr(_native, function)()
 
 
+def _interop(table: str) -> list[Entry]:
+    from . import interop
+
+    return interop.entries(getattr(interop, table))
+
+
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
@@ -43,6 +49,8 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "patterns": functools.partial(_native, "patterns"),
     "fabrics": functools.partial(_native, "fabrics"),
     "executors": functools.partial(_native, "executors"),
+    "exporters": functools.partial(_interop, "EXPORTERS"),
+    "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
 }
 

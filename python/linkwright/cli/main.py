@@ -7,6 +7,7 @@ answer in under 0.3 s, so a verb's module imports numpy, pyarrow and the like in
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import sys
 
@@ -26,6 +27,8 @@ VERBS = (
     "reproduce",
     "compare",
     "query",
+    "export",
+    "import",
     "report",
     "completion",
 )
@@ -42,7 +45,8 @@ class Verbs(click.Group):
         """The command in the verb's module."""
         if name not in VERBS:
             raise unknown("verb", name, VERBS)
-        return importlib.import_module(f"linkwright.cli.{name}").command
+        module = f"{name}_" if keyword.iskeyword(name) else name
+        return importlib.import_module(f"linkwright.cli.{module}").command
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

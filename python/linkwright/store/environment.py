@@ -17,6 +17,8 @@ from pathlib import Path
 
 _PACKAGES = ("linkwright", "numpy", "scipy", "pyarrow", "pandas")
 
+_CACHE_FACTS = ("level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity")
+
 
 def collect() -> dict[str, object]:
     """The environment of this process, now."""
@@ -88,8 +90,7 @@ def _topology() -> list[dict[str, object]]:
         ):
             row[key] = _read(folder / "topology" / name)
         row["caches"] = [
-            {key: _read(cache / key) for key in ("level", "type", "size", "shared_cpu_list")}
-            for cache in sorted(folder.glob("cache/index[0-9]*"))
+            {key: _read(cache / key) for key in _CACHE_FACTS} for cache in sorted(folder.glob("cache/index[0-9]*"))
         ]
         rows.append(row)
     return rows

@@ -66,6 +66,12 @@ class Run:
         make_folder(self.folder / "machines")
         write_text(self.folder / "machines" / f"{name}.toml", path.read_text(encoding="utf-8"))
 
+    def forget_machine(self) -> None:
+        """Keep of the environment only when and by what the run was made: its numbers come from elsewhere."""
+        path = self.folder / "environment.json"
+        known = json.loads(path.read_text(encoding="utf-8"))
+        write_text(path, json.dumps({key: known[key] for key in ("time", "command", "versions")}, indent=2) + "\n")
+
     def write_results(self, rows: Iterable[dict], samples: pa.Table) -> None:
         """Write both tables whole."""
         table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
