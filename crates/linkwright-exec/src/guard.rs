@@ -119,7 +119,7 @@ impl Guard {
 }
 
 /// Involuntary context switches of the calling thread since it began.
-fn involuntary_switches() -> i64 {
+pub(crate) fn involuntary_switches() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call fills the structure it is given; all-zero is a valid value of it.
     unsafe {

@@ -5,12 +5,14 @@
 //! measurement as small objects ([`sampling`], [`guard`]), data whose results are exactly
 //! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).
 
+pub mod compute;
 pub mod dtype;
 pub mod error;
 pub mod executor;
 pub mod fill;
 pub mod guard;
 pub mod reference;
+pub mod round_trip;
 pub mod sampling;
 pub mod state;
 pub mod threads;

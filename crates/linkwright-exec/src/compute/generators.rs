@@ -1,0 +1,114 @@
+//! Generators of random numbers of the `rand` crates, each filling a block with uniform 64-bit floats.
+//!
+//! A sample is a float in [0, 1) with 53 random bits, which is what NumPy's generators give too, so the two
+//! libraries do the same work. `store` generates nothing and stores a counter: what is left of a generator's
+//! time when the generating is free.
+
+use rand::rngs::{ChaCha12Rng, ChaCha20Rng, ChaCha8Rng, Xoshiro256PlusPlus};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::{Pcg64, Pcg64Dxsm, Pcg64Mcg};
+
+/// Fills blocks, one after the other, each continuing the stream.
+pub type Fill = Box<dyn FnMut(&mut [f64]) + Send>;
+
+/// A generator of the list.
+pub struct Generator {
+    /// As typed by people.
+    pub key: &'static str,
+    /// One with this seed.
+    pub seeded: fn(u64) -> Fill,
+}
+
+/// Every generator.
+pub static GENERATORS: &[Generator] = &[
+    Generator {
+        key: "store",
+        seeded: |seed| Box::new(store(seed)),
+    },
+    Generator {
+        key: "rust_chacha8",
+        seeded: filling::<ChaCha8Rng>,
+    },
+    Generator {
+        key: "rust_chacha12",
+        seeded: filling::<ChaCha12Rng>,
+    },
+    Generator {
+        key: "rust_chacha20",
+        seeded: filling::<ChaCha20Rng>,
+    },
+    Generator {
+        key: "rust_pcg64",
+        seeded: filling::<Pcg64>,
+    },
+    Generator {
+        key: "rust_pcg64dxsm",
+        seeded: filling::<Pcg64Dxsm>,
+    },
+    Generator {
+        key: "rust_pcg64mcg",
+        seeded: filling::<Pcg64Mcg>,
+    },
+    // `SmallRng` of 64-bit machines.
+    Generator {
+        key: "rust_xoshiro256pp",
+        seeded: filling::<Xoshiro256PlusPlus>,
+    },
+];
+
+/// The generator called `key`.
+pub fn find(key: &str) -> Option<&'static Generator> {
+    GENERATORS.iter().find(|generator| generator.key == key)
+}
+
+fn filling<R: SeedableRng + RngExt + Send + 'static>(seed: u64) -> Fill {
+    let mut generator = R::seed_from_u64(seed);
+    Box::new(move |block| {
+        block
+            .iter_mut()
+            .for_each(|value| *value = generator.random())
+    })
+}
+
+fn store(seed: u64) -> impl FnMut(&mut [f64]) + Send {
+    let mut next = seed;
+    move |block| {
+        next = next.wrapping_add(1);
+        // In [1, 2): never a number that a processor treats apart.
+        let value = f64::from_bits(0x3ff0 << 48 | next & 0xffff_ffff);
+        block.fill(value);
+        std::hint::black_box(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generators_give_uniform_numbers_that_go_on() {
+        for generator in GENERATORS.iter().filter(|g| g.key != "store") {
+            let mut fill = (generator.seeded)(7);
+            let (mut first, mut second) = ([0.0; 4096], [0.0; 4096]);
+            fill(&mut first);
+            fill(&mut second);
+            assert_ne!(first, second, "{}", generator.key);
+            assert!(first.iter().all(|value| (0.0..1.0).contains(value)));
+            // The mean of 4096 uniform numbers scatters by 0.0045.
+            let mean = first.iter().sum::<f64>() / 4096.0;
+            assert!((mean - 0.5).abs() < 0.025, "{}: {mean}", generator.key);
+            let mut again = [0.0; 4096];
+            (generator.seeded)(7)(&mut again);
+            assert_eq!(first, again, "{}: the seed decides", generator.key);
+        }
+    }
+
+    #[test]
+    fn store_stores_another_value_each_time() {
+        let mut fill = (find("store").unwrap().seeded)(0);
+        let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
+        fill(&mut first);
+        fill(&mut second);
+        assert_ne!(first, second);
+    }
+}

@@ -1,0 +1,113 @@
+//! The server's process: a fork that answers until it is told to stop, and never outlives the client.
+
+use super::control::{Control, Mode};
+use super::error::{Result, RoundTripError};
+use super::transport::Transport;
+use super::words;
+use crate::topology::pin_to;
+use std::hint::black_box;
+
+/// A running server; stopped and reaped when dropped.
+pub(super) struct Helper {
+    process: libc::pid_t,
+}
+
+impl Helper {
+    /// Forks; the child serves `transport` on processor `cpu` and does not return.
+    pub fn start<T: Transport>(
+        transport: &mut T,
+        control: &mut Control,
+        cpu: Option<u32>,
+    ) -> Result<Helper> {
+        // SAFETY: takes nothing, returns a number.
+        let client = unsafe { libc::getpid() };
+        // SAFETY: the child only makes system calls and uses memory that exists.
+        match unsafe { libc::fork() } {
+            -1 => Err(RoundTripError::last("forking the server process")),
+            0 => {
+                control.peer = client;
+                serve(transport, control, cpu)
+            }
+            process => {
+                control.peer = process;
+                transport.become_client(control);
+                Ok(Helper { process })
+            }
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // SAFETY: the process is ours and was not reaped, so its number is still its own.
+        unsafe {
+            libc::kill(self.process, libc::SIGKILL);
+            libc::waitpid(self.process, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// The whole life of the server.
+fn serve<T: Transport>(transport: &mut T, control: &mut Control, cpu: Option<u32>) -> ! {
+    // SAFETY: asks for a signal at the client's end; a client that ended before is seen while waiting.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if let Some(cpu) = cpu {
+        // The client has pinned itself to a processor of the same list, so this can be done as well.
+        let _ = pin_to(cpu);
+    }
+    transport.become_server();
+    if let Err(RoundTripError::System { error, .. }) = answer_all(transport, control) {
+        control.report_errno(error.raw_os_error().unwrap_or(libc::EIO));
+    }
+    // SAFETY: ends this process without running what its parent registered for its own end.
+    unsafe { libc::_exit(0) }
+}
+
+fn answer_all<T: Transport>(transport: &mut T, control: &mut Control) -> Result<()> {
+    while transport.receive_request(control)? {
+        let (request, reply) = (
+            transport.places().server_request,
+            transport.places().server_reply,
+        );
+        match control.mode() {
+            Mode::Timed if T::IN_PLACE => words::compose(reply, black_box(words::sum(request))),
+            Mode::Timed => {}
+            Mode::Checked => words::compose(reply, words::digest(request)),
+            Mode::Report => control.report_switches(crate::guard::involuntary_switches()),
+        }
+        transport.send_reply(control)?;
+    }
+    Ok(())
+}
+
+/// An error if the process has ended.
+pub(super) fn still_runs(process: libc::pid_t) -> Result<()> {
+    match peek(process) {
+        Some(info) if info.si_signo != 0 => Err(how_it_ended(process)),
+        _ => Ok(()),
+    }
+}
+
+/// The error that says how a process ended that has closed its end of a stream.
+pub(super) fn how_it_ended(process: libc::pid_t) -> RoundTripError {
+    let how = match peek(process) {
+        // SAFETY: the structure tells of a child's end.
+        Some(info) if info.si_signo != 0 => match (info.si_code, unsafe { info.si_status() }) {
+            (libc::CLD_EXITED, status) => format!("status {status}"),
+            (_, signal) => format!("signal {signal}"),
+        },
+        _ => "it closed its end".to_owned(),
+    };
+    RoundTripError::ServerEnded { how }
+}
+
+/// What there is to know of a child, which stays unreaped.
+fn peek(process: libc::pid_t) -> Option<libc::siginfo_t> {
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the call fills the structure it is given; all-zero is a valid value of it.
+    unsafe {
+        let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        let found = libc::waitid(libc::P_PID, process as u32, info.as_mut_ptr(), how);
+        (found == 0).then(|| info.assume_init())
+    }
+}

@@ -1,0 +1,104 @@
+//! Round trips between two processes: a request of i bytes goes there, a reply of o bytes comes back.
+//!
+//! The question is that of a host and an accelerator (how long until the answer is here?), asked of two
+//! processes of one machine. The *client* holds the clock; the *server*, a process of its own on another
+//! core, answers when the last byte of the request has arrived, never earlier, so the two transfers add.
+//!
+//! ```text
+//!   client   |-- hand over i bytes -->|            |--- take o bytes ----|
+//!   server                     |--- take i bytes -- hand over o bytes --|
+//!            t0                                                         t1      round trip = t1 - t0
+//! ```
+//!
+//! What "hand over" and "take" mean is the *transport* ([`REGISTRY`]), one file per mechanism:
+//!
+//! - [`shared`]: through memory that both map. With user buffers, data are copied in and out on both sides
+//!   (four copies); in place, the client writes the request where the server reads it and the other way
+//!   round (no copy: each byte is stored once and loaded once); by word stores, the request goes as 8-byte
+//!   stores that bypass the cache, as stores into a device's window do.
+//! - [`stream`]: through the kernel, by a pipe, a Unix socket or loopback TCP.
+//! - [`cross_memory`]: through the kernel, each side reading the memory of the other.
+//!
+//! Every repetition carries fresh data: the writer stores each byte again, so its cache lines have to
+//! cross. Whether all bytes arrive is checked before and after the timed repetitions, over the same path
+//! ([`words`]). One clock reading ends a trip and begins the next, so every single trip is a sample;
+//! trips are kept or dropped in blocks, each watched by a guard in both processes ([`measure`]).
+//!
+//! The server is a fork, which shares memory and descriptors without names and leaves nothing behind; it
+//! makes system calls and touches memory that exists already, nothing else, as a fork of a process with
+//! several threads must. It dies with the client.
+//!
+//! What it does not do: a transport with more than one request under way, and placements other than two
+//! cores.
+
+mod control;
+mod cross_memory;
+mod error;
+mod helper;
+mod mapping;
+mod measure;
+mod shared;
+mod stream;
+mod transport;
+mod words;
+
+pub use error::{Result, RoundTripError};
+pub use measure::{Found, Plan};
+
+/// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
+pub const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
+
+/// A transport of the list.
+pub struct Entry {
+    /// As typed by people.
+    pub key: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Measures on it.
+    pub measure: fn(&Plan) -> Result<Found>,
+}
+
+/// Every transport.
+pub static REGISTRY: &[Entry] = &[
+    Entry {
+        key: "shared_copy",
+        summary: "shared memory, copied from and to user buffers on both sides",
+        measure: measure::on::<shared::Copied>,
+    },
+    Entry {
+        key: "shared_in_place",
+        summary: "shared memory, written and read in place",
+        measure: measure::on::<shared::InPlace>,
+    },
+    Entry {
+        key: "word_store",
+        summary:
+            "request by 8-byte stores past the cache, as into a device's window; reply in place",
+        measure: measure::on::<shared::WordStore>,
+    },
+    Entry {
+        key: "pipe",
+        summary: "two pipes",
+        measure: measure::on::<stream::Pipe>,
+    },
+    Entry {
+        key: "unix_socket",
+        summary: "a pair of Unix stream sockets",
+        measure: measure::on::<stream::UnixSocket>,
+    },
+    Entry {
+        key: "tcp",
+        summary: "TCP over the loopback interface, without delay (TCP_NODELAY)",
+        measure: measure::on::<stream::Tcp>,
+    },
+    Entry {
+        key: "process_vm_readv",
+        summary: "each side reads the other's memory by a system call",
+        measure: measure::on::<cross_memory::CrossMemory>,
+    },
+];
+
+/// The transport called `key`.
+pub fn find(key: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.key == key)
+}

@@ -1,0 +1,82 @@
+//! Every transport carries every byte, gives plausible times and leaves no process behind.
+
+use linkwright_exec::round_trip::{find, Found, Plan, RoundTripError, REGISTRY};
+use std::time::Duration;
+
+fn small(request_bytes: usize, reply_bytes: usize) -> Plan {
+    Plan {
+        request_bytes,
+        reply_bytes,
+        blocks: 3,
+        trips_per_block: 10,
+        warmup_at_most: 3,
+        ..Plan::default()
+    }
+}
+
+/// `None` where the system forbids the transport, with the reason on the test's output.
+fn measured(key: &str, plan: &Plan) -> Option<Found> {
+    match (find(key).unwrap().measure)(plan) {
+        Ok(found) => Some(found),
+        Err(RoundTripError::Forbidden { error, hint }) => {
+            eprintln!("{key} skipped: {error}{hint}");
+            None
+        }
+        Err(error) => panic!("{key}: {error}"),
+    }
+}
+
+#[test]
+fn every_transport_carries_all_bytes_both_ways() {
+    for entry in REGISTRY {
+        for (request, reply) in [(64, 64), (64, 16 << 10), (16 << 10, 64), (8, 8 * 127)] {
+            let Some(found) = measured(entry.key, &small(request, reply)) else {
+                continue;
+            };
+            let words = ((request + reply) / 8) as u64;
+            assert_eq!(found.checked_words, 2 * 3 * words, "{}", entry.key);
+            assert!(found.first_ns > 0.0);
+            assert_eq!(found.trips_ns.len() % found.trips_per_block, 0);
+            // Two messages between two cores take more than a few cycles.
+            assert!(found.trips_ns.iter().all(|&ns| ns > 5.0), "{}", entry.key);
+        }
+    }
+}
+
+#[test]
+fn the_budget_ends_a_measurement() {
+    let plan = Plan {
+        blocks: usize::MAX,
+        time_budget: Duration::from_millis(20),
+        ..small(64, 64)
+    };
+    let found = measured("pipe", &plan).unwrap();
+    assert!(found.out_of_time);
+}
+
+#[test]
+fn one_processor_is_enough_and_is_told() {
+    let cpu = linkwright_exec::topology::allowed_cpus()[0];
+    let plan = Plan {
+        cpus: Some([cpu, cpu]),
+        ..small(64, 64)
+    };
+    for key in ["shared_in_place", "unix_socket"] {
+        assert!(measured(key, &plan).unwrap().oversubscribed);
+    }
+}
+
+#[test]
+fn the_callers_processors_stay_as_they_are() {
+    let before = linkwright_exec::topology::allowed_cpus();
+    measured("shared_copy", &small(64, 64));
+    assert_eq!(linkwright_exec::topology::allowed_cpus(), before);
+}
+
+#[test]
+fn sizes_are_whole_words_within_bounds() {
+    for (request, reply) in [(0, 64), (64, 12), (2 << 20, 64)] {
+        let refused = (find("pipe").unwrap().measure)(&small(request, reply)).unwrap_err();
+        assert!(refused.to_string().contains("multiples of 8"), "{refused}");
+    }
+}
