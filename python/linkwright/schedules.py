@@ -59,6 +59,7 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
         "values_ns": _rounded(found["slowest_ns"]),
         "ranks_ns": [[_rounded(s), _rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
         "first_ns": round(found["first_ns"], 2),
+        "row_ns": found["row_ns"] and _rounded(np.array(found["row_ns"])),
         "batch": found["batch"],
         "dropped": found["drops"],
         "notes": list(_notes(found)),

@@ -148,6 +148,9 @@ pub struct Launch {
     pub disturbed_ns: Vec<f64>,
     /// The very first repetition, cold.
     pub first_ns: f64,
+    /// Of five repetitions in a row without a barrier the first and the last, medians; `None` where
+    /// repetitions must be kept apart or are too short to be timed singly.
+    pub row_ns: Option<(f64, f64)>,
     /// Repetitions per sample.
     pub batch: u32,
     /// Whether they followed each other without a barrier.

@@ -41,6 +41,19 @@ fn run(schedule: &Schedule, options: &RunOptions) -> Result<Launch, ExecError> {
 }
 
 #[test]
+fn of_five_in_a_row_the_first_and_the_last_are_told_where_the_clock_resolves_them() {
+    // 48 kB take microseconds; on a busy machine some launches have no undisturbed row.
+    let mut launches = (0..20).map(|_| run(&ring(2, 12_000), &few_samples()).unwrap());
+    let (first, last) = launches.find_map(|launch| launch.row_ns).expect("a row");
+    assert!(first > 500.0 && last > 500.0, "{first} {last}");
+    let apart = RunOptions {
+        repetition: Repetition::Barrier,
+        ..few_samples()
+    };
+    assert_eq!(run(&ring(2, 12_000), &apart).unwrap().row_ns, None);
+}
+
+#[test]
 fn columns_have_one_entry_per_sample_and_rank() {
     let launch = run(&ring(2, 1000), &few_samples()).unwrap();
     let samples = launch.slowest_ns.len();

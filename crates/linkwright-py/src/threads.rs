@@ -110,6 +110,7 @@ fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("finish_ns", launch.finish_ns.into_pyarray(py))?;
     table.set_item("disturbed_ns", launch.disturbed_ns.into_pyarray(py))?;
     table.set_item("first_ns", launch.first_ns)?;
+    table.set_item("row_ns", launch.row_ns)?;
     table.set_item("batch", launch.batch)?;
     table.set_item("back_to_back", launch.back_to_back)?;
     table.set_item("warmup_batches", launch.warmup_batches)?;

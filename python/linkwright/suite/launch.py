@@ -21,6 +21,7 @@ from linkwright import schedules
 from linkwright.errors import LinkwrightError, WaivedError
 
 from .experiment import Experiment
+from .foreign import Watch
 from .probe import Probe
 
 # A sample list longer than this carries no more information about one launch.
@@ -36,7 +37,7 @@ def main() -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         plan = json.load(sys.stdin)
         end = time.monotonic() + plan["deadline_s"]
-        probe = Probe()
+        probe, watch = Probe(), Watch()
         before = probe.median_ns(plan["deadline_s"] / max(1, len(plan["work"])))
         for number, work in enumerate(plan["work"]):
             left = end - time.monotonic()
@@ -46,9 +47,11 @@ def main() -> None:
             # An equal share of what is left: what a quick experiment saves, a slow one may use.
             budget_s = left / (len(plan["work"]) - number)
             record = _measure(experiment, plan, budget_s)
+            foreign = watch.foreign()
             after = probe.median_ns(budget_s)
             if "samples" in record:
                 record["samples"]["probe_ns"] = [before, after]
+                record["samples"]["foreign"] = foreign
             before = after
             out.write(json.dumps(record) + "\n")
             out.flush()

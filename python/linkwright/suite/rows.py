@@ -103,6 +103,8 @@ class Measured:
     dropped: dict[str, int]  # reason -> samples
     notes: tuple[str, ...]  # what a reader must know of the values
     probes: tuple[tuple[float | None, float | None], ...] = ()  # a ping-pong before and after, in ns, by launch
+    in_a_row: tuple[tuple[float, float], ...] = ()  # first and last of five without a barrier, in ns, by launch
+    foreign: float | None = None  # processors that others kept busy, where no launch was left in peace
 
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
@@ -110,12 +112,19 @@ class Measured:
         kept = [record for record in records if record["values_ns"]]
         if not kept:
             return None
+        # Launches in peace alone count; where there was none, all do, and `foreign` says so.
+        peaceful = [record for record in kept if not record.get("foreign")]
+        disturbed = [record for record in kept if record.get("foreign")] if peaceful else []
+        foreign = None if peaceful else max(record["foreign"] for record in kept)
+        kept = peaceful or kept
         return cls(
             launches=tuple(np.array(record["values_ns"]) for record in kept),
             first_ns=kept[0]["first_ns"],
-            dropped=dropped_samples(records),
+            dropped=_with_foreign(dropped_samples(records), disturbed),
             notes=tuple(dict.fromkeys(note for record in kept for note in record["notes"])),
             probes=tuple(tuple(record.get("probe_ns", (None, None))) for record in kept),
+            in_a_row=tuple(tuple(record["row_ns"]) for record in kept if record.get("row_ns")),
+            foreign=foreign,
         )
 
     def summary(self) -> Summary:
@@ -130,6 +139,14 @@ def _probe_medians(found: Measured) -> dict[str, float]:
     return {name: float(np.median(values)) for name, values in known.items() if values}
 
 
+def _row_medians(found: Measured) -> dict[str, float]:
+    """Median over launches of the first and the last of a row; empty where none could be timed."""
+    if not found.in_a_row:
+        return {}
+    first, last = np.median(found.in_a_row, axis=0)
+    return {"time_row_first": float(first), "time_row_last": float(last)}
+
+
 def dropped_samples(records: Sequence[dict]) -> dict[str, int]:
     """Samples dropped over all launches, by reason."""
     dropped: dict[str, int] = {}
@@ -139,10 +156,16 @@ def dropped_samples(records: Sequence[dict]) -> dict[str, int]:
     return dropped
 
 
+def _with_foreign(dropped: dict[str, int], disturbed: Sequence[dict]) -> dict[str, int]:
+    """What the guards dropped, and the samples of launches beside which others kept processors busy."""
+    return {**dropped, "foreign": sum(len(record["values_ns"]) for record in disturbed)}
+
+
 def settled(measured: Measured, size_bytes: int) -> bool:
     """Whether enough launches agree closely enough to stop."""
     summary = measured.summary()
-    return enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
+    in_peace = measured.foreign is None
+    return in_peace and enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
 
 
 def of_samples(
@@ -157,7 +180,7 @@ def of_samples(
     ok = settled(found, experiment.size_bytes)
     reasons = [*found.notes, *filter(None, [moved(found.probes)])]
     if not ok:
-        reasons.insert(0, _why_unconverged(summary, experiment))
+        reasons.insert(0, _why_unconverged(found, summary, experiment))
     if len(summary.modes) == 2:
         reasons.append(" and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches")
     common = {
@@ -178,6 +201,7 @@ def of_samples(
         "time_first": found.first_ns,
         "samples": float(summary.samples),
         **_probe_medians(found),
+        **_row_medians(found),
     }
     rows += [context.row(experiment, metric, value=value, **common) for metric, value in spread.items()]
     dropped = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items() if count) or None
@@ -191,7 +215,9 @@ def of_samples(
     return rows
 
 
-def _why_unconverged(summary: Summary, experiment: Experiment) -> str:
+def _why_unconverged(found: Measured, summary: Summary, experiment: Experiment) -> str:
+    if found.foreign is not None:
+        return f"others kept up to {found.foreign:g} processors busy in every launch; stop what else runs"
     if summary.ci_low is None:
         return f"{summary.launches} launches in the time budget; an interval needs 6"
     half_width = (summary.ci_high - summary.ci_low) / 2 / summary.median

@@ -26,6 +26,7 @@ from .experiment import Experiment
 from .load import Suite, parse
 from .measure import Options, State, measure
 from .model import known_rows, model
+from .sweeps import half_peaks
 from .targets import Target, resolve
 
 # Modelled experiments take milliseconds: their records go to the disk in bunches.
@@ -124,7 +125,7 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
 
 
 def _save(run: runs.Run, found: list[rows.Row]) -> None:
-    run.write_results(found, runs.samples_table(run, run.records()))
+    run.write_results([*found, *half_peaks(found)], runs.samples_table(run, run.records()))
 
 
 def _measure(target, experiments, metrics, run_id, suite_name, request, records, journal, watcher):

@@ -43,6 +43,8 @@ pub(super) enum Order {
         repetitions: u32,
         back_to_back: bool,
     },
+    /// Run it so often back to back, and time each repetition.
+    Row(u32),
 }
 
 /// What a rank found in a round.
@@ -299,10 +301,16 @@ impl Hand<'_> {
                 report.times.clear();
                 self.guard.open();
                 if back_to_back {
-                    self.run_back_to_back(repetitions, report)?;
+                    self.run_back_to_back(repetitions, repetitions, report)?;
                 } else {
                     self.run_apart(repetitions, report)?;
                 }
+                report.disturbance = self.guard.close();
+            }
+            Order::Row(repetitions) => {
+                report.times.clear();
+                self.guard.open();
+                self.run_back_to_back(repetitions, 1, report)?;
                 report.disturbance = self.guard.close();
             }
         }
@@ -348,18 +356,27 @@ impl Hand<'_> {
     }
 
     /// Alternates between two sets of buffers: nobody finishes epoch e + 1 before all have entered
-    /// it, hence finished epoch e, hence left the buffers that epoch e + 2 uses.
-    fn run_back_to_back(&mut self, repetitions: u32, report: &mut Report) -> Result<(), Poisoned> {
+    /// it, hence finished epoch e, hence left the buffers that epoch e + 2 uses. The clock is read
+    /// after every `timed` repetitions.
+    fn run_back_to_back(
+        &mut self,
+        repetitions: u32,
+        timed: u32,
+        report: &mut Report,
+    ) -> Result<(), Poisoned> {
         let clock = Clock::get();
         // The barrier below also separates this set from whatever used it last.
         self.barrier()?;
-        let start = clock.now();
-        for i in 0..u64::from(repetitions) {
-            let epoch = self.epoch + i;
-            self.code.run(epoch, (epoch & 1) as usize)?;
+        let mut start = clock.now();
+        for _ in 0..repetitions / timed {
+            for _ in 0..timed {
+                self.code.run(self.epoch, (self.epoch & 1) as usize)?;
+                self.epoch += 1;
+            }
+            let finish = clock.now();
+            report.times.push((start, finish));
+            start = finish;
         }
-        report.times.push((start, clock.now()));
-        self.epoch += u64::from(repetitions);
         Ok(())
     }
 

@@ -19,6 +19,12 @@ use crate::sampling::{batch_size, median, relative_half_width, WarmUp};
 use crate::timer::{Clock, Ticks};
 use std::time::Instant;
 
+/// Repetitions in a row of which the first and the last are told apart, and how often that is done.
+const ROW: u32 = 5;
+const ROWS: usize = 21;
+/// Share of the launch's time that rows may take.
+const ROWS_SHARE: u32 = 20;
+
 /// Most repetitions of a sample with a barrier before each: beyond, more samples tell more.
 const MOST_APART: u32 = 1_000;
 
@@ -55,6 +61,9 @@ pub(super) fn measure(
     };
     warm_up(leader, options, end, &mut launch)?;
     sample(leader, options, end, &mut launch)?;
+    if back_to_back {
+        launch.row_ns = row(leader, options)?;
+    }
     if options.check {
         run_all_sets(leader, back_to_back)?;
         launch.checked_elements += check(leader)?;
@@ -145,6 +154,36 @@ fn sample(
     }
     launch.drops = drops;
     Ok(())
+}
+
+/// The first and the last of a few repetitions in a row, medians over undisturbed rows.
+///
+/// Ranks leave a collective at different times, so the next one begins skewed: the last of a row shows
+/// what a program sees that calls it again and again. One repetition is timed by itself, so those too
+/// short for the clock have none.
+fn row(leader: &mut Leader, options: &RunOptions) -> Result<Option<(f64, f64)>, Stopped> {
+    let clock = Clock::get();
+    let end = Instant::now() + options.time_budget / ROWS_SHARE;
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    while first.len() < ROWS && (first.is_empty() || Instant::now() < end) {
+        leader.round(Order::Row(ROW))?;
+        if leader.reports().any(|report| report.disturbance.is_some()) {
+            if Instant::now() >= end {
+                break;
+            }
+            continue;
+        }
+        let slowest = |region: usize| {
+            let ticks = leader.reports().map(|report| report.times[region]);
+            let times = ticks.map(|(start, finish)| clock.ns_between(start, finish));
+            (times.fold(0.0, f64::max) - clock.overhead_ns()).max(0.0)
+        };
+        first.push(slowest(0));
+        last.push(slowest(ROW as usize - 1));
+    }
+    let shortest = (100.0 * clock.resolution_ns()).max(50.0 * clock.overhead_ns());
+    let both = median(&mut first).zip(median(&mut last));
+    Ok(both.filter(|(first, last)| first.min(*last) >= shortest))
 }
 
 /// Looked at when the count has doubled only, because it sorts.

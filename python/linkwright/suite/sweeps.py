@@ -1,0 +1,43 @@
+"""What a sweep over sizes says as a whole: the size at which half of the peak rate is reached, n_1/2.
+
+A mean over sizes says nothing about a machine; peak, n_1/2 and the latency of the smallest message do.
+The row stands with the experiment that reached the peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from linkwright.stats.bandwidth import half_peak_size
+from linkwright.store import schema
+
+from .rows import Row
+
+# Fewer sizes are no sweep.
+MIN_SIZES = 3
+_SAME = ("machine", "executor", "collective", "algorithm", "ranks", "dtype", "op", "placement", "issue", "path")
+_RATES = ("bandwidth", "alg_bw")
+
+
+def half_peaks(rows: Iterable[Row]) -> Iterator[Row]:
+    """One row for each sweep of a rate over at least three sizes."""
+    sweeps: dict[tuple, dict[int, Row]] = {}
+    for row in rows:
+        if row["metric"] in _RATES and row["value"] is not None:
+            part = str(row["experiment"]).partition("/")[0]
+            sweeps.setdefault((part, row["metric"], *(row[key] for key in _SAME)), {})[row["size_bytes"]] = row
+    for sweep in sweeps.values():
+        if len(sweep) >= MIN_SIZES:
+            yield _half_peak(sweep)
+
+
+def _half_peak(sweep: dict[int, Row]) -> Row:
+    peak = max(sweep.values(), key=lambda row: row["value"])
+    size = half_peak_size(list(sweep), [row["value"] for row in sweep.values()])
+    unit = schema.METRICS["half_peak_size"][0]
+    below = f"half of the peak is reached below the smallest size, {min(sweep)} B"
+    cleared = {"ci_low": None, "ci_high": None, "limit": None, "limit_name": None, "reference": None}
+    return {
+        **peak, **cleared, "metric": "half_peak_size", "unit": unit, "value": size,
+        "status": "ok" if size is not None else "waived", "reason": None if size is not None else below,
+    }  # fmt: skip
