@@ -37,6 +37,10 @@ class SuiteError(UsageError):
     """A suite file that says something impossible."""
 
 
+class AppError(UsageError):
+    """A program file that says something impossible; names file, key and cure."""
+
+
 class MachineError(UsageError):
     """A machine file that says something impossible; names file, key and cure."""
 

@@ -28,6 +28,10 @@ TEXTS = {
         f"machine-{name}.txt": lambda name=name: _printed("machines", "show", name)
         for name in registry.keys("machines")
     },
+    **{
+        f"rules-{name}.txt": lambda name=name: _printed("machines", "show", name, "--rules")
+        for name in ("loggp", "wormhole-n150")
+    },
 }
 
 # One of each kind; the sweep in test_cli.py describes every entry.

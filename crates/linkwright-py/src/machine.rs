@@ -129,6 +129,12 @@ impl Machine {
             .map(|grid| (grid.columns, grid.rows))
     }
 
+    /// The hierarchy from outermost to innermost: `name, count` each.
+    fn levels(&self) -> Vec<(String, usize)> {
+        let levels = self.described.levels().iter();
+        levels.map(|level| (level.name.clone(), level.count)).collect()
+    }
+
     /// Endpoints, ranks first: `name, kind, x, y` each.
     fn endpoints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |endpoint: &linkwright_core::machine::Endpoint| {

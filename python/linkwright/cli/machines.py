@@ -1,4 +1,4 @@
-"""`linkwright machines show NAME`: every number of a machine with its unit, status and source."""
+"""`linkwright machines show NAME`: every number of a machine with its unit, status and source; or its rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def command() -> None:
 
 @command.command(name="show")
 @click.argument("name", shell_complete=options.completed("machines"))
+@click.option("--rules", is_flag=True, help="What a message costs at each level, in plain sentences, on one page.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-def show(name: str, as_json: bool) -> None:
+def show(name: str, rules: bool, as_json: bool) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.
 
     A number is documented, measured, derived from such, assumed, or fitted: chosen so that the model
@@ -27,6 +28,14 @@ def show(name: str, as_json: bool) -> None:
     from linkwright.machines import load
 
     machine = load(name)
+    if rules:
+        from linkwright.predict import page
+
+        if as_json:
+            print_json(page.values(machine))
+        else:
+            click.echo(page.text(machine), nl=False)
+        return
     numbers = machine.numbers()
     statuses = Counter(number["status"] for number in numbers)
     if as_json:

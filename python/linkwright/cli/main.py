@@ -25,6 +25,7 @@ VERBS = (
     "run",
     "dissect",
     "reproduce",
+    "predict",
     "compare",
     "query",
     "export",

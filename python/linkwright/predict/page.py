@@ -1,0 +1,72 @@
+"""The rules of a machine in plain sentences: `linkwright machines show NAME --rules`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkwright.predict import rules
+from linkwright.predict.rates import capacity_bytes
+from linkwright.units import format_rate, format_time
+
+if TYPE_CHECKING:
+    from linkwright import _native
+
+PREAMBLE = (
+    "From single messages simulated on the machine's own fabric, by path {path}, everything else quiet.\n"
+    "Small is {small} B; a rate is that of large messages."
+)
+
+
+def text(machine: _native.Machine) -> str:
+    """The whole page, ending with a line feed."""
+    blocks = [f"{machine.name} in rules of thumb: {machine.summary}"]
+    blocks.append(PREAMBLE.format(path=machine.paths[0], small=rules.SMALL_BYTES))
+    blocks += [_level(level, bool(machine.open_size)) for level in rules.levels(machine)]
+    alone = "\n".join(_alone(machine))
+    if alone:
+        blocks.append(f"An endpoint by itself\n{alone}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def values(machine: _native.Machine) -> dict[str, object]:
+    """The same as plain values for JSON."""
+    return {
+        "machine": machine.name,
+        "path": machine.paths[0],
+        "small_bytes": rules.SMALL_BYTES,
+        "levels": [vars(level) | {"rate_bytes_per_s": level.rate * 1e9} for level in rules.levels(machine)],
+        "capacity_bytes": capacity_bytes(machine),
+    }
+
+
+def _level(level: rules.Level, any_number: bool) -> str:
+    near, far = format_time(level.latency_ns), format_time(level.farthest_latency_ns)
+    ends = " and ".join(level.nearest)
+    reach = f"takes {near} between {ends}"
+    if far != near:
+        reach += f", the nearest, and {far} to {level.farthest[1]}, the farthest"
+    equal = _bytes(level.per_message_ns * level.rate)
+    half = _bytes(level.half_size_bytes)
+    number = "any number" if any_number else str(level.units)
+    lines = [
+        f"From {level.name} to {level.name}, {number} of them",
+        f"  A small message {reach}.",
+        f"  Large messages move at {format_rate(level.rate * 1e9)}; half of that is reached at {half}.",
+        f"  Each further message in a row costs {format_time(level.per_message_ns)}, the time of {equal} of data.",
+    ]
+    return "\n".join(lines)
+
+
+def _alone(machine: _native.Machine) -> list[str]:
+    capacity = capacity_bytes(machine)
+    lines = []
+    if capacity is not None:
+        lines.append(f"  It holds {_bytes(capacity)}.")
+    return lines
+
+
+def _bytes(size: float) -> str:
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size:.0f} B"

@@ -1,0 +1,149 @@
+"""Forecasts of programs, and the rules page."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import linkwright as lw
+from linkwright import predict, registry
+from linkwright.machines import load
+from linkwright.predict import document, rules
+from linkwright_cases import invoke
+
+ROOT = Path(__file__).parent.parent.parent
+HEAD = '[app]\nformat = 1\nkind = "supersteps"\nname = "x"\nendpoints = 4\n'
+STEP = '[[superstep]]\nname = "s"\n'
+
+
+def forecast(text, machine="loggp"):
+    return predict.forecast(document.parse(text, "x.toml"), load(machine))
+
+
+def test_the_example_of_the_formats_reads():
+    text = re.search(r"```app\n(.*?)```", (ROOT / "docs/formats.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    found = forecast(text, "wormhole-n150")
+    assert found.endpoints == 64
+    assert [part.name for part in found.parts] == ["relax: work", "relax: messages"] + ["report: work"] + [
+        "report: messages"
+    ] * 2
+    # 512 KiB + 8 KiB + what arrives from four neighbours
+    assert found.room.needed_bytes == 520 * 1024 + 4 * 1024
+    assert sum(found.shares().values()) == pytest.approx(1)
+
+
+def test_work_is_the_longer_of_arithmetic_and_memory():
+    rates = "flops_per_s = 1e9\nbytes_per_s = 1.024e9\n"
+    # 3e3 flops take 3 us, 2 KiB take 2 us.
+    found = forecast(HEAD + rates + "times = 5\n" + STEP + 'times = 2\nflops = 3e3\nbytes = "2K"\n')
+    assert found.time_ns == pytest.approx(10 * 3000)
+    assert found.shares() == {"compute": 1.0}
+    found = forecast(HEAD + rates + STEP + 'flops = 1e3\nbytes = "2K"\n')
+    assert found.time_ns == pytest.approx(2000)
+    assert found.shares() == {"memory": 1.0}
+
+
+def test_messages_take_what_their_schedule_takes():
+    for machine in ("loggp", "wormhole-n150"):
+        grid = "grid = [8, 8]\n"
+        head = HEAD.replace("endpoints = 4\n", grid)
+        text = head + STEP + '[[superstep.message]]\ncollective = "allreduce"\nalgorithm = "ring"\nsize = "64K"\n'
+        ring = lw.schedule("allreduce", "ring", ranks=64, size="64K", grid=(8, 8))
+        assert forecast(text, machine).time_ns / 1e3 == pytest.approx(lw.simulate(ring, machine).time_us)
+
+
+def test_a_list_goes_at_once():
+    def listed(entries):
+        return forecast(HEAD + STEP + f"[[superstep.message]]\nlist = {entries}\n").time_ns
+
+    one = listed('[[0, 1, "4K"]]')
+    # Other endpoints do not wait for each other, the same ones do.
+    assert listed('[[0, 1, "4K"], [2, 3, "4K"]]') == pytest.approx(one)
+    assert listed('[[0, 1, "4K"], [0, 2, "4K"], [0, 3, "6K"]]') > one
+
+
+def test_the_best_algorithm_is_no_slower_than_any():
+    def allreduce(size, more=""):
+        message = f'[[superstep.message]]\ncollective = "allreduce"\nsize = "{size}"\n{more}'
+        return forecast(HEAD + STEP + message, "loggp")
+
+    for size in ("8", "1M"):
+        best = allreduce(size)
+        assert best.parts[0].choice.startswith("allreduce/")
+        for name in ("ring", "recursive_doubling_latency"):
+            assert best.time_ns <= allreduce(size, f'algorithm = "{name}"\n').time_ns
+
+
+def test_more_bytes_or_more_work_never_take_less():
+    times = []
+    for size in ("8", "512", "8K", "96K"):
+        message = f'[[superstep.message]]\npattern = "neighbour"\nsize = "{size}"\n'
+        head = HEAD.replace("endpoints = 4", "grid = [8, 8]")
+        times.append(forecast(head + STEP + message, "wormhole-n150").time_ns)
+    assert times == sorted(times)
+
+
+def test_what_does_not_fit_has_no_time(tmp_path):
+    app = tmp_path / "big.toml"
+    head = HEAD.replace("endpoints = 4", "endpoints = 64")
+    app.write_text(head + 'memory = "1M"\n' + STEP + 'time = "1us"\nmemory = "464K"\n')
+    result = invoke("predict", str(app), "--on", "wormhole-n150")
+    assert result.status == 1
+    assert "does not fit: needs 1,488.0 KiB at each endpoint (fullest in s), where there are 1,464.0 KiB" in result.out
+    found = json.loads(invoke("predict", str(app), "--on", "wormhole-n150", "--json").out)
+    assert found["fits"] is False
+    assert found["time_ns"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[app]\nformat = 2\n", "x.toml: app: format is 2; this version reads 1 only"),
+        (HEAD.replace("supersteps", "superstep"), "unknown kind of program `superstep`; did you mean `supersteps`?"),
+        (HEAD + "memry = 1\n" + STEP, "x.toml: app: unknown key `memry`; did you mean `memory`"),
+        (HEAD + STEP + "flopz = 1\n", "x.toml: superstep[0]: unknown key `flopz`; did you mean `flops`?"),
+        (HEAD + STEP + "flops = 1\n", "add `flops_per_s`"),
+        (HEAD + STEP + "flops = true\n", "flops is True; write a number"),
+        (HEAD + STEP + 'time = "1us"\nflops = 1\n', "one or the other"),
+        (HEAD + STEP + '[[superstep.message]]\nsize = "8"\n', "superstep[0]: message[0]: names 0 of `pattern`"),
+        (HEAD + STEP + '[[superstep.message]]\nlist = [[0, 4, "8"]]\n', "endpoint 4 does not exist"),
+        (HEAD + STEP + '[[superstep.message]]\nlist = [[1, 1, "8"]]\n', "goes to its own source"),
+        (HEAD + STEP + '[[superstep.message]]\nlist = [[0, 1, "0"]]\n', "is none"),
+        (HEAD + STEP + '[[superstep.message]]\npattern = "neighbor"\nsize = "8"\n', "did you mean"),
+        (HEAD, "missing key `superstep`"),
+    ],
+)
+def test_bad_programs_name_the_cure(text, message, tmp_path):
+    app = tmp_path / "x.toml"
+    app.write_text(text)
+    result = invoke("predict", str(app), "--on", "loggp")
+    assert result.status == 2
+    assert message in result.err
+
+
+def test_endpoints_must_exist():
+    with pytest.raises(lw.errors.AppError, match="endpoints is 65; wormhole-n150 has 64"):
+        forecast(HEAD.replace("= 4", "= 65") + STEP, "wormhole-n150")
+
+
+@pytest.mark.parametrize("machine", registry.keys("machines"))
+def test_every_machine_has_rules(machine):
+    described = load(machine)
+    for level in rules.levels(described):
+        assert 0 < level.latency_ns <= level.farthest_latency_ns
+        assert level.per_message_ns > 0
+        assert level.rate > 0
+        assert level.half_size_bytes > 0
+    result = invoke("machines", "show", machine, "--rules", "--json")
+    assert len(json.loads(result.out)["levels"]) == len(rules.levels(described))
+
+
+def test_rules_of_loggp_follow_from_its_parameters():
+    # L = 1000 ns, o = 200 ns at either side, G = 0.08 ns per byte: a message of 8 B takes o + L + o + 7 G, and
+    # blocks its sender for o + 7 G. At n_1/2 the fixed 1400 ns are as long as the bytes.
+    (level,) = rules.levels(load("loggp"))
+    assert level.latency_ns == pytest.approx(1400.56)
+    assert level.per_message_ns == pytest.approx(200.56)
+    assert level.rate == pytest.approx(12.5)
+    assert level.half_size_bytes == pytest.approx(1400 * 12.5, rel=0.01)
