@@ -132,7 +132,9 @@ impl Machine {
     /// The hierarchy from outermost to innermost: `name, count` each.
     fn levels(&self) -> Vec<(String, usize)> {
         let levels = self.described.levels().iter();
-        levels.map(|level| (level.name.clone(), level.count)).collect()
+        levels
+            .map(|level| (level.name.clone(), level.count))
+            .collect()
     }
 
     /// Endpoints, ranks first: `name, kind, x, y` each.

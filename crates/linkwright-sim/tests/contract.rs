@@ -142,6 +142,11 @@ proptest! {
     }
 
     #[test]
+    fn host_link(plan in plan()) {
+        keeps_the_contract("tests/cases/machines/host_link.toml", &plan);
+    }
+
+    #[test]
     fn torus_noc(plan in plan()) {
         keeps_the_contract("python/linkwright/machines/torus-2d.toml", &plan);
     }

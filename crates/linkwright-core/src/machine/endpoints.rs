@@ -2,9 +2,10 @@
 //!
 //! A machine has *rank* endpoints, which issue operations, and *memory* endpoints, which only hold
 //! data (a DRAM channel). Ranks come first: endpoint `r` is the place of rank `r` unless the run
-//! places ranks otherwise; memories follow. Ranks are given in one of four ways:
+//! places ranks otherwise; memories follow. Ranks are given in one of five ways:
 //!
 //! ```text
+//! names = ["host", "card"]                 one endpoint per name, without places
 //! count = 16                               16 endpoints without places
 //! count = "any"                            as many as a run asks for
 //! grid = [10, 12]                          columns, rows; every place is a rank, row by row
@@ -124,11 +125,16 @@ pub(crate) fn read(
         "rank {i}"
     };
     let pattern = (s.optional_text("name")?).unwrap_or_else(|| default.to_string());
+    let names = match s.has("names") {
+        true => s.texts("names")?,
+        false => Vec::new(),
+    };
     let capacity = s.optional_bytes("capacity")?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
         .map(|i| {
             let place = ranks.places.as_ref().map(|p| p[i]);
-            endpoint(&pattern, i, place, EndpointKind::Rank, capacity)
+            let name = names.get(i).unwrap_or(&pattern);
+            endpoint(name, i, place, EndpointKind::Rank, capacity)
         })
         .collect();
     for memory in s.sections("memory")? {

@@ -1,4 +1,4 @@
-//! How many ranks a machine has and where they sit: `count`, or `grid` with its used places.
+//! How many ranks a machine has and where they sit: `count`, `names`, or `grid` with its used places.
 //!
 //! Places are checked one by one: each lies on the grid and none is used twice, because two ranks on
 //! one place would share a port that the model counts once.
@@ -23,6 +23,11 @@ pub(super) struct Ranks {
 
 /// Read the size and the places of the ranks, at the size asked for.
 pub(super) fn read(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
+    let other = ["count", "grid", "name"].into_iter().find(|key| s.has(key));
+    if let Some(other) = other.filter(|_| s.has("names")) {
+        let problem = format!("`names` and `{other}` exclude each other; keep one");
+        return Err(s.inconsistent("names", problem));
+    }
     if s.has("grid") {
         if s.has("count") {
             return Err(s.inconsistent("count", "`count` and `grid` exclude each other; keep one"));
@@ -31,6 +36,10 @@ pub(super) fn read(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineEr
     }
     let open = s.is_any("count");
     let count = match asked {
+        _ if s.has("names") => {
+            let names = s.texts("names")?.len() as u64;
+            to_size(s, "names", names)?
+        }
         _ if !open => read_size(s, "count")?,
         Asked::Count(n) => n,
         _ => 0,

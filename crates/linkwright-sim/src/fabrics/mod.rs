@@ -6,6 +6,7 @@
 mod completions;
 pub mod crossbar;
 pub mod exchange;
+pub mod host_link;
 pub mod loggp;
 pub mod torus_noc;
 
@@ -33,6 +34,7 @@ pub static FABRICS: &[&FabricKind] = &[
     &crossbar::KIND,
     &exchange::KIND,
     &torus_noc::KIND,
+    &host_link::KIND,
 ];
 
 /// The fabric of a machine.

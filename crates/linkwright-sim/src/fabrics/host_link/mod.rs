@@ -1,0 +1,278 @@
+//! A device behind a PCIe link: reads, writes, doorbells, stores into its window, copies in the host.
+//!
+//! ```text
+//!            host.copy                     pcie.down
+//!   memory <-----------> core  ====================================  device: DMA engine, window
+//!                                           pcie.up
+//! ```
+//!
+//! What a message becomes depends on who is at its ends and who initiates it:
+//!
+//! | message | becomes | wires |
+//! |---|---|---|
+//! | device gets from the host | DMA read: requests up, completions down, so many outstanding | both |
+//! | device puts to the host | DMA write: posted packets | up |
+//! | core puts to the device | stores of one line each, paced by the core, one packet each | down |
+//! | core gets from the device | loads, one line at a time: request and completion | both |
+//! | notice to the device | doorbell: one posted packet | down |
+//! | notice to the host | a posted packet without data, such as a completion mark that is polled | up |
+//! | inside the host | a copy: `copy_start + bytes / rate`; a notice is instant | host.copy |
+//! | inside the device | `bytes / device_rate`, or instant | device |
+//!
+//! Every packet passes through the wires by itself, first come, first served, so several messages
+//! under way share a wire packet by packet, and the two directions are independent:
+//!
+//! ```text
+//!   wire     packet k of a message enters when its predecessor has left: bytes with header / usable rate
+//!   write    delivered = last packet has left + write_latency
+//!   read     chunk of MRRS: request leaves, read_latency, completions come down;
+//!            the next request follows at once while fewer than `outstanding_reads` are under way
+//!   engine   a device moves at most `dma_rate` of payload, in each direction
+//!   store    line k leaves the core `store_interval` after line k - 1
+//! ```
+//!
+//! Posted packets keep their order, so a completion mark that follows data up the wire is seen after
+//! them; that is why a write's source is free, and the next message may be sent, when its last packet
+//! has left. Times of the packets are in [`pcie`]. Not modelled: unaligned transfers, address
+//! translation, reads that overtake, link credits that run out, and several devices that share only a
+//! part of the way; where a machine file names several endpoints as devices, they share the link.
+//!
+//! Source: Neugebauer and others, "Understanding PCIe performance for end host networking" (SIGCOMM 2018).
+
+pub mod config;
+mod flow;
+pub mod pcie;
+mod wire;
+
+use super::completions::Completions;
+use super::FabricKind;
+use crate::error::SimError;
+use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::queue::TimeQueue;
+use config::{Config, Role};
+use flow::{Flow, Kind};
+use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
+use std::collections::VecDeque;
+use wire::Wire;
+
+/// Registry entry.
+pub static KIND: FabricKind = FabricKind {
+    key: "host_link",
+    summary: "a device behind a PCIe link: DMA reads and writes, doorbells, stores, host copies",
+    description: "PCIe transactions packet by packet over a full-duplex link, DMA engines with a \
+                  limit of outstanding reads, stores of a processor into the window of the device, \
+                  and copies in host memory. For accelerators, network cards and GPUs behind a host.",
+    source: "Neugebauer and others, SIGCOMM 2018",
+    from_machine,
+};
+
+/// The shared resources, in the order of the link table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Down,
+    Up,
+    Copy,
+    Device,
+}
+
+const LINKS: [&str; 4] = ["pcie.down", "pcie.up", "host.copy", "device"];
+
+/// What an endpoint has to itself.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    /// Engine towards the device; of a core, its stores and loads.
+    inward: Wire,
+    /// Engine towards the host.
+    outward: Wire,
+    /// Read requests under way.
+    outstanding: u64,
+    /// Flows that wait until one of those is answered.
+    waiting: VecDeque<u32>,
+}
+
+/// The model over the endpoints of a machine.
+pub struct HostLink {
+    config: Config,
+    usable: BytesPerSec,
+    wires: [Wire; 4],
+    ports: Vec<Port>,
+    flows: Vec<Flow>,
+    sets: Vec<Vec<EndpointId>>,
+    steps: TimeQueue<flow::Step>,
+    completions: Completions,
+    /// Places of `flows` that may be used again.
+    free: Vec<u32>,
+    /// Multicasts: message, targets still to come, latest delivery.
+    multicasts: Vec<(u32, usize, TimePs)>,
+    links: LinkTable,
+}
+
+fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+    Ok(Box::new(HostLink::new(Config::from_machine(machine)?)))
+}
+
+impl HostLink {
+    /// The model of `config`, idle.
+    pub fn new(config: Config) -> Self {
+        HostLink {
+            usable: config.link.usable_rate(),
+            wires: Default::default(),
+            ports: vec![Port::default(); config.roles.len()],
+            flows: Vec::new(),
+            sets: Vec::new(),
+            steps: TimeQueue::default(),
+            completions: Completions::default(),
+            free: Vec::new(),
+            multicasts: Vec::new(),
+            links: LinkTable::new(LINKS.map(String::from).to_vec()),
+            config,
+        }
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// A packet of `bytes` with its header on a wire of the link; returns beginning and end.
+    fn packet(&mut self, link: Link, now: TimePs, bytes: u64) -> (TimePs, TimePs) {
+        let (start, end) = self.wires[link as usize].serve(now, bytes, self.usable);
+        self.used(link, bytes, end - start);
+        (start, end)
+    }
+
+    fn used(&mut self, link: Link, bytes: u64, length: TimePs) {
+        let index = link as usize;
+        self.links.bytes[index] += bytes;
+        self.links.busy_ps[index] += length.0;
+        self.links.peak[index] = self.links.peak[index].max(self.wires[index].load());
+    }
+
+    /// What a message from `from` to `to` becomes.
+    fn kind(&self, m: &Msg, to: EndpointId) -> Kind {
+        let device = |endpoint| self.config.role(endpoint) == Role::Device;
+        match (device(m.from), device(to), m.kind) {
+            (false, true, MsgKind::Notice) => Kind::Doorbell,
+            (true, false, MsgKind::Notice) => Kind::Mark,
+            (_, _, MsgKind::Notice) => Kind::Nothing,
+            (false, true, MsgKind::Get) => Kind::DmaRead,
+            (false, true, _) => Kind::Store,
+            (true, false, MsgKind::Get) => Kind::Load,
+            (true, false, _) => Kind::DmaWrite,
+            (true, true, _) => Kind::Inside,
+            (false, false, MsgKind::Get) => Kind::CopyRead,
+            (false, false, _) => Kind::CopyWrite,
+        }
+    }
+
+    fn launch(&mut self, now: TimePs, m: &Msg, to: EndpointId, target: u32) {
+        let kind = self.kind(m, to);
+        let actor = match m.kind {
+            MsgKind::Get => to,
+            _ => m.from,
+        };
+        let flow = Flow::new(m, kind, actor, target, &self.config);
+        let id = self.free.pop().unwrap_or(self.flows.len() as u32);
+        match self.flows.get_mut(id as usize) {
+            Some(place) => *place = flow,
+            None => self.flows.push(flow),
+        }
+        self.begin(now, id);
+    }
+
+    /// A flow is over: all three completions of its message follow, or the delivery to one target.
+    fn finish(&mut self, id: u32, source_free: TimePs, delivered: TimePs) {
+        let flow = &mut self.flows[id as usize];
+        flow.end = delivered;
+        let (op, target) = (flow.op, flow.target);
+        self.free.push(id);
+        let Some(at) = self.multicasts.iter().position(|m| m.0 == op) else {
+            self.completions.push(source_free, op, Event::SourceFree, 0);
+            (self.completions).push(delivered, op, Event::Delivered, target);
+            self.completions.push(delivered, op, Event::Acknowledged, 0);
+            return;
+        };
+        (self.completions).push(delivered, op, Event::Delivered, target);
+        let (_, left, latest) = &mut self.multicasts[at];
+        (*left, *latest) = (*left - 1, delivered.max(*latest));
+        if *left == 0 {
+            let (_, _, latest) = self.multicasts.swap_remove(at);
+            self.completions.push(latest, op, Event::SourceFree, 0);
+            self.completions.push(latest, op, Event::Acknowledged, 0);
+        }
+    }
+}
+
+impl Fabric for HostLink {
+    fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
+        self.wires = Default::default();
+        self.ports.fill(Port::default());
+        self.flows.clear();
+        self.free.clear();
+        self.sets = sets.to_vec();
+        self.steps.clear();
+        self.completions.clear();
+        self.multicasts.clear();
+        self.links.clear();
+    }
+
+    fn offer(&mut self, now: TimePs, released: &[Msg]) {
+        for m in released {
+            self.completions.begin();
+            if m.kind != MsgKind::Multicast {
+                self.launch(now, m, m.to, 0);
+                continue;
+            }
+            let set = std::mem::take(&mut self.sets[m.set as usize]);
+            self.multicasts.push((m.op, set.len(), now));
+            for (target, &to) in (0u32..).zip(&set) {
+                self.launch(now, m, to, target);
+            }
+            self.sets[m.set as usize] = set;
+        }
+    }
+
+    fn next(&mut self) -> Option<TimePs> {
+        let times = [self.steps.next(), self.completions.next()];
+        times.into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        loop {
+            let limit = self.completions.next().map_or(until, |at| at.min(until));
+            match self.steps.next() {
+                Some(at) if at <= limit => {
+                    let step = self.steps.pop_at(at).expect("it is the next");
+                    self.step(at, step);
+                }
+                _ => return self.completions.advance(until, out),
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.completions.in_flight()
+    }
+
+    fn stuck(&self) -> Stuck {
+        Stuck::default()
+    }
+
+    fn quiet(&self, m: &Msg) -> TimePs {
+        let mut idle = HostLink::new(self.config.clone());
+        idle.launch(TimePs::ZERO, m, m.to, 0);
+        while let Some(at) = idle.steps.next() {
+            let step = idle.steps.pop_at(at).expect("it is the next");
+            idle.step(at, step);
+        }
+        idle.flows[0].end
+    }
+
+    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
+        1
+    }
+
+    fn links(&self) -> &LinkTable {
+        &self.links
+    }
+}
