@@ -19,7 +19,6 @@
 
 use crate::costs::Costs;
 use crate::fabric::{Fabric, Msg};
-use crate::graph::Node;
 use crate::messages::Messages;
 use crate::outcome::OperationTimes;
 use crate::setup::Run;
@@ -132,7 +131,8 @@ impl Cause {
 pub(crate) struct Walk<'a> {
     pub messages: &'a Messages<'a>,
     pub costs: &'a Costs<'a>,
-    pub nodes: &'a [Node],
+    /// What let each operation go.
+    pub cause: &'a dyn Fn(u32) -> Cause,
     pub times: &'a OperationTimes,
     pub run: &'a Run,
 }
@@ -160,7 +160,7 @@ impl Walk<'_> {
             backwards.fill(issued, Some(id), Spent::Waiting);
             follower = Some(id);
             at = issued;
-            cause = Cause(self.nodes[id as usize].cause);
+            cause = (self.cause)(id);
         }
         if at > first {
             backwards.fill(first, None, Spent::Waiting);

@@ -158,6 +158,13 @@ pub trait Fabric {
         None
     }
 
+    /// Whether `answer` never declines, except for multicasts, and depends on nothing but earlier
+    /// messages of the same source. Such a fabric needs no order among sources, see
+    /// `linkwright-sim/src/pass.rs`.
+    fn order_free(&self) -> bool {
+        false
+    }
+
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.
     fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
         let _ = (now, group);

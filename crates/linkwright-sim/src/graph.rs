@@ -183,7 +183,8 @@ fn slots(schedule: &Schedule) -> ([u8; 256], u32) {
 }
 
 /// The completion that `edge` means to `waiter`; `None` where it cannot see one.
-fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
+#[inline]
+pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
     let op = &schedule.ops()[edge.op() as usize];
     if edge.is_at_other_side() {
         return None;

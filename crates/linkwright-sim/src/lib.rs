@@ -21,6 +21,7 @@ mod graph;
 pub mod limits;
 mod messages;
 pub mod outcome;
+mod pass;
 pub mod placement;
 pub mod queue;
 mod random;

@@ -30,6 +30,7 @@ use crate::fabric::{Done, Event, Fabric, Msg};
 use crate::graph::{Graph, NONE};
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals, NEVER};
+use crate::pass;
 use crate::queue::TimeQueue;
 use crate::setup::Run;
 use lanes::Lane;
@@ -89,13 +90,19 @@ pub fn simulate<F: Fabric + ?Sized>(
     run.check(schedule.ranks, schedule.memories)?;
     let messages = Messages::new(schedule, &run.placement, &run.networks);
     let costs = Costs::new(run, &messages)?;
-    let graph = Graph::new(schedule)?;
     let sets: Vec<Vec<_>> = (schedule.sets.iter())
         .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
         .collect();
     fabric.reset(run.seed, &sets);
     let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
     let start: Vec<u64> = (0..schedule.ranks as usize).map(arrival).collect();
+    if fabric.order_free() {
+        if let Some(found) = pass::simulate(&messages, &costs, run, &start, fabric)? {
+            return Ok(found);
+        }
+        fabric.reset(run.seed, &sets);
+    }
+    let graph = Graph::new(schedule)?;
     let lane = |(i, &next): (usize, &u32)| Lane {
         next,
         batch: NONE,
@@ -277,7 +284,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         let walk = Walk {
             messages: &self.messages,
             costs: &self.costs,
-            nodes: &self.graph.nodes,
+            cause: &|id| Cause(self.graph.nodes[id as usize].cause),
             times: &self.times,
             run: self.run,
         };

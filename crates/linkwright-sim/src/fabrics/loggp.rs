@@ -144,6 +144,10 @@ impl Fabric for LogGp {
         (m.kind != MsgKind::Multicast).then(|| self.send(now, m))
     }
 
+    fn order_free(&self) -> bool {
+        true
+    }
+
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
             let targets = match m.kind {

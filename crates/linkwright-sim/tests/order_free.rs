@@ -1,0 +1,154 @@
+//! The order-free pass against the engine: the same times for every algorithm, path and policy.
+
+use linkwright_core::machine::{Completion, Path};
+use linkwright_core::{BytesPerSec, EndpointId, TimePs};
+use linkwright_schedule::builder::Shape;
+use linkwright_schedule::collectives::REGISTRY;
+use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
+use linkwright_sim::fabric::{Bounds, Done, Fabric, LinkTable, Msg, Stuck, Times};
+use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
+use linkwright_sim::{simulate, Issue, Run, Simulation};
+use proptest::prelude::*;
+
+/// LogGP that does not say that it is free of order, so the engine runs.
+struct Ordered(LogGp);
+
+impl Fabric for Ordered {
+    fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]) {
+        self.0.reset(seed, sets);
+    }
+    fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
+        self.0.answer(now, m)
+    }
+    fn offer(&mut self, now: TimePs, released: &[Msg]) {
+        self.0.offer(now, released);
+    }
+    fn next(&mut self) -> Option<TimePs> {
+        self.0.next()
+    }
+    fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        self.0.advance(until, out)
+    }
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+    fn stuck(&self) -> Stuck {
+        self.0.stuck()
+    }
+    fn quiet(&self, m: &Msg) -> TimePs {
+        self.0.quiet(m)
+    }
+    fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
+        self.0.hops(from, to, network)
+    }
+    fn links(&self) -> &LinkTable {
+        self.0.links()
+    }
+    fn bounds(&self) -> Bounds {
+        self.0.bounds()
+    }
+}
+
+fn loggp(gap_ns: u64, endpoints: usize) -> LogGp {
+    let parameters = Parameters {
+        latency: TimePs::from_ns(1000),
+        gap: TimePs::from_ns(gap_ns),
+        bandwidth: BytesPerSec(1e9),
+    };
+    LogGp::new(parameters, endpoints)
+}
+
+/// Both ways of simulating; they must agree in all but the choice among equally late causes.
+fn both(schedule: &Schedule, run: &Run, gap_ns: u64) -> (Simulation, Simulation) {
+    let endpoints = run.placement.len();
+    let pass = simulate(schedule, &mut loggp(gap_ns, endpoints), run).unwrap();
+    let engine = simulate(schedule, &mut Ordered(loggp(gap_ns, endpoints)), run).unwrap();
+    (pass, engine)
+}
+
+fn assert_same(schedule: &Schedule, run: &Run, gap_ns: u64, what: &str) {
+    let (pass, engine) = both(schedule, run, gap_ns);
+    assert_eq!(pass.operations, engine.operations, "{what}");
+    assert_eq!(pass.finish, engine.finish, "{what}");
+    assert_eq!(pass.makespan, engine.makespan, "{what}");
+    assert_eq!(pass.links, engine.links, "{what}");
+    assert_eq!(pass.totals, engine.totals, "{what}");
+    let whole = |s: &Simulation| s.critical.totals().iter().sum::<u64>();
+    assert_eq!(whole(&pass), pass.makespan.0, "{what}");
+    assert_eq!(whole(&engine), whole(&pass), "{what}");
+}
+
+fn schedules(ranks: u32, elements: u64) -> Vec<(String, Schedule)> {
+    let mut shape = Shape::new(ranks, elements);
+    shape.grid = Some((ranks / 2, 2)).filter(|_| ranks % 2 == 0);
+    let mut found = Vec::new();
+    for algorithm in REGISTRY {
+        let built = match (algorithm.build)(&shape) {
+            Err(ScheduleError::Waived { .. }) => continue,
+            other => other.unwrap(),
+        };
+        let unfused = transforms::unfuse(&built).unwrap();
+        for (schedule, how) in [(built, "as it is"), (unfused, "unfused")] {
+            // LogGP has no barrier.
+            let schedule = barriers::disseminate(&schedule).unwrap();
+            found.push((format!("{} p={ranks} {how}", algorithm.key()), schedule));
+        }
+    }
+    found
+}
+
+fn path(receive_ns: u64, barrier_ns: u64, completion: Completion) -> Path {
+    Path {
+        start: TimePs::from_ns(200),
+        receive: TimePs::from_ns(receive_ns),
+        barrier: TimePs::from_ns(barrier_ns),
+        notice_start: TimePs::from_ns(150),
+        completion,
+        fused_combine: true,
+        ..Path::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn the_pass_agrees_with_the_engine(
+        ranks in 1u32..10,
+        elements in 0u64..600,
+        costs in (0u64..3, 0u64..2, 0u64..3),
+        completion in prop::sample::select(vec![
+            Completion::SourceFree, Completion::Delivered, Completion::Acknowledged,
+        ]),
+        issue in prop::sample::select(vec![
+            Issue::Blocking, Issue::Unlimited, Issue::Batch(3), Issue::Window(2),
+        ]),
+        late in prop::collection::vec(0u64..5000, 10),
+    ) {
+        let (receive, barrier, gap) = (costs.0 * 110, costs.1 * 70, costs.2 * 60);
+        for (what, schedule) in schedules(ranks, elements) {
+            let mut run = Run::new(schedule.ranks + schedule.memories, path(receive, barrier, completion));
+            run.issue = issue;
+            run.record_operations = true;
+            run.arrivals = late[..ranks as usize].iter().map(|&ns| TimePs::from_ns(ns)).collect();
+            assert_same(&schedule, &run, gap, &what);
+        }
+    }
+}
+
+#[test]
+fn all_at_once_in_step_agrees_too() {
+    // Everybody at zero: ties everywhere.
+    for ranks in [2, 3, 4, 7, 8, 16] {
+        for (what, schedule) in schedules(ranks, 1000) {
+            for issue in [Issue::Blocking, Issue::Unlimited, Issue::Batch(2)] {
+                for receive in [0, 200] {
+                    let recipe = path(receive, 0, Completion::SourceFree);
+                    let mut run = Run::new(schedule.ranks + schedule.memories, recipe);
+                    run.issue = issue;
+                    run.record_operations = true;
+                    assert_same(&schedule, &run, 100, &format!("{what} {issue} {receive}"));
+                }
+            }
+        }
+    }
+}
