@@ -18,6 +18,8 @@ pub(crate) struct Costs<'a> {
     pub barrier: u64,
     /// Sending a notice.
     pub notice: u64,
+    /// First transfer of a step.
+    pub phase: u64,
 }
 
 impl<'a> Costs<'a> {
@@ -29,6 +31,7 @@ impl<'a> Costs<'a> {
             ps_per_operation: run.operations_per_s.map_or(0.0, |rate| 1e12 / rate),
             barrier: run.path.barrier.0,
             notice: run.path.notice_start.0,
+            phase: run.path.phase_start.0,
         };
         for (id, op) in (0u32..).zip(messages.schedule.ops()) {
             if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
@@ -64,7 +67,8 @@ impl<'a> Costs<'a> {
             OpKind::Notice => self.notice,
             OpKind::Local => self.local(op, messages),
             OpKind::Compute => {
-                (messages.schedule.op_work(op) as f64 * self.ps_per_operation) as u64
+                let work = messages.schedule.op_work(op) as f64 * self.ps_per_operation;
+                self.path.compute_start.0 + work as u64
             }
             OpKind::Barrier | OpKind::Fence => 0,
         }

@@ -191,7 +191,9 @@ impl Walk<'_> {
             OpKind::Barrier => b.fill(issued, Some(id), Spent::Latency),
             OpKind::Fence => {}
             _ => {
-                let offered = issued + self.costs.issue(op, self.messages);
+                let paid = self.nodes[id as usize].paid_phase();
+                let phase = if paid { self.costs.phase } else { 0 };
+                let offered = issued + self.costs.issue(op, self.messages) + phase;
                 let delivered = self.times.delivered[id as usize];
                 self.cut_after(id, op, delivered, latency_after, b);
                 if b.at > offered {

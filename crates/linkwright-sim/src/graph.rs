@@ -57,6 +57,19 @@ impl Node {
         self.pending & PENDING == 0
     }
 
+    /// Note that the operation, now issued, paid the start of its phase; it waits for nothing more, so
+    /// its count of waits is free to say so.
+    #[inline]
+    pub fn pay_phase(&mut self) {
+        self.pending |= PENDING;
+    }
+
+    /// Whether the operation, long issued, paid the start of its phase.
+    #[inline]
+    pub fn paid_phase(&self) -> bool {
+        self.pending & PENDING == PENDING
+    }
+
     /// Whether any operation waits for this completion.
     #[inline]
     pub fn is_awaited(&self, wait: Wait) -> bool {

@@ -11,6 +11,7 @@
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
+//! | `[[rule]]` | what of the model is no number, with evidence; optional | [`rules`] |
 //! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
 //!
 //! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
@@ -26,6 +27,7 @@ pub mod hints;
 mod numbers;
 pub mod path;
 mod ranks;
+pub mod rules;
 mod scalar;
 mod section;
 mod tree;
@@ -35,6 +37,7 @@ pub use endpoints::{Endpoint, EndpointKind, Grid, Level, OpenSize, Place};
 pub use hints::Hints;
 pub use numbers::{NumberRow, Status};
 pub use path::{Completion, Path};
+pub use rules::Rule;
 pub use section::Section;
 
 use crate::error::MachineError;
@@ -58,6 +61,7 @@ pub struct Machine {
     fabric_kind: String,
     paths: Vec<Path>,
     hints: Hints,
+    rules: Vec<Rule>,
 }
 
 /// The format of machine files that this version reads.
@@ -99,6 +103,7 @@ impl Machine {
         let paths = path::read(root.section("path")?)?;
         let hints = root.optional_section("hints")?.map(Hints::read);
         let hints = hints.transpose()?.unwrap_or_default();
+        let rules = rules::read(root.sections("rule")?)?;
         if let Some(facts) = root.optional_section("facts")? {
             check_facts(&facts)?;
         }
@@ -113,6 +118,7 @@ impl Machine {
             fabric_kind,
             paths,
             hints,
+            rules,
             context,
             tree,
         })
@@ -270,6 +276,11 @@ impl Machine {
     /// The path of this name.
     pub fn path(&self, name: &str) -> Option<&Path> {
         self.paths.iter().find(|p| p.name == name)
+    }
+
+    /// The structural rules of the model, in the order of the file.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// What a schedule's hints mean here.

@@ -18,6 +18,10 @@
 //!              + n / combine_rate
 //! ```
 //!
+//! `phase_start` is paid once for all that a rank initiates in one step of a schedule: what a program of
+//! compiled exchanges spends before an exchange, however many messages it has. `compute_start` is paid by
+//! every compute, `copy_start` by every local copy.
+//!
 //! Everything is absent, that is free, unless the file says otherwise; `like = "NAME"` takes what a
 //! path leaves out from one that stands above it, so that a number is written once.
 //! In LogGP terms `start` is the
@@ -65,6 +69,10 @@ pub struct Path {
     pub summary: String,
     /// Software start-up of a transfer at its initiator.
     pub start: TimePs,
+    /// Software start-up of all transfers of one step together, at each initiator.
+    pub phase_start: TimePs,
+    /// Software start-up of a compute.
+    pub compute_start: TimePs,
     /// Cost at the initiator for each contiguous run of the transfer.
     pub per_run: TimePs,
     /// Software cost at the receiver, once the data are there.
@@ -91,6 +99,8 @@ pub struct Path {
     pub combine_per_tile: TimePs,
     /// Handling per tile, which remains when the arithmetic is removed.
     pub tile_handling: TimePs,
+    /// Fixed cost of a local copy.
+    pub copy_start: TimePs,
     /// Rate of a local copy.
     pub copy_rate: Option<BytesPerSec>,
 }
@@ -109,7 +119,7 @@ impl Path {
 
     /// Time to copy `bytes` locally.
     pub fn copy_time(&self, bytes: Bytes) -> TimePs {
-        self.copy_rate.map_or(TimePs::ZERO, |r| r.time(bytes))
+        self.copy_start + self.copy_rate.map_or(TimePs::ZERO, |r| r.time(bytes))
     }
 
     /// Read one path on top of `base`: what the table leaves out is as there.
@@ -119,6 +129,8 @@ impl Path {
             name: name.to_string(),
             summary: s.text("summary")?,
             start: time(s, "start", base.start)?,
+            phase_start: time(s, "phase_start", base.phase_start)?,
+            compute_start: time(s, "compute_start", base.compute_start)?,
             per_run: time(s, "per_run", base.per_run)?,
             receive: time(s, "receive", base.receive)?,
             barrier: time(s, "barrier", base.barrier)?,
@@ -134,6 +146,7 @@ impl Path {
             combine_tile: s.optional_bytes("combine_tile")?.or(base.combine_tile),
             combine_per_tile: time(s, "combine_per_tile", base.combine_per_tile)?,
             tile_handling: time(s, "tile_handling", base.tile_handling)?,
+            copy_start: time(s, "copy_start", base.copy_start)?,
             copy_rate: s.optional_rate("copy_rate")?.or(base.copy_rate),
         };
         path.check(s)?;

@@ -25,6 +25,8 @@ pub(super) struct Lane {
     /// Transfers whose completion has not been seen.
     pub in_flight: u32,
     pub free_at: u64,
+    /// Step of the last transfer issued, which has paid the start of its phase; `NONE` before any.
+    pub phase: u32,
 }
 
 /// Whether `op` takes a place in the issue window.
@@ -66,17 +68,22 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         node.cause = cause.0;
-        let end = self.now + self.costs.issue(&op, &self.messages);
+        let mut end = self.now + self.costs.issue(&op, &self.messages);
         let lane = &mut self.lanes[index];
         lane.next = node.next_in_lane;
-        lane.free_at = end;
         if is_counted(&op) {
+            if lane.phase != op.step {
+                lane.phase = op.step;
+                end += self.costs.phase;
+                node.pay_phase();
+            }
             if lane.issued == 0 {
                 lane.batch = id;
             }
             lane.issued += 1;
             lane.in_flight += 1;
         }
+        lane.free_at = end;
         self.times.issued[id as usize] = self.now;
         self.push(end, Own::Issued(id));
     }

@@ -108,6 +108,7 @@ pub fn simulate<F: Fabric + ?Sized>(
         batch: NONE,
         issued: 0,
         in_flight: 0,
+        phase: NONE,
         free_at: start[i / graph.slots as usize],
     };
     let mut engine = Engine {
