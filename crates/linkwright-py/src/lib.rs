@@ -4,6 +4,7 @@
 //! computes releases the interpreter lock.
 
 mod errors;
+mod ladder;
 mod machine;
 mod options;
 mod registry;
@@ -32,5 +33,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::quiet, module)?)?;
+    module.add_function(wrap_pyfunction!(ladder::devices, module)?)?;
+    module.add_function(wrap_pyfunction!(ladder::device_of, module)?)?;
+    module.add_function(wrap_pyfunction!(ladder::chip_route, module)?)?;
     Ok(())
 }

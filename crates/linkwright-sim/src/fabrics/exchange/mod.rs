@@ -1,79 +1,130 @@
 //! Bulk synchronous exchange: whoever has something to send meets at a sync, then all send.
 //!
 //! ```text
-//!   phase = sync + max over endpoints of max(bytes out, bytes in) / rate
+//!   phase = sync + the slowest of: messages on a chip, streams between chips, lanes to the host
 //! ```
 //!
 //! All messages released at one instant form a phase; what is released while a phase runs forms
 //! the next one. Everything of a phase completes at its end: a compiled exchange has no events of
-//! its own that software could see. Inside a phase there is no contention beyond the ports, and no
-//! latency besides the sync. The barrier is the sync alone. A get is a transfer like any other: in
-//! a compiled exchange both sides know their part.
+//! its own that software could see, no headers, no queues and no arbitration on a chip. A get is a
+//! transfer like any other: in a compiled exchange both sides know their part.
 //!
-//! Source: Valiant, "A bridging model for parallel computation" (CACM 1990).
+//! The length of a phase follows from its messages and from nothing else: [`phase`] on a chip with the
+//! places of [`chip`], [`traffic`] between chips along the routes of [`ladder`]. Start-ups of software are
+//! the path's. What it leaves out: overlap of phases, of compute and exchange, and of chips that
+//! have nothing to say to each other, which the machine would not synchronise.
+//!
+//! Sources: Valiant, "A bridging model for parallel computation" (CACM 1990); Jia, Tillman, Maggioni and
+//! Scarpazza, "Dissecting the Graphcore IPU architecture via microbenchmarking" (2019); US patent 10963003B2.
+
+pub mod chip;
+pub mod config;
+pub mod ladder;
+mod phase;
+mod traffic;
 
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use config::Config;
+use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
+use phase::{targets, Phase};
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
     key: "exchange",
-    summary: "bulk synchronous phases: a sync, then the busiest port decides",
-    description: "All messages released at one instant form a phase, which takes a sync and the \
-                  time of the endpoint with most bytes in or out. With a hardware barrier.",
-    source: "Valiant, CACM 1990",
+    summary: "bulk synchronous phases: a sync, then a compiled exchange on chips and streams between them",
+    description: "All messages released at one instant form a phase, which ends when the busiest port, the \
+                  slowest stream between chips and the busiest host lanes are done. With multicast, places \
+                  of tiles, a ladder of boards and a hardware barrier.",
+    source: "Valiant, CACM 1990; Jia, Tillman, Maggioni and Scarpazza 2019",
     from_machine,
 };
 
 /// The exchange over a number of endpoints.
 pub struct Exchange {
-    sync: TimePs,
-    rate: BytesPerSec,
+    config: Config,
+    ranks: u32,
     sets: Vec<Vec<EndpointId>>,
     /// The phase under way and its end.
     running: (Vec<Msg>, TimePs),
     /// The phase that gathers and its beginning.
     gathering: (Vec<Msg>, TimePs),
-    /// Bytes of the gathering phase: out, then in, of each endpoint.
-    bytes: Vec<u64>,
+    phase: Phase,
     links: LinkTable,
 }
 
 fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
-    let mut section = machine.fabric_section();
-    let (sync, rate) = (section.time("sync")?, section.rate("bandwidth")?);
-    section.finish()?;
-    let names: Vec<String> = machine.endpoints().iter().map(|e| e.name.clone()).collect();
-    let both = ["out", "in"].map(|way| names.iter().map(move |name| format!("{name} {way}")));
+    let config = Config::read(machine)?;
+    let ranks = machine.ranks();
+    let names = machine.endpoints()[..ranks].iter().map(|e| e.name.as_str());
+    let mut links: Vec<String> = names.clone().map(|name| format!("{name} out")).collect();
+    links.extend(names.map(|name| format!("{name} in")));
+    if let Some(between) = &config.links {
+        links.extend(between.ladder.link_names());
+    }
+    if config.host.is_some() {
+        for way in ["to", "from"] {
+            links.extend((0..config.chips()).map(|chip| format!("host {way} chip {chip}")));
+        }
+    }
     Ok(Box::new(Exchange {
-        sync,
-        rate,
+        ranks: ranks as u32,
         sets: Vec::new(),
         running: (Vec::new(), TimePs::ZERO),
         gathering: (Vec::new(), TimePs::ZERO),
-        bytes: vec![0; 2 * names.len()],
-        links: LinkTable::new(both.into_iter().flatten().collect()),
+        phase: Phase::new(&config, ranks),
+        links: LinkTable::new(links),
+        config,
     }))
 }
 
 impl Exchange {
-    fn length(&self, bytes: u64) -> TimePs {
-        self.sync + self.rate.time(Bytes(bytes))
-    }
-
     /// The gathering phase is complete: run it.
     fn close_phase(&mut self) {
-        let busiest = self.bytes.iter().copied().max().unwrap_or(0);
-        let end = self.gathering.1 + self.length(busiest);
-        for (index, bytes) in self.bytes.iter_mut().enumerate() {
-            self.links.bytes[index] += *bytes;
-            self.links.busy_ps[index] += self.rate.time(Bytes(*bytes)).0;
-            self.links.peak[index] = self.links.peak[index].max(u32::from(*bytes > 0));
-            *bytes = 0;
+        let length = (self.phase).length(&self.config, &self.gathering.0, &self.sets);
+        self.note_links();
+        self.running = (
+            std::mem::take(&mut self.gathering.0),
+            self.gathering.1 + length,
+        );
+    }
+
+    /// Add the loads of the phase to the table of links.
+    fn note_links(&mut self) {
+        let chip = &self.config.chip;
+        let ports = self.phase.out.iter().chain(&self.phase.inward);
+        let mut loads: Vec<(u64, TimePs)> =
+            ports.map(|&load| (load / 2, chip.time(load))).collect();
+        if let Some(links) = &self.config.links {
+            let bytes = self.phase.traffic.bytes.iter();
+            loads.extend(bytes.map(|&bytes| (bytes, links.rate.time(Bytes(bytes)))));
         }
-        self.running = (std::mem::take(&mut self.gathering.0), end);
+        if let Some(host) = &self.config.host {
+            let bytes = self.phase.host.iter().flatten();
+            loads.extend(bytes.map(|&bytes| (bytes, host.chip_rate.time(Bytes(bytes)))));
+        }
+        for (link, (bytes, busy)) in loads.into_iter().enumerate().filter(|(_, l)| l.0 > 0) {
+            self.links.bytes[link] += bytes;
+            self.links.busy_ps[link] += busy.0;
+            self.links.peak[link] = 1;
+        }
+    }
+
+    fn chip_of(&self, endpoint: EndpointId) -> u32 {
+        endpoint.0 / self.config.chip.tiles.max(1)
+    }
+
+    /// Route between the chips of two ranks; `None` on one chip or to the host.
+    fn route(&self, from: EndpointId, to: EndpointId) -> Option<Route> {
+        let (from, to) = (self.chip_of(from), self.chip_of(to));
+        let chips = self.config.chips();
+        (from != to && from < chips && to < chips).then_some(Route { from, to })
+    }
+
+    fn is_host(&self, endpoint: EndpointId) -> bool {
+        endpoint.0 >= self.ranks
     }
 }
 
@@ -82,7 +133,7 @@ impl Fabric for Exchange {
         self.sets = sets.to_vec();
         self.running = (Vec::new(), TimePs::ZERO);
         self.gathering = (Vec::new(), TimePs::ZERO);
-        self.bytes.fill(0);
+        self.phase.clear();
         self.links.clear();
     }
 
@@ -91,27 +142,23 @@ impl Fabric for Exchange {
             self.gathering.1 = now.max(self.running.1);
         }
         self.gathering.0.extend_from_slice(released);
-        let ports_in = self.bytes.len() / 2;
-        for m in released {
-            self.bytes[m.from.index()] += m.bytes;
-            let targets = match m.kind {
-                MsgKind::Multicast => &self.sets[m.set as usize][..],
-                _ => std::slice::from_ref(&m.to),
-            };
-            for to in targets {
-                self.bytes[ports_in + to.index()] += m.bytes;
-            }
-        }
     }
 
-    fn barrier(&mut self, now: TimePs, _group: u32) -> Option<TimePs> {
-        Some(now + self.sync)
+    fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
+        let members = &self.sets[group as usize];
+        let chips = members.iter().map(|&member| self.chip_of(member));
+        let ends = chips.clone().min().zip(chips.max());
+        let span = ends.filter(|(first, last)| first != last);
+        Some(match (&self.config.links, span) {
+            (Some(links), Some((from, to))) => now + traffic::latency(links, Route { from, to }),
+            _ => now + self.config.chip.sync,
+        })
     }
 
     fn next(&mut self) -> Option<TimePs> {
         match (self.running.0.is_empty(), self.gathering.0.is_empty()) {
             (false, _) => Some(self.running.1),
-            (true, false) => Some(self.gathering.1 + self.sync),
+            (true, false) => Some(self.gathering.1 + self.config.chip.sync),
             (true, true) => None,
         }
     }
@@ -131,10 +178,7 @@ impl Fabric for Exchange {
                 at,
                 target,
             };
-            let targets = match m.kind {
-                MsgKind::Multicast => self.sets[m.set as usize].len() as u32,
-                _ => 1,
-            };
+            let targets = targets(&m, &self.sets).len() as u32;
             out.push(done(Event::SourceFree, 0));
             out.extend((0..targets).map(|target| done(Event::Delivered, target)));
             out.push(done(Event::Acknowledged, 0));
@@ -151,11 +195,26 @@ impl Fabric for Exchange {
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {
-        self.length(m.bytes)
+        let chip = &self.config.chip;
+        if m.kind == MsgKind::Multicast {
+            // Where its targets are depends on the schedule; no target is nearer than this.
+            return chip.start() + chip.time(chip.load(m.bytes) / 2);
+        }
+        if self.is_host(m.from) || self.is_host(m.to) {
+            let host = self.config.host.as_ref();
+            return host
+                .map_or(TimePs::ZERO, |h| h.chip_rate.time(Bytes(m.bytes)))
+                .max(chip.sync);
+        }
+        match (&self.config.links, self.route(m.from, m.to)) {
+            (Some(links), Some(route)) => traffic::alone(m, route, &self.config, links),
+            _ => chip.start() + chip.position(m.from.0, m.to.0) + chip.time(chip.load(m.bytes)),
+        }
     }
 
-    fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
-        1
+    fn hops(&self, from: EndpointId, to: EndpointId, _network: u8) -> u32 {
+        let route = self.route(from, to);
+        route.map_or(1, |route| route.rails() + route.rungs())
     }
 
     fn links(&self) -> &LinkTable {
@@ -163,13 +222,49 @@ impl Fabric for Exchange {
     }
 
     fn bounds(&self) -> Bounds {
-        let rate = Some(self.rate);
+        let chip = &self.config.chip;
+        // Pairs of tiles receive a multicast at twice the rate.
+        let times = if chip.multicast.is_some() { 2.0 } else { 1.0 };
+        let port = Some(BytesPerSec(chip.rate.0 * times));
+        let memory = match &self.config.host {
+            Some(host) => {
+                let groups = self.config.chips().div_ceil(host.group);
+                Some(BytesPerSec(host.group_rate.0 * f64::from(groups)))
+            }
+            None => port,
+        };
+        let halves = self.config.links.as_ref().map(|links| {
+            // One board: the two links kept for its pair. More: two rails, one of each parity.
+            BytesPerSec(2.0 * links.nominal.0)
+        });
         Bounds {
-            rank_out: rate,
-            rank_in: rate,
-            memory_out: rate,
-            memory_in: rate,
-            halves: None,
+            rank_out: port,
+            rank_in: port,
+            memory_out: memory,
+            memory_in: memory,
+            halves,
         }
     }
+}
+
+/// The ladder of a machine of this kind; an error where it has none.
+pub fn ladder(machine: &Machine) -> Result<Ladder, SimError> {
+    let missing = |problem| SimError::Option {
+        option: "device",
+        problem,
+    };
+    if machine.fabric_kind() != KIND.key {
+        let kind = machine.fabric_kind();
+        return Err(missing(format!(
+            "machine {} has a fabric of kind {kind} and no devices; name one with a ladder",
+            machine.name()
+        )));
+    }
+    let links = Config::read(machine)?.links;
+    links.map(|links| links.ladder).ok_or_else(|| {
+        missing(format!(
+            "machine {} is one chip and has no other devices; name one with a ladder",
+            machine.name()
+        ))
+    })
 }
