@@ -423,6 +423,12 @@ impl Builder {
         Ok(())
     }
 
+    /// `rank` computes `operations`.
+    fn compute(&mut self, rank: u32, operations: u64) -> PyResult<()> {
+        self.writer()?.compute(rank, operations);
+        Ok(())
+    }
+
     /// Find the hazards and close the schedule.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Schedule> {
         self.writer()?;

@@ -87,6 +87,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &reduce::linear::ALGORITHM,
     &reduce::binomial::ALGORITHM,
     &reduce::reduce_scatter_gather::ALGORITHM,
+    &reduce::by_rows::ALGORITHM,
     &gather::linear::ALGORITHM,
     &gather::binomial::ALGORITHM,
     &scatter::linear::ALGORITHM,

@@ -1,0 +1,197 @@
+//! Reduce by rows: the rows of a grid are collected side by side, in at most two stages.
+//!
+//! ```text
+//!   up to four rows                        more rows, in groups of four
+//!
+//!   row 0  r r r r --> root                1   r -> the same column of its group's leading row, which adds
+//!   row 1  r r r r --> root + 1            2   the leading rows: as on the left
+//!   row 2  r r r r --> root + 2
+//!   then  root+1, root+2 --> root          group g is led by its row g mod 4
+//! ```
+//!
+//! A row is a chip: all rows send at once, each to a rank of its own beside the root, so links between
+//! chips carry one row each and no port takes more than one. A second stage keeps the number of ranks that
+//! send across the machine small; leaders in turn spread over the positions of their groups.
+//!
+//! Source: Jia, Tillman, Maggioni and Scarpazza, "Dissecting the Graphcore IPU architecture via
+//! microbenchmarking" (2019), section 4.6, from the times that it prints.
+
+use crate::builder::{Builder, Chunks, Shape, Slot};
+use crate::collectives::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "by_rows",
+    summary: "the rows of a grid are collected side by side, in two stages beyond four rows",
+    description: "Every row sends to a rank of its own beside the root, which adds; the root adds these. Beyond \
+                  four rows the rows of each group of four are first added to one of them, column by column.",
+    cost: "2 rounds, 3 beyond four rows; S columns bytes into each of `rows` ranks",
+    needs: "a grid; the root's row must have as many columns as there are rows to collect",
+    source: "Jia, Tillman, Maggioni and Scarpazza 2019",
+    reads_bytes: false,
+    build,
+};
+
+/// Rows that one stage collects.
+const GROUP: u32 = 4;
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    let Some((columns, rows)) = shape.grid else {
+        return Err(ALGORITHM.waive("needs a grid; give one, such as 8x4"));
+    };
+    let (root_column, root_row) = (shape.root % columns, shape.root / columns);
+    let groups = rows.div_ceil(GROUP);
+    if rows > GROUP && (root_row != 0 || rows % GROUP != 0) {
+        return Err(
+            ALGORITHM.waive("more than four rows need the root in row 0 and whole groups of four")
+        );
+    }
+    let mut b = Builder::new(Collective::Reduce, shape);
+    let own = b.buffer(Buffer::vector("output", 1)).at(0);
+    let leading: Vec<u32> = match rows > GROUP {
+        false => (0..rows).collect(),
+        true => (0..groups)
+            .map(|group| GROUP * group + group % GROUP)
+            .collect(),
+    };
+    if leading.len() as u32 > columns {
+        return Err(ALGORITHM.waive("as many rows as columns at most; choose a wider grid"));
+    }
+    if rows > GROUP {
+        add_groups(&mut b, own, columns, rows, &leading);
+    }
+    collect(&mut b, own, columns, (root_column, root_row), &leading);
+    b.finish()
+}
+
+/// First stage: every row of a group into its leading row.
+fn add_groups(b: &mut Builder, own: Chunks, columns: u32, rows: u32, leading: &[u32]) {
+    let places = b.buffer(places("group", GROUP - 1));
+    b.step();
+    for row in (0..rows).filter(|row| !leading.contains(row)) {
+        let leader = leading[(row / GROUP) as usize];
+        let place = row % GROUP - u32::from(row > leader);
+        for column in 0..columns {
+            let (from, to) = (row * columns + column, leader * columns + column);
+            b.put(from, own, to, places.at(place));
+        }
+    }
+    for place in 0..GROUP - 1 {
+        b.step();
+        for &leader in leading {
+            for column in 0..columns {
+                b.local(leader * columns + column, places.at(place), own)
+                    .reduce();
+            }
+        }
+    }
+}
+
+/// Last stage: each leading row to a rank of its own beside the root, and these to the root.
+fn collect(b: &mut Builder, own: Chunks, columns: u32, root: (u32, u32), leading: &[u32]) {
+    let rank = |row: u32, column: u32| row * columns + column;
+    let root_row = root.1;
+    let others: Vec<u32> = leading
+        .iter()
+        .copied()
+        .filter(|&row| row != root_row)
+        .collect();
+    // The root collects its own row, the ranks after it the others.
+    let collectors: Vec<(u32, u32)> = std::iter::once(root_row)
+        .chain(others)
+        .enumerate()
+        .map(|(index, row)| (row, rank(root_row, (root.0 + index as u32) % columns)))
+        .collect();
+    let mut filled: Vec<(u32, Slot, u32)> = Vec::new();
+    let slots: Vec<Slot> = (collectors.iter())
+        .map(|&(row, collector)| {
+            let name = format!("row_{row}");
+            b.buffer(places(&name, columns).only_at(collector))
+        })
+        .collect();
+    b.step();
+    for (&(row, collector), &slot) in collectors.iter().zip(&slots) {
+        let senders = (0..columns)
+            .map(|column| rank(row, column))
+            .filter(|&r| r != collector);
+        let mut place = 0;
+        for sender in senders {
+            b.put(sender, own, collector, slot.at(place));
+            place += 1;
+        }
+        filled.push((collector, slot, place));
+    }
+    // A collector's own value travels with the root's row, so another row's sum is kept apart.
+    let sums = b.buffer(places("sum", 1));
+    for place in 0..columns {
+        b.step();
+        for (index, &(collector, slot, count)) in filled.iter().enumerate() {
+            if place >= count {
+                continue;
+            }
+            let target = if index == 0 { own } else { sums.at(0) };
+            let written = b.local(collector, slot.at(place), target);
+            if index == 0 || place > 0 {
+                written.reduce();
+            }
+        }
+    }
+    let (at_root, arrived) = (collectors[0].1, filled.len() as u32 - 1);
+    if arrived == 0 {
+        return;
+    }
+    let last = b.buffer(places("sums", arrived).only_at(at_root));
+    b.step();
+    for (place, &(_, collector)) in (0..arrived).zip(&collectors[1..]) {
+        b.put(collector, sums.at(0), at_root, last.at(place));
+    }
+    for place in 0..arrived {
+        b.step();
+        b.local(at_root, last.at(place), own).reduce();
+    }
+}
+
+/// Room for so many vectors.
+fn places(name: &str, count: u32) -> Buffer {
+    Buffer {
+        mul: count,
+        ..Buffer::vector(name, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectives::counts::messages;
+    use crate::verify;
+
+    #[test]
+    fn every_row_enters_one_port() {
+        let schedule = build(&Shape::new(12, 1).with_grid(4, 3)).unwrap();
+        // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
+        assert_eq!(messages(&schedule), 3 + 4 + 4 + 2);
+        verify(&schedule).unwrap();
+    }
+
+    #[test]
+    fn many_rows_take_a_stage_more() {
+        let schedule = build(&Shape::new(64, 5).with_grid(8, 8)).unwrap();
+        // 6 rows of 8 into rows 0 and 5; 7 + 8 to ranks 0 and 1; one more.
+        assert_eq!(messages(&schedule), 48 + 15 + 1);
+        verify(&schedule).unwrap();
+        let error = build(&Shape::new(48, 5).with_grid(8, 6)).unwrap_err();
+        assert!(error.to_string().contains("groups of four"));
+    }
+
+    #[test]
+    fn any_root_of_a_small_grid() {
+        for root in 0..12 {
+            let schedule = build(&Shape::new(12, 3).with_grid(4, 3).with_root(root)).unwrap();
+            verify(&schedule).unwrap();
+        }
+    }
+}
