@@ -165,6 +165,19 @@ impl Machine {
         self.described.numbers().into_iter().map(row).collect()
     }
 
+    /// The structural rules of the model: `name, statement, evidence, post_hoc` each.
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let row = |rule: &linkwright_core::machine::Rule| {
+            let row = PyDict::new(py);
+            row.set_item("name", &rule.name)?;
+            row.set_item("statement", &rule.statement)?;
+            row.set_item("evidence", &rule.evidence)?;
+            row.set_item("post_hoc", rule.post_hoc)?;
+            Ok(row)
+        };
+        self.described.rules().iter().map(row).collect()
+    }
+
     /// How many numbers are fitted.
     #[getter]
     fn fitted(&self) -> usize {

@@ -23,6 +23,10 @@ from linkwright.errors import unknown
 
 # Key -> (module, one line).
 REGISTRY = {
+    "ipu": (
+        "linkwright.studies.ipu",
+        "microbenchmarks of a Graphcore C2 server, 16 IPUs on a ladder of links",
+    ),
     "wormhole": (
         "linkwright.studies.wormhole",
         "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",

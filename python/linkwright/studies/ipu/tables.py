@@ -1,0 +1,73 @@
+"""What a table of the report is: its file, how good it should be, and who predicts its rows.
+
+A module of this study lists its tables in `TABLES`. `predict(bench, row)` gets one row of the reference file as
+a dictionary of texts, without its value, and answers with the number in the unit of the row, or with
+`Waived(reason)` where the machine cannot do the experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from linkwright.studies import Cell, number, reference_rows
+
+# Columns of a reference file that are not conditions of the experiment.
+RESULT = ("value", "split", "unit")
+
+
+@dataclass(frozen=True)
+class Waived:
+    """No prediction, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a table should reach: median, 90th percentile and largest error."""
+
+    median: float
+    p90: float | None
+    largest: float
+
+
+BANDWIDTH = Target(0.02, None, 0.08)
+LATENCY = Target(0.04, 0.10, 0.16)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One printed table."""
+
+    key: str
+    file: str
+    title: str
+    target: Target | None
+    predict: Callable
+    # (row, metric) or row -> what is wrong with the printed value; shown and not scored.
+    errata: dict = field(default_factory=dict)
+    # row -> name of the part of the table that is scored apart, and why.
+    apart: dict = field(default_factory=dict)
+
+    def cells(self, bench) -> list[Cell]:
+        """Every cell of the table beside its prediction."""
+        return [self.cell(bench, row) for row in reference_rows("ipu", self.file)]
+
+    def cell(self, bench, row: dict[str, str]) -> Cell:
+        """One cell; what cannot be run has no prediction and says why."""
+        conditions = {key: text for key, text in row.items() if key not in RESULT}
+        predicted = self.predict(bench, conditions)
+        keys = {key: number(text) for key, text in conditions.items()}
+        index = int(row["row"])
+        erratum = self.errata.get((index, row["metric"]), self.errata.get(index))
+        if isinstance(predicted, Waived):
+            keys["waived"] = predicted.reason
+            predicted = None
+        reference = float(row["value"]) if row["value"] else None
+        return Cell(self.label(index, row["metric"]), keys, predicted, reference, row["unit"], row["split"], erratum)
+
+    def label(self, row: int, metric: str) -> str:
+        """Name under which a row is scored."""
+        part = self.apart.get((row, metric), self.apart.get(row))
+        return f"{self.key} {part}" if part else self.key
