@@ -149,6 +149,14 @@ class CancelledError(ExecError):
     """Stopped before the first sample was complete."""
 
 
+class MpiError(ExecError):
+    """An MPI library, or a job of it, that cannot do what is asked; `everywhere`: every rank finds the same."""
+
+    def __init__(self, message: str, *, everywhere: bool = False):
+        super().__init__(message)
+        self.everywhere = everywhere
+
+
 class SimError(LinkwrightError):
     """A simulation that gave no number."""
 

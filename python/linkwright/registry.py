@@ -42,13 +42,19 @@ def _interop(table: str) -> list[Entry]:
     return interop.entries(getattr(interop, table))
 
 
+def _own_executors() -> list[Entry]:
+    from .executors import ENTRIES
+
+    return list(ENTRIES)
+
+
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
     "patterns": functools.partial(_native, "patterns"),
     "fabrics": functools.partial(_native, "fabrics"),
-    "executors": functools.partial(_native, "executors"),
+    "executors": lambda: [*_native("executors"), *_own_executors()],
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),

@@ -56,17 +56,17 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
     # Columns by (sample, rank) become one row for each rank.
     starts, finishes = (found[name].reshape(-1, found["ranks"]).T for name in ("start_ns", "finish_ns"))
     return {
-        "values_ns": _rounded(found["slowest_ns"]),
-        "ranks_ns": [[_rounded(s), _rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
+        "values_ns": rounded(found["slowest_ns"]),
+        "ranks_ns": [[rounded(s), rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
         "first_ns": round(found["first_ns"], 2),
-        "row_ns": found["row_ns"] and _rounded(np.array(found["row_ns"])),
+        "row_ns": found["row_ns"] and rounded(np.array(found["row_ns"])),
         "batch": found["batch"],
         "dropped": found["drops"],
         "notes": list(_notes(found)),
     }
 
 
-def _rounded(values_ns: np.ndarray) -> list[float]:
+def rounded(values_ns: np.ndarray) -> list[float]:
     """To a hundredth of a nanosecond, far below what any clock resolves."""
     return np.round(values_ns, 2).tolist()
 

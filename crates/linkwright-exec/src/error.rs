@@ -102,6 +102,28 @@ pub enum ExecError {
         /// What was going on.
         waiting: String,
     },
+    /// A schedule for another number of ranks than are there.
+    #[error("the schedule has {schedule} ranks and {group} processes are to run it; start as many with `mpirun -np {schedule}`")]
+    RankCount {
+        /// Ranks of the schedule.
+        schedule: u32,
+        /// Processes.
+        group: u32,
+    },
+    /// An MPI library without a function that we call.
+    #[error("the MPI library has no MPI_{name}; use Open MPI 4 or newer, or MPICH 3 or newer")]
+    NoMpiFunction {
+        /// Its name, without `MPI_`.
+        name: String,
+    },
+    /// A call of the MPI library failed.
+    #[error("MPI_{function} failed with code {code}; the library's own message says why, and `mpirun` how its processes ended")]
+    Mpi {
+        /// Its name, without `MPI_`.
+        function: &'static str,
+        /// What it returned.
+        code: i32,
+    },
     /// The caller asked to stop.
     #[error("cancelled before the first sample was complete")]
     Cancelled,

@@ -12,6 +12,7 @@
 use crate::error::Result;
 use crate::guard::Drops;
 use crate::reference::Reference;
+use crate::sampling::relative_half_width;
 use crate::state::{Data, State};
 use crate::threads::Threads;
 use linkwright_schedule::ir::Schedule;
@@ -79,6 +80,30 @@ pub enum Skew {
     List(Vec<f64>),
 }
 
+impl Skew {
+    /// How late `rank` comes to a repetition; `seed` is that of the run.
+    pub(crate) fn delay_ns(&self, rank: usize, seed: u64, repetition: u64) -> f64 {
+        match self {
+            Skew::None => 0.0,
+            Skew::OneLate(late, ns) if *late as usize == rank => *ns,
+            Skew::OneLate(..) => 0.0,
+            Skew::List(delays) => delays.get(rank).copied().unwrap_or(0.0),
+            Skew::Uniform(ns) => {
+                let draw = mix(seed ^ mix(repetition << 20 | rank as u64));
+                ns * (draw >> 11) as f64 / (1u64 << 53) as f64
+            }
+        }
+    }
+}
+
+/// The finaliser of splitmix64.
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 /// How the repetitions within a sample follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repetition {
@@ -130,6 +155,16 @@ impl Default for RunOptions<'_> {
             seed: 0,
             cancelled: None,
         }
+    }
+}
+
+impl RunOptions<'_> {
+    /// Whether the samples of a launch agree; looked at when the count has doubled only, because it sorts.
+    pub(crate) fn settled(&self, values: &[f64]) -> bool {
+        let Some(within) = self.settle_within else {
+            return false;
+        };
+        values.len().is_power_of_two() && relative_half_width(values).is_some_and(|w| w <= within)
     }
 }
 

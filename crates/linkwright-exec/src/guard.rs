@@ -26,14 +26,17 @@ pub enum Disturbance {
     Stolen,
     /// The thread finished on another core than it started on.
     Migrated,
+    /// A rank missed the time at which all were to start.
+    Late,
 }
 
 impl Disturbance {
     /// Every disturbance, in the order of [`Drops`].
-    pub const ALL: [Disturbance; 3] = [
+    pub const ALL: [Disturbance; 4] = [
         Disturbance::Preempted,
         Disturbance::Stolen,
         Disturbance::Migrated,
+        Disturbance::Late,
     ];
 
     /// For people and for columns.
@@ -42,13 +45,14 @@ impl Disturbance {
             Disturbance::Preempted => "preempted",
             Disturbance::Stolen => "stolen",
             Disturbance::Migrated => "migrated",
+            Disturbance::Late => "late",
         }
     }
 }
 
 /// How many samples were dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops([u64; 3]);
+pub struct Drops([u64; 4]);
 
 impl Drops {
     /// One more for `reason`.

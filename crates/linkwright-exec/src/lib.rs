@@ -1,7 +1,7 @@
 //! Execution of schedules on real hardware, and the timing of it.
 //!
 //! [`executor`] says what an executor is and lists them: [`reference`] moves data only, [`threads`]
-//! gives every rank a core of this machine. They share the clock ([`timer`]), the rules of
+//! gives every rank a core of this machine, [`mpi`] a process on any host. They share the clock ([`timer`]), the rules of
 //! measurement as small objects ([`sampling`], [`guard`]), data whose results are exactly
 //! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).
 
@@ -11,6 +11,7 @@ pub mod error;
 pub mod executor;
 pub mod fill;
 pub mod guard;
+pub mod mpi;
 pub mod reference;
 pub mod round_trip;
 pub mod sampling;

@@ -70,6 +70,17 @@ pub struct Run {
     pub bytes: usize,
 }
 
+/// Whether a destination overlaps a source of the same buffer other than its own, in place.
+pub(crate) fn overlap_unequally(runs: &[Run]) -> bool {
+    runs.iter().enumerate().any(|(i, to)| {
+        runs.iter().enumerate().any(|(j, from)| {
+            let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
+            let in_place = i == j && to.dst == from.src;
+            !(apart || in_place)
+        })
+    })
+}
+
 /// A schedule together with its data: sizes, initial values, expected values.
 #[derive(Clone, Copy)]
 pub struct Contents<'a> {

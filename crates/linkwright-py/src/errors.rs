@@ -56,6 +56,8 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::WrongResult { .. } => "WrongResultError",
         ExecError::RankFailed { .. } => "RankFailedError",
         ExecError::Stuck { .. } => "StuckError",
+        ExecError::RankCount { .. } => "ShapeError",
+        ExecError::NoMpiFunction { .. } | ExecError::Mpi { .. } => "MpiError",
         ExecError::Cancelled => "CancelledError",
     };
     raise(class, error)

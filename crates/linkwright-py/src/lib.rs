@@ -6,6 +6,7 @@
 mod errors;
 mod ladder;
 mod machine;
+mod mpi;
 mod options;
 mod registry;
 mod schedule;
@@ -21,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<machine::Machine>()?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<schedule::Builder>()?;
+    module.add_class::<mpi::MpiGroup>()?;
     module.add_function(wrap_pyfunction!(registry::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(registry::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(registry::collectives, module)?)?;

@@ -63,6 +63,23 @@ pub fn run_threads<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut asked = Options::new(options);
+    let (data, run) = run_options(&mut asked)?;
+    let cpus: Vec<u32> = asked.take("cpus")?.unwrap_or_default();
+    asked.finish()?;
+    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let launch = py.detach(|| -> Result<Launch, ExecError> {
+        let threads = Threads::new().with_placement(&cpus)?;
+        if let Applicability::Waived(reason) = threads.applicability(ordered) {
+            let executor = "threads";
+            return Err(ExecError::Waived { executor, reason });
+        }
+        threads.prepare(ordered, data)?.run(&run)
+    });
+    columns(py, launch.map_err(errors::exec)?)
+}
+
+/// Data and protocol of a run, as every executor takes them.
+pub fn run_options<'a>(asked: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
     let data = Data {
         dtype: asked
             .word("dtype", DType::ALL, DType::name)?
@@ -72,7 +89,6 @@ pub fn run_threads<'py>(
             .unwrap_or(ReduceOp::Sum),
         seed: asked.take("seed")?.unwrap_or(0),
     };
-    let cpus: Vec<u32> = asked.take("cpus")?.unwrap_or_default();
     let plain = RunOptions::default();
     let run = RunOptions {
         samples: asked.take("samples")?.unwrap_or(plain.samples),
@@ -89,20 +105,11 @@ pub fn run_threads<'py>(
         seed: data.seed,
         ..plain
     };
-    asked.finish()?;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
-    let launch = py.detach(|| -> Result<Launch, ExecError> {
-        let threads = Threads::new().with_placement(&cpus)?;
-        if let Applicability::Waived(reason) = threads.applicability(ordered) {
-            let executor = "threads";
-            return Err(ExecError::Waived { executor, reason });
-        }
-        threads.prepare(ordered, data)?.run(&run)
-    });
-    columns(py, launch.map_err(errors::exec)?)
+    Ok((data, run))
 }
 
-fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
+/// What a launch yielded.
+pub fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
     let table = PyDict::new(py);
     table.set_item("ranks", launch.ranks)?;
     table.set_item("slowest_ns", launch.slowest_ns.into_pyarray(py))?;

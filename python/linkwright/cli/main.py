@@ -13,7 +13,7 @@ import sys
 
 import click
 
-from linkwright.errors import LinkwrightError, unknown
+from linkwright.errors import LinkwrightError, UsageError, unknown
 
 # Verb -> module, in the order in which help lists them. One file per verb.
 VERBS = (
@@ -75,11 +75,15 @@ def status_of(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except LinkwrightError as error:
+        if _said_by_rank_0(error):
+            return error.exit_status
         return _complain(str(error), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
     except click.UsageError as error:
+        if _said_by_rank_0(error):
+            return 2
         hint = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return _complain(error.format_message() + hint, 2)
     except click.ClickException as error:
@@ -95,6 +99,16 @@ def status_of(arguments: list[str] | None = None) -> int:
             return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
         _discard_stdout()
         return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
+
+
+def _said_by_rank_0(error: Exception) -> bool:
+    """Whether this is one of many ranks under mpirun that all make the same complaint: one of them is enough."""
+    everywhere = isinstance(error, UsageError | click.UsageError) or getattr(error, "everywhere", False)
+    if not everywhere:
+        return False
+    from linkwright.executors.mpi.world import rank_from_launcher
+
+    return rank_from_launcher() > 0
 
 
 def _discard_stdout() -> None:

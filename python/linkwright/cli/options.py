@@ -155,7 +155,8 @@ def completed(*kinds: str) -> Callable:
     return names
 
 
-def _collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Shell completion of COLLECTIVE."""
     from linkwright import _native
 
     return [row["key"] for row in _native.collectives() if row["key"].startswith(incomplete)]
@@ -163,12 +164,21 @@ def _collectives(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 def collective_argument(function: Callable) -> Callable:
     """The argument COLLECTIVE, checked against the registry when the verb runs."""
-    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective, shell_complete=_collectives)(
+    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective, shell_complete=collectives)(
         function
     )
 
 
-def _known_collective(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def collective_and_algorithm(named: str, algorithm: str) -> tuple[str, str]:
+    """Both from COLLECTIVE or COLLECTIVE/ALGORITHM, and what `--algorithm` says."""
+    collective, _, named_algorithm = named.partition("/")
+    _known_collective(None, None, collective)
+    if named_algorithm and algorithm not in ("all", named_algorithm):
+        raise UsageError(f"{named}: --algorithm {algorithm} names another one; say it once")
+    return collective, named_algorithm or algorithm
+
+
+def _known_collective(ctx: click.Context | None, param: click.Parameter | None, value: str) -> str:
     from linkwright import _native
     from linkwright.errors import unknown
 

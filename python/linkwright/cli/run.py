@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from linkwright.cli import options
 
 
 @click.command(name="run")
-@options.collective_argument
+@click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=options.collectives)
 @click.option(
     "--on",
     shell_complete=options.completed("executors"),
@@ -35,12 +36,16 @@ from linkwright.cli import options
 @click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
 @options.time_budget
 @options.seed
+@click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")
 @options.outputs
 @options.runs
 def command(
     collective: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object
 ) -> int:
     """Run COLLECTIVE on real hardware, by one algorithm or by several.
+
+    On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
+    `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
 
     Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
     median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact
@@ -50,6 +55,12 @@ def command(
     from linkwright.suite.load import one_part
     from linkwright.suite.session import Request
 
+    collective, algorithm = options.collective_and_algorithm(collective, algorithm)
+    if asked["slurm"]:
+        from linkwright.executors.mpi import slurm
+
+        click.echo(slurm.script(sys.argv[1:], on, asked["ranks"], asked["time_budget"]), nl=False)
+        return 0
     suite = one_part(
         "run",
         f"{collective} by {algorithm}",

@@ -8,6 +8,7 @@ import click
 
 from linkwright import report
 from linkwright.cli.table import LiveTable
+from linkwright.executors import mpi
 from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
@@ -18,16 +19,22 @@ def start(root: Path, suite: Suite, request: session.Request, outputs: tuple[Pat
     """Run `suite`; the exit status."""
     for path in outputs:
         export.check_suffix(path)
-    table = LiveTable()
-    return _end(session.start(root, suite, request, table), table, outputs)
+    with mpi.job(request.on) as first:
+        if not first:
+            return 0
+        table = LiveTable()
+        return _end(session.start(root, suite, request, table), table, outputs)
 
 
 def resume(root: Path, name: str, outputs: tuple[Path, ...]) -> int:
     """Go on with a run; the exit status."""
     for path in outputs:
         export.check_suffix(path)
-    table = LiveTable()
-    return _end(session.resume(runs.find(root, name), table), table, outputs)
+    with mpi.job(None, resumed=True) as first:
+        if not first:
+            return 0
+        table = LiveTable()
+        return _end(session.resume(runs.find(root, name), table), table, outputs)
 
 
 def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...]) -> int:

@@ -93,8 +93,8 @@ class Run:
         return _read(self.folder / "samples.parquet")
 
 
-def create(root: Path, suite_key: str, suite_text: str, plan: dict) -> Run:
-    """A new run folder below `root`, named after the time and the suite."""
+def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict | None = None) -> Run:
+    """A new run folder below `root`, named after the time and the suite; `about` adds to the environment."""
     make_folder(root)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = root / f"{stamp}-{suite_key}"
@@ -109,7 +109,7 @@ def create(root: Path, suite_key: str, suite_text: str, plan: dict) -> Run:
                 folder = root / f"{stamp}-{suite_key}-{attempt}"
     run = Run(folder)
     write_text(folder / "suite.toml", suite_text)
-    write_text(folder / "environment.json", json.dumps(environment.collect(), indent=2) + "\n")
+    write_text(folder / "environment.json", json.dumps(environment.collect() | (about or {}), indent=2) + "\n")
     write_text(
         folder / "run.json",
         json.dumps({"format": schema.FORMAT, "id": run.id, "state": "running", **plan}, indent=2) + "\n",

@@ -6,7 +6,7 @@ form pairs, is the machine's answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwright import registry
@@ -23,6 +23,8 @@ class Extent:
     kind: str  # `modelled` or `measured`
     ranks: int
     grid: tuple[int, int] | None = None
+    # Algorithms of a collective that the machine's own library brings along, where it has one.
+    own_algorithms: Callable[[str], list[str]] = lambda collective: []
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
@@ -51,9 +53,9 @@ def collective_experiment(
     )
 
 
-def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",)) -> list[str]:
-    """The algorithms called `wanted` of a collective, in the order of the registry."""
-    known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective]
+def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequence[str] = ()) -> list[str]:
+    """The algorithms called `wanted` of a collective, in the order of the registry; then the machine's `own`."""
+    known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective] + list(own)
     if "all" in wanted:
         return known
     for name in wanted:
@@ -71,7 +73,7 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
     for collective in names:
         if collective not in _collectives():
             raise unknown("collective", collective, _collectives(), where=part.name)
-        for algorithm in algorithms_of(collective, part.algorithms):
+        for algorithm in algorithms_of(collective, part.algorithms, extent.own_algorithms(collective)):
             for ranks in _ranks(part, extent):
                 for size in part.sizes:
                     grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None

@@ -40,6 +40,10 @@ class Options:
     check: bool = True
 
 
+# (number of the launch, its experiments, seconds for it, options) -> a record for each experiment.
+Launch = Callable[[int, list[Experiment], float, Options], Iterator[dict]]
+
+
 @dataclass
 class State:
     """What is known so far; made again from the journal when a run is resumed."""
@@ -81,8 +85,13 @@ def measure(
     state: State,
     journal: Journal,
     progress: Callable[[int, int, str], None],
+    launch_of: Launch | None = None,
 ) -> None:
-    """Run launches until all experiments have converged, ended, or the time budget is used up."""
+    """Run launches until all experiments have converged, ended, or the time budget is used up.
+
+    `launch_of` gives the records of one launch; by default those of a fresh process.
+    """
+    launch_of = launch_of or _launch
     end = time.monotonic() + options.budget_s
     for launch in range(MAX_LAUNCHES):
         work = [e for e in experiments if state.wants(e, launch)]
@@ -94,7 +103,7 @@ def measure(
             return
         # Leave an equal share to each launch that an interval needs; after those use what is left.
         deadline_s = left / max(1, MIN_VALUES - launch)
-        for done, record in enumerate(_launch(launch, work, deadline_s, options), 1):
+        for done, record in enumerate(launch_of(launch, work, deadline_s, options), 1):
             state.take(record)
             journal.append(record)
             progress(launch, done, f"launch {launch + 1}: {done} of {len(work)}")

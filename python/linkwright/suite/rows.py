@@ -105,6 +105,8 @@ class Measured:
     probes: tuple[tuple[float | None, float | None], ...] = ()  # a ping-pong before and after, in ns, by launch
     in_a_row: tuple[tuple[float, float], ...] = ()  # first and last of five without a barrier, in ns, by launch
     foreign: float | None = None  # processors that others kept busy, where no launch was left in peace
+    # Error of the ranks' clocks in ns and how they start together, by launch; empty where they share one clock.
+    syncs: tuple[tuple[float, str], ...] = ()
 
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
@@ -125,6 +127,7 @@ class Measured:
             probes=tuple(tuple(record.get("probe_ns", (None, None))) for record in kept),
             in_a_row=tuple(tuple(record["row_ns"]) for record in kept if record.get("row_ns")),
             foreign=foreign,
+            syncs=tuple((record["residual_ns"], record["sync"]) for record in kept if "sync" in record),
         )
 
     def summary(self) -> Summary:
@@ -208,6 +211,10 @@ def of_samples(
     rows.append(
         context.row(experiment, "dropped", value=float(sum(found.dropped.values())), status="ok", reason=dropped)
     )
+    if found.syncs:
+        methods = ", ".join(dict.fromkeys(method for _, method in found.syncs))
+        worst = max(error for error, _ in found.syncs)
+        rows.append(context.row(experiment, "sync_residual", value=worst, status="ok", reason=methods))
     if len(summary.modes) == 2:
         for number, mode in enumerate(summary.modes, 1):
             rows.append(context.row(experiment, f"mode{number}", value=mode.median, **common))

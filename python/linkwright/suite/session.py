@@ -9,6 +9,7 @@ What is finished is in the journal at once, so `resume` continues with what is m
 
 from __future__ import annotations
 
+import functools
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from .bounds import Bounds
 from .expand import expand
 from .experiment import Experiment
 from .load import Suite, parse
-from .measure import Options, State, measure
+from .measure import Launch, Options, State, measure
 from .model import known_rows, model
 from .sweeps import half_peaks
 from .targets import Target, resolve
@@ -77,7 +78,9 @@ class Outcome:
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher) -> Outcome:
     """Run `suite` in a new folder below `root`."""
     targets = resolve(request.on, request.ranks, request.grid)
-    run = runs.create(root, suite.name, suite.text, {"request": request.__dict__})
+    job = next((target.world for target in targets if target.world), None)
+    about = {"mpi": job.environment()} if job else {}
+    run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
@@ -106,7 +109,7 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 execute = _model if target.modelled else _measure
                 for experiment, its_rows in execute(
-                    target, experiments, metrics, run.id, suite.name, request, records, journal, watcher
+                    target, experiments, metrics, run, suite.name, request, records, journal, watcher
                 ):
                     found += its_rows
                     watcher.rows(experiment, its_rows)
@@ -118,17 +121,35 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
                 f"--runs {run.folder.parent}` goes on"
             ) from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
-            _save(run, found)
+            _save(run, found, targets, done=not interrupted)
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
 
 
-def _save(run: runs.Run, found: list[rows.Row]) -> None:
-    run.write_results([*found, *half_peaks(found)], runs.samples_table(run, run.records()))
+def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
+    records = run.records()
+    jobs = [target.world for target in targets if target.world]
+    if jobs:
+        from linkwright.executors.mpi import samples
+
+        records = samples.merge(jobs[0], run.folder, records)
+    run.write_results([*found, *half_peaks(found)], runs.samples_table(run, records))
+    if jobs and done:
+        samples.merged(jobs[0], run.folder)
 
 
-def _measure(target, experiments, metrics, run_id, suite_name, request, records, journal, watcher):
+def _launcher(target: Target, run: runs.Run) -> Launch | None:
+    """How a target makes launches, where it does not take fresh processes."""
+    if target.world is None:
+        return None
+    from linkwright.executors.mpi import ranks
+
+    ranks.announce_end(run.id, str(run.folder.parent))
+    return functools.partial(ranks.launch, target.world, str(run.folder.resolve()))
+
+
+def _measure(target, experiments, metrics, run, suite_name, request, records, journal, watcher):
     """Launches, then the rows of every experiment in the order of the plan."""
     state = State()
     for record in records:
@@ -136,11 +157,13 @@ def _measure(target, experiments, metrics, run_id, suite_name, request, records,
     options = Options(request.budget_s, request.seed, request.samples, request.warmup, request.check)
     interrupted = False
     try:
-        measure(experiments, options, state, journal, watcher.progress)
+        measure(experiments, options, state, journal, watcher.progress, _launcher(target, run))
     except KeyboardInterrupt:
         interrupted = True
-    context = target.context(run_id, suite_name)
-    bounds = Bounds.of((experiment, state.measured(experiment.key)) for experiment in experiments)
+    context = target.context(run.id, suite_name)
+    # The bounds argue with cache lines and copies of one shared memory.
+    measured = ((experiment, state.measured(experiment.key)) for experiment in experiments)
+    bounds = None if target.world else Bounds.of(measured)
     for experiment in experiments:
         if experiment.key in state.ended:
             yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
@@ -158,11 +181,11 @@ def _measure(target, experiments, metrics, run_id, suite_name, request, records,
         raise KeyboardInterrupt
 
 
-def _model(target, experiments, metrics, run_id, suite_name, request, records, journal, watcher):
+def _model(target, experiments, metrics, run, suite_name, request, records, journal, watcher):
     """Simulations on all cores, their rows in the order of the plan."""
     known = known_rows(records, target)
     with _Bunch(journal) as bunch:
-        modelled = model(target, experiments, metrics, run_id, suite_name, request.seed, known)
+        modelled = model(target, experiments, metrics, run.id, suite_name, request.seed, known)
         for done, (experiment, its_rows) in enumerate(modelled, 1):
             if experiment.key not in known:
                 bunch.add(its_rows)

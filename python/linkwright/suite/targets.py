@@ -6,12 +6,16 @@ Names of machines and of executors are disjoint, so one word says which is meant
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from linkwright import _native, machines, registry
 from linkwright.errors import ShapeError, UsageError, unknown
 
 from .expand import Extent
 from .rows import Context
+
+if TYPE_CHECKING:
+    from linkwright.executors.mpi.world import World
 
 # Ranks of a machine whose file leaves the number open, unless the user says how many.
 OPEN_RANKS = 16
@@ -28,6 +32,7 @@ class Target:
     extent: Extent
     endpoint_names: tuple[str, ...]
     machine: _native.Machine | None = None  # None: this machine, measured
+    world: World | None = None  # the MPI job that measures
 
     def context(self, run: str, suite: str) -> Context:
         """What all rows of this target have in common."""
@@ -55,12 +60,14 @@ def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None =
 def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
     if name == "threads":
         return _threads(ranks, grid)
+    if name == "mpi":
+        return _mpi(ranks, grid)
     if name in registry.keys("executors"):
         cure = "name a machine to simulate on" if name == "sim" else "it checks data; use `threads` or a machine"
         raise UsageError(f"--on {name}: this executor gives no times by itself; {cure}")
     known = registry.keys("machines")
     if name not in known and not name.endswith(".toml") and "/" not in name:
-        raise unknown("machine or executor", name, [*known, "threads"], where="--on")
+        raise unknown("machine or executor", name, [*known, "threads", "mpi"], where="--on")
     return _modelled(machines.load(name), name, ranks, grid)
 
 
@@ -108,4 +115,24 @@ def _threads(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         executor="threads",
         extent=Extent("measured", used, grid),
         endpoint_names=tuple(names),
+    )
+
+
+def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    from linkwright.executors import mpi
+    from linkwright.executors.mpi.world import world
+
+    job = world()
+    if ranks is not None and ranks > job.size:
+        raise ShapeError(
+            f"--ranks {ranks}: the MPI job has {job.size} ranks; "
+            f"start as many with `mpirun -np {ranks}`, or ask for fewer"
+        )
+    return Target(
+        name="mpi",
+        machine_name=job.machine_name(),
+        executor="mpi",
+        extent=Extent("measured", ranks or job.size, grid, own_algorithms=mpi.native_algorithms),
+        endpoint_names=job.endpoint_names(),
+        world=job,
     )

@@ -16,7 +16,7 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Owned memory of one participant.
 #[derive(Debug)]
-pub(super) struct Arena {
+pub(crate) struct Arena {
     base: *mut u8,
     layout: Layout,
     /// Offset and length of each buffer.
@@ -28,11 +28,17 @@ unsafe impl Send for Arena {}
 
 impl Arena {
     /// Allocates, without touching, the buffers of `participant`.
-    pub(super) fn new(contents: &Contents, participant: u32) -> Self {
+    pub(crate) fn new(contents: &Contents, participant: u32) -> Self {
+        let buffers = 0..contents.schedule.buffers.len();
+        Arena::of_sizes(buffers.map(|buffer| contents.bytes(participant, buffer)))
+    }
+
+    /// Allocates, without touching, buffers of so many bytes each.
+    pub(crate) fn of_sizes(sizes: impl Iterator<Item = usize>) -> Self {
         let mut end = 0;
-        let buffers: Vec<(usize, usize)> = (0..contents.schedule.buffers.len())
-            .map(|buffer| {
-                let (start, bytes) = (end, contents.bytes(participant, buffer));
+        let buffers: Vec<(usize, usize)> = sizes
+            .map(|bytes| {
+                let start = end;
                 end = (start + bytes).next_multiple_of(LINES) + STAGGER;
                 (start, bytes)
             })
@@ -57,13 +63,28 @@ impl Arena {
     }
 
     /// First byte of a buffer.
-    pub(super) fn address(&self, buffer: usize) -> *mut u8 {
+    pub(crate) fn address(&self, buffer: usize) -> *mut u8 {
         // SAFETY: the offset lies within the allocation.
         unsafe { self.base.add(self.buffers[buffer].0) }
     }
 
+    /// The bytes of a buffer.
+    ///
+    /// # Safety
+    /// Nobody writes to it meanwhile.
+    pub(crate) unsafe fn get(&self, buffer: usize) -> &[u8] {
+        // SAFETY: within the allocation; as promised by the caller.
+        unsafe { std::slice::from_raw_parts(self.address(buffer), self.bytes(buffer)) }
+    }
+
+    /// The bytes of a buffer.
+    pub(crate) fn get_mut(&mut self, buffer: usize) -> &mut [u8] {
+        // SAFETY: within the allocation, which is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.address(buffer), self.bytes(buffer)) }
+    }
+
     /// Length of a buffer.
-    pub(super) fn bytes(&self, buffer: usize) -> usize {
+    pub(crate) fn bytes(&self, buffer: usize) -> usize {
         self.buffers[buffer].1
     }
 }

@@ -338,7 +338,11 @@ impl Hand<'_> {
         let clock = Clock::get();
         for _ in 0..repetitions {
             self.repetition += 1;
-            let late = clock.ticks_in(self.delay_ns());
+            let late = clock.ticks_in(self.crew.skew.delay_ns(
+                self.rank,
+                self.crew.seed,
+                self.repetition,
+            ));
             self.barrier()?;
             let mut start = clock.now();
             if late > 0 {
@@ -379,28 +383,6 @@ impl Hand<'_> {
         }
         Ok(())
     }
-
-    /// How late this rank comes to this repetition.
-    fn delay_ns(&self) -> f64 {
-        match &self.crew.skew {
-            Skew::None => 0.0,
-            Skew::OneLate(rank, ns) if *rank as usize == self.rank => *ns,
-            Skew::OneLate(..) => 0.0,
-            Skew::List(delays) => delays.get(self.rank).copied().unwrap_or(0.0),
-            Skew::Uniform(ns) => {
-                let draw = mix(self.crew.seed ^ mix(self.repetition << 20 | self.rank as u64));
-                ns * (draw >> 11) as f64 / (1u64 << 53) as f64
-            }
-        }
-    }
-}
-
-/// The finaliser of splitmix64.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// The message of a panic.

@@ -15,7 +15,7 @@ use super::launch::{Leader, Order, Stopped};
 use crate::error::Result;
 use crate::executor::{Launch, RunOptions};
 use crate::guard::Drops;
-use crate::sampling::{batch_size, median, relative_half_width, WarmUp};
+use crate::sampling::{batch_size, median, WarmUp};
 use crate::timer::{Clock, Ticks};
 use std::time::Instant;
 
@@ -144,7 +144,7 @@ fn sample(
                 launch.disturbed_ns.push(sample.slowest_ns);
             }
         }
-        if launch.slowest_ns.len() >= options.samples || settled(options, &launch.slowest_ns) {
+        if launch.slowest_ns.len() >= options.samples || options.settled(&launch.slowest_ns) {
             break;
         }
         if Instant::now() >= end {
@@ -184,14 +184,6 @@ fn row(leader: &mut Leader, options: &RunOptions) -> Result<Option<(f64, f64)>, 
     let shortest = (100.0 * clock.resolution_ns()).max(50.0 * clock.overhead_ns());
     let both = median(&mut first).zip(median(&mut last));
     Ok(both.filter(|(first, last)| first.min(*last) >= shortest))
-}
-
-/// Looked at when the count has doubled only, because it sorts.
-fn settled(options: &RunOptions, values: &[f64]) -> bool {
-    let Some(within) = options.settle_within else {
-        return false;
-    };
-    values.len().is_power_of_two() && relative_half_width(values).is_some_and(|w| w <= within)
 }
 
 fn repeat(leader: &mut Leader, repetitions: u32, back_to_back: bool) -> Result<Sample, Stopped> {

@@ -16,7 +16,7 @@
 //! collective must be one that nobody can leave before all have entered it, and epochs alternate
 //! between two sets of buffers. Elsewhere a barrier outside the timed region separates them.
 
-mod arena;
+pub(crate) mod arena;
 pub mod copy;
 pub mod flags;
 mod launch;
@@ -41,7 +41,7 @@ use program::{compile, Program};
 use world::World;
 
 /// Back to back only while two sets of all buffers of a rank stay within its caches.
-const SMALL_BYTES: usize = 256 << 10;
+pub(crate) const SMALL_BYTES: usize = 256 << 10;
 
 /// The executor; see the module.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ impl PreparedThreads<'_> {
 }
 
 /// Whether nobody can leave the collective before all have entered it.
-fn synchronises(collective: Collective) -> bool {
+pub(crate) fn synchronises(collective: Collective) -> bool {
     match collective {
         Collective::Allreduce
         | Collective::ReduceScatter

@@ -25,7 +25,7 @@
 
 use super::flags::MAIL_BYTES;
 use crate::error::{ExecError, Result};
-use crate::state::{Contents, Run};
+use crate::state::{overlap_unequally, Contents, Run};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -436,17 +436,6 @@ impl RankProgram {
             raises: self.raises.len() as u32,
         });
     }
-}
-
-/// Whether a destination overlaps a source of the same buffer other than its own, in place.
-fn overlap_unequally(runs: &[Run]) -> bool {
-    runs.iter().enumerate().any(|(i, to)| {
-        runs.iter().enumerate().any(|(j, from)| {
-            let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
-            let in_place = i == j && to.dst == from.src;
-            !(apart || in_place)
-        })
-    })
 }
 
 fn new_counter(readers: &mut Vec<u32>, per_epoch: &mut Vec<u64>, reader: u32) -> u32 {

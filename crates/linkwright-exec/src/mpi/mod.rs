@@ -1,0 +1,167 @@
+//! Ranks as processes of an MPI job: the same schedules, over any network that MPI knows.
+//!
+//! ```text
+//!   Schedule --program--> steps of this rank --walker--> Irecv, Isend, Wait, combine
+//!                                               native: the library's own collective, same data
+//!                                               clock: one time for all;  measure: rounds
+//! ```
+//!
+//! Every rank calls the functions below with the same arguments, as everything in MPI; the process is
+//! started by `mpirun`, the library by whoever owns the process ([`library`] says how it is called).
+//! Barriers of a schedule become notices, and what comes out is verified before it runs.
+//!
+//! Messages longer than [`PART_BYTES`] are split, because counts of MPI are C integers.
+
+mod clock;
+pub mod library;
+mod measure;
+mod native;
+mod numbering;
+mod program;
+mod steps;
+mod walker;
+
+use crate::error::{ExecError, Result};
+use crate::executor::{Repetition, RunOptions, Skew};
+use crate::reference;
+use crate::state::{Contents, Data};
+use crate::threads::{synchronises, SMALL_BYTES};
+use library::{Group, Library};
+use linkwright_schedule::ir::{OpKind, Schedule};
+use linkwright_schedule::spec::Collective;
+use linkwright_schedule::{barriers, verify};
+use measure::{measure, Plan};
+pub use measure::{Method, RankLaunch};
+pub use native::Call;
+use native::Native;
+use program::compile;
+use std::borrow::Cow;
+use steps::RankProgram;
+use walker::{Walker, Work};
+
+/// Longest part of a message.
+pub const PART_BYTES: usize = 1 << 30;
+
+/// A group of ranks of a started library.
+#[derive(Clone, Copy)]
+pub struct Mpi {
+    library: Library,
+    group: Group,
+    part_bytes: usize,
+    oversubscribed: bool,
+}
+
+impl Mpi {
+    /// Ranks of `group`; `oversubscribed` where some host has more of them than cores.
+    pub fn new(library: Library, group: Group, oversubscribed: bool) -> Self {
+        Mpi {
+            library,
+            group,
+            part_bytes: PART_BYTES,
+            oversubscribed,
+        }
+    }
+
+    /// Splits messages already at this length.
+    pub fn with_part_bytes(mut self, part_bytes: usize) -> Self {
+        self.part_bytes = part_bytes.max(1);
+        self
+    }
+
+    /// One launch of a schedule.
+    pub fn run(&self, schedule: &Schedule, data: Data, options: &RunOptions) -> Result<RankLaunch> {
+        let schedule = lowered(schedule)?;
+        let (contents, program) = self.prepare(&schedule, data)?;
+        let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
+        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
+        measure(&self.library, &self.group, &mut walker, &plan)
+    }
+
+    /// One launch of a collective of the library.
+    pub fn run_native(&self, call: Call, data: Data, options: &RunOptions) -> Result<RankLaunch> {
+        let mut native = Native::new(&self.library, &self.group, call, data)?;
+        let bytes = call.elements * data.dtype.size() as u64;
+        let plan = self.plan(call.collective, bytes, options)?;
+        measure(&self.library, &self.group, &mut native, &plan)
+    }
+
+    /// Runs a schedule once and compares all buffers of this rank but scratch, bit for bit, with what
+    /// the reference executor leaves there; the bytes compared.
+    pub fn compare_with_reference(&self, schedule: &Schedule, data: Data) -> Result<u64> {
+        let schedule = lowered(schedule)?;
+        let (contents, program) = self.prepare(&schedule, data)?;
+        let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
+        walker.fill();
+        walker.run()?;
+        let want = reference::execute(&contents)?;
+        let mut compared = 0;
+        for (participant, buffer, got) in walker.buffers() {
+            let name = &schedule.buffers[buffer].name;
+            if name.starts_with("scratch") {
+                continue;
+            }
+            let want = want.buffer(participant, buffer);
+            let wrong = got.iter().zip(want).filter(|(a, b)| a != b).count();
+            if wrong > 0 {
+                return Err(ExecError::WrongResult {
+                    executor: "mpi",
+                    rank: participant,
+                    buffer: name.clone(),
+                    chunk: 0,
+                    wrong,
+                    elements: got.len(),
+                });
+            }
+            compared += got.len() as u64;
+        }
+        Ok(compared)
+    }
+
+    fn prepare<'a>(
+        &self,
+        schedule: &'a Schedule,
+        data: Data,
+    ) -> Result<(Contents<'a>, RankProgram)> {
+        if schedule.ranks != self.group.size {
+            return Err(ExecError::RankCount {
+                schedule: schedule.ranks,
+                group: self.group.size,
+            });
+        }
+        let contents = Contents::new(schedule, data)?;
+        let program = compile(&contents, self.group.rank, self.part_bytes)?;
+        Ok((contents, program))
+    }
+
+    fn plan<'a>(
+        &self,
+        collective: Collective,
+        size_bytes: u64,
+        options: &'a RunOptions<'a>,
+    ) -> Result<Plan<'a>> {
+        let allowed = synchronises(collective) && options.skew == Skew::None;
+        let small = 2 * size_bytes <= SMALL_BYTES as u64;
+        Ok(Plan {
+            options,
+            back_to_back: match options.repetition {
+                Repetition::Barrier => false,
+                Repetition::BackToBack | Repetition::Auto => allowed && small,
+            },
+            oversubscribed: self.oversubscribed,
+        })
+    }
+}
+
+/// The schedule without barriers; verified again where it had some.
+fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
+    if !schedule.ops().iter().any(|op| op.kind == OpKind::Barrier) {
+        return Ok(Cow::Borrowed(schedule));
+    }
+    let waived = |reason: String| ExecError::Waived {
+        executor: "mpi",
+        reason,
+    };
+    let lowered = barriers::disseminate(schedule).map_err(|error| waived(error.to_string()))?;
+    verify(&lowered).map_err(|error| waived(error.to_string()))?;
+    Ok(Cow::Owned(lowered))
+}

@@ -1,0 +1,258 @@
+//! The collectives of the MPI library itself, on the same data and by the same clock as ours.
+//!
+//! | collective | function | sent | received |
+//! |---|---|---|---|
+//! | allreduce | Allreduce | n | n |
+//! | reduce | Reduce | n | n at the root |
+//! | broadcast | Bcast | n of the root | n |
+//! | allgather | Allgather | block of n/p | n |
+//! | reduce_scatter | Reduce_scatter_block | n | block |
+//! | alltoall | Alltoall | n | n |
+//! | gather | Gather | block | n at the root |
+//! | scatter | Scatter | n of the root | block |
+//! | barrier | Barrier | | |
+//!
+//! Out of place, as most programs call them; allreduce also in place (`MPI_IN_PLACE`), because our
+//! schedules of it work in place.
+
+use super::library::{done, Group, Handle, Library};
+use super::walker::Work;
+use crate::error::{ExecError, Result};
+use crate::fill::{wrong_elements, Fill};
+use crate::state::{AlignedBytes, Data};
+use crate::threads::arena::Arena;
+use linkwright_schedule::spec::Collective;
+use std::ffi::c_int;
+
+/// What to call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Which collective.
+    pub collective: Collective,
+    /// Elements of the whole array.
+    pub elements: u64,
+    /// Root of rooted ones.
+    pub root: u32,
+    /// Input and output are one.
+    pub in_place: bool,
+}
+
+/// A collective of the library on this rank, ready to run.
+pub(super) struct Native<'a> {
+    library: &'a Library,
+    group: &'a Group,
+    call: Call,
+    data: Data,
+    dtype: Handle,
+    op: Handle,
+    /// Elements of the whole array, and of one rank's block of it.
+    whole: usize,
+    block: usize,
+    /// What is sent, and what is received.
+    memory: Arena,
+}
+
+const SEND: usize = 0;
+const RECEIVE: usize = 1;
+
+fn waived(reason: String) -> ExecError {
+    ExecError::Waived {
+        executor: "mpi",
+        reason,
+    }
+}
+
+impl<'a> Native<'a> {
+    pub(super) fn new(
+        library: &'a Library,
+        group: &'a Group,
+        call: Call,
+        data: Data,
+    ) -> Result<Self> {
+        let position = crate::dtype::DType::ALL
+            .iter()
+            .position(|&d| d == data.dtype);
+        let dtype = library.handles.dtypes[position.expect("every type is in the list")];
+        let dtype = dtype.ok_or_else(|| {
+            let (dtype, name) = (data.dtype, call.collective.name());
+            waived(format!(
+                "MPI has no type {dtype}, so its own {name} cannot take it; use f32"
+            ))
+        })?;
+        let position = crate::dtype::ReduceOp::ALL
+            .iter()
+            .position(|&o| o == data.op);
+        let op = library.handles.ops[position.expect("every operator is in the list")];
+        if call.elements > c_int::MAX as u64 {
+            return Err(waived(format!(
+                "{} elements are more than the library's own collectives count ({}); use a smaller size",
+                call.elements,
+                c_int::MAX
+            )));
+        }
+        let whole = call.elements as usize;
+        let block = whole / group.size as usize;
+        let mut native = Native {
+            library,
+            group,
+            call,
+            data,
+            dtype,
+            op,
+            whole,
+            block,
+            memory: Arena::of_sizes([].into_iter()),
+        };
+        let (sent, received) = native.lengths();
+        let sizes = [sent, received].map(|elements| elements * data.dtype.size());
+        native.memory = Arena::of_sizes(sizes.into_iter());
+        Ok(native)
+    }
+
+    fn is_root(&self) -> bool {
+        self.group.rank == self.call.root
+    }
+
+    /// Elements that this rank sends and receives.
+    fn lengths(&self) -> (usize, usize) {
+        let (whole, block) = (self.whole, self.block);
+        let at_root = |elements| if self.is_root() { elements } else { 0 };
+        match self.call.collective {
+            Collective::Allreduce if self.call.in_place => (0, whole),
+            Collective::Allreduce | Collective::Alltoall => (whole, whole),
+            Collective::Reduce => (whole, at_root(whole)),
+            Collective::Broadcast => (0, whole),
+            Collective::Allgather => (block, whole),
+            Collective::ReduceScatter => (whole, block),
+            Collective::Gather => (block, at_root(whole)),
+            Collective::Scatter => (at_root(whole), block),
+            Collective::Barrier | Collective::Pattern => (0, 0),
+        }
+    }
+
+    fn fill_rule(&self) -> Fill {
+        Fill {
+            dtype: self.data.dtype,
+            op: self.data.op,
+            ranks: self.group.size,
+            seed: self.data.seed,
+        }
+    }
+
+    /// What the received elements must be: pieces of (elements, contributions).
+    fn expected(&self) -> Vec<(usize, Vec<(u32, usize)>)> {
+        let (rank, whole, block) = (self.group.rank as usize, self.whole, self.block);
+        let ranks = 0..self.group.size;
+        let all = |first: usize| ranks.clone().map(|r| (r, first)).collect::<Vec<_>>();
+        if self.memory.bytes(RECEIVE) == 0 {
+            return Vec::new();
+        }
+        match self.call.collective {
+            Collective::Allreduce | Collective::Reduce => vec![(whole, all(0))],
+            Collective::Broadcast => vec![(whole, vec![(self.call.root, 0)])],
+            Collective::ReduceScatter => vec![(block, all(rank * block))],
+            Collective::Scatter => vec![(block, vec![(self.call.root, rank * block)])],
+            Collective::Allgather | Collective::Gather => {
+                ranks.map(|r| (block, vec![(r, 0)])).collect()
+            }
+            Collective::Alltoall => ranks.map(|r| (block, vec![(r, rank * block)])).collect(),
+            Collective::Barrier | Collective::Pattern => Vec::new(),
+        }
+    }
+}
+
+impl Work for Native<'_> {
+    fn fill(&mut self) {
+        let (rule, rank) = (self.fill_rule(), self.group.rank);
+        let broadcast = self.call.collective == Collective::Broadcast && self.is_root();
+        let given = broadcast || self.call.in_place;
+        let receive = self.memory.get_mut(RECEIVE);
+        receive.fill(0xa5);
+        if given {
+            rule.write(rank, 0, receive);
+        }
+        rule.write(rank, 0, self.memory.get_mut(SEND));
+    }
+
+    #[inline(never)]
+    fn run(&mut self) -> Result<()> {
+        let (f, h) = (&self.library.functions, &self.library.handles);
+        let (whole, block) = (self.whole as c_int, self.block as c_int);
+        let (t, op, root, comm) = (
+            self.dtype,
+            self.op,
+            self.call.root as c_int,
+            self.group.data,
+        );
+        let (from, to) = (
+            self.memory.address(SEND).cast_const(),
+            self.memory.address(RECEIVE),
+        );
+        // SAFETY: buffers of the lengths that the counts name.
+        unsafe {
+            match self.call.collective {
+                Collective::Allreduce => {
+                    let from = match self.call.in_place {
+                        true => h.in_place as *const u8,
+                        false => from,
+                    };
+                    done("Allreduce", (f.allreduce)(from, to, whole, t, op, comm))
+                }
+                Collective::Reduce => {
+                    done("Reduce", (f.reduce)(from, to, whole, t, op, root, comm))
+                }
+                Collective::Broadcast => done("Bcast", (f.bcast)(to, whole, t, root, comm)),
+                Collective::Allgather => done(
+                    "Allgather",
+                    (f.allgather)(from, block, t, to, block, t, comm),
+                ),
+                Collective::ReduceScatter => {
+                    let code = (f.reduce_scatter)(from, to, block, t, op, comm);
+                    done("Reduce_scatter_block", code)
+                }
+                Collective::Alltoall => {
+                    done("Alltoall", (f.alltoall)(from, block, t, to, block, t, comm))
+                }
+                Collective::Gather => done(
+                    "Gather",
+                    (f.gather)(from, block, t, to, block, t, root, comm),
+                ),
+                Collective::Scatter => done(
+                    "Scatter",
+                    (f.scatter)(from, block, t, to, block, t, root, comm),
+                ),
+                Collective::Barrier => done("Barrier", (f.barrier)(comm)),
+                Collective::Pattern => Err(waived(
+                    "a traffic pattern is no collective of MPI; run it by its own name".to_owned(),
+                )),
+            }
+        }
+    }
+
+    fn check(&self) -> Result<u64> {
+        let (rule, size) = (self.fill_rule(), self.data.dtype.size());
+        // SAFETY: nothing is under way between repetitions.
+        let mut rest = unsafe { self.memory.get(RECEIVE) };
+        let mut checked = 0;
+        for (chunk, (elements, contributions)) in self.expected().into_iter().enumerate() {
+            let (got, after) = rest.split_at(elements * size);
+            rest = after;
+            let mut want = AlignedBytes::new(got.len());
+            let mut scratch = AlignedBytes::new(got.len());
+            rule.expect(&contributions, want.get_mut(), scratch.get_mut());
+            let wrong = wrong_elements(self.data.dtype, got, want.get());
+            if wrong > 0 {
+                return Err(ExecError::WrongResult {
+                    executor: "mpi",
+                    rank: self.group.rank,
+                    buffer: "receive".to_owned(),
+                    chunk: chunk as u32,
+                    wrong,
+                    elements,
+                });
+            }
+            checked += elements as u64;
+        }
+        Ok(checked)
+    }
+}

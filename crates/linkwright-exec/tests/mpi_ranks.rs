@@ -1,0 +1,255 @@
+//! The MPI executor on a tiny MPI of threads: every algorithm leaves what the reference leaves.
+//!
+//! The executor calls functions by address, so a library of thirty lines can stand behind them: ranks are
+//! threads, a message is a copy in a mailbox, and a send ends only when its message was taken, as a
+//! rendezvous does. So a walk that waits for a send before its receiver can have posted gets stuck
+//! here, and the mailboxes notice.
+
+#![cfg(not(loom))]
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
+use linkwright_exec::mpi::Mpi;
+use linkwright_exec::state::Data;
+use linkwright_schedule::builder::{Builder, Shape};
+use linkwright_schedule::collectives::REGISTRY;
+use linkwright_schedule::ir::Buffer;
+use linkwright_schedule::{Collective, Schedule};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::c_int;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// (source, destination, tag) -> messages that were sent and not yet taken.
+type Key = (u32, u32, c_int);
+
+#[derive(Default)]
+struct Post {
+    boxes: HashMap<Key, VecDeque<(u64, Vec<u8>)>>,
+    next: u64,
+    taken: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Network {
+    post: Mutex<Post>,
+    moved: Condvar,
+}
+
+enum Request {
+    Send(u64),
+    Receive {
+        key: Key,
+        address: *mut u8,
+        bytes: usize,
+    },
+}
+
+thread_local! {
+    static NETWORK: RefCell<Option<Arc<Network>>> = const { RefCell::new(None) };
+    static RANK: Cell<u32> = const { Cell::new(0) };
+    static REQUESTS: RefCell<Vec<Option<Request>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn network() -> Arc<Network> {
+    NETWORK.with_borrow(|n| n.clone().expect("a rank of the test"))
+}
+
+fn begin(request: Request) -> u64 {
+    REQUESTS.with_borrow_mut(|all| {
+        all.push(Some(request));
+        all.len() as u64 - 1
+    })
+}
+
+unsafe extern "C" fn isend(
+    from: *const u8,
+    bytes: c_int,
+    _: usize,
+    to: c_int,
+    tag: c_int,
+    _: usize,
+    request: *mut u64,
+) -> c_int {
+    let network = network();
+    let mut post = network.post.lock().unwrap();
+    let number = post.next;
+    post.next += 1;
+    // SAFETY: the executor vouches for the bytes.
+    let copy = unsafe { std::slice::from_raw_parts(from, bytes as usize) }.to_vec();
+    let key = (RANK.get(), to as u32, tag);
+    post.boxes.entry(key).or_default().push_back((number, copy));
+    network.moved.notify_all();
+    // SAFETY: the executor gives a cell for the request.
+    unsafe { *request = begin(Request::Send(number)) };
+    0
+}
+
+unsafe extern "C" fn irecv(
+    to: *mut u8,
+    bytes: c_int,
+    _: usize,
+    from: c_int,
+    tag: c_int,
+    _: usize,
+    request: *mut u64,
+) -> c_int {
+    let receive = Request::Receive {
+        key: (from as u32, RANK.get(), tag),
+        address: to,
+        bytes: bytes as usize,
+    };
+    // SAFETY: as above.
+    unsafe { *request = begin(receive) };
+    0
+}
+
+/// Takes what has arrived for any receive that was begun, as the progress engine of a library does.
+fn progress(post: &mut Post) -> bool {
+    let mut moved = false;
+    REQUESTS.with_borrow_mut(|all| {
+        for slot in all.iter_mut() {
+            let Some(Request::Receive {
+                key,
+                address,
+                bytes,
+            }) = slot
+            else {
+                continue;
+            };
+            if let Some((number, data)) = post.boxes.get_mut(key).and_then(VecDeque::pop_front) {
+                assert_eq!(
+                    data.len(),
+                    *bytes,
+                    "both ends agree on the length of {key:?}"
+                );
+                // SAFETY: the executor vouches for the place until the request has ended.
+                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), *address, *bytes) };
+                post.taken.push(number);
+                *slot = None;
+                moved = true;
+            }
+        }
+    });
+    moved
+}
+
+unsafe extern "C" fn wait(request: *mut u64, _: *mut u64) -> c_int {
+    // SAFETY: a cell that `isend` or `irecv` filled.
+    let index = unsafe { *request } as usize;
+    let network = network();
+    let mut post = network.post.lock().unwrap();
+    loop {
+        if progress(&mut post) {
+            network.moved.notify_all();
+        }
+        let ended = REQUESTS.with_borrow_mut(|all| match &all[index] {
+            None => true,
+            Some(Request::Send(number)) => post.taken.contains(number),
+            Some(Request::Receive { .. }) => false,
+        });
+        if ended {
+            REQUESTS.with_borrow_mut(|all| all[index] = None);
+            return 0;
+        }
+        let (locked, waited) = network
+            .moved
+            .wait_timeout(post, Duration::from_secs(20))
+            .unwrap();
+        assert!(!waited.timed_out(), "rank {} is stuck", RANK.get());
+        post = locked;
+    }
+}
+
+fn library() -> Library {
+    let never = isend as *const () as usize; // functions of the measurement, which is not tested here
+    let mut addresses: BTreeMap<String, usize> = Functions::NAMES
+        .iter()
+        .map(|&name| (name.to_owned(), never))
+        .collect();
+    addresses.insert("Isend".to_owned(), isend as *const () as usize);
+    addresses.insert("Irecv".to_owned(), irecv as *const () as usize);
+    addresses.insert("Wait".to_owned(), wait as *const () as usize);
+    Library {
+        // SAFETY: the three that are called have the right types.
+        functions: unsafe { Functions::from_addresses(&addresses) }.unwrap(),
+        handles: Handles {
+            byte: 0,
+            double: 0,
+            max: 0,
+            in_place: 1,
+            tag_limit: 32_767,
+            dtypes: [None; 6],
+            ops: [0; 4],
+        },
+    }
+}
+
+/// Runs `schedule` on as many threads as it has ranks; the bytes that agreed with the reference.
+fn agree(schedule: &Schedule, data: Data, part_bytes: usize, what: &str) -> u64 {
+    let shared = Arc::new(Network::default());
+    let compare = |rank: u32| {
+        NETWORK.set(Some(Arc::clone(&shared)));
+        RANK.set(rank);
+        REQUESTS.set(Vec::new());
+        let group = Group {
+            data: 0,
+            control: 0,
+            rank,
+            size: schedule.ranks,
+        };
+        let mpi = Mpi::new(library(), group, true).with_part_bytes(part_bytes);
+        let compared = mpi.compare_with_reference(schedule, data);
+        compared.unwrap_or_else(|error| panic!("{what}: {error}"))
+    };
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> = (0..schedule.ranks)
+            .map(|rank| scope.spawn(move || compare(rank)))
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).sum()
+    })
+}
+
+const DATA: Data = Data {
+    dtype: DType::I32,
+    op: ReduceOp::Sum,
+    seed: 7,
+};
+
+#[test]
+fn every_algorithm_agrees_with_the_reference() {
+    for algorithm in REGISTRY {
+        for ranks in [1, 2, 4, 7] {
+            for elements in [3, 56] {
+                let shape = Shape::new(ranks, elements).with_root(ranks / 2);
+                if let Ok(schedule) = (algorithm.build)(&shape) {
+                    let what = format!("{} p={ranks} n={elements}", algorithm.key());
+                    agree(&schedule, DATA, 1 << 30, &what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn long_messages_are_split() {
+    let ring = linkwright_schedule::collectives::find("allreduce/ring").unwrap();
+    let schedule = (ring.build)(&Shape::new(3, 100)).unwrap();
+    assert_eq!(agree(&schedule, DATA, 12, "ring in parts"), 3 * 400);
+}
+
+/// Rank 1 hands on what rank 0 has put into rank 2: it learns of it through an acknowledgement.
+#[test]
+fn acknowledged_puts_and_gets_are_seen_by_third_parties() {
+    let mut b = Builder::new(Collective::Pattern, &Shape::new(3, 8));
+    let data = b.buffer(Buffer::vector("output", 2));
+    b.step();
+    b.put(0, data.at(0), 2, data.at(1));
+    b.step();
+    b.get(2, data.at(1), 1, data.at(0));
+    b.step();
+    b.put(1, data.at(0), 0, data.at(1)).reduce();
+    let schedule = b.finish().unwrap();
+    assert!(agree(&schedule, DATA, 1 << 30, "handed on") > 0);
+}

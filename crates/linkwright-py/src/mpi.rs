@@ -1,0 +1,159 @@
+//! The ranks of an MPI job, whose library Python has started.
+
+use std::collections::BTreeMap;
+
+use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
+use linkwright_exec::mpi::{Call, Mpi, RankLaunch};
+use linkwright_exec::state::Data;
+use linkwright_schedule::spec::Collective;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::options::Options;
+use crate::schedule::Schedule;
+use crate::threads::{columns, run_options};
+
+/// Some ranks of a started MPI library; all of them call a method together.
+#[pyclass(frozen, module = "linkwright._native")]
+pub struct MpiGroup(Mpi);
+
+#[pymethods]
+impl MpiGroup {
+    /// `functions` are addresses by name (see `functions`); `handles` values by name: `byte, double, max,
+    /// in_place, tag_limit, dtypes, ops`; `data` and `control` are two communicators of the same group.
+    ///
+    /// The addresses must be those of the named functions of the library that owns the handles.
+    #[new]
+    #[allow(clippy::too_many_arguments)] // the facts of one library
+    fn new(
+        functions: BTreeMap<String, usize>,
+        handles: &Bound<'_, PyDict>,
+        data: usize,
+        control: usize,
+        rank: u32,
+        size: u32,
+        oversubscribed: bool,
+        part_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut given = Options::new(Some(handles));
+        let mut word = |key| given.take::<usize>(key).map(Option::unwrap_or_default);
+        let (byte, double, max) = (word("byte")?, word("double")?, word("max")?);
+        let in_place = word("in_place")?;
+        let handles = Handles {
+            byte,
+            double,
+            max,
+            in_place,
+            tag_limit: given.take("tag_limit")?.unwrap_or(32_767),
+            dtypes: given.take("dtypes")?.unwrap_or_default(),
+            ops: given.take("ops")?.unwrap_or_default(),
+        };
+        given.finish()?;
+        // SAFETY: the caller vouches for the addresses, see above.
+        let functions = unsafe { Functions::from_addresses(&functions) }.map_err(errors::exec)?;
+        let library = Library { functions, handles };
+        let group = Group {
+            data,
+            control,
+            rank,
+            size,
+        };
+        let mpi = Mpi::new(library, group, oversubscribed);
+        Ok(MpiGroup(match part_bytes {
+            Some(bytes) => mpi.with_part_bytes(bytes),
+            None => mpi,
+        }))
+    }
+
+    /// Functions of MPI that are called, without `MPI_`.
+    #[staticmethod]
+    fn functions() -> Vec<&'static str> {
+        Functions::NAMES.to_vec()
+    }
+
+    /// Data types in the order in which `dtypes` names their handles.
+    #[staticmethod]
+    fn dtypes() -> Vec<&'static str> {
+        DType::ALL.map(DType::name).to_vec()
+    }
+
+    /// Operators in the order in which `ops` names their handles.
+    #[staticmethod]
+    fn ops() -> Vec<&'static str> {
+        ReduceOp::ALL.map(ReduceOp::name).to_vec()
+    }
+
+    /// One launch of `schedule`; options and columns as of `run_threads`, starts and finishes of this rank.
+    #[pyo3(signature = (schedule, options=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        schedule: &Schedule,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut asked = Options::new(options);
+        let (data, run) = run_options(&mut asked)?;
+        asked.finish()?;
+        let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+        let launch = py.detach(|| self.0.run(ordered, data, &run));
+        rank_columns(py, launch.map_err(errors::exec)?)
+    }
+
+    /// One launch of the library's own collective, by its name in snake case.
+    #[pyo3(signature = (collective, elements, *, root=0, in_place=false, options=None))]
+    fn run_native<'py>(
+        &self,
+        py: Python<'py>,
+        collective: &str,
+        elements: u64,
+        root: u32,
+        in_place: bool,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let known = Collective::ALL.into_iter().find(|c| c.name() == collective);
+        let collective = known.ok_or_else(|| {
+            errors::raise(
+                "UnknownNameError",
+                format!("unknown collective `{collective}`"),
+            )
+        })?;
+        let mut asked = Options::new(options);
+        let (data, run) = run_options(&mut asked)?;
+        asked.finish()?;
+        let call = Call {
+            collective,
+            elements,
+            root,
+            in_place,
+        };
+        let launch = py.detach(|| self.0.run_native(call, data, &run));
+        rank_columns(py, launch.map_err(errors::exec)?)
+    }
+
+    /// Run `schedule` once and compare this rank's buffers with the reference; the bytes compared.
+    fn compare_with_reference(
+        &self,
+        py: Python<'_>,
+        schedule: &Schedule,
+        dtype: &str,
+        op: &str,
+    ) -> PyResult<u64> {
+        let options = PyDict::new(py);
+        options.set_item("dtype", dtype)?;
+        options.set_item("op", op)?;
+        let (data, _): (Data, _) = run_options(&mut Options::new(Some(&options)))?;
+        let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+        let compared = py.detach(|| self.0.compare_with_reference(ordered, data));
+        compared.map_err(errors::exec)
+    }
+}
+
+fn rank_columns(py: Python<'_>, found: RankLaunch) -> PyResult<Bound<'_, PyDict>> {
+    let table = columns(py, found.launch)?;
+    table.set_item("sync", found.method.name())?;
+    table.set_item("residual_ns", found.residual_ns)?;
+    table.set_item("probe_ns", found.probe_ns)?;
+    Ok(table)
+}

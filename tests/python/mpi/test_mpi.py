@@ -1,0 +1,131 @@
+"""`--on mpi` as a user starts it. Jobs are few, because a job of Python processes takes seconds."""
+
+import json
+import re
+import sys
+
+import pytest
+from jobs import FOLDER, mpirun
+
+from linkwright.store import run as runs
+from linkwright_cases import invoke
+
+LINKWRIGHT = ("-m", "linkwright")
+
+
+def test_every_algorithm_leaves_what_the_reference_leaves_on_2_4_and_7_ranks():
+    done = mpirun(7, str(FOLDER / "parity.py"))
+    assert done.returncode == 0, done.stderr
+    count, *wrong = done.stdout.splitlines()
+    assert wrong == []
+    assert int(count.split()[0]) > 100
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A run of ours and of the library's own allreduce, with what it printed."""
+    folder = tmp_path_factory.mktemp("runs")
+    done = mpirun(
+        2, *LINKWRIGHT, "run", "allreduce", "--on", "mpi", "-a", "ring,mpi-native,mpi-native-in-place",
+        "--sizes", "8,4K", "--iters", "3", "--time-budget", "6s", "--runs", str(folder),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done, runs.find(folder, "latest")
+
+
+def test_ours_and_the_librarys_own_are_measured_in_one_run(measured):
+    done, run = measured
+    rows = [row for row in run.results().to_pylist() if row["metric"] == "time"]
+    assert {(row["algorithm"], row["size_bytes"]) for row in rows} == {
+        (name, size) for name in ("ring", "mpi-native", "mpi-native-in-place") for size in (8, 4096)
+    }
+    assert {row["executor"] for row in rows} == {"mpi"}
+    found = [row for row in rows if row["value"] is not None]
+    assert all("every sample was disturbed" in row["reason"] for row in rows if row not in found)
+    assert len(found) >= 3
+    assert all(row["value"] > 0 and "rounds of one mpirun" in row["reason"] for row in found)
+    assert done.stdout.count("report/index.html") == 1  # rank 0 prints, and nobody else
+
+
+def test_the_method_of_synchronisation_and_its_error_are_stated(measured):
+    _, run = measured
+    residuals = [row for row in run.results().to_pylist() if row["metric"] == "sync_residual"]
+    assert len(residuals) >= 3
+    for row in residuals:
+        assert set(row["reason"].split(", ")) <= {"window", "barrier"}
+        assert 0 < row["value"] < 1e9
+
+
+def test_every_ranks_starts_and_finishes_are_merged_from_its_own_file(measured):
+    _, run = measured
+    samples = run.samples().to_pandas()
+    assert set(samples["rank"].dropna()) == {0, 1}
+    assert len(samples[samples["rank"].isna()]) == len(samples[samples["rank"] == 1])
+    assert (samples["start_ns"].dropna() >= 0).all()
+    assert not (run.folder / "ranks").exists()
+
+
+def test_hosts_placement_and_library_stand_in_the_environment(measured):
+    _, run = measured
+    mpi = json.loads((run.folder / "environment.json").read_text())["mpi"]
+    assert [rank["rank"] for rank in mpi["ranks"]] == [0, 1]
+    assert all(rank["cpus"] and rank["host"] in mpi["hosts"] for rank in mpi["ranks"])
+    assert re.search(r"MPI", mpi["library"])
+
+
+def test_hosts_with_different_versions_end_with_one_message(tmp_path):
+    other = "import linkwright._native as n; n.__version__ = '0.0.9'; import runpy; runpy.run_module('linkwright')"
+    tail = ["run", "barrier", "--on", "mpi", "--runs", str(tmp_path)]
+    done = mpirun(1, *LINKWRIGHT, *tail, ":", "-np", "1", sys.executable, "-c", other, *tail)
+    assert done.returncode != 0
+    complaints = [line for line in done.stderr.splitlines() if line.startswith("linkwright:")]
+    assert len(complaints) == 1
+    assert "different versions of linkwright: 0.1.0/0.1.0 on " in complaints[0]
+    assert "0.1.0/0.0.9 on " in complaints[0]
+
+
+def test_a_rank_that_dies_ends_the_run_with_one_message_and_finished_experiments_are_kept(tmp_path):
+    victim = str(FOLDER / "dying_rank.py")
+    done = mpirun(
+        2, victim, "run", "allreduce", "--on", "mpi", "-a", "ring", "--sizes", "8,64,512", "--iters", "3",
+        "--time-budget", "9s", "--runs", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode != 0
+    complaints = [line for line in done.stderr.splitlines() if line.startswith("linkwright:")]
+    assert len(complaints) == 1, done.stderr
+    assert "everything finished is kept" in complaints[0]
+    run = runs.find(tmp_path, "latest")
+    assert len(run.records()) == 2
+    resumed = mpirun(2, *LINKWRIGHT, "dissect", "--resume", run.id, "--runs", str(tmp_path))
+    assert resumed.returncode == 0, resumed.stderr
+    assert run.plan["state"] == "done"
+    times = [row for row in run.results().to_pylist() if row["metric"] == "time"]
+    assert len([row for row in times if row["value"] is not None]) >= 2
+
+
+def test_wrong_usage_is_said_once_with_its_cure(tmp_path):
+    alone = invoke("run", "allreduce", "--on", "mpi", "--runs", str(tmp_path))
+    assert alone.status == 2
+    assert "started alone" in alone.err
+    assert "mpirun -np 4" in alone.err
+    done = mpirun(2, *LINKWRIGHT, "run", "allreduce", "--on", "mpi", "--ranks", "5", "--runs", str(tmp_path))
+    complaints = [line for line in done.stderr.splitlines() if line.startswith("linkwright:")]
+    assert len(complaints) == 1, done.stderr
+    assert "the MPI job has 2 ranks; start as many with `mpirun -np 5`" in complaints[0]
+    assert done.returncode == 2
+
+
+def test_slurm_prints_a_job_script_of_the_same_command():
+    result = invoke("run", "allreduce/ring", "--on", "mpi", "--ranks", "64", "--slurm", "--time-budget", "10m")
+    assert result.status == 0
+    assert "#SBATCH --ntasks=64\n" in result.out
+    assert "#SBATCH --time=00:15:00\n" in result.out
+    assert invoke("run", "allreduce", "--on", "mpi", "--slurm").status == 2
+    on_threads = invoke("run", "allreduce", "--ranks", "4", "--slurm")
+    assert (on_threads.status, "use `--on mpi`" in on_threads.err) == (2, True)
+
+
+def test_native_algorithms_exist_on_mpi_only(tmp_path):
+    result = invoke("run", "allreduce", "-a", "mpi-native", "--runs", str(tmp_path))
+    assert result.status == 2
+    assert "unknown algorithm of allreduce `mpi-native`" in result.err
