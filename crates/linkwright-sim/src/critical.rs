@@ -133,6 +133,8 @@ pub(crate) struct Walk<'a> {
     pub costs: &'a Costs<'a>,
     /// What let each operation go.
     pub cause: &'a dyn Fn(u32) -> Cause,
+    /// Whether an operation paid the start of its phase.
+    pub paid_phase: &'a dyn Fn(u32) -> bool,
     pub times: &'a OperationTimes,
     pub run: &'a Run,
 }
@@ -191,7 +193,7 @@ impl Walk<'_> {
             OpKind::Barrier => b.fill(issued, Some(id), Spent::Latency),
             OpKind::Fence => {}
             _ => {
-                let paid = self.nodes[id as usize].paid_phase();
+                let paid = (self.paid_phase)(id);
                 let phase = if paid { self.costs.phase } else { 0 };
                 let offered = issued + self.costs.issue(op, self.messages) + phase;
                 let delivered = self.times.delivered[id as usize];

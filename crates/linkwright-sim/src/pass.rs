@@ -18,7 +18,7 @@
 //! - a batch ends before or after an issue, not at the same instant.
 //!
 //! Where a schedule breaks one of these ([`Pass`] finds out on the way), or has gets, multicasts,
-//! barriers or signals, the pass gives up and the engine does it all again. Where several things let an
+//! barriers, signals or starts of phases, the pass gives up and the engine does it all again. Where several things let an
 //! operation go at the same instant, the critical path may name another of them than the engine does.
 
 use crate::costs::Costs;
@@ -99,7 +99,8 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
     start: &[u64],
     fabric: &mut F,
 ) -> Result<Option<Simulation>, SimError> {
-    if run.path.signal || matches!(run.issue, Issue::Window(k) if k > 1) {
+    let phases = run.path.phase_start > TimePs::ZERO;
+    if run.path.signal || phases || matches!(run.issue, Issue::Window(k) if k > 1) {
         return Ok(None);
     }
     let operations = messages.schedule.ops().len();
@@ -334,6 +335,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             messages: self.messages,
             costs: self.costs,
             cause: &|id| Cause(self.causes[id as usize]),
+            paid_phase: &|_| false,
             times: &self.times,
             run: self.run,
         };

@@ -286,6 +286,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             messages: &self.messages,
             costs: &self.costs,
             cause: &|id| Cause(self.graph.nodes[id as usize].cause),
+            paid_phase: &|id| self.graph.nodes[id as usize].paid_phase(),
             times: &self.times,
             run: self.run,
         };
