@@ -8,6 +8,7 @@ mod ladder;
 mod machine;
 mod mpi;
 mod options;
+mod programs;
 mod registry;
 mod schedule;
 mod simulate;
@@ -38,5 +39,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ladder::devices, module)?)?;
     module.add_function(wrap_pyfunction!(ladder::device_of, module)?)?;
     module.add_function(wrap_pyfunction!(ladder::chip_route, module)?)?;
+    module.add_function(wrap_pyfunction!(programs::dma_programs, module)?)?;
     Ok(())
 }

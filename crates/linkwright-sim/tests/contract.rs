@@ -7,6 +7,8 @@ use linkwright_sim::run::sized;
 use proptest::prelude::*;
 
 const ENDPOINTS: u32 = 12;
+/// Those of a machine of fixed size.
+const FIXED: u32 = 9;
 
 /// Gap to the offer before, from, to, bytes, kind.
 type Plan = Vec<(u64, u32, u32, u64, u8)>;
@@ -117,9 +119,13 @@ fn keeps_the_contract(file: &str, plan: &Plan) {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
+    plan_over(ENDPOINTS)
+}
+
+fn plan_over(endpoints: u32) -> impl Strategy<Value = Plan> {
     let gap = prop_oneof![Just(0), 0..500_000u64];
     let bytes = prop_oneof![Just(0), 1..100u64, 0..40_000u64];
-    let one = (gap, 0..ENDPOINTS, 0..ENDPOINTS, bytes, 0..3u8);
+    let one = (gap, 0..endpoints, 0..endpoints, bytes, 0..3u8);
     proptest::collection::vec(one, 1..40)
 }
 
@@ -149,5 +155,10 @@ proptest! {
     #[test]
     fn torus_noc(plan in plan()) {
         keeps_the_contract("python/linkwright/machines/torus-2d.toml", &plan);
+    }
+
+    #[test]
+    fn slotted_ring(plan in plan_over(FIXED)) {
+        keeps_the_contract("python/linkwright/machines/cell-be.toml", &plan);
     }
 }

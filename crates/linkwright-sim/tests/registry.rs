@@ -126,6 +126,33 @@ fn no_algorithm_beats_its_limit_on_a_torus() {
 }
 
 #[test]
+fn nothing_beats_its_limit_on_rings() {
+    let machine = machine("cell-be");
+    for bytes in [64, 1000, 32 << 10] {
+        let shape = Shape::new(8, bytes / 4);
+        for algorithm in REGISTRY {
+            if let Some(schedule) = schedule(algorithm, &shape, &machine) {
+                let what = format!("{} on cell-be, {bytes} bytes", algorithm.key());
+                check(&schedule, &machine, None, &what);
+            }
+        }
+        for pattern in patterns::REGISTRY {
+            let traffic = Traffic {
+                count: 3,
+                both_ways: true,
+                ..Traffic::new(shape.clone())
+            };
+            let schedule = match (pattern.build)(&traffic) {
+                Err(ScheduleError::Waived { .. }) => continue,
+                other => other.unwrap(),
+            };
+            let what = format!("{} on cell-be, {bytes} bytes", pattern.key());
+            check(&schedule, &machine, None, &what);
+        }
+    }
+}
+
+#[test]
 fn no_pattern_beats_its_limit() {
     for name in ["loggp", "crossbar", "exchange", "torus-2d", "wormhole-n150"] {
         let machine = machine(name);

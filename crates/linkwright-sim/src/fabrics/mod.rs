@@ -8,6 +8,7 @@ pub mod crossbar;
 pub mod exchange;
 pub mod host_link;
 pub mod loggp;
+pub mod slotted_ring;
 pub mod torus_noc;
 
 use crate::error::SimError;
@@ -35,6 +36,7 @@ pub static FABRICS: &[&FabricKind] = &[
     &exchange::KIND,
     &torus_noc::KIND,
     &host_link::KIND,
+    &slotted_ring::KIND,
 ];
 
 /// The fabric of a machine.
