@@ -145,6 +145,10 @@ class StuckError(ExecError):
     """Nothing moves any more, and not everything is done."""
 
 
+class ImplausibleError(ExecError):
+    """A value beyond a physical bound; such a probe yields no number."""
+
+
 class CancelledError(ExecError):
     """Stopped before the first sample was complete."""
 

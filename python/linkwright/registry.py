@@ -48,11 +48,18 @@ def _own_executors() -> list[Entry]:
     return list(ENTRIES)
 
 
+def _probes() -> list[Entry]:
+    from . import probes
+
+    return probes.entries()
+
+
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
     "patterns": functools.partial(_native, "patterns"),
+    "probes": _probes,
     "fabrics": functools.partial(_native, "fabrics"),
     "executors": lambda: [*_native("executors"), *_own_executors()],
     "exporters": functools.partial(_interop, "EXPORTERS"),

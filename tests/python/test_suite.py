@@ -60,7 +60,7 @@ def test_blocks_are_whole_elements_of_every_rank():
             r"part\[0\]: unknown key `patern`; did you mean",
         ),
         (HEAD + PART.replace('"8"', '"8 bytes"'), SuiteError, "sizes: size `8 bytes`"),
-        (HEAD + PART + 'collectives = "all"\n', SuiteError, "either a `pattern` or `collectives`"),
+        (HEAD + PART + 'collectives = "all"\n', SuiteError, "either a `pattern`, `collectives`"),
         (HEAD + PART + 'placement = "nowhere"\n', UnknownNameError, "unknown placement `nowhere`"),
         (HEAD + PART.replace('name = "p"\n', ""), SuiteError, "missing key `name`"),
         (HEAD + PART + PART, SuiteError, "same name"),

@@ -6,6 +6,7 @@
 pub mod error;
 pub mod ids;
 pub mod machine;
+pub mod probes;
 pub mod ratio;
 pub mod units;
 

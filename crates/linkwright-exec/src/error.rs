@@ -9,9 +9,9 @@ pub type Result<T, E = ExecError> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExecError {
     /// The executor cannot serve this schedule; no failure of the user.
-    #[error("executor {executor}: waived: {reason}")]
+    #[error("{executor}: waived: {reason}")]
     Waived {
-        /// Which executor.
+        /// Which executor or probe.
         executor: &'static str,
         /// Why, and what would do.
         reason: String,
@@ -123,6 +123,21 @@ pub enum ExecError {
         function: &'static str,
         /// What it returned.
         code: i32,
+    },
+    /// A question about a probe that cannot be asked.
+    #[error(transparent)]
+    Probe(#[from] linkwright_core::probes::ProbeError),
+    /// A value beyond a physical bound.
+    #[error("probe {probe}: {found_ns:.3} ns is below {bound}, {floor_ns:.3} ns; no value is reported; was the clock changed meanwhile?")]
+    Implausible {
+        /// Key of the probe.
+        probe: &'static str,
+        /// Median of the launch.
+        found_ns: f64,
+        /// The least time there can be.
+        floor_ns: f64,
+        /// What bounds it.
+        bound: &'static str,
     },
     /// The caller asked to stop.
     #[error("cancelled before the first sample was complete")]

@@ -12,6 +12,7 @@ pub mod executor;
 pub mod fill;
 pub mod guard;
 pub mod mpi;
+pub mod probes;
 pub mod reference;
 pub mod round_trip;
 pub mod sampling;

@@ -15,7 +15,7 @@
 //!
 //! Statistics proper are made later from the raw samples; nothing here is averaged or trimmed.
 
-use crate::guard::{Drops, Guard};
+use crate::guard::{Disturbance, Drops, Guard};
 use crate::timer::Clock;
 use std::time::{Duration, Instant};
 
@@ -125,6 +125,14 @@ pub struct Samples {
     pub drops: Drops,
 }
 
+impl Samples {
+    /// One repetition was `parts` operations: times become those of one.
+    pub fn per(&mut self, parts: f64) {
+        self.first_ns /= parts;
+        self.values_ns.iter_mut().for_each(|value| *value /= parts);
+    }
+}
+
 /// Measures a repeatable piece of work on the calling thread.
 #[derive(Clone, Debug)]
 pub struct Sampler {
@@ -137,25 +145,40 @@ pub struct Sampler {
 impl Sampler {
     /// Calls `work(n)`, which must do its work `n` times, until enough samples are kept.
     pub fn measure(&self, mut work: impl FnMut(u32)) -> Samples {
+        self.measure_until(&|| false, |n| {
+            work(n);
+            None
+        })
+    }
+
+    /// The same, ending early when `stop` says so; `work` returns what disturbed others that it had help
+    /// from.
+    pub fn measure_until(
+        &self,
+        stop: &dyn Fn() -> bool,
+        mut work: impl FnMut(u32) -> Option<Disturbance>,
+    ) -> Samples {
         let clock = Clock::get();
         let end = Instant::now() + self.stopping.budget;
+        let over = || stop() || Instant::now() >= end;
         let mut time = |n: u32| {
             let start = clock.now();
-            work(n);
+            let disturbed = work(n);
             let stop = clock.now();
-            (clock.ns_between(start, stop) - clock.overhead_ns()).max(0.0) / f64::from(n)
+            let elapsed = clock.ns_between(start, stop) - clock.overhead_ns();
+            (elapsed.max(0.0) / f64::from(n), disturbed)
         };
 
-        let first_ns = time(1);
-        let mut batch = batch_size(time(1), clock);
+        let first_ns = time(1).0;
+        let mut batch = batch_size(time(1).0, clock);
         // Warm code may be far faster than the second call: size the batch from itself once more.
-        batch = batch_size(time(batch), clock).max(1);
+        batch = batch_size(time(batch).0, clock).max(1);
 
         let mut warm_up = WarmUp::new(self.warmup_at_most.max(1));
         loop {
-            let mut few = [time(batch), time(batch), time(batch)];
+            let mut few = [time(batch).0, time(batch).0, time(batch).0];
             let ready = warm_up.push(median(&mut few).expect("three values"));
-            if ready || Instant::now() >= end {
+            if ready || over() {
                 break;
             }
         }
@@ -168,10 +191,13 @@ impl Sampler {
             ..Samples::default()
         };
         let mut guard = Guard::new();
-        while samples.values_ns.len() < self.stopping.samples && Instant::now() < end {
+        // A budget that the warm-up used up still gives one sample.
+        while samples.values_ns.len() < self.stopping.samples
+            && (samples.values_ns.is_empty() && samples.drops.total() == 0 || !over())
+        {
             guard.open();
-            let value = time(batch);
-            match guard.close() {
+            let (value, disturbed) = time(batch);
+            match guard.close().or(disturbed) {
                 None => samples.values_ns.push(value),
                 Some(reason) => samples.drops.count(reason),
             }

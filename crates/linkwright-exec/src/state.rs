@@ -324,7 +324,7 @@ impl<'a> Contents<'a> {
 }
 
 /// `MemAvailable` of the kernel.
-fn available_memory() -> Option<u64> {
+pub(crate) fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()

@@ -1,6 +1,7 @@
 //! Rust errors as the exceptions of `linkwright.errors`.
 
 use linkwright_core::error::MachineError;
+use linkwright_core::probes::ProbeError;
 use linkwright_exec::ExecError;
 use linkwright_schedule::{ScheduleError, VerifyError};
 use linkwright_sim::SimError;
@@ -24,6 +25,15 @@ pub fn raise(class: &str, message: impl std::fmt::Display) -> PyErr {
 /// A machine file that is wrong.
 pub fn machine(error: MachineError) -> PyErr {
     raise("MachineError", error)
+}
+
+/// A question about a probe that cannot be asked.
+pub fn probe(error: ProbeError) -> PyErr {
+    let class = match error {
+        ProbeError::Unknown { .. } => "UnknownNameError",
+        ProbeError::BadValue { .. } => "UsageError",
+    };
+    raise(class, error)
 }
 
 /// A schedule that cannot be made, one class per kind of mistake.
@@ -58,6 +68,8 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::Stuck { .. } => "StuckError",
         ExecError::RankCount { .. } => "ShapeError",
         ExecError::NoMpiFunction { .. } | ExecError::Mpi { .. } => "MpiError",
+        ExecError::Probe(inner) => return probe(inner),
+        ExecError::Implausible { .. } => "ImplausibleError",
         ExecError::Cancelled => "CancelledError",
     };
     raise(class, error)
@@ -80,6 +92,8 @@ pub fn sim(error: SimError) -> PyErr {
     let class = match error {
         SimError::Machine(inner) => return machine(inner),
         SimError::Schedule(inner) => return schedule(inner),
+        SimError::Probe(inner) => return probe(inner),
+        SimError::Waived { .. } => "WaivedError",
         SimError::Stuck { .. } => "StuckError",
         SimError::Invisible { .. } => "BlindEdgeError",
         SimError::NotFused { .. } => "NotFusedError",

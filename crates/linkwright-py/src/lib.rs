@@ -9,6 +9,7 @@ mod machine;
 mod mpi;
 mod options;
 mod programs;
+mod probes;
 mod registry;
 mod schedule;
 mod simulate;
@@ -32,6 +33,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
     module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::probes, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::run_probe, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::model_probe, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::caches, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::fabrics, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;

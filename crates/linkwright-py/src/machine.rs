@@ -16,8 +16,8 @@ pub struct Machine {
 impl Machine {
     /// Read the text of a machine file; `file` is its name, for messages.
     ///
-    /// Only the fabric knows its own keys, so it is built once, on the smallest size where that is
-    /// open: a misspelt key is an error here and not one in each experiment.
+    /// Only a fabric or a probe's model knows its own keys, so they read them once, on the smallest size
+    /// where that is open: a misspelt key is an error here and not one in each experiment.
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
@@ -29,7 +29,9 @@ impl Machine {
             }),
             None => Ok(described.clone()),
         };
-        models::build(&smallest.map_err(errors::machine)?).map_err(errors::sim)?;
+        let smallest = smallest.map_err(errors::machine)?;
+        models::build(&smallest).map_err(errors::sim)?;
+        linkwright_sim::probes::check(&smallest).map_err(errors::sim)?;
         Ok(Machine { described })
     }
 
@@ -182,6 +184,11 @@ impl Machine {
     #[getter]
     fn fitted(&self) -> usize {
         self.described.fitted()
+    }
+
+    /// Bytes of each described level of local memory, nearest first.
+    fn memory_levels(&self) -> Vec<u64> {
+        linkwright_sim::probes::memory_levels(&self.described)
     }
 
     fn __repr__(&self) -> String {

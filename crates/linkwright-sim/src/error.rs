@@ -1,5 +1,6 @@
 //! What can be wrong with a simulation.
 
+use linkwright_core::probes::ProbeError;
 use linkwright_core::{MachineError, TimePs};
 use linkwright_schedule::ScheduleError;
 use thiserror::Error;
@@ -92,6 +93,17 @@ pub enum SimError {
         option: &'static str,
         /// What is wrong, and the cure.
         problem: String,
+    },
+    /// A question about a probe that cannot be asked.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// A probe that the machine's parameters do not answer; no failure of the user.
+    #[error("probe {probe}: waived: {reason}")]
+    Waived {
+        /// Key of the probe.
+        probe: &'static str,
+        /// Why, and what would do.
+        reason: String,
     },
     /// A result that physics forbids: the model is wrong, so it yields no number.
     #[error("simulated time {time} is below the {limit} limit of {bound}: a bug of fabric `{fabric}`, please report it with the machine file")]

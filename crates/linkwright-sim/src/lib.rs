@@ -23,6 +23,7 @@ mod messages;
 pub mod outcome;
 mod pass;
 pub mod placement;
+pub mod probes;
 pub mod queue;
 mod random;
 pub mod run;

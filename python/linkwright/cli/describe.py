@@ -15,7 +15,7 @@ from linkwright.cli.output import print_json
 @click.argument("name", shell_complete=options.completed(*registry.KINDS))
 @click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
 def command(name: str, as_json: bool) -> None:
-    """Describe the algorithm, pattern, fabric, executor, machine or suite called NAME."""
+    """Describe the algorithm, pattern, probe, fabric, executor, machine or suite called NAME."""
     found = registry.find(name)
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
@@ -33,13 +33,15 @@ def describe(kind: str, entry: registry.Entry) -> str:
     if fields:
         width = max(map(len, fields))
         lines.append("")
-        lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value)}" for name, value in fields.items()]
+        indent = "\n" + " " * (width + 6)
+        lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value, indent)}" for name, value in fields.items()]
     return "\n".join(lines)
 
 
-def _text(value: object) -> str:
+def _text(value: object, indent: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        # Words in one line, phrases one below the other.
+        return (indent if any(" " in str(item) for item in value) else ", ").join(map(str, value))
     return str(value)

@@ -23,6 +23,7 @@ VERBS = (
     "verify",
     "simulate",
     "run",
+    "probe",
     "dissect",
     "reproduce",
     "predict",

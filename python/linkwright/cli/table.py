@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import click
 
-from linkwright import units
+from linkwright import probes, units
 from linkwright.cli.output import Progress
 from linkwright.suite.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
@@ -131,11 +131,12 @@ class LiveTable(Watcher):
             return
         self._bimodal += "mode1" in metrics
         heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
+        heading = f"# {experiment.part}: probe {experiment.probe}" if experiment.probe else heading
         if heading != self._heading:
             self._heading = heading
             self._write(heading)
         if not experiment.placement:
-            self._write(self._line(experiment, metrics))
+            self._write(_probe_line(experiment, metrics) if experiment.probe else self._line(experiment, metrics))
 
     def finish(self) -> None:
         """End the table of a target: matrices summed up, what was left out with its reason."""
@@ -180,6 +181,19 @@ class LiveTable(Watcher):
             self._progress.print(line)
         else:
             click.echo(line)
+
+
+def _probe_line(experiment: Experiment, metrics: Metrics) -> str:
+    """A probe has no place in the columns of nccl-tests: `# working_set=64K  latency 3.69 ns [3.66, 3.71]  ok`."""
+    own = [metrics[m.key] for m in probes.find(experiment.algorithm).metrics if m.key in metrics]
+    words = ["  ".join(experiment.named) or "defaults", *(_with_interval(row) for row in own), _status(metrics)]
+    return "#   " + "  ".join(words)
+
+
+def _with_interval(row: Row) -> str:
+    shown = {"ns": units.format_time, "B/s": units.format_rate}.get(str(row["unit"]), "{:.4g}".format)
+    ends = "" if row["ci_low"] is None else f" [{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
+    return f"{row['metric']} {shown(row['value'])}{ends}"
 
 
 def _gb(row: Row | None) -> str:

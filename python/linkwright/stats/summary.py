@@ -73,9 +73,9 @@ def summarise(launches: Sequence[np.ndarray]) -> Summary:
     )
 
 
-def tolerance_of(size_bytes: int) -> float:
+def tolerance_of(size_bytes: int | None) -> float:
     """1 % for what latency decides, 2 % for what bandwidth decides."""
-    return BANDWIDTH_TOLERANCE if size_bytes >= BANDWIDTH_FROM_BYTES else LATENCY_TOLERANCE
+    return BANDWIDTH_TOLERANCE if (size_bytes or 0) >= BANDWIDTH_FROM_BYTES else LATENCY_TOLERANCE
 
 
 def enough_launches(launches: int) -> bool:

@@ -18,10 +18,14 @@ RESULTS = {
     "suite": (pa.string(), True, "key of the suite"),
     "machine": (pa.string(), True, "described machine, or the name of the machine that was measured"),
     "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `mpi`, `reference`"),
-    "collective": (pa.string(), True, "`allreduce`, ...; null for traffic patterns"),
-    "algorithm": (pa.string(), True, "algorithm of the collective, or name of the pattern"),
+    "collective": (pa.string(), True, "`allreduce`, ...; null for traffic patterns and probes"),
+    "algorithm": (pa.string(), True, "algorithm of the collective, or name of the pattern or probe"),
     "ranks": (pa.int64(), True, "ranks that take part"),
-    "size_bytes": (pa.int64(), True, "message size S of the collective, or of one message of a pattern"),
+    "size_bytes": (
+        pa.int64(),
+        True,
+        "message size S of the collective, of one message of a pattern, or the size that a probe varies",
+    ),
     "dtype": (pa.string(), True, "data type of an element"),
     "op": (pa.string(), True, "what combines: `sum`, `max`, ...; null where nothing is combined"),
     "placement": (
@@ -31,6 +35,7 @@ RESULTS = {
     ),
     "issue": (pa.string(), True, "issue policy: `blocking`, `window(k)`, `batch(k)`, `unlimited`"),
     "path": (pa.string(), True, "path of the machine file"),
+    "axes": (pa.string(), True, "of a probe, what was varied besides ranks and size: `order=random pages=4K`"),
     "metric": (pa.string(), False, "what was found: see the table of metrics"),
     "value": (pa.float64(), True, "the value in `unit`; of samples, the median"),
     "unit": (pa.string(), True, "`ns`, `B/s`, `1` (a count or a share), `B`"),
@@ -56,12 +61,16 @@ SAMPLES = {
     "sample": (pa.int32(), False, "number of the sample within its launch, in order of time"),
     "rank": (pa.int32(), True, "rank; null: the slowest rank"),
     "start_ns": (pa.float64(), True, "when this rank started, since the first one did; null without rank"),
-    "value_ns": (pa.float64(), False, "duration of one operation, since this rank started"),
+    "value_ns": (
+        pa.float64(),
+        False,
+        "duration of one operation, since this rank started; of a probe, of what its description says",
+    ),
 }
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
 METRICS = {
-    "time": ("ns", "low", "time of the slowest rank"),
+    "time": ("ns", "low", "time of the slowest rank; of a probe, of one operation"),
     "time_min": ("ns", "low", "smallest sample"),
     "time_p95": ("ns", "low", "95th percentile of all samples"),
     "time_p99": ("ns", "low", "99th percentile of all samples"),
@@ -76,7 +85,7 @@ METRICS = {
     "time_rank_min": ("ns", "low", "fastest rank"),
     "time_rank_median": ("ns", "low", "median over the ranks' own times"),
     "time_rank_p95": ("ns", "low", "95th percentile over the ranks' own times"),
-    "latency": ("ns", "low", "half a round trip"),
+    "latency": ("ns", "low", "half a round trip; of a probe, the time of its operation"),
     "bandwidth": ("B/s", "high", "bytes of all messages over the time of the slowest, one direction"),
     "alg_bw": ("B/s", "high", "S / t"),
     "bus_bw": ("B/s", "high", "alg_bw times the collective's factor, see the table of collectives"),

@@ -51,7 +51,13 @@ class Bounds:
         """From everything that was measured; None without a ping-pong and a stream of one pair."""
         lines, rates = [], []
         for experiment, measured in found:
-            if measured is None or experiment.collective or experiment.ranks != 2 or experiment.both_ways:
+            if (
+                measured is None
+                or experiment.probe
+                or experiment.collective
+                or experiment.ranks != 2
+                or experiment.both_ways
+            ):
                 continue
             best_ns = measured.summary().min
             if experiment.algorithm == "ping_pong":
@@ -64,7 +70,7 @@ class Bounds:
     def limit(self, experiment: Experiment) -> tuple[float, str] | None:
         """The least time of an experiment in ns and the name of what bounds it; None where nothing is known."""
         ranks, size = experiment.ranks, experiment.size_bytes
-        if ranks < 2:
+        if ranks < 2 or experiment.probe:
             return None
         if experiment.collective:
             crossing = _CROSSING.get(experiment.collective, lambda p: 1.0)(ranks) * (ranks - 1) * size

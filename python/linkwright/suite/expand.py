@@ -6,14 +6,19 @@ form pairs, is the machine's answer.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import registry
+from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
 
+from . import axes
 from .experiment import DTYPES, Experiment
 from .load import Part, Suite
+
+# Where a machine says nothing of its caches: sweeps then end early rather than late.
+LAST_CACHE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Extent:
     grid: tuple[int, int] | None = None
     # Algorithms of a collective that the machine's own library brings along, where it has one.
     own_algorithms: Callable[[str], list[str]] = lambda collective: []
+    last_cache: int = LAST_CACHE  # bytes of the last cache, which sizes of probes may be multiples of
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
@@ -68,6 +74,12 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
     if part.pattern:
         yield from _pattern(part, extent)
         return
+    if part.probe:
+        pairs = _pairs(extent) if part.placement == "every_pair" else []
+        yield from axes.experiments(
+            part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, pairs
+        )
+        return
     names = list(_collectives()) if "all" in part.collectives else part.collectives
     seen = set()
     for collective in names:
@@ -95,12 +107,15 @@ def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks in _ranks(part, extent):
         for size in part.sizes:
             if part.placement == "every_pair":
-                for a in range(extent.ranks):
-                    for b in range(extent.ranks):
-                        if a != b:
-                            yield Experiment(part.name, None, part.pattern, ranks, size, placement=(a, b), **common)
+                for pair in _pairs(extent):
+                    yield Experiment(part.name, None, part.pattern, ranks, size, placement=pair, **common)
             else:
                 yield Experiment(part.name, None, part.pattern, ranks, size, **common)
+
+
+def _pairs(extent: Extent) -> list[tuple[int, ...]]:
+    """Every ordered pair of endpoints."""
+    return list(itertools.permutations(range(extent.ranks), 2))
 
 
 def _how(part: Part) -> dict[str, object]:

@@ -5,6 +5,7 @@ it. Only what differs from the default stands in a key:
 
     collectives/allreduce/ring/p2/64K/f32/sum
     latency/pattern/ping_pong/p2/8/u8/0->5
+    memory/probe/memory_latency/working_set=64K/pages=2M
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ MAX_RANKS = 1 << 22
 
 @dataclass(frozen=True)
 class Experiment:
-    """A collective by one algorithm, or a traffic pattern, at one size on some ranks."""
+    """A collective by one algorithm, a traffic pattern, or a probe, at one size on some ranks."""
 
     part: str
-    collective: str | None  # None: a traffic pattern
-    algorithm: str  # name within the collective, or of the pattern
+    collective: str | None  # None: a traffic pattern or a probe
+    algorithm: str  # name within the collective, or of the pattern or probe
     ranks: int
-    size_bytes: int
-    dtype: str = "f32"
+    size_bytes: int | None  # None: a probe without a size
+    dtype: str | None = "f32"  # None: a probe
     op: str | None = None  # None where nothing is combined
     root: int = 0
     grid: tuple[int, int] | None = None
@@ -40,6 +41,13 @@ class Experiment:
     arithmetic: bool = True
     messages: int = 1  # per pair of a pattern
     both_ways: bool = False
+    axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value for each; None: a schedule
+    named: tuple[str, ...] = ()  # axes of a probe as they stand in the key
+
+    @property
+    def probe(self) -> str | None:
+        """The key of the probe, where it is one."""
+        return None if self.axes is None else self.algorithm
 
     @property
     def algorithm_key(self) -> str:
@@ -49,6 +57,9 @@ class Experiment:
     @property
     def key(self) -> str:
         """Readable, stable, and different for different experiments."""
+        if self.probe:
+            placed = ["->".join(map(str, self.placement))] if self.placement else []
+            return "/".join([self.part, "probe", self.probe, *self.named, *placed])
         words = [self.part, self.collective or "pattern", self.algorithm, f"p{self.ranks}"]
         words += [format_size(self.size_bytes), self.dtype]
         words += [self.op] if self.op else []
@@ -78,5 +89,10 @@ class Experiment:
     @classmethod
     def from_json(cls, values: dict) -> Experiment:
         """The inverse of `to_json`."""
-        as_tuple = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        as_tuple = {k: _tuples(v) for k, v in values.items()}
         return cls(**{f.name: as_tuple[f.name] for f in fields(cls) if f.name in as_tuple})
+
+
+def _tuples(value: object) -> object:
+    """JSON has lists only."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

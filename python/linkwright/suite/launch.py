@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-from linkwright import schedules
+from linkwright import _native, probes, schedules
 from linkwright.errors import LinkwrightError, WaivedError
 
 from .experiment import Experiment
@@ -60,23 +60,31 @@ def main() -> None:
 def _measure(experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
     name = {"experiment": experiment.key, "launch": plan["launch"]}
     try:
-        schedule = schedules.of(experiment)
-        found = schedules.run_threads(
-            schedule,
-            experiment,
-            samples=plan["samples"] or MAX_SAMPLES,
-            warmup_at_most=plan["warmup"],
-            budget_s=budget_s,
+        how = {
+            "samples": plan["samples"] or MAX_SAMPLES,
+            "warmup_at_most": plan["warmup"],
+            "budget_s": budget_s,
             # Asked for a number of samples, take all of them; else stop once they agree.
-            settle_within=None if plan["samples"] else 0.005,
-            check=plan["check"],
-            seed=plan["seed"] + plan["launch"],
-        )
+            "settle_within": None if plan["samples"] else 0.005,
+            "seed": plan["seed"] + plan["launch"],
+        }
+        if experiment.probe:
+            found = _probe(experiment, how)
+        else:
+            found = schedules.run_threads(schedules.of(experiment), experiment, check=plan["check"], **how)
     except WaivedError as error:
         return {"waived": {**name, "reason": str(error)}}
     except LinkwrightError as error:
         return {"failed": {**name, "reason": str(error)}}
     return {"samples": {**name, **found}}
+
+
+def _probe(experiment: Experiment, how: dict) -> dict[str, object]:
+    """A probe on its placement; the processors that it does not name follow, for those that it works with."""
+    cpus = _native.cpus()
+    first = [cpus[i] for i in experiment.placement or ()]
+    setting = probes.Setting(cpus=(*first, *(cpu for cpu in cpus if cpu not in first)), **how)
+    return probes.measure(experiment.algorithm, dict(experiment.axes or ()), setting)
 
 
 if __name__ == "__main__":

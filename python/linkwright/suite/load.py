@@ -27,6 +27,8 @@ class Part:
     name: str
     summary: str
     pattern: str | None = None
+    probe: str | None = None
+    axes: dict[str, object] = field(default_factory=dict)  # of a probe: axis -> values, or a sweep
     collectives: tuple[str, ...] = ()  # empty for a pattern; ("all",) for every one
     algorithms: tuple[str, ...] = ("all",)
     sizes: tuple[int, ...] = ()
@@ -46,7 +48,10 @@ class Part:
 
     def on(self, kind: str) -> Part:
         """The part as it stands for `modelled` or `measured` machines."""
-        return Part(**{**self.__dict__, **self.overrides.get(kind, {})})
+        changed = self.overrides.get(kind, {})
+        # Of the axes of a probe, those that are not named stay.
+        axes = {**self.axes, **changed.get("axes", {})}
+        return Part(**{**self.__dict__, **changed, "axes": axes})
 
 
 @dataclass(frozen=True)
@@ -89,9 +94,15 @@ def one_part(name: str, summary: str, **axes: object) -> Suite:
     """A suite of a single part, for a question asked on the command line; its text reads back."""
     lines = ["[suite]", f"format = {FORMAT}", f'name = "{name}"', f'summary = "{summary}"', "", "[[part]]"]
     axes = {"name": name, "summary": summary, **axes}
-    # JSON strings, numbers, booleans and lists of them are TOML.
-    lines += [f"{key} = {json.dumps(value)}" for key, value in axes.items() if value is not None]
+    lines += [f"{key} = {_toml(value)}" for key, value in axes.items() if value is not None]
     return parse("\n".join(lines) + "\n", f"{name}.toml")
+
+
+def _toml(value: object) -> str:
+    """JSON strings, numbers, booleans and lists of them are TOML; a table has `=`."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value)
 
 
 def _part(reader: _Reader) -> Part:
@@ -105,18 +116,31 @@ def _part(reader: _Reader) -> Part:
             inner.end()
     reader.end()
     part = Part(name=name, summary=summary, overrides=overrides, **values)
-    if bool(part.pattern) == bool(part.collectives):
-        raise SuiteError(f"{reader.where}: name either a `pattern` or `collectives`")
+    if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
+        raise SuiteError(f"{reader.where}: name either a `pattern`, `collectives` or a `probe`")
+    if part.probe:
+        for stated in (values, *overrides.values()):
+            _only_of_probes(reader, stated)
+        return part
+    if part.axes:
+        raise SuiteError(f"{reader.where}: `axes` are those of a `probe`; name one, or leave them away")
     for kind in KINDS:
         if not part.on(kind).sizes:
             raise SuiteError(f"{reader.where}: no `sizes` for {kind} machines")
     return part
 
 
+def _only_of_probes(reader: _Reader, values: dict[str, object]) -> None:
+    """A probe varies its own axes; what only a schedule has would do nothing."""
+    for key in values:
+        if key not in ("probe", "axes", "placement"):
+            raise SuiteError(f"{reader.where}: `{key}` means nothing to a probe; state its `axes` instead")
+
+
 def _axes(reader: _Reader) -> dict[str, object]:
     """The axes that a part or an override states; what it does not state keeps its default."""
     values: dict[str, object] = {}
-    for key in ("pattern", "root", "issue", "path", "skew", "arithmetic", "messages", "both_ways"):
+    for key in ("pattern", "probe", "axes", "root", "issue", "path", "skew", "arithmetic", "messages", "both_ways"):
         if reader.has(key):
             values[key] = reader.take(key)
     for key in ("collectives", "algorithms", "metrics"):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from linkwright import schedules
+from linkwright import probes, schedules
 from linkwright.errors import LinkwrightError, TooFewEndpointsError, WaivedError
 
 from . import rows
@@ -43,6 +43,9 @@ def simulate_rows(
 ) -> list[rows.Row]:
     """The rows of one modelled experiment; an error becomes a row that says why."""
     try:
+        if experiment.probe:
+            answer = probes.model(target.machine, experiment.algorithm, dict(experiment.axes or ()))
+            return rows.of_modelled_probe(context, experiment, answer)
         schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
         found = schedules.simulate(schedule, target.machine, experiment, seed=seed)
     except (WaivedError, TooFewEndpointsError) as error:

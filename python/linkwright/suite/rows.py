@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright import probes
 from linkwright.stats import bandwidth
 from linkwright.stats.summary import Summary, enough_launches, summarise, tolerance_of
 from linkwright.store import schema
 
+from . import axes, probe_rows
 from .experiment import Experiment
 from .probe import moved
 
@@ -28,7 +30,7 @@ class Context:
     endpoint_names: tuple[str, ...]
 
     def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
-        """A row about `experiment`; the unit follows from the metric."""
+        """A row about `experiment`; the unit follows from the metric, unless a probe says it."""
         placement = experiment.placement
         named = [self.endpoint_names[i] for i in placement] if placement else []
         return schema.row(
@@ -46,10 +48,16 @@ class Context:
             placement="->".join(named) if named else "topology",
             issue=experiment.issue,
             path=experiment.path,
+            axes=_axes_of(experiment),
             metric=metric,
-            unit=schema.METRICS[metric][0],
-            **values,
+            **{"unit": schema.METRICS[metric][0] if metric in schema.METRICS else None, **values},
         )
+
+
+def _axes_of(experiment: Experiment) -> str | None:
+    if experiment.axes is None:
+        return None
+    return axes.label(probes.find(experiment.algorithm), dict(experiment.axes)) or None
 
 
 def without_value(context: Context, experiment: Experiment, status: str, reason: str) -> list[Row]:
@@ -94,6 +102,14 @@ def of_simulation(context: Context, experiment: Experiment, metrics: Sequence[st
     return rows
 
 
+def of_modelled_probe(context: Context, experiment: Experiment, found: probes.Modelled) -> list[Row]:
+    """Rows of a probe that a described machine answers: exact, so without interval."""
+    time = context.row(experiment, "time", value=found.time_ns, status="ok")
+    columns = {metric: {"value": value} for metric, value in found.columns.items()}
+    carried = {"counted_rate": found.counted_bytes, "moved_rate": found.moved_bytes}
+    return [time, *probe_rows.derived(context, experiment, time, carried, columns)]
+
+
 @dataclass(frozen=True)
 class Measured:
     """All launches of one experiment."""
@@ -107,6 +123,8 @@ class Measured:
     foreign: float | None = None  # processors that others kept busy, where no launch was left in peace
     # Error of the ranks' clocks in ns and how they start together, by launch; empty where they share one clock.
     syncs: tuple[tuple[float, str], ...] = ()
+    carried: dict[str, float] = field(default_factory=dict)  # bytes of one operation of a probe, by kind of rate
+    columns: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)  # other metrics of a probe, by launch
 
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
@@ -128,6 +146,11 @@ class Measured:
             in_a_row=tuple(tuple(record["row_ns"]) for record in kept if record.get("row_ns")),
             foreign=foreign,
             syncs=tuple((record["residual_ns"], record["sync"]) for record in kept if "sync" in record),
+            carried={"counted_rate": kept[0].get("counted_bytes", 0), "moved_rate": kept[0].get("moved_bytes", 0)},
+            columns={
+                metric: tuple(np.array(record["columns"][metric]) for record in kept)
+                for metric in kept[0].get("columns", ())
+            },
         )
 
     def summary(self) -> Summary:
@@ -164,7 +187,7 @@ def _with_foreign(dropped: dict[str, int], disturbed: Sequence[dict]) -> dict[st
     return {**dropped, "foreign": sum(len(record["values_ns"]) for record in disturbed)}
 
 
-def settled(measured: Measured, size_bytes: int) -> bool:
+def settled(measured: Measured, size_bytes: int | None) -> bool:
     """Whether enough launches agree closely enough to stop."""
     summary = measured.summary()
     in_peace = measured.foreign is None
@@ -195,7 +218,11 @@ def of_samples(
     time = context.row(
         experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **bound, **common
     )
-    rows = [time, *_derived(context, experiment, metrics, time)]
+    if experiment.probe:
+        columns = {metric: _column(launches) for metric, launches in found.columns.items()}
+        rows = [time, *probe_rows.derived(context, experiment, time, found.carried, columns)]
+    else:
+        rows = [time, *_derived(context, experiment, metrics, time)]
     spread = {
         "time_min": summary.min,
         "time_p95": summary.p95,
@@ -220,6 +247,11 @@ def of_samples(
             rows.append(context.row(experiment, f"mode{number}", value=mode.median, **common))
             rows.append(context.row(experiment, f"mode{number}_share", value=mode.share, **common))
     return rows
+
+
+def _column(launches: Sequence[np.ndarray]) -> dict[str, float | None]:
+    summary = summarise(launches)
+    return {"value": summary.median, "ci_low": summary.ci_low, "ci_high": summary.ci_high}
 
 
 def _why_unconverged(found: Measured, summary: Summary, experiment: Experiment) -> str:

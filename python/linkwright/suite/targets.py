@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from linkwright import _native, machines, registry
 from linkwright.errors import ShapeError, UsageError, unknown
 
-from .expand import Extent
+from .expand import LAST_CACHE, Extent
 from .rows import Context
 
 if TYPE_CHECKING:
@@ -85,10 +85,23 @@ def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tupl
         name=name,
         machine_name=machine.name,
         executor="sim",
-        extent=Extent("modelled", used, grid or whole),
+        extent=Extent("modelled", used, grid or whole, last_cache=_modelled_cache(machine)),
         endpoint_names=tuple(endpoint["name"] for endpoint in machine.endpoints()),
         machine=machine,
     )
+
+
+def _measured_cache() -> int:
+    """As the operating system says."""
+    return max((cache["bytes"] for cache in _native.caches()), default=LAST_CACHE)
+
+
+def _modelled_cache(machine: _native.Machine) -> int:
+    """Of a described memory, the level before the last; of a single level so much that sweeps reach its end."""
+    sizes = machine.memory_levels()
+    if len(sizes) > 1:
+        return sizes[-2]
+    return sizes[0] // 8 if sizes else LAST_CACHE
 
 
 def _check_grid(grid: tuple[int, int], ranks: int) -> None:
@@ -113,7 +126,7 @@ def _threads(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         name="threads",
         machine_name=processor_name(),
         executor="threads",
-        extent=Extent("measured", used, grid),
+        extent=Extent("measured", used, grid, last_cache=_measured_cache()),
         endpoint_names=tuple(names),
     )
 

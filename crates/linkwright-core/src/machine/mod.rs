@@ -12,6 +12,7 @@
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
 //! | `[[rule]]` | what of the model is no number, with evidence; optional | [`rules`] |
+//! | `[probe.NAME]` | parameters of what no schedule asks, such as memory levels; optional | the probe's model, through [`Section`] |
 //! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
 //!
 //! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
@@ -42,6 +43,7 @@ pub use section::Section;
 
 use crate::error::MachineError;
 use crate::ids::EndpointId;
+use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::{Asked, Layout};
 use section::Context;
@@ -106,6 +108,9 @@ impl Machine {
         let rules = rules::read(root.sections("rule")?)?;
         if let Some(facts) = root.optional_section("facts")? {
             check_facts(&facts)?;
+        }
+        if let Some(probes) = root.optional_section("probe")? {
+            check_probes(probes)?;
         }
         root.finish()?;
         Ok(Machine {
@@ -263,6 +268,15 @@ impl Machine {
         fabric
     }
 
+    /// The parameters in `[probe.TABLE]`, where the file has that table.
+    pub fn probe_section(&self, table: &str) -> Option<Section<'_>> {
+        let mut root = Section::new(&self.context, &self.tree, "");
+        let probes = root.optional_section("probe");
+        let mut probes = probes.expect("checked when the file was read")?;
+        let found = probes.optional_section(table);
+        found.expect("checked when the file was read")
+    }
+
     /// The paths, the default first.
     pub fn paths(&self) -> &[Path] {
         &self.paths
@@ -287,6 +301,14 @@ impl Machine {
     pub fn hints(&self) -> &Hints {
         &self.hints
     }
+}
+
+/// Each `[probe.TABLE]` is a table that some probe reads.
+fn check_probes(mut probes: Section<'_>) -> Result<(), MachineError> {
+    for description in CATALOGUE {
+        probes.optional_section(description.table)?;
+    }
+    probes.finish()
 }
 
 /// Facts are numbers and texts, nothing deeper.

@@ -123,6 +123,8 @@ def _abort(world: World, message: str) -> None:
 
 
 def _run(world: World, members: tuple[int, ...], experiment: Experiment, order: dict) -> dict:
+    if experiment.probe:
+        raise WaivedError(f"probe {experiment.probe}: a probe asks one host, not a job; run it with --on threads")
     options = {
         "dtype": experiment.dtype,
         "op": experiment.op,

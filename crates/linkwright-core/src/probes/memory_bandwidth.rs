@@ -1,0 +1,61 @@
+//! How fast memory is read and written, by block size, width of one access and number of threads.
+
+use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+
+/// Streaming bandwidth by block size.
+pub static MEMORY_BANDWIDTH: Description = Description {
+    key: "memory_bandwidth",
+    summary: "read, write, copy and triad bandwidth, by block size, load width and threads",
+    description: "One operation is one pass of every thread over blocks of its own: one array for read and \
+                  write, two for copy, three for triad (a = b + s c, in 64-bit floats), each of the block \
+                  size. Counted bytes are those that the program reads and writes, summed over threads. \
+                  Moved bytes are an estimate of what travels: a line that is written without being \
+                  read is fetched first (write-allocate), unless its stores are non-temporal.",
+    axes: &[
+        Axis {
+            key: "block",
+            kind: AxisKind::Bytes,
+            summary: "bytes of one array of one thread",
+            default: "16K",
+        },
+        Axis {
+            key: "kernel",
+            kind: AxisKind::Word(&["read", "write", "copy", "triad"]),
+            summary: "what is done with each element",
+            default: "read",
+        },
+        Axis {
+            key: "width",
+            kind: AxisKind::Word(&["widest", "32", "64", "128", "256", "512", "non_temporal"]),
+            summary: "bits of one load or store; non-temporal: the widest, stores around the caches",
+            default: "widest",
+        },
+        Axis {
+            key: "threads",
+            kind: AxisKind::Count,
+            summary: "endpoints that work at once, each in memory of its own",
+            default: "1",
+        },
+    ],
+    metrics: &[
+        Metric {
+            key: "bandwidth",
+            unit: "B/s",
+            better: Better::High,
+            summary: "counted bytes per second, sum of all threads",
+            from: Derived::CountedRate,
+        },
+        Metric {
+            key: "moved_bandwidth",
+            unit: "B/s",
+            better: Better::High,
+            summary: "the same with the lines that are fetched because they are written",
+            from: Derived::MovedRate,
+        },
+    ],
+    size_axis: Some("block"),
+    table: "memory",
+    source: "McCalpin, Memory bandwidth and machine balance in current high performance computers (1995), STREAM",
+    waived: "where the processor lacks the width, where the blocks are more than a quarter of the free \
+             memory, or where there are fewer endpoints than threads",
+};

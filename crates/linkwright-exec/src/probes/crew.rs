@@ -1,0 +1,259 @@
+//! Threads on processors of their own: a leader that samples, and hands.
+//!
+//! ```text
+//!   leader   | ready? | sample sample sample ...          | stop
+//!   hand 1   | ready  | work work work ... (neighbours: until stop)
+//!                     | n times, then wait (team: as often as the leader)
+//! ```
+//!
+//! The calling thread only watches whether the caller wants to stop, because only it may be asked, and so
+//! that its own affinity stays as it was. A hand that panics releases everybody; its words are the error.
+
+use super::{Answer, Setting};
+use crate::error::{ExecError, Result};
+use crate::guard::{Disturbance, Guard};
+use crate::topology::pin_to;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+/// How often the calling thread looks up.
+const WATCH: Duration = Duration::from_millis(50);
+/// Spins before a waiting thread lets others run: enough for anybody who has a core.
+const SPINS: u32 = 100_000;
+
+/// A value with cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(pub T);
+
+/// What the threads of a crew see of each other.
+#[derive(Debug, Default)]
+pub(super) struct Crew {
+    stop: Apart<AtomicBool>,
+    ready: AtomicUsize,
+    unpinned: Mutex<Option<String>>,
+    failed: Mutex<Option<String>>,
+    /// Number of the round of a team, and how often its hands do their work in it.
+    round: Apart<(AtomicU64, AtomicU32)>,
+    finished: Apart<AtomicUsize>,
+    /// The disturbance of any hand in the round, plus one.
+    disturbed: Apart<AtomicU8>,
+    hands: usize,
+}
+
+impl Crew {
+    /// Runs `lead` on the first processor and `hand(i)` on the i + 1st of the next `hands`, which must be
+    /// there. `lead` begins when every hand has called [`Crew::enter`].
+    pub(super) fn launch(
+        setting: &Setting,
+        hands: usize,
+        hand: impl Fn(usize, &Crew) -> Result<()> + Sync,
+        lead: impl FnOnce(&Crew) -> Result<Answer> + Send,
+    ) -> Result<Answer> {
+        let crew = Crew {
+            hands,
+            ..Crew::default()
+        };
+        let (watcher, running) = (thread::current(), AtomicUsize::new(hands + 1));
+        let (outcome, error) = (Mutex::new(None), Mutex::new(None));
+        let at_work = |work: &mut dyn FnMut(), cpu: u32| {
+            crew.pin(cpu);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+                let words = panic.downcast_ref::<String>().cloned();
+                let plain = || panic.downcast_ref().map(|text: &&str| (*text).to_owned());
+                *lock(&crew.failed) = Some(words.or_else(plain).unwrap_or_default());
+            }
+            // A leader that is done, a hand that ends early: nobody may wait for it.
+            crew.stop();
+            running.fetch_sub(1, Ordering::Release);
+            watcher.unpark();
+        };
+        thread::scope(|scope| {
+            for number in 0..hands {
+                let (cpu, hand, crew, error) = (setting.cpus[number + 1], &hand, &crew, &error);
+                let at_work = &at_work;
+                scope.spawn(move || {
+                    let mut work = || {
+                        if let Err(found) = hand(number, crew) {
+                            lock(error).get_or_insert(found);
+                        }
+                    };
+                    at_work(&mut work, cpu);
+                });
+            }
+            let (cpu, outcome, crew, at_work) = (setting.cpus[0], &outcome, &crew, &at_work);
+            scope.spawn(move || {
+                let mut lead = Some(lead);
+                let mut work = || {
+                    crew.wait_until(|| crew.ready.load(Ordering::Acquire) == hands);
+                    if !crew.stopped() {
+                        *lock(outcome) = lead.take().map(|lead| lead(crew));
+                    }
+                };
+                at_work(&mut work, cpu);
+            });
+            crew.watch(&running, setting);
+        });
+        if let Some(words) = lock(&crew.failed).take() {
+            return Err(ExecError::RankFailed {
+                rank: 0,
+                message: words,
+            });
+        }
+        if let Some(error) = lock(&error).take() {
+            return Err(error);
+        }
+        let mut answer = lock(&outcome).take().unwrap_or(Err(ExecError::Cancelled))?;
+        if answer.samples.values_ns.is_empty() && setting.cancelled.is_some_and(|asked| asked()) {
+            return Err(ExecError::Cancelled);
+        }
+        answer.notes.extend(lock(&crew.unpinned).take());
+        Ok(answer)
+    }
+
+    fn watch(&self, running: &AtomicUsize, setting: &Setting) {
+        while running.load(Ordering::Acquire) > 0 {
+            thread::park_timeout(WATCH);
+            if setting.cancelled.is_some_and(|asked| asked()) {
+                self.stop();
+            }
+        }
+    }
+
+    fn pin(&self, cpu: u32) {
+        if let Err(error) = pin_to(cpu) {
+            *lock(&self.unpinned) = Some(error.to_string());
+        }
+    }
+
+    fn stop(&self) {
+        self.stop.0.store(true, Ordering::Release);
+    }
+
+    /// Whether everybody is to end.
+    #[inline]
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.0.load(Ordering::Relaxed)
+    }
+
+    /// A hand has made itself ready.
+    pub(super) fn enter(&self) {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A hand's life in a team: does `work(n)` in each round, until the end.
+    pub(super) fn follow(&self, mut work: impl FnMut(u32)) {
+        let mut guard = Guard::of_thread_only();
+        self.enter();
+        for round in 1.. {
+            self.wait_until(|| self.round.0 .0.load(Ordering::Acquire) == round);
+            if self.stopped() {
+                return;
+            }
+            guard.open();
+            work(self.round.0 .1.load(Ordering::Relaxed));
+            if let Some(found) = guard.close() {
+                self.disturbed.0.store(found as u8 + 1, Ordering::Relaxed);
+            }
+            self.finished.0.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// The leader's round: everybody does their work `n` times; what disturbed a hand.
+    pub(super) fn round(&self, n: u32, own: impl FnOnce(u32)) -> Option<Disturbance> {
+        self.finished.0.store(0, Ordering::Relaxed);
+        self.disturbed.0.store(0, Ordering::Relaxed);
+        self.round.0 .1.store(n, Ordering::Relaxed);
+        self.round.0 .0.fetch_add(1, Ordering::Release);
+        own(n);
+        self.wait_until(|| self.finished.0.load(Ordering::Acquire) == self.hands);
+        let found = self.disturbed.0.load(Ordering::Relaxed);
+        found
+            .checked_sub(1)
+            .map(|reason| Disturbance::ALL[usize::from(reason)])
+    }
+
+    fn wait_until(&self, done: impl Fn() -> bool) {
+        let mut spins = 0;
+        while !done() && !self.stopped() {
+            spins += 1;
+            if spins > SPINS {
+                thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no panic while held")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Topology;
+
+    fn setting(cancelled: Option<&(dyn Fn() -> bool + Sync)>) -> Setting<'_> {
+        Setting {
+            cpus: Topology::discover()
+                .cpus
+                .iter()
+                .map(|cpu| cpu.id)
+                .cycle()
+                .take(3)
+                .collect(),
+            samples: 5,
+            warmup_at_most: 1,
+            budget: Duration::from_secs(5),
+            settle_within: None,
+            seed: 1,
+            most_bytes: None,
+            cancelled,
+        }
+    }
+
+    #[test]
+    fn a_team_does_its_work_as_often_as_the_leader() {
+        let done: [AtomicU32; 3] = Default::default();
+        let work = |who: usize, n| {
+            done[who].fetch_add(n, Ordering::Relaxed);
+        };
+        let lead = |crew: &Crew| {
+            for n in 1..=4 {
+                crew.round(n, |n| work(0, n));
+            }
+            Ok(Answer::default())
+        };
+        let follow = |i: usize, crew: &Crew| {
+            crew.follow(|n| work(i + 1, n));
+            Ok(())
+        };
+        Crew::launch(&setting(None), 2, follow, lead).unwrap();
+        assert_eq!(done.map(AtomicU32::into_inner), [10; 3]);
+    }
+
+    #[test]
+    fn failures_and_the_wish_to_stop_release_everybody() {
+        let wait = |crew: &Crew| {
+            crew.wait_until(|| false);
+            Ok(Answer::default())
+        };
+        let panics = |_: usize, crew: &Crew| {
+            crew.enter();
+            panic!("no more");
+        };
+        let error = Crew::launch(&setting(None), 1, panics, wait).unwrap_err();
+        assert!(error.to_string().contains("no more"), "{error}");
+        let follows = |_: usize, crew: &Crew| {
+            crew.follow(|_| ());
+            Ok(())
+        };
+        let error = Crew::launch(&setting(Some(&|| true)), 1, follows, wait).unwrap_err();
+        assert_eq!(error, ExecError::Cancelled);
+    }
+}

@@ -1,0 +1,129 @@
+//! Probes answered by measuring: one file each, one line in [`PROBES`].
+//!
+//! The questions stand in [`linkwright_core::probes`]. A probe runs in one process on the processors it is
+//! given and returns raw samples of the time of one operation; how many launches there are and what is
+//! made of the samples is decided by whoever called. The parts that probes share:
+//!
+//! - [`crew`]: threads on processors of their own, a leader that samples and hands that help or disturb;
+//! - [`memory`]: mapped memory with pages of a wanted size, within a share of what is free;
+//! - [`cycle`]: how long one cycle of the core lasts just now, the floor of anything that depends on
+//!   something;
+//! - [`crate::sampling::Sampler`] and [`crate::guard`]: warm-up, batches, disturbed samples dropped.
+//!
+//! An answer below its floor is no answer: [`run`] fails it and names the bound.
+
+mod crew;
+mod cycle;
+mod memory;
+pub mod memory_latency;
+
+use crate::error::{ExecError, Result};
+use crate::guard::Drops;
+use crate::sampling::{median, Sampler, Samples, Stopping};
+use linkwright_core::probes::{Assignment, Description};
+use std::time::Duration;
+
+/// How to run a probe.
+#[derive(Clone)]
+pub struct Setting<'a> {
+    /// Processors by operating-system number: those of a placed probe first, then the others.
+    pub cpus: Vec<u32>,
+    /// Samples wanted.
+    pub samples: usize,
+    /// Most batches of warm-up.
+    pub warmup_at_most: usize,
+    /// Wall-clock limit of sampling; making the memory ready comes before.
+    pub budget: Duration,
+    /// Stop early below this relative half width.
+    pub settle_within: Option<f64>,
+    /// Of random orders.
+    pub seed: u64,
+    /// Most bytes to allocate; `None`: a quarter of what is free.
+    pub most_bytes: Option<u64>,
+    /// Asked a few times per second, on the calling thread, whether to stop.
+    pub cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+impl Setting<'_> {
+    fn sampler(&self) -> Sampler {
+        Sampler {
+            stopping: Stopping {
+                samples: self.samples,
+                budget: self.budget,
+                settle_within: self.settle_within,
+            },
+            warmup_at_most: self.warmup_at_most,
+        }
+    }
+}
+
+/// The least time that one operation can take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// In nanoseconds.
+    pub ns: f64,
+    /// What bounds it, in words.
+    pub name: &'static str,
+}
+
+/// What one launch of a probe yields.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// Times of one operation.
+    pub samples: Samples,
+    /// Bytes that one operation asks for.
+    pub counted_bytes: f64,
+    /// Bytes that travel for it, estimated.
+    pub moved_bytes: f64,
+    /// Metrics that do not follow from the time: key and one value per sample.
+    pub columns: Vec<(&'static str, Vec<f64>)>,
+    /// What no sample can undercut.
+    pub floor: Option<Floor>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    /// Samples dropped, by reason.
+    pub fn drops(&self) -> &Drops {
+        &self.samples.drops
+    }
+}
+
+/// A probe that this machine can run.
+pub struct Probe {
+    /// The question.
+    pub about: &'static Description,
+    /// Answers it with the samples of one launch.
+    pub measure: fn(&Assignment, &Setting) -> Result<Answer>,
+}
+
+/// All probes that are measured in Rust.
+pub static PROBES: &[&Probe] = &[&memory_latency::PROBE];
+
+/// One launch of a probe; an answer that no machine can give is an error.
+pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
+    let about = asked.probe();
+    let Some(probe) = PROBES.iter().find(|p| p.about.key == about.key) else {
+        return Err(waived(about, "this probe is not measured natively"));
+    };
+    let answer = (probe.measure)(asked, setting)?;
+    let mut values = answer.samples.values_ns.clone();
+    match (answer.floor, median(&mut values)) {
+        (Some(floor), Some(found)) if found < floor.ns => Err(ExecError::Implausible {
+            probe: about.key,
+            found_ns: found,
+            floor_ns: floor.ns,
+            bound: floor.name,
+        }),
+        _ => Ok(answer),
+    }
+}
+
+/// The error of a question that this machine cannot be asked.
+fn waived(about: &Description, reason: impl Into<String>) -> ExecError {
+    ExecError::Waived {
+        executor: about.key,
+        reason: reason.into(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Every measured probe answers its defaults on this machine, or says why not.
+
+use linkwright_core::probes::{find, Assignment};
+use linkwright_exec::probes::{run, Setting, PROBES};
+use linkwright_exec::topology::Topology;
+use linkwright_exec::ExecError;
+use std::time::Duration;
+
+fn setting<'a>() -> Setting<'a> {
+    Setting {
+        cpus: Topology::discover().cpus.iter().map(|cpu| cpu.id).collect(),
+        samples: 7,
+        warmup_at_most: 2,
+        budget: Duration::from_millis(100),
+        settle_within: None,
+        seed: 3,
+        most_bytes: Some(64 << 20),
+        cancelled: None,
+    }
+}
+
+#[test]
+fn defaults_are_answered_or_waived_with_a_reason() {
+    for probe in PROBES {
+        assert!(std::ptr::eq(find(probe.about.key).unwrap(), probe.about));
+        let asked = Assignment::parse(probe.about, &[]).unwrap();
+        match run(&asked, &setting()) {
+            Ok(answer) => {
+                let samples = &answer.samples.values_ns;
+                let dropped = answer.drops().total() > 0;
+                assert!(dropped || !samples.is_empty(), "{}", probe.about.key);
+                assert!(samples.iter().all(|&ns| ns > 0.0), "{}", probe.about.key);
+                for (metric, values) in &answer.columns {
+                    assert_eq!(values.len(), samples.len(), "{} {metric}", probe.about.key);
+                }
+            }
+            Err(ExecError::Waived { reason, .. }) => assert!(!reason.is_empty()),
+            Err(error) => panic!("{}: {error}", probe.about.key),
+        }
+    }
+}
+
+#[test]
+fn a_working_set_beyond_the_share_of_memory_is_waived_with_both_sizes() {
+    let probe = find("memory_latency").unwrap();
+    let asked = Assignment::parse(probe, &[("working_set", "128M")]).unwrap();
+    let error = run(&asked, &setting()).unwrap_err().to_string();
+    assert!(error.contains("needs 128 MiB"), "{error}");
+    assert!(error.contains("is 64 MiB"), "{error}");
+}
+
+#[test]
+fn a_wish_to_stop_ends_a_probe() {
+    let probe = find("memory_latency").unwrap();
+    let asked = Assignment::parse(probe, &[]).unwrap();
+    let endless = Setting {
+        samples: usize::MAX,
+        budget: Duration::from_secs(600),
+        cancelled: Some(&|| true),
+        ..setting()
+    };
+    // What was sampled until then may be given back; that it ends is what counts.
+    let _ = run(&asked, &endless);
+}

@@ -1,0 +1,175 @@
+//! Probes: what is asked, and the two ways to answer.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use linkwright_core::probes::{find, Assignment, Description, CATALOGUE};
+use linkwright_exec::guard::Disturbance;
+use linkwright_exec::probes::{run, Answer, Setting, PROBES};
+use linkwright_exec::topology::Topology;
+use linkwright_sim::probes::{answer, MODEL_PROBES};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::machine::Machine;
+use crate::options::Options;
+
+/// Every probe of the catalogue: `key, summary, description, axes, metrics, size_axis, table, source, waived`,
+/// and whether it is `measured` natively and `modelled`.
+#[pyfunction]
+pub fn probes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    CATALOGUE.iter().map(|about| entry(py, about)).collect()
+}
+
+fn entry<'py>(py: Python<'py>, about: &Description) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("key", about.key)?;
+    row.set_item("summary", about.summary)?;
+    row.set_item("description", about.description)?;
+    let axes = about.axes.iter().map(|axis| {
+        let row = PyDict::new(py);
+        row.set_item("key", axis.key)?;
+        row.set_item("kind", axis.kind.name())?;
+        row.set_item("words", axis.kind.words())?;
+        row.set_item("summary", axis.summary)?;
+        row.set_item("default", axis.default)?;
+        Ok(row)
+    });
+    row.set_item("axes", axes.collect::<PyResult<Vec<_>>>()?)?;
+    let metrics = about.metrics.iter().map(|metric| {
+        let row = PyDict::new(py);
+        row.set_item("key", metric.key)?;
+        row.set_item("unit", metric.unit)?;
+        row.set_item("better", metric.better.name())?;
+        row.set_item("summary", metric.summary)?;
+        row.set_item("source", metric.from.name())?;
+        Ok(row)
+    });
+    row.set_item("metrics", metrics.collect::<PyResult<Vec<_>>>()?)?;
+    row.set_item("size_axis", about.size_axis)?;
+    row.set_item("table", about.table)?;
+    row.set_item("source", about.source)?;
+    row.set_item("waived", about.waived)?;
+    row.set_item("measured", PROBES.iter().any(|p| p.about.key == about.key))?;
+    let modelled = MODEL_PROBES.iter().any(|p| p.about.key == about.key);
+    row.set_item("modelled", modelled)?;
+    Ok(row)
+}
+
+fn assignment(key: &str, axes: &Bound<'_, PyDict>) -> PyResult<Assignment> {
+    let wrong = |error| errors::exec(linkwright_exec::ExecError::Probe(error));
+    let given: Vec<(String, String)> = axes
+        .iter()
+        .map(|(axis, value)| Ok((axis.extract()?, value.str()?.extract()?)))
+        .collect::<PyResult<_>>()?;
+    let pairs: Vec<(&str, &str)> = given.iter().map(|(a, v)| (&**a, &**v)).collect();
+    Assignment::parse(find(key).map_err(wrong)?, &pairs).map_err(wrong)
+}
+
+/// One launch of the probe `key` on this machine.
+///
+/// Options: `cpus` (those of a placed probe first), `samples, warmup_at_most, budget_s, settle_within, seed,
+/// most_bytes`; all may be left out. Columns by sample: `values_ns` and those of the probe's own metrics.
+#[pyfunction]
+#[pyo3(signature = (key, axes, options=None))]
+pub fn run_probe<'py>(
+    py: Python<'py>,
+    key: &str,
+    axes: &Bound<'py, PyDict>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let asked = assignment(key, axes)?;
+    let mut given = Options::new(options);
+    let all = || Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
+    // Ctrl-C belongs to the thread that called; what it raised is kept until the probe has ended.
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let cancelled = || {
+        Python::attach(|py| match py.check_signals() {
+            Ok(()) => false,
+            Err(error) => {
+                *raised.lock().expect("no panic while held") = Some(error);
+                true
+            }
+        })
+    };
+    let setting = Setting {
+        cpus: given.take("cpus")?.unwrap_or_else(all),
+        samples: given.take("samples")?.unwrap_or(100),
+        warmup_at_most: given.take("warmup_at_most")?.unwrap_or(50),
+        budget: Duration::from_secs_f64(given.take("budget_s")?.unwrap_or(1.0)),
+        settle_within: given.take("settle_within")?,
+        seed: given.take("seed")?.unwrap_or(0),
+        most_bytes: given.take("most_bytes")?,
+        cancelled: Some(&cancelled),
+    };
+    given.finish()?;
+    let found = py.detach(|| run(&asked, &setting));
+    if let Some(error) = raised.lock().expect("no panic while held").take() {
+        return Err(error);
+    }
+    columns(py, found.map_err(errors::exec)?)
+}
+
+fn columns(py: Python<'_>, found: Answer) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    let drops = PyDict::new(py);
+    for reason in Disturbance::ALL {
+        drops.set_item(reason.name(), found.drops().of(reason))?;
+    }
+    table.set_item("drops", drops)?;
+    table.set_item("values_ns", found.samples.values_ns.into_pyarray(py))?;
+    table.set_item("first_ns", found.samples.first_ns)?;
+    table.set_item("batch", found.samples.batch)?;
+    table.set_item("warmed_up", found.samples.warmed_up)?;
+    table.set_item("counted_bytes", found.counted_bytes)?;
+    table.set_item("moved_bytes", found.moved_bytes)?;
+    let own = PyDict::new(py);
+    for (metric, values) in found.columns {
+        own.set_item(metric, values.into_pyarray(py))?;
+    }
+    table.set_item("columns", own)?;
+    table.set_item("notes", found.notes)?;
+    Ok(table)
+}
+
+/// The modelled answer: `time_ps, counted_bytes, moved_bytes, columns`.
+#[pyfunction]
+pub fn model_probe<'py>(
+    py: Python<'py>,
+    machine: &Machine,
+    key: &str,
+    axes: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let asked = assignment(key, axes)?;
+    let found = py
+        .detach(|| answer(&machine.described, &asked))
+        .map_err(errors::sim)?;
+    let row = PyDict::new(py);
+    row.set_item("time_ps", found.time.0)?;
+    row.set_item("counted_bytes", found.counted_bytes)?;
+    row.set_item("moved_bytes", found.moved_bytes)?;
+    let own = PyDict::new(py);
+    for (metric, value) in found.columns {
+        own.set_item(metric, value)?;
+    }
+    row.set_item("columns", own)?;
+    Ok(row)
+}
+
+/// Caches that the first processor sees, nearest first: `level, kind, bytes, shared_by` each.
+#[pyfunction]
+pub fn caches(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let topology = Topology::discover();
+    let seen = topology.cpus.first().map_or(&[][..], |cpu| &cpu.caches);
+    let row = |cache: &linkwright_exec::topology::Cache| {
+        let row = PyDict::new(py);
+        row.set_item("level", cache.level)?;
+        row.set_item("kind", &cache.kind)?;
+        row.set_item("bytes", cache.bytes)?;
+        row.set_item("shared_by", &cache.shared_by)?;
+        Ok(row)
+    };
+    seen.iter().map(row).collect()
+}

@@ -1,0 +1,76 @@
+"""`linkwright probe NAME`: what no schedule can ask, measured here or modelled on a described machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright.cli import options
+
+
+@click.command(name="probe")
+@click.argument("name", shell_complete=options.completed("probes"))
+@click.option(
+    "--on",
+    shell_complete=options.completed("executors", "machines"),
+    default="threads",
+    show_default=True,
+    metavar="A,B",
+    help="Threads (measured) and machines (modelled).",
+)
+@click.option(
+    "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
+    help="Values of one axis, or a sweep of sizes such as `working_set=4K..64M`; may be repeated.",
+)  # fmt: skip
+@click.option("--every-pair", is_flag=True, help="On every ordered pair of endpoints.")
+@click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
+@click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
+@options.time_budget
+@options.seed
+@options.outputs
+@options.runs
+def command(
+    name: str,
+    on: str,
+    stated: tuple[str, ...],
+    every_pair: bool,
+    iters: int | None,
+    warmup: int | None,
+    time_budget: float,
+    seed: int,
+    outputs: tuple[Path, ...],
+    root_folder: Path,
+) -> int:
+    """Answer the probe called NAME, for every combination of the values of its axes.
+
+    `linkwright describe NAME` names the axes and what is found. Each value is measured in at least six
+    launches, each a fresh process; a modelled machine answers exactly, or says why it has no answer.
+    """
+    from linkwright import probes
+    from linkwright.cli import sessions
+    from linkwright.suite.load import one_part
+    from linkwright.suite.session import Request
+
+    probe = probes.find(name)
+    suite = one_part(
+        "probe",
+        probe.summary,
+        probe=probe.key,
+        axes=dict(_axis(probe, text) for text in stated) or None,
+        placement="every_pair" if every_pair else None,
+    )
+    request = Request(on=on, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup)
+    return sessions.start(root_folder, suite, request, outputs)
+
+
+def _axis(probe: object, text: str) -> tuple[str, object]:
+    """`working_set=4K,64K` or `working_set=4K..64M`, as a suite writes it."""
+    from linkwright.errors import UsageError
+
+    key, equals, values = text.partition("=")
+    if not equals or not values:
+        raise UsageError(f"--axis {text}: write an axis and its values, such as `{probe.axes[0].key}=4K,64K`")
+    probe.axis(key)
+    low, dots, high = values.partition("..")
+    return key, {"min": low, "max": high, "factor": 2} if dots else values.split(",")

@@ -1,0 +1,223 @@
+"""Probes: what is asked of a machine that no schedule can ask, and who answers.
+
+The catalogue stands in `linkwright-core`; most probes are measured natively. One that needs a Python library, or
+the operating system as Python sees it, is a module of this package with a constant `PROBE` and a line in `MODULES`:
+
+    PROBE = described("matmul", measure=measure)           # described in the catalogue, so it may have a model
+    PROBE = Probe(key="pipe_round_trip", ..., measure=measure)    # described here, without one
+
+    def measure(axes, setting) -> dict                     # one launch; see `native` for what it returns
+
+Whoever measures, the answer is raw samples of the time of one operation; docs/probes.md says how to add one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from linkwright import _native, units
+from linkwright.errors import UsageError, WaivedError, unknown
+
+# Modules of this package that measure in Python.
+MODULES: tuple[str, ...] = ()
+
+Value = int | str
+Axes = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that may be varied."""
+
+    key: str
+    kind: str  # `bytes`, `count` or `word`
+    summary: str
+    default: str
+    words: tuple[str, ...] = ()
+
+    def read(self, text: object) -> Value:
+        """The value from its text: bytes and counts as integers."""
+        if self.kind == "word":
+            if str(text) not in self.words:
+                raise unknown(f"value of axis {self.key}", str(text), self.words)
+            return str(text)
+        if self.kind == "bytes":
+            return units.parse_size(str(text))
+        if not str(text).isdecimal():
+            raise UsageError(f"axis {self.key}: `{text}` is no whole number; write one")
+        return int(str(text))
+
+    def text(self, value: Value) -> str:
+        """The value as people write it."""
+        return units.format_size(int(value)) if self.kind == "bytes" else str(value)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that is found."""
+
+    key: str
+    unit: str
+    better: str  # `low`, `high` or nothing
+    summary: str
+    source: str  # `time`, `counted_rate`, `moved_rate` or `column`
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one launch is to measure."""
+
+    cpus: tuple[int, ...]  # those of a placed probe first
+    budget_s: float
+    samples: int = 100
+    warmup_at_most: int | None = None
+    settle_within: float | None = None
+    seed: int = 0
+    most_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A question: what may be varied, what is found, and who answers."""
+
+    key: str
+    summary: str
+    description: str
+    axes: tuple[Axis, ...]
+    metrics: tuple[Metric, ...]
+    source: str
+    waived: str
+    size_axis: str | None = None
+    measure: Callable[[Axes, Setting], dict] | None = None
+    modelled: bool = False
+    table: str = ""  # [probe.TABLE] of a machine file holds the parameters of its model
+
+    def axis(self, key: str) -> Axis:
+        """The axis of this name."""
+        for axis in self.axes:
+            if axis.key == key:
+                return axis
+        raise unknown(f"axis of probe {self.key}", key, [axis.key for axis in self.axes])
+
+    def assignment(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """A value for every axis, the default where none is given."""
+        for key in given:
+            self.axis(key)
+        return {axis.key: axis.read(given.get(axis.key, axis.default)) for axis in self.axes}
+
+
+def described(key: str, measure: Callable[[Axes, Setting], dict] | None = None) -> Probe:
+    """The probe of the catalogue called `key`, measured by `measure`."""
+    return replace(_catalogue()[key], measure=measure)
+
+
+def native(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
+    """One launch of a native probe, as plain values for the journal.
+
+    `values_ns` times of one operation; `first_ns` the first, cold one; `batch` operations in a sample;
+    `dropped` samples by reason; `notes` what a reader must know; `counted_bytes`, `moved_bytes` of one operation;
+    `columns` metric -> one value for each sample.
+    """
+    options = {name: value for name, value in asdict(setting).items() if value is not None}
+    found = _native.run_probe(key, dict(axes), {**options, "cpus": list(setting.cpus)})
+    warmed_up = [] if found["warmed_up"] else ["warm-up ended before its batches agreed"]
+    return {
+        "values_ns": [round(value, 4) for value in found["values_ns"].tolist()],
+        "first_ns": round(found["first_ns"], 4),
+        "batch": found["batch"],
+        "dropped": found["drops"],
+        "notes": found["notes"] + warmed_up,
+        "counted_bytes": found["counted_bytes"],
+        "moved_bytes": found["moved_bytes"],
+        "columns": {metric: values.tolist() for metric, values in found["columns"].items()},
+    }
+
+
+def measure(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
+    """One launch of any probe, as plain values for the journal."""
+    probe = find(key)
+    if probe.measure is None:
+        raise WaivedError(f"probe {key}: waived: it has a model only; name a machine with --on")
+    return probe.measure(axes, setting)
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """The answer of a described machine, exact."""
+
+    time_ns: float
+    counted_bytes: float
+    moved_bytes: float
+    columns: dict[str, float]
+
+
+def model(machine: _native.Machine, key: str, axes: Axes) -> Modelled:
+    """The answer of a described machine; raises a `WaivedError` where it has none."""
+    if not find(key).modelled:
+        raise WaivedError(f"probe {key}: waived: it has no model; run it on hardware")
+    found = _native.model_probe(machine, key, dict(axes))
+    return Modelled(found["time_ps"] / 1e3, found["counted_bytes"], found["moved_bytes"], found["columns"])
+
+
+@functools.cache
+def registry() -> dict[str, Probe]:
+    """Every probe by key: the catalogue in its order, then those described in Python."""
+    probes = dict(_catalogue())
+    for name in MODULES:
+        probe: Probe = importlib.import_module(f"{__name__}.{name}").PROBE
+        probes[probe.key] = probe
+    return probes
+
+
+def find(key: str) -> Probe:
+    """The probe called `key`, or `probe/key`."""
+    name = key.removeprefix("probe/")
+    if name not in registry():
+        raise unknown("probe", name, registry())
+    return registry()[name]
+
+
+def entries() -> list[dict[str, object]]:
+    """All probes for `list` and `describe`."""
+    return [_entry(probe) for probe in registry().values()]
+
+
+@functools.cache
+def _catalogue() -> dict[str, Probe]:
+    return {row["key"]: _from_native(row) for row in _native.probes()}
+
+
+def _from_native(row: dict) -> Probe:
+    key, measured = row["key"], row["measured"]
+    return Probe(
+        key=key,
+        summary=row["summary"],
+        description=row["description"],
+        axes=tuple(Axis(**{**axis, "words": tuple(axis["words"])}) for axis in row["axes"]),
+        metrics=tuple(Metric(**metric) for metric in row["metrics"]),
+        source=row["source"],
+        waived=row["waived"],
+        size_axis=row["size_axis"],
+        measure=functools.partial(native, key) if measured else None,
+        modelled=row["modelled"],
+        table=row["table"],
+    )
+
+
+def _entry(probe: Probe) -> dict[str, object]:
+    answered = [*(["measured"] if probe.measure else []), *(["modelled"] if probe.modelled else [])]
+    values = {a.key: "|".join(a.words) if a.kind == "word" else a.kind for a in probe.axes}
+    return {
+        "key": f"probe/{probe.key}",
+        "summary": probe.summary,
+        "description": probe.description,
+        "axes": [f"{a.key}={values[a.key]} ({a.summary}; default {a.default})" for a in probe.axes],
+        "metrics": [f"{m.key} in {m.unit} ({m.summary})" for m in probe.metrics],
+        "answered": answered,
+        "machine_table": f"[probe.{probe.table}]" if probe.modelled else None,
+        "source": probe.source,
+        "waived": probe.waived,
+    }

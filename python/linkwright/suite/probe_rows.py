@@ -1,0 +1,47 @@
+"""The metrics of a probe from the row of its time: the time itself, rates from its bytes, columns of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from linkwright import probes
+from linkwright.stats import bandwidth
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
+    from .rows import Context, Row
+
+# What a column holds: the value and the ends of its interval.
+Column = Mapping[str, float | None]
+
+
+def derived(
+    context: Context,
+    experiment: Experiment,
+    time: Row,
+    bytes_of: Mapping[str, float],
+    columns: Mapping[str, Column],
+) -> Iterable[Row]:
+    """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`."""
+    common = {key: time[key] for key in ("status", "reason", "n")}
+    for metric in probes.find(experiment.algorithm).metrics:
+        if metric.source == "time":
+            values = {key: time[key] for key in ("value", "ci_low", "ci_high", "limit", "limit_name")}
+        elif metric.source == "column":
+            values = columns.get(metric.key)
+        else:
+            values = _rate(bytes_of[metric.source], time)
+        if values is not None:
+            yield context.row(experiment, metric.key, unit=metric.unit, **values, **common)
+
+
+def _rate(carried: float, time: Row) -> dict[str, object] | None:
+    if not carried:
+        return None
+
+    def rate(time_ns: float | None) -> float | None:
+        return None if time_ns is None else bandwidth.alg_bw(carried, time_ns)
+
+    # The shortest time is the highest rate.
+    return {"value": rate(time["value"]), "ci_low": rate(time["ci_high"]), "ci_high": rate(time["ci_low"])}
