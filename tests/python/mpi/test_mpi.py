@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 
 import pytest
@@ -129,3 +130,29 @@ def test_native_algorithms_exist_on_mpi_only(tmp_path):
     result = invoke("run", "allreduce", "-a", "mpi-native", "--runs", str(tmp_path))
     assert result.status == 2
     assert "unknown algorithm of allreduce `mpi-native`" in result.err
+
+
+def test_two_hosts_run_and_stand_in_the_results(tmp_path):
+    mpirun(1, "-c", "pass")  # skips where there is no MPI
+    command = [str(FOLDER / "two_hosts.sh"), sys.executable, *LINKWRIGHT, "run", "allreduce", "--on", "mpi"]
+    command += [
+        "-a",
+        "ring,mpi-native",
+        "--sizes",
+        "4K",
+        "--iters",
+        "3",
+        "--time-budget",
+        "6s",
+        "--runs",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    run = runs.find(tmp_path, "latest")
+    assert json.loads((run.folder / "environment.json").read_text())["mpi"]["hosts"] == ["lw-a", "lw-b"]
+    rows = run.results().to_pylist()
+    assert all(row["machine"].startswith("2 x ") for row in rows)
+    assert {row["status"] for row in rows if row["metric"] == "time"} <= {"ok", "unconverged", "waived"}

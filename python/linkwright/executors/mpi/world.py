@@ -90,7 +90,7 @@ class World:
             "mpi4py": version("mpi4py"),
             "hosts": self.hosts,
             "ranks": [{"rank": rank, "host": p.host, "cpus": list(p.cpus)} for rank, p in enumerate(self.places)],
-            "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith(("OMPI_MCA_", "MPICH_", "UCX_"))},
+            "settings": {k: v for k, v in sorted(os.environ.items()) if _is_setting(k)},
         }
 
     def machine_name(self) -> str:
@@ -121,6 +121,12 @@ class World:
     def finish(self) -> None:
         """Let the other ranks go."""
         self.comm.bcast(None)
+
+
+def _is_setting(name: str) -> bool:
+    """Whether a variable is a user's setting of the library, not what mpirun tells its processes of the job."""
+    internal = ("OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_", "OMPI_MCA_mpi_oversubscribe")
+    return name.startswith(("OMPI_MCA_", "MPICH_", "UCX_")) and not name.startswith(internal)
 
 
 @functools.cache
