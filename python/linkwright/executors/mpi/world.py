@@ -73,10 +73,11 @@ class World:
         """Hosts in the order of their first rank."""
         return list(dict.fromkeys(place.host for place in self.places))
 
-    def oversubscribed(self, members: Sequence[int]) -> bool:
-        """Whether some host has more of these ranks than cores that they may use."""
+    @functools.cached_property
+    def oversubscribed(self) -> bool:
+        """Whether some host has more ranks than cores; those that take no part spin while they wait."""
         for host in self.hosts:
-            here = [self.places[rank] for rank in members if self.places[rank].host == host]
+            here = [place for place in self.places if place.host == host]
             if len(here) > len({cpu for place in here for cpu in place.cpus}):
                 return True
         return False
@@ -114,7 +115,7 @@ class World:
         group.Free()
         made = _native.MpiGroup(
             self.functions, self.handles, MPI._handleof(data), MPI._handleof(control),
-            data.rank, data.size, self.oversubscribed(members), None,
+            data.rank, data.size, self.oversubscribed, None,
         )  # fmt: skip
         return made, [data, control]
 
