@@ -5,6 +5,7 @@
 
 mod errors;
 mod ladder;
+mod links;
 mod machine;
 mod mpi;
 mod options;
@@ -37,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(probes::run_probe, module)?)?;
     module.add_function(wrap_pyfunction!(probes::model_probe, module)?)?;
     module.add_function(wrap_pyfunction!(probes::caches, module)?)?;
+    module.add_function(wrap_pyfunction!(links::pcie_link, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::fabrics, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;

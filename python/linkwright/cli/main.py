@@ -27,6 +27,7 @@ VERBS = (
     "dissect",
     "reproduce",
     "predict",
+    "plan",
     "compare",
     "query",
     "export",

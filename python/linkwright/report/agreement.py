@@ -12,7 +12,7 @@ from . import quantity
 from .model import Axis, BoxPlot, Curve, Plot
 from .sections.spread import box
 
-NOT_KEYS = ("predicted", "reference", "unit", "split", "erratum")  # of a cell; all others are keys
+NOT_KEYS = ("predicted", "low", "high", "reference", "unit", "split", "erratum")  # of a cell; all others are keys
 _ENOUGH = 8  # cells of one unit that make a chart
 
 

@@ -10,6 +10,7 @@ spreads stand under ``sections`` of the dict, as `Section` objects or in their p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -181,13 +182,20 @@ def _cell_row(cell: Mapping[str, Any], keys: Sequence[str]) -> list[Cell | str]:
     unscored = f"erratum: {cell['erratum']}" if cell.get("erratum") else blind
     return [
         *(_plain(cell.get(key)) for key in keys),
-        _figure(cell.get("predicted"), cell, "not predicted"),
+        _predicted(cell),
         _figure(cell.get("reference"), cell, blind),
         Cell(f"{100 * relative:+.1f} %", abs(relative), tone=_tone(abs(relative)))
         if relative is not None
         else missing(unscored),
         str(cell.get("split") or ""),
     ]
+
+
+def _predicted(cell: Mapping[str, Any]) -> Cell:
+    shown = _figure(cell.get("predicted"), cell, "not predicted")
+    if not is_number(cell.get("low")):
+        return shown
+    return replace(shown, detail=f"{cell['low']:,.4g} to {cell['high']:,.4g}")
 
 
 def _figure(value: Any, cell: Mapping[str, Any], reason: str) -> Cell:

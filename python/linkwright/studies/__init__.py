@@ -31,6 +31,10 @@ REGISTRY = {
         "linkwright.studies.wormhole",
         "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",
     ),
+    "vollo": (
+        "linkwright.studies.vollo",
+        "host round trips of the Vollo accelerator on an IA-420F card",
+    ),
 }
 
 
@@ -48,7 +52,8 @@ class Cell:
     """One published cell beside its prediction.
 
     `keys` are the key columns of the reference file as they stand there; `reference` is None for a
-    holdout cell; `table` groups cells for the summary. `erratum` says what is wrong with the printed
+    holdout cell; `table` groups cells for the summary. `interval` is where the published value is expected,
+    for studies that say so. `erratum` says what is wrong with the printed
     value, where the source contradicts itself; such a cell is shown and not scored.
     """
 
@@ -59,6 +64,7 @@ class Cell:
     unit: str
     split: str = "open"
     erratum: str | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def error(self) -> float | None:
@@ -96,6 +102,8 @@ class Outcome:
     tables: dict[str, list[dict]] = field(default_factory=dict)
     # Name of a table -> what its columns and words mean, for readers who do not have the paper beside them.
     notes: dict[str, str] = field(default_factory=dict)
+    # Sections of the report in plain form, where tables cannot show it.
+    sections: list[dict] = field(default_factory=list)
 
     def as_dict(self) -> dict:
         """`{paper, fitted, cells, claims}` as documented in docs/formats.md, and what the report shows besides."""
@@ -105,8 +113,10 @@ class Outcome:
             "fitted": self.fitted,
             "cells": [
                 {
+                    "table": cell.table,
                     **cell.keys,
                     "predicted": cell.predicted,
+                    **({"low": cell.interval[0], "high": cell.interval[1]} if cell.interval else {}),
                     "reference": cell.reference,
                     "unit": cell.unit,
                     "split": cell.split,
@@ -117,6 +127,7 @@ class Outcome:
             "claims": [vars(claim) for claim in self.claims],
             "tables": self.tables,
             "notes": self.notes,
+            **({"sections": self.sections} if self.sections else {}),
         }
 
     def summary(self) -> list[dict]:

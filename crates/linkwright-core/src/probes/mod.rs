@@ -22,14 +22,16 @@
 
 mod memory_bandwidth;
 mod memory_latency;
+mod round_trip;
 mod value;
 
 pub use memory_bandwidth::MEMORY_BANDWIDTH;
 pub use memory_latency::MEMORY_LATENCY;
+pub use round_trip::ROUND_TRIP;
 pub use value::{Assignment, ProbeError};
 
 /// Every probe, in reading order.
-pub static CATALOGUE: &[&Description] = &[&MEMORY_LATENCY, &MEMORY_BANDWIDTH];
+pub static CATALOGUE: &[&Description] = &[&MEMORY_LATENCY, &MEMORY_BANDWIDTH, &ROUND_TRIP];
 
 /// One question: what may be varied and what is found.
 #[derive(Debug)]

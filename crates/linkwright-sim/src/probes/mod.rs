@@ -7,6 +7,7 @@
 mod levels;
 pub mod memory_bandwidth;
 pub mod memory_latency;
+pub mod round_trip;
 
 use crate::error::SimError;
 use linkwright_core::machine::Section;
@@ -37,7 +38,11 @@ pub struct ModelProbe {
 }
 
 /// All probes with a model.
-pub static MODEL_PROBES: &[&ModelProbe] = &[&memory_latency::PROBE, &memory_bandwidth::PROBE];
+pub static MODEL_PROBES: &[&ModelProbe] = &[
+    &memory_latency::PROBE,
+    &memory_bandwidth::PROBE,
+    &round_trip::PROBE,
+];
 
 /// The answer of `machine`, or why it has none.
 pub fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {

@@ -1,0 +1,73 @@
+//! How long a request takes until its answer is here, by the bytes of both and by the way they go.
+
+use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+
+/// Round trip of a request and its reply.
+pub static ROUND_TRIP: Description = Description {
+    key: "round_trip",
+    summary: "round trip of a request and a reply, by the bytes of both and by transport",
+    description: "One operation is one request of `in_bytes` from a client and one reply of `out_bytes` to it, \
+                  one at a time. The other side answers when the last byte of the request has arrived, so \
+                  the two transfers add, and does nothing else. Measured, client and server are two processes \
+                  pinned to two cores; modelled, they are a host and its accelerator. Through user \
+                  buffers, data are copied on both sides; in place, they are written and read where the \
+                  other side has them; by word stores, the request goes as 8-byte stores past the cache \
+                  (MMIO) and the reply in place. Every trip carries fresh data, all bytes are checked before \
+                  and after, outside the timed region.",
+    axes: &[
+        Axis {
+            key: "in_bytes",
+            kind: AxisKind::Bytes,
+            summary: "bytes of the request",
+            default: "64",
+        },
+        Axis {
+            key: "out_bytes",
+            kind: AxisKind::Bytes,
+            summary: "bytes of the reply",
+            default: "64",
+        },
+        Axis {
+            key: "transport",
+            kind: AxisKind::Word(&[
+                "user_buffers",
+                "in_place",
+                "word_store",
+                "pipe",
+                "unix_socket",
+                "tcp",
+                "process_vm_readv",
+            ]),
+            summary: "shared or device memory with copies, in place, by word stores; or a way of the kernel",
+            default: "user_buffers",
+        },
+    ],
+    metrics: &[
+        Metric {
+            key: "round_trip_p50",
+            unit: "ns",
+            better: Better::Low,
+            summary: "median of the trips",
+            from: Derived::Time,
+        },
+        Metric {
+            key: "round_trip_mean",
+            unit: "ns",
+            better: Better::Low,
+            summary: "mean of the trips of a launch; the median of these over launches",
+            from: Derived::Column,
+        },
+        Metric {
+            key: "round_trip_p99",
+            unit: "ns",
+            better: Better::Low,
+            summary: "99th percentile of the trips of a launch; the median of these over launches",
+            from: Derived::Column,
+        },
+    ],
+    size_axis: Some("in_bytes"),
+    table: "round_trip",
+    source: "\"IO Round Trip\" of the Vollo accelerator documentation (grid and questions); McVoy and Staelin, \
+             lmbench: portable tools for performance analysis (1996)",
+    waived: "where the system forbids the transport, such as process_vm_readv by its ptrace scope",
+};

@@ -1,0 +1,28 @@
+//! What a PCIe link carries, without latencies and engines.
+
+use linkwright_sim::fabrics::host_link::config::Config;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::machine::Machine;
+
+/// The link of a machine whose fabric is `host_link`, for so many bytes read by the device and written by it:
+/// `read_ps`, `write_ps` on the link alone, `read_rate`, `write_rate` in bytes per second of payload.
+#[pyfunction]
+pub fn pcie_link<'py>(
+    py: Python<'py>,
+    machine: &Machine,
+    read_bytes: u64,
+    write_bytes: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let link = Config::from_machine(&machine.described)
+        .map_err(errors::sim)?
+        .link;
+    let row = PyDict::new(py);
+    row.set_item("read_ps", link.read_time(read_bytes).0)?;
+    row.set_item("write_ps", link.write_time(write_bytes).0)?;
+    row.set_item("read_rate", link.read_rate(read_bytes).0)?;
+    row.set_item("write_rate", link.write_rate(write_bytes).0)?;
+    Ok(row)
+}

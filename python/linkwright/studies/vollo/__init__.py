@@ -1,0 +1,121 @@
+"""The host round trip of Vollo on an IA-420F card: six tables of 81 cells, by three ways to hand over the data.
+
+Parts: `grid` (cells, modelled and published), `claims`, `curves` (what follows beyond the cells), `shown` (heat maps)
+and `fit` (the nine fitted numbers once more, from the open cells).
+
+Source: "IO Round Trip" of the Vollo accelerator documentation.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from linkwright.machines import load
+from linkwright.studies import Cell, Options, Outcome, reference_rows
+from linkwright.studies.vollo import claims, curves, grid, shown
+from linkwright.studies.vollo.grid import PRINT_STEP_US, Grid
+
+MACHINE = "vollo-ia420f"
+REFERENCE = "io_round_trip.csv"
+# Of the cells of a table as many lie within the interval of a prediction, if those held out are like the open ones.
+CONFIDENCE = 0.9
+
+NOTES = {
+    "scores": "Errors on open cells. A print step is 0.1 us, so half of one is 5 % at 1 us: a largest error much "
+    "below that would mean nothing.",
+    "crossovers": "From this input size on, in lines of 64 B, raw buffers are faster than stores into the window; "
+    "beside it the largest published input at which mmio still wins, and the smallest at which raw does.",
+    "copies": "User less raw, in the mean: what the two copies in the host cost.",
+    "byte_costs": "From the smallest to the largest size of one direction, the other at its smallest.",
+    "limit_lines": "As many bytes there as back: raw buffers, and dashed these bytes on the link alone.",
+    "configurations": "Generation and width are not stated on the page. Only links that carry the fitted rate of the "
+    "DMA engine can have been there.",
+    "anomalies": "Cells of the page that stand out. They are scored as they are, and no model is bent to them.",
+}
+
+ANOMALIES = [
+    {"where": "mmio, output 64, input 8192", "what": "34.8 us (mean) and 35.9 us (p99), 1.1 us below its neighbours"},
+    {"where": "user, input 8192", "what": "output 256 (5.0 us) is slower than output 512 (4.8 us); p99 5.3 and 5.1"},
+    {"where": "mmio, p99", "what": "isolated steps of -0.2 us along the output, at inputs 32, 512, 1024 and 2048"},
+    {"where": "all tables", "what": "neighbours that fall by 0.1 us: print rounding and noise"},
+]
+
+
+def reproduce(options: Options) -> Outcome:
+    """The whole study: cells, claims, and the tables behind the figures."""
+    machine = load(MACHINE)
+    options.progress("round trips", 0, 1)
+    model = grid.modelled(machine)
+    rows = reference_rows("vollo", REFERENCE)
+    page = grid.published(rows)
+    cells = _cells(rows, model, page)
+    outcome = Outcome(
+        paper="vollo",
+        title="Host round trips of Vollo on an IA-420F card, on a model",
+        machine=MACHINE,
+        fitted=[r | {"tables": grid.tables_of(r["key"])} for r in machine.numbers() if r["status"] == "fitted"],
+        cells=cells,
+        claims=claims.check(model, page),
+        notes=NOTES,
+    )
+    outcome.tables = {
+        "scores": _scores(outcome),
+        "crossovers": curves.crossovers(machine, page),
+        "copies": curves.copy_costs(model, page),
+        "byte_costs": curves.byte_costs(model),
+        "limit_lines": curves.limit_lines(machine, model),
+        "configurations": curves.configurations(machine),
+        "anomalies": ANOMALIES,
+    }
+    outcome.sections = shown.sections(cells)
+    return outcome
+
+
+def _cells(rows: list[dict[str, str]], model: Grid, page: Grid) -> list[Cell]:
+    widths = {(m, s): _half_width(model, page, m, s) for m in grid.MODES for s in grid.STATISTICS}
+    cells = []
+    for row in rows:
+        mode, statistic = row["mode"], row["stat"]
+        key = (mode, statistic, int(row["in_values"]), int(row["out_values"]))
+        predicted = model[key]
+        half = max(widths[mode, statistic] * predicted, PRINT_STEP_US / 2)
+        keys = {"mode": mode, "stat": statistic, "out_values": key[3], "in_values": key[2]}
+        interval = (predicted - half, predicted + half)
+        table = f"{mode}, {statistic}"
+        cells.append(Cell(table, keys, predicted, page.get(key), "us", row["split"], interval=interval))
+    return cells
+
+
+def _half_width(model: Grid, page: Grid, mode: str, statistic: str) -> float:
+    """Relative half width of an interval: the error that a share of the open cells of the table stays below.
+
+    Of n errors the ceil((n + 1) x confidence)-th smallest, as in conformal prediction: one more cell like these stays
+    below it with that probability, whatever the distribution.
+    """
+    own = [key for key in page if key[:2] == (mode, statistic)]
+    errors = sorted(abs(model[key] / page[key] - 1) for key in own)
+    return errors[min(len(errors), math.ceil((len(errors) + 1) * CONFIDENCE)) - 1]
+
+
+def _scores(outcome: Outcome) -> list[dict]:
+    rows = []
+    for row in outcome.summary():
+        own = [c for c in outcome.cells if c.table == row["table"]]
+        scored = [c for c in own if c.reference is not None]
+        near = [abs(c.predicted - c.reference) <= PRINT_STEP_US for c in scored]
+        fitted = sum(row["table"] in number["tables"] for number in outcome.fitted)
+        rows.append(
+            {
+                "table": row["table"],
+                "cells": str(row["cells"]),
+                "scored": str(row["scored"]),
+                "fitted_numbers": str(fitted),
+                "median_error": f"{row['median']:.1%}",
+                "p90_error": f"{row['p90']:.1%}",
+                "largest_error": f"{row['max']:.1%}",
+                "within_10_percent": f"{row['within_10_percent']:.0%}",
+                "within_a_print_step": f"{statistics.fmean(near):.0%}",
+            }
+        )
+    return rows
