@@ -81,12 +81,12 @@ def _described(name: str | None):
 
     if name:
         return load(name)
-    keys = [entry["key"] for entry in registry.entries("machines")]
-    able = [m for m in map(load, keys) if any(n["key"].startswith("probe.round_trip.") for n in m.numbers())]
+    texts = {key: registry.machine_path(key).read_text(encoding="utf-8") for key in registry.keys("machines")}
+    able = [key for key, text in texts.items() if "[probe.round_trip]" in text]
     if len(able) != 1:
-        names = ", ".join(m.name for m in able) or "none does"
+        names = ", ".join(able) or "none does"
         raise UsageError(f"which machine? name one that describes round trips with --on ({names})")
-    return able[0]
+    return load(able[0])
 
 
 def _plain(choice) -> dict:
