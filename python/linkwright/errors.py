@@ -145,6 +145,10 @@ class StuckError(ExecError):
     """Nothing moves any more, and not everything is done."""
 
 
+class RoundTripError(ExecError):
+    """Two processes that could not talk, or said something wrong; such a probe yields no number."""
+
+
 class ImplausibleError(ExecError):
     """A value beyond a physical bound; such a probe yields no number."""
 

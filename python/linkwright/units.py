@@ -83,6 +83,16 @@ def format_rate(rate_bytes_per_s: float | None) -> str:
     return "" if rate_bytes_per_s is None else f"{_digits(rate_bytes_per_s / 1e9)} GB/s"
 
 
+def format_scaled(value: float, unit: str) -> str:
+    """`93.9 GFlop/s`, `372 M/s` for a rate of things, `0.25` without a unit."""
+    if not unit:
+        return f"{value:.4g}"
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= scale:
+            return f"{_digits(value / scale)} {prefix}{unit.removeprefix('1')}"
+    return f"{_digits(value)} {unit}"
+
+
 def _digits(value: float) -> str:
     magnitude = abs(value)
     decimals = 0 if magnitude >= 1000 or value == int(value) else 1 if magnitude >= 100 else 2

@@ -38,7 +38,7 @@ def test_every_probe_describes_itself_and_answers(key):
     probe = probes.find(f"probe/{key}")
     assert probe.measure or probe.modelled
     for metric in probe.metrics:
-        assert metric.source in ("time", "counted_rate", "moved_rate", "column")
+        assert metric.source in ("time", "counted_rate", "moved_rate", "work_rate", "column")
         known = schema.METRICS.get(metric.key)
         assert known is None or known[0] == metric.unit, "one name, one unit"
     axes = probe.assignment({})

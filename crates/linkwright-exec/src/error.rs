@@ -139,6 +139,14 @@ pub enum ExecError {
         /// What bounds it.
         bound: &'static str,
     },
+    /// A round trip between two processes that did not work.
+    #[error("transport {transport}: {reason}")]
+    RoundTrip {
+        /// By which transport.
+        transport: &'static str,
+        /// What went wrong, and the cure.
+        reason: String,
+    },
     /// The caller asked to stop.
     #[error("cancelled before the first sample was complete")]
     Cancelled,

@@ -122,12 +122,36 @@ impl Guard {
     }
 }
 
+/// Watches every thread of this process for one window.
+#[derive(Debug)]
+pub struct ProcessGuard {
+    switches: i64,
+}
+
+impl ProcessGuard {
+    /// The window begins.
+    pub fn open() -> Self {
+        ProcessGuard {
+            switches: switches_of(libc::RUSAGE_SELF),
+        }
+    }
+
+    /// The window ends; whether any thread lost its core.
+    pub fn close(self) -> bool {
+        switches_of(libc::RUSAGE_SELF) != self.switches
+    }
+}
+
 /// Involuntary context switches of the calling thread since it began.
 pub(crate) fn involuntary_switches() -> i64 {
+    switches_of(libc::RUSAGE_THREAD)
+}
+
+fn switches_of(whom: libc::c_int) -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the call fills the structure it is given; all-zero is a valid value of it.
     unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        libc::getrusage(whom, usage.as_mut_ptr());
         usage.assume_init().ru_nivcsw
     }
 }

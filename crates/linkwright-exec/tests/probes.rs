@@ -31,7 +31,8 @@ fn defaults_are_answered_or_waived_with_a_reason() {
                 assert!(dropped || !samples.is_empty(), "{}", probe.about.key);
                 assert!(samples.iter().all(|&ns| ns > 0.0), "{}", probe.about.key);
                 for (metric, values) in &answer.columns {
-                    assert_eq!(values.len(), samples.len(), "{} {metric}", probe.about.key);
+                    let each = [1, samples.len()].contains(&values.len());
+                    assert!(each, "{} {metric}", probe.about.key);
                 }
             }
             Err(ExecError::Waived { reason, .. }) => assert!(!reason.is_empty()),

@@ -3,7 +3,7 @@
 use linkwright_exec::round_trip::{find, Found, Plan, RoundTripError, REGISTRY};
 use std::time::Duration;
 
-fn small(request_bytes: usize, reply_bytes: usize) -> Plan {
+fn small(request_bytes: usize, reply_bytes: usize) -> Plan<'static> {
     Plan {
         request_bytes,
         reply_bytes,
@@ -61,7 +61,7 @@ fn one_processor_is_enough_and_is_told() {
         cpus: Some([cpu, cpu]),
         ..small(64, 64)
     };
-    for key in ["shared_in_place", "unix_socket"] {
+    for key in ["in_place", "unix_socket"] {
         assert!(measured(key, &plan).unwrap().oversubscribed);
     }
 }
@@ -69,7 +69,7 @@ fn one_processor_is_enough_and_is_told() {
 #[test]
 fn the_callers_processors_stay_as_they_are() {
     let before = linkwright_exec::topology::allowed_cpus();
-    measured("shared_copy", &small(64, 64));
+    measured("user_buffers", &small(64, 64));
     assert_eq!(linkwright_exec::topology::allowed_cpus(), before);
 }
 

@@ -70,6 +70,7 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::NoMpiFunction { .. } | ExecError::Mpi { .. } => "MpiError",
         ExecError::Probe(inner) => return probe(inner),
         ExecError::Implausible { .. } => "ImplausibleError",
+        ExecError::RoundTrip { .. } => "RoundTripError",
         ExecError::Cancelled => "CancelledError",
     };
     raise(class, error)

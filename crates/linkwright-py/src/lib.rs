@@ -12,6 +12,7 @@ mod options;
 mod probes;
 mod programs;
 mod registry;
+mod sampling;
 mod schedule;
 mod simulate;
 mod threads;
@@ -34,6 +35,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
     module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(sampling::sample_work, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::convolution_layers, module)?)?;
     module.add_function(wrap_pyfunction!(probes::probes, module)?)?;
     module.add_function(wrap_pyfunction!(probes::run_probe, module)?)?;
     module.add_function(wrap_pyfunction!(probes::model_probe, module)?)?;

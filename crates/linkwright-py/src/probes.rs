@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use linkwright_core::probes::{find, Assignment, Description, CATALOGUE};
+use linkwright_core::probes::{find, Assignment, Description, CATALOGUE, LAYERS};
 use linkwright_exec::guard::Disturbance;
 use linkwright_exec::probes::{run, Answer, Setting, PROBES};
+use linkwright_exec::sampling::Samples;
 use linkwright_exec::topology::Topology;
 use linkwright_sim::probes::{answer, MODEL_PROBES};
 use numpy::IntoPyArray;
@@ -113,18 +114,10 @@ pub fn run_probe<'py>(
 }
 
 fn columns(py: Python<'_>, found: Answer) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    let drops = PyDict::new(py);
-    for reason in Disturbance::ALL {
-        drops.set_item(reason.name(), found.drops().of(reason))?;
-    }
-    table.set_item("drops", drops)?;
-    table.set_item("values_ns", found.samples.values_ns.into_pyarray(py))?;
-    table.set_item("first_ns", found.samples.first_ns)?;
-    table.set_item("batch", found.samples.batch)?;
-    table.set_item("warmed_up", found.samples.warmed_up)?;
+    let table = sampled(py, found.samples)?;
     table.set_item("counted_bytes", found.counted_bytes)?;
     table.set_item("moved_bytes", found.moved_bytes)?;
+    table.set_item("work", found.work)?;
     let own = PyDict::new(py);
     for (metric, values) in found.columns {
         own.set_item(metric, values.into_pyarray(py))?;
@@ -132,6 +125,40 @@ fn columns(py: Python<'_>, found: Answer) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("columns", own)?;
     table.set_item("notes", found.notes)?;
     Ok(table)
+}
+
+/// The columns that every sampler fills: `values_ns, first_ns, batch, warmed_up, drops`.
+pub fn sampled(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    let drops = PyDict::new(py);
+    for reason in Disturbance::ALL {
+        drops.set_item(reason.name(), samples.drops.of(reason))?;
+    }
+    table.set_item("drops", drops)?;
+    table.set_item("values_ns", samples.values_ns.into_pyarray(py))?;
+    table.set_item("first_ns", samples.first_ns)?;
+    table.set_item("batch", samples.batch)?;
+    table.set_item("warmed_up", samples.warmed_up)?;
+    Ok(table)
+}
+
+/// Layers of the probe `convolution`: `key`, sizes, width of the `output` and `flops` of one image each.
+#[pyfunction]
+pub fn convolution_layers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |layer: &linkwright_core::probes::Layer| {
+        let row = PyDict::new(py);
+        row.set_item("key", layer.key)?;
+        row.set_item("filter", layer.filter)?;
+        row.set_item("input", layer.input)?;
+        row.set_item("in_channels", layer.in_channels)?;
+        row.set_item("out_channels", layer.out_channels)?;
+        row.set_item("stride", layer.stride)?;
+        row.set_item("groups", layer.groups)?;
+        row.set_item("output", layer.output())?;
+        row.set_item("flops", layer.flops(1))?;
+        Ok(row)
+    };
+    LAYERS.iter().map(row).collect()
 }
 
 /// The modelled answer: `time_ps, counted_bytes, moved_bytes, columns`.
@@ -150,6 +177,7 @@ pub fn model_probe<'py>(
     row.set_item("time_ps", found.time.0)?;
     row.set_item("counted_bytes", found.counted_bytes)?;
     row.set_item("moved_bytes", found.moved_bytes)?;
+    row.set_item("work", found.work)?;
     let own = PyDict::new(py);
     for (metric, value) in found.columns {
         own.set_item(metric, value)?;

@@ -22,6 +22,7 @@ from linkwright.cli import options
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
 @options.time_budget
+@options.watts
 @options.seed
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, or `latest`.")
 @options.outputs
@@ -32,6 +33,7 @@ def command(
     ranks: int | None,
     grid: tuple[int, int] | None,
     time_budget: float,
+    watts: float | None,
     seed: int,
     resume: str | None,
     outputs: tuple[Path, ...],
@@ -52,5 +54,5 @@ def command(
         if on:
             raise UsageError("--resume goes on with what the run was asked for; leave --on away")
         return sessions.resume(root_folder, resume, outputs)
-    request = Request(on=on or "threads", budget_s=time_budget, ranks=ranks, grid=grid, seed=seed)
+    request = Request(on=on or "threads", budget_s=time_budget, ranks=ranks, grid=grid, seed=seed, watts=watts)
     return sessions.start(root_folder, load.load(registry.suite_path(suite)), request, outputs)

@@ -112,6 +112,11 @@ runs = click.option(
 
 seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all that is random.")
 
+watts = click.option(
+    "--watts", type=click.FloatRange(0, min_open=True), metavar="W",
+    help="Nominal power of this machine: rates of computing per watt beside the rates.",
+)  # fmt: skip
+
 time_budget = click.option(
     "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
 )

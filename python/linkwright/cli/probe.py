@@ -27,6 +27,7 @@ from linkwright.cli import options
 @click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
 @click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
 @options.time_budget
+@options.watts
 @options.seed
 @options.outputs
 @options.runs
@@ -38,6 +39,7 @@ def command(
     iters: int | None,
     warmup: int | None,
     time_budget: float,
+    watts: float | None,
     seed: int,
     outputs: tuple[Path, ...],
     root_folder: Path,
@@ -60,7 +62,7 @@ def command(
         axes=dict(_axis(probe, text) for text in stated) or None,
         placement="every_pair" if every_pair else None,
     )
-    request = Request(on=on, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup)
+    request = Request(on=on, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup, watts=watts)
     return sessions.start(root_folder, suite, request, outputs)
 
 

@@ -7,6 +7,7 @@ A line stands as soon as its number is final. What is no row of numbers begins w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import click
@@ -191,9 +192,12 @@ def _probe_line(experiment: Experiment, metrics: Metrics) -> str:
 
 
 def _with_interval(row: Row) -> str:
-    shown = {"ns": units.format_time, "B/s": units.format_rate}.get(str(row["unit"]), "{:.4g}".format)
+    unit = str(row["unit"])
+    plain = functools.partial(units.format_scaled, unit="" if unit == "1" else unit)
+    shown = {"ns": units.format_time, "B/s": units.format_rate}.get(unit, plain)
     ends = "" if row["ci_low"] is None else f" [{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
-    return f"{row['metric']} {shown(row['value'])}{ends}"
+    share = f" {100 * row['value'] / row['limit']:.0f} % of limit" if row["limit"] and unit.endswith("/s") else ""
+    return f"{row['metric']} {shown(row['value'])}{ends}{share}"
 
 
 def _gb(row: Row | None) -> str:

@@ -22,7 +22,7 @@ from linkwright import _native, units
 from linkwright.errors import UsageError, WaivedError, unknown
 
 # Modules of this package that measure in Python.
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = ("matmul", "convolution", "random")
 
 Value = int | str
 Axes = Mapping[str, Value]
@@ -63,7 +63,7 @@ class Metric:
     unit: str
     better: str  # `low`, `high` or nothing
     summary: str
-    source: str  # `time`, `counted_rate`, `moved_rate` or `column`
+    source: str  # `time`, `counted_rate`, `moved_rate`, `work_rate` or `column`
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,15 @@ def native(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
 
     `values_ns` times of one operation; `first_ns` the first, cold one; `batch` operations in a sample;
     `dropped` samples by reason; `notes` what a reader must know; `counted_bytes`, `moved_bytes` of one operation;
-    `columns` metric -> one value for each sample.
+    `work` what one achieves, in the unit that the metric counts; `columns` metric -> one value for each sample.
     """
     options = {name: value for name, value in asdict(setting).items() if value is not None}
     found = _native.run_probe(key, dict(axes), {**options, "cpus": list(setting.cpus)})
+    return plain(found)
+
+
+def plain(found: Mapping) -> dict[str, object]:
+    """What the native sampler found, with what the probe knows of it, as plain values for the journal."""
     warmed_up = [] if found["warmed_up"] else ["warm-up ended before its batches agreed"]
     return {
         "values_ns": [round(value, 4) for value in found["values_ns"].tolist()],
@@ -130,9 +135,10 @@ def native(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
         "batch": found["batch"],
         "dropped": found["drops"],
         "notes": found["notes"] + warmed_up,
-        "counted_bytes": found["counted_bytes"],
-        "moved_bytes": found["moved_bytes"],
-        "columns": {metric: values.tolist() for metric, values in found["columns"].items()},
+        "counted_bytes": found.get("counted_bytes", 0),
+        "moved_bytes": found.get("moved_bytes", 0),
+        "work": found["work"],
+        "columns": {metric: values.tolist() for metric, values in found.get("columns", {}).items()},
     }
 
 
@@ -152,6 +158,7 @@ class Modelled:
     counted_bytes: float
     moved_bytes: float
     columns: dict[str, float]
+    work: float = 0
 
 
 def model(machine: _native.Machine, key: str, axes: Axes) -> Modelled:
@@ -159,7 +166,9 @@ def model(machine: _native.Machine, key: str, axes: Axes) -> Modelled:
     if not find(key).modelled:
         raise WaivedError(f"probe {key}: waived: it has no model; run it on hardware")
     found = _native.model_probe(machine, key, dict(axes))
-    return Modelled(found["time_ps"] / 1e3, found["counted_bytes"], found["moved_bytes"], found["columns"])
+    return Modelled(
+        found["time_ps"] / 1e3, found["counted_bytes"], found["moved_bytes"], found["columns"], found["work"]
+    )
 
 
 @functools.cache

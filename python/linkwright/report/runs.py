@@ -151,8 +151,8 @@ def ok(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_rate(unit: str) -> bool:
-    """Whether more is better and a limit is an upper one: bytes per second."""
-    return unit.endswith("/s")
+    """Whether more is better and a limit is an upper one: something per second, or per second and watt."""
+    return unit.endswith(("/s", "/s/W"))
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:

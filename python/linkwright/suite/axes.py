@@ -5,7 +5,8 @@
     neighbours = [0, "others"]                                            counts, or words that a machine fills in
     threads = "doubling"
 
-A size may be a multiple of `last_cache`, a count one of `all`, `others` (all but one) and `doubling` (1, 2, 4 ... all).
+A size may be a multiple of `last_cache`, a count one of `all`, `others` (all but one) and `doubling` (1, 2, 4 ... all),
+and `all` stands for every word of an axis of words.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def _values(part: str, axis: Axis, stated: object, ranks: int, last_cache: int) 
             found.append(_size(axis, str(text), last_cache))
         elif axis.kind == "count" and text in _COUNTS:
             found += _COUNTS[text](ranks)
+        elif axis.kind == "word" and text == "all":
+            found += axis.words
         else:
             found.append(axis.read(text))
     return list(dict.fromkeys(found))

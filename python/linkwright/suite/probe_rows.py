@@ -23,7 +23,7 @@ def derived(
     bytes_of: Mapping[str, float],
     columns: Mapping[str, Column],
 ) -> Iterable[Row]:
-    """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`."""
+    """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`, its work is `work_rate`."""
     common = {key: time[key] for key in ("status", "reason", "n")}
     for metric in probes.find(experiment.algorithm).metrics:
         if metric.source == "time":
@@ -34,6 +34,8 @@ def derived(
             values = _rate(bytes_of[metric.source], time)
         if values is not None:
             yield context.row(experiment, metric.key, unit=metric.unit, **values, **common)
+            if context.watts and metric.source == "work_rate":
+                yield _per_watt(context, experiment, metric, {**values, **common})
 
 
 def _rate(carried: float, time: Row) -> dict[str, object] | None:
@@ -44,4 +46,21 @@ def _rate(carried: float, time: Row) -> dict[str, object] | None:
         return None if time_ns is None else bandwidth.alg_bw(carried, time_ns)
 
     # The shortest time is the highest rate.
-    return {"value": rate(time["value"]), "ci_low": rate(time["ci_high"]), "ci_high": rate(time["ci_low"])}
+    return {
+        "value": rate(time["value"]),
+        "ci_low": rate(time["ci_high"]),
+        "ci_high": rate(time["ci_low"]),
+        "limit": rate(time["limit"]),
+        "limit_name": time["limit_name"],
+    }
+
+
+def _per_watt(context: Context, experiment: Experiment, metric: probes.Metric, rate: dict[str, object]) -> Row:
+    """Efficiency at the nominal power, which is what the user says and not what was drawn."""
+    ends = {
+        key: None if rate[key] is None else rate[key] / context.watts for key in ("value", "ci_low", "ci_high", "limit")
+    }
+    reason = "; ".join(filter(None, [rate["reason"], f"at a nominal {context.watts:g} W"]))
+    return context.row(
+        experiment, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}
+    )

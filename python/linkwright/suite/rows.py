@@ -28,6 +28,7 @@ class Context:
     machine: str
     executor: str
     endpoint_names: tuple[str, ...]
+    watts: float | None = None  # nominal power, where the user gave it
 
     def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
         """A row about `experiment`; the unit follows from the metric, unless a probe says it."""
@@ -106,7 +107,7 @@ def of_modelled_probe(context: Context, experiment: Experiment, found: probes.Mo
     """Rows of a probe that a described machine answers: exact, so without interval."""
     time = context.row(experiment, "time", value=found.time_ns, status="ok")
     columns = {metric: {"value": value} for metric, value in found.columns.items()}
-    carried = {"counted_rate": found.counted_bytes, "moved_rate": found.moved_bytes}
+    carried = {"counted_rate": found.counted_bytes, "moved_rate": found.moved_bytes, "work_rate": found.work}
     return [time, *probe_rows.derived(context, experiment, time, carried, columns)]
 
 
@@ -123,7 +124,7 @@ class Measured:
     foreign: float | None = None  # processors that others kept busy, where no launch was left in peace
     # Error of the ranks' clocks in ns and how they start together, by launch; empty where they share one clock.
     syncs: tuple[tuple[float, str], ...] = ()
-    carried: dict[str, float] = field(default_factory=dict)  # bytes of one operation of a probe, by kind of rate
+    carried: dict[str, float] = field(default_factory=dict)  # by kind of rate: bytes, work of one operation of a probe
     columns: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)  # other metrics of a probe, by launch
 
     @classmethod
@@ -146,7 +147,11 @@ class Measured:
             in_a_row=tuple(tuple(record["row_ns"]) for record in kept if record.get("row_ns")),
             foreign=foreign,
             syncs=tuple((record["residual_ns"], record["sync"]) for record in kept if "sync" in record),
-            carried={"counted_rate": kept[0].get("counted_bytes", 0), "moved_rate": kept[0].get("moved_bytes", 0)},
+            carried={
+                "counted_rate": kept[0].get("counted_bytes", 0),
+                "moved_rate": kept[0].get("moved_bytes", 0),
+                "work_rate": kept[0].get("work", 0),
+            },
             columns={
                 metric: tuple(np.array(record["columns"][metric]) for record in kept)
                 for metric in kept[0].get("columns", ())

@@ -27,6 +27,7 @@ from .experiment import Experiment
 from .load import Suite, parse
 from .measure import Launch, Options, State, measure
 from .model import known_rows, model
+from .peaks import Peaks
 from .sweeps import half_peaks
 from .targets import Target, resolve
 
@@ -46,6 +47,7 @@ class Request:
     samples: int | None = None
     warmup: int | None = None
     check: bool = True
+    watts: float | None = None  # nominal power of the machine that is measured
 
 
 class Watcher:
@@ -160,15 +162,16 @@ def _measure(target, experiments, metrics, run, suite_name, request, records, jo
         measure(experiments, options, state, journal, watcher.progress, _launcher(target, run))
     except KeyboardInterrupt:
         interrupted = True
-    context = target.context(run.id, suite_name)
+    context = target.context(run.id, suite_name, request.watts)
+    found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
     # The bounds argue with cache lines and copies of one shared memory.
-    measured = ((experiment, state.measured(experiment.key)) for experiment in experiments)
-    bounds = None if target.world else Bounds.of(measured)
+    bounds, peaks = None if target.world else Bounds.of(found), Peaks.of(found)
     for experiment in experiments:
         if experiment.key in state.ended:
             yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
         elif measured := state.measured(experiment.key):
             limit = bounds.limit(experiment) if bounds else None
+            limit = limit or peaks.limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, limit)
         elif not interrupted:
             dropped = rows.dropped_samples(state.records(experiment.key))

@@ -34,9 +34,9 @@ class Target:
     machine: _native.Machine | None = None  # None: this machine, measured
     world: World | None = None  # the MPI job that measures
 
-    def context(self, run: str, suite: str) -> Context:
+    def context(self, run: str, suite: str, watts: float | None = None) -> Context:
         """What all rows of this target have in common."""
-        return Context(run, suite, self.machine_name, self.executor, self.endpoint_names)
+        return Context(run, suite, self.machine_name, self.executor, self.endpoint_names, watts)
 
     @property
     def modelled(self) -> bool:

@@ -20,18 +20,34 @@
 //! A probe that only Python can measure (because it asks a Python library) is described here too where it
 //! has a model; without one it may be described in Python.
 
+mod convolution;
+mod fma_peak;
+mod matmul;
 mod memory_bandwidth;
 mod memory_latency;
+mod random;
 mod round_trip;
 mod value;
 
+pub use convolution::{layer_of, Layer, CONVOLUTION, LAYERS};
+pub use fma_peak::FMA_PEAK;
+pub use matmul::MATMUL;
 pub use memory_bandwidth::MEMORY_BANDWIDTH;
 pub use memory_latency::MEMORY_LATENCY;
+pub use random::RANDOM;
 pub use round_trip::ROUND_TRIP;
 pub use value::{Assignment, ProbeError};
 
 /// Every probe, in reading order.
-pub static CATALOGUE: &[&Description] = &[&MEMORY_LATENCY, &MEMORY_BANDWIDTH, &ROUND_TRIP];
+pub static CATALOGUE: &[&Description] = &[
+    &MEMORY_LATENCY,
+    &MEMORY_BANDWIDTH,
+    &ROUND_TRIP,
+    &FMA_PEAK,
+    &MATMUL,
+    &CONVOLUTION,
+    &RANDOM,
+];
 
 /// One question: what may be varied and what is found.
 #[derive(Debug)]
@@ -145,17 +161,20 @@ pub enum Derived {
     CountedRate,
     /// Moved bytes over that time.
     MovedRate,
+    /// The work of one operation, such as its floating-point operations, over that time.
+    WorkRate,
     /// A column of its own, with the metric's key.
     Column,
 }
 
 impl Derived {
-    /// `time`, `counted_rate`, `moved_rate` or `column`.
+    /// `time`, `counted_rate`, `moved_rate`, `work_rate` or `column`.
     pub fn name(self) -> &'static str {
         match self {
             Derived::Time => "time",
             Derived::CountedRate => "counted_rate",
             Derived::MovedRate => "moved_rate",
+            Derived::WorkRate => "work_rate",
             Derived::Column => "column",
         }
     }

@@ -14,8 +14,11 @@
 
 mod crew;
 mod cycle;
+pub mod fma_peak;
 mod memory;
 pub mod memory_latency;
+pub mod random;
+pub mod round_trip;
 
 use crate::error::{ExecError, Result};
 use crate::guard::Drops;
@@ -45,6 +48,20 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
+    /// On these processors, with everything else as usual.
+    pub fn of(cpus: Vec<u32>) -> Self {
+        Setting {
+            cpus,
+            samples: 100,
+            warmup_at_most: 50,
+            budget: Duration::from_secs(1),
+            settle_within: None,
+            seed: 0,
+            most_bytes: None,
+            cancelled: None,
+        }
+    }
+
     fn sampler(&self) -> Sampler {
         Sampler {
             stopping: Stopping {
@@ -75,7 +92,9 @@ pub struct Answer {
     pub counted_bytes: f64,
     /// Bytes that travel for it, estimated.
     pub moved_bytes: f64,
-    /// Metrics that do not follow from the time: key and one value per sample.
+    /// What one operation achieves, in the unit that the metric counts: floating-point operations, samples.
+    pub work: f64,
+    /// Metrics that do not follow from the time: key and one value per sample, or one for the launch.
     pub columns: Vec<(&'static str, Vec<f64>)>,
     /// What no sample can undercut.
     pub floor: Option<Floor>,
@@ -99,7 +118,12 @@ pub struct Probe {
 }
 
 /// All probes that are measured in Rust.
-pub static PROBES: &[&Probe] = &[&memory_latency::PROBE];
+pub static PROBES: &[&Probe] = &[
+    &memory_latency::PROBE,
+    &round_trip::PROBE,
+    &fma_peak::PROBE,
+    &random::PROBE,
+];
 
 /// One launch of a probe; an answer that no machine can give is an error.
 pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
@@ -118,6 +142,17 @@ pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         }),
         _ => Ok(answer),
     }
+}
+
+/// The threads that axis `threads` asks for, each with a processor of its own.
+fn team(asked: &Assignment, setting: &Setting, about: &Description) -> Result<usize> {
+    let (threads, there) = (asked.number("threads"), setting.cpus.len());
+    if threads == 0 || threads > there as u64 {
+        let reason =
+            format!("{threads} threads need as many processors, at least one; there are {there}");
+        return Err(waived(about, reason));
+    }
+    Ok(threads as usize)
 }
 
 /// The error of a question that this machine cannot be asked.

@@ -21,11 +21,12 @@ use crate::sampling::{median, WarmUp};
 use crate::timer::{Clock, Ticks};
 use crate::topology::{pin_to, Topology};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What to measure, and for how long.
-#[derive(Clone, Debug)]
-pub struct Plan {
+#[derive(Clone)]
+pub struct Plan<'a> {
     /// Bytes from client to server.
     pub request_bytes: usize,
     /// Bytes from server to client.
@@ -44,9 +45,11 @@ pub struct Plan {
     pub seed: u64,
     /// Processors of client and server; `None`: the first two in topology order.
     pub cpus: Option<[u32; 2]>,
+    /// Asked a few times per second, on the calling thread, whether to stop.
+    pub cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
-impl Default for Plan {
+impl Default for Plan<'_> {
     fn default() -> Self {
         Plan {
             request_bytes: 64,
@@ -58,6 +61,7 @@ impl Default for Plan {
             check: true,
             seed: 0,
             cpus: None,
+            cancelled: None,
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct Found {
     pub unpinned: Option<String>,
 }
 
+/// How often the calling thread looks up.
+const WATCH: Duration = Duration::from_millis(50);
 /// Checked trips on each side of the samples.
 const CHECKS: u64 = 3;
 
@@ -96,12 +102,30 @@ const CHECKS: u64 = 3;
 pub(super) fn on<T: Transport>(plan: &Plan) -> Result<Found> {
     let sizes = sizes(plan)?;
     Clock::get();
+    let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let caller = std::thread::current();
     std::thread::scope(|scope| {
-        let client = scope.spawn(|| Client::<T>::start(plan, sizes)?.measure(plan));
+        let client = scope.spawn(|| {
+            let found =
+                Client::<T>::start(plan, sizes).and_then(|client| client.measure(plan, &stop));
+            done.store(true, Ordering::Release);
+            caller.unpark();
+            found
+        });
+        while !done.load(Ordering::Acquire) {
+            std::thread::park_timeout(WATCH);
+            if plan.cancelled.is_some_and(|cancelled| cancelled()) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
         client
             .join()
             .expect("the client has no assertions of its own")
     })
+}
+
+fn over(stop: &AtomicBool, end: Instant) -> bool {
+    stop.load(Ordering::Relaxed) || Instant::now() >= end
 }
 
 fn sizes(plan: &Plan) -> Result<Sizes> {
@@ -171,14 +195,14 @@ impl<T: Transport> Client<T> {
         })
     }
 
-    fn measure(mut self, plan: &Plan) -> Result<Found> {
+    fn measure(mut self, plan: &Plan, stop: &AtomicBool) -> Result<Found> {
         let end = Instant::now() + plan.time_budget;
         self.set_mode(Mode::Timed);
         let first = self.block(1).map_err(|error| self.explain(error))?;
         self.found.first_ns = first[0];
         self.checked(plan)?;
-        self.warm_up(plan, end)?;
-        self.sample(plan, end)?;
+        self.warm_up(plan, stop, end)?;
+        self.sample(plan, stop, end)?;
         self.checked(plan)?;
         self.control.stop();
         Ok(self.found)
@@ -223,14 +247,13 @@ impl<T: Transport> Client<T> {
         Ok(pairs.map(|pair| one(pair).max(0.0)).collect())
     }
 
-    fn warm_up(&mut self, plan: &Plan, end: Instant) -> Result<()> {
+    fn warm_up(&mut self, plan: &Plan, stop: &AtomicBool, end: Instant) -> Result<()> {
         let mut warm_up = WarmUp::new(plan.warmup_at_most.max(1));
         // Half of the budget at most: a machine that never settles is measured all the same.
         let end = end - plan.time_budget / 2;
         loop {
             let mut block = self.block(self.found.trips_per_block)?;
-            if warm_up.push(median(&mut block).expect("a block has trips")) || Instant::now() >= end
-            {
+            if warm_up.push(median(&mut block).expect("a block has trips")) || over(stop, end) {
                 break;
             }
         }
@@ -239,7 +262,7 @@ impl<T: Transport> Client<T> {
         Ok(())
     }
 
-    fn sample(&mut self, plan: &Plan, end: Instant) -> Result<()> {
+    fn sample(&mut self, plan: &Plan, stop: &AtomicBool, end: Instant) -> Result<()> {
         let mut guard = Guard::new();
         self.server_was_disturbed()?;
         let mut kept = 0;
@@ -258,7 +281,7 @@ impl<T: Transport> Client<T> {
                 }
                 Some(reason) => self.found.drops.count(reason),
             }
-            if Instant::now() >= end {
+            if over(stop, end) {
                 self.found.out_of_time = kept < plan.blocks;
                 break;
             }

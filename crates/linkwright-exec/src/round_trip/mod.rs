@@ -61,12 +61,12 @@ pub struct Entry {
 /// Every transport.
 pub static REGISTRY: &[Entry] = &[
     Entry {
-        key: "shared_copy",
+        key: "user_buffers",
         summary: "shared memory, copied from and to user buffers on both sides",
         measure: measure::on::<shared::Copied>,
     },
     Entry {
-        key: "shared_in_place",
+        key: "in_place",
         summary: "shared memory, written and read in place",
         measure: measure::on::<shared::InPlace>,
     },

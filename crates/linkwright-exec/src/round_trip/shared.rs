@@ -2,8 +2,8 @@
 //!
 //! | transport | client | server | client |
 //! |---|---|---|---|
-//! | `shared_copy` | copies the user's request in | copies it out, copies its reply in | copies the reply out |
-//! | `shared_in_place` | stores the request | loads it, stores the reply | loads the reply |
+//! | `user_buffers` | copies the user's request in | copies it out, copies its reply in | copies the reply out |
+//! | `in_place` | stores the request | loads it, stores the reply | loads the reply |
 //! | `word_store` | stores the request word by word past the cache | as above | as above |
 //!
 //! `word_store` stands for a CPU that stores into a device's window: every 8-byte store is

@@ -33,6 +33,6 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         time: level.latency,
         counted_bytes: POINTER_BYTES,
         moved_bytes: POINTER_BYTES,
-        columns: Vec::new(),
+        ..Answer::default()
     })
 }

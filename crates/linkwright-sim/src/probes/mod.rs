@@ -23,6 +23,8 @@ pub struct Answer {
     pub counted_bytes: u64,
     /// Bytes that travel for it.
     pub moved_bytes: u64,
+    /// What it achieves, in the unit that the metric counts: floating-point operations, samples.
+    pub work: u64,
     /// Metrics that do not follow from the time, by key.
     pub columns: Vec<(&'static str, f64)>,
 }

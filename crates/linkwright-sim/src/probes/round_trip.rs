@@ -169,6 +169,7 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         time,
         counted_bytes: input + output,
         moved_bytes: fabric.links().bytes.iter().sum(),
+        work: 0,
         columns: vec![
             ("round_trip_mean", time.as_ns()),
             ("round_trip_p99", p99_ps / 1e3),

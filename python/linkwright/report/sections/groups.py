@@ -13,9 +13,11 @@ from functools import cached_property, lru_cache
 import pandas as pd
 
 from ..runs import Run, is_rate, ok
-from . import values
+from . import computing, round_trips, values
 
 _METRICS = ("latency", "time", "bandwidth")
+# Probes with a section of their own.
+_ELSEWHERE = (*round_trips.PROBES, *computing.PROBES)
 _FULL = 0.5  # share of all ordered pairs from which a group of rows is a matrix
 _MATRIX_SIZES = 4  # more sizes than this and curves say more than matrices
 
@@ -79,7 +81,7 @@ def groups(run: Run) -> list[Group]:
     """Everything that is no collective and has a time or a rate, in the order of the suite; latency and bandwidth
     say all that the time of the same part does.
     """
-    rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS)])
+    rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS) & ~run.patterns["algorithm"].isin(_ELSEWHERE)])
     patterns = rows.groupby("part")["label"].nunique()
     found = [
         Group(part, pattern, metric, rows, run.summaries.get(part, ""), alone=patterns[part] == 1)

@@ -1,0 +1,59 @@
+//! How fast random numbers are made, by generator, block size and number of threads.
+
+use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+
+/// Pseudo-random generation.
+pub static RANDOM: Description = Description {
+    key: "random",
+    summary: "pseudo-random numbers, by generator, block size and threads",
+    description: "One operation fills a block with uniform 64-bit floats in [0, 1) of 53 random bits each; with \
+                  several threads each has a generator and a block of its own. A call per block: small \
+                  blocks show what a call costs, large ones the rate. `store` fills the block with one \
+                  value, so it is what storing alone takes, the limit of every generator at that block size.",
+    axes: &[
+        Axis {
+            key: "generator",
+            kind: AxisKind::Word(&[
+                "store",
+                "numpy_pcg64",
+                "numpy_pcg64dxsm",
+                "numpy_mt19937",
+                "numpy_philox",
+                "numpy_sfc64",
+                "rust_chacha8",
+                "rust_chacha12",
+                "rust_chacha20",
+                "rust_pcg64",
+                "rust_pcg64dxsm",
+                "rust_pcg64mcg",
+                "rust_xoshiro256pp",
+            ]),
+            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng",
+            default: "numpy_pcg64",
+        },
+        Axis {
+            key: "block",
+            kind: AxisKind::Bytes,
+            summary: "bytes that one call fills, 8 per sample",
+            default: "64K",
+        },
+        Axis {
+            key: "threads",
+            kind: AxisKind::Count,
+            summary: "endpoints that generate at once, each its own block",
+            default: "1",
+        },
+    ],
+    metrics: &[Metric {
+        key: "sample_rate",
+        unit: "1/s",
+        better: Better::High,
+        summary: "random numbers per second, sum of all threads",
+        from: Derived::WorkRate,
+    }],
+    size_axis: Some("block"),
+    table: "compute",
+    source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \
+             (2019), figures 5.4 and 5.5",
+    waived: "where a described machine has another generator; where there are fewer endpoints than threads",
+};

@@ -1,0 +1,67 @@
+"""Forward convolution by onnxruntime: the layers of six networks, by batch size and threads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwright import _native
+from linkwright.errors import WrongResultError
+
+from . import Axes, Setting, described, onnx_graph
+from .work import fits_memory, fits_time, on_cpus, sampled, timed
+
+KEY = "convolution"
+# onnxruntime keeps weights and images once more in the order of its kernels.
+_COPIES = 2
+# Elements of the output that are computed a second time, by the definition.
+_CHECKED = 8
+
+
+def measure(axes: Axes, setting: Setting) -> dict[str, object]:
+    """One launch."""
+    layer, batch, threads = layers()[str(axes["layer"])], int(axes["batch"]), int(axes["threads"])
+    kind = np.dtype(np.float32 if axes["dtype"] == "f32" else np.float16)
+    images = (batch, layer["in_channels"], layer["input"], layer["input"])
+    depth = layer["in_channels"] // layer["groups"]
+    filters = (layer["out_channels"], depth, layer["filter"], layer["filter"])
+    elements = np.prod(images) + np.prod(filters) + batch * layer["out_channels"] * layer["output"] ** 2
+    fits_memory(KEY, _COPIES * int(elements) * kind.itemsize, setting)
+    random = np.random.default_rng(setting.seed)
+    with on_cpus(KEY, setting, threads) as notes:
+        x, w = (random.standard_normal(shape, np.float32).astype(kind) for shape in (images, filters))
+        graph = onnx_graph.convolution(KEY, layer, batch, w, threads)
+        graph.run(x)
+        fits_time(KEY, timed(lambda: graph.repeat(1)), setting)
+        found = sampled(graph.repeat, setting, threads, work=layer["flops"] * batch, notes=notes)
+        check(layer, x, w, graph.result(), setting.seed)
+        return found
+
+
+def layers() -> dict[str, dict[str, int]]:
+    """Every layer by key: its sizes, the width of its output, its operations for one image."""
+    return {row.pop("key"): row for row in _native.convolution_layers()}
+
+
+def check(layer: dict, x: np.ndarray, w: np.ndarray, y: np.ndarray, seed: int) -> None:
+    """Some elements of the output, by the definition."""
+    step, size, wide = layer["stride"], layer["filter"], layer["output"]
+    border = max((wide - 1) * step + size - layer["input"], 0)
+    before = (border // 2, border - border // 2)
+    per_group = layer["out_channels"] // layer["groups"]
+    random = np.random.default_rng(seed)
+    for _ in range(_CHECKED):
+        image, out, row, column = (int(random.integers(end)) for end in y.shape)
+        first = out // per_group * w.shape[1]
+        padded = np.pad(x[image, first : first + w.shape[1]].astype(float), ((0, 0), before, before))
+        window = padded[:, row * step : row * step + size, column * step : column * step + size]
+        wanted = float((window * w[out]).sum())
+        allowed = 64 * float(np.finfo(y.dtype).eps) * float(np.abs(window * w[out]).sum())
+        found = float(y[image, out, row, column])
+        if not abs(found - wanted) <= allowed:
+            raise WrongResultError(
+                f"convolution: element ({image}, {out}, {row}, {column}) is {found:.6g} and should be {wanted:.6g}; "
+                f"no time is reported; onnxruntime is broken, or the memory is"
+            )
+
+
+PROBE = described(KEY, measure=measure)

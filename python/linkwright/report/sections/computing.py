@@ -1,0 +1,58 @@
+"""Computing: products, convolutions and random numbers by size, with the peak of the cores as their limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from ..model import Axis, Plot, Section
+from ..runs import Run, ok
+from . import values
+
+INTRO = (
+    "What the cores reach beside the most that they can do: dashed lines are the rate of multiply-adds on registers "
+    "alone, or of storing numbers without making them, seen in the same run. Small sizes show what a call costs."
+)
+# Probe -> the axis of its plot: (name in the rows, title, unit).
+_OVER = {
+    "matmul": ("n", "rows and columns of each matrix", "1"),
+    "convolution": ("batch", "images at once", "1"),
+    "random": ("size_bytes", "bytes of a block", "B"),
+}
+PROBES = ("fma_peak", *_OVER)
+_METRICS = ("flop_rate", "sample_rate")
+
+
+def section(run: Run) -> Section | None:
+    """One plot per probe that varies over its axis."""
+    rows = ok(run.rows)
+    rows = rows[rows["metric"].isin(_METRICS)]
+    plots = [plot for probe, over in _OVER.items() for plot in _plots(run, rows[rows["algorithm"] == probe], over)]
+    return Section("Computing", plots, INTRO) if plots else None
+
+
+def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator[Plot]:
+    axis, title, unit = over
+    stated = [dict(word.split("=", 1) for word in str(text).split()) for text in rows["axes"]]
+    x = rows["size_bytes"] if axis == "size_bytes" else [float(axes[axis]) for axes in stated]
+    rest = [" ".join(value for key, value in axes.items() if key != axis) for axes in stated]
+    rows = rows.assign(
+        x=x, series=[f"{words}, {ranks:.0f} threads" for words, ranks in zip(rest, rows["ranks"], strict=True)]
+    )
+    # The layers of one network, say, belong together; a plot of 64 curves says nothing.
+    rows = rows.assign(plot=[words.split(".")[0] if "." in words else "" for words in rest])
+    for name, part in rows.groupby("plot"):
+        if part["x"].nunique() < 2:
+            continue
+        metric = part["metric"].iloc[0]
+        curves = []
+        for machine in run.machines:
+            for series, points in part[part["machine"] == machine].groupby("series"):
+                curves.append(values.curve(points, "x", f"{machine}, {series}"))
+                if limit := values.limits(points, "x", f"limit of {machine}, {series}"):
+                    curves.append(limit)
+        heading = ", ".join(filter(None, [part["algorithm"].iloc[0], name]))
+        yield Plot(
+            heading, Axis(title, unit, "log2"), Axis(values.words(metric), part["unit"].iloc[0], "log10"), curves
+        )

@@ -1,0 +1,54 @@
+"""Limits of computing probes on a measured machine: the best that the same run saw of the same cores.
+
+    flops      t >= operations / peak        peak: `fma_peak` of the same type and number of threads
+    samples    t >= t_store                  `random` with generator `store`, same block and number of threads
+
+A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Both
+are observed, not physical, as their names say. A run without those experiments has no such limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .experiment import Experiment
+from .rows import Measured
+
+FMA_PEAK = "measured_fma_peak"
+STORE = "measured_store"
+# What computes with the multiply-add units.
+_PRODUCTS = ("matmul", "convolution")
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Operations per ns by (type, threads); ns of a stored block by (bytes, threads)."""
+
+    flops: dict[tuple[str, int], float]
+    stores: dict[tuple[int, int], float]
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Peaks:
+        """From everything that was measured; the shortest time of each is its peak."""
+        flops, stores = {}, {}
+        for experiment, measured in found:
+            if measured is None or not experiment.probe:
+                continue
+            axes, best_ns = dict(experiment.axes), measured.summary().min
+            if experiment.probe == "fma_peak":
+                flops[axes["dtype"], axes["threads"]] = measured.carried["work_rate"] / best_ns
+            elif experiment.probe == "random" and axes["generator"] == "store":
+                stores[axes["block"], axes["threads"]] = best_ns
+        return cls(flops, stores)
+
+    def limit(self, experiment: Experiment, measured: Measured) -> tuple[float, str] | None:
+        """The least time of a computing probe in ns and the name of what bounds it."""
+        axes = dict(experiment.axes or ())
+        if experiment.probe in _PRODUCTS:
+            peak = self.flops.get((axes["dtype"], axes["threads"]))
+            return (measured.carried["work_rate"] / peak, FMA_PEAK) if peak else None
+        if experiment.probe == "random" and axes["generator"] != "store":
+            store_ns = self.stores.get((axes["block"], axes["threads"]))
+            return (store_ns, STORE) if store_ns else None
+        return None

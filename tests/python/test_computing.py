@@ -1,0 +1,136 @@
+"""Probes of computing: right results, right counts, limits from the same run, reasons where there is no number."""
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+
+from linkwright import _native, probes
+from linkwright.compare import references
+from linkwright.errors import WaivedError, WrongResultError
+from linkwright.probes import Setting, convolution, matmul, random
+from linkwright.suite import axes as suite_axes
+from linkwright.suite.peaks import FMA_PEAK, STORE, Peaks
+from linkwright.suite.rows import Context, Measured, of_samples
+
+FEW = Setting(cpus=tuple(_native.cpus()), budget_s=5, samples=3, warmup_at_most=1)
+
+
+def launch(key, **given):
+    """One short launch of a probe."""
+    return probes.measure(key, probes.find(key).assignment(given), FEW)
+
+
+def experiment(key, **given):
+    found = suite_axes.experiments("part", probes.find(key), given, 2, 1 << 20, [])
+    return next(iter(found))
+
+
+def test_a_product_is_counted_and_checked():
+    found = launch("matmul", n=24, dtype="f64")
+    assert found["work"] == 2 * 24**3
+    assert sum(found["dropped"].values()) + len(found["values_ns"]) >= 1
+    assert found["batch"] > 1, "a product of microseconds is repeated within a sample"
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_one_wrong_element_of_a_product_yields_no_number(kind):
+    numbers = np.random.default_rng(0)
+    a, b = (numbers.standard_normal((96, 96)).astype(kind) for _ in range(2))
+    c = (a.astype(float) @ b.astype(float)).astype(kind)
+    matmul.check(a, b, c)
+    c[7, 9] += 30
+    with pytest.raises(WrongResultError, match="no time is reported"):
+        matmul.check(a, b, c)
+
+
+def test_what_does_not_fit_is_waived_with_the_numbers():
+    with pytest.raises(WaivedError, match="a quarter of what is free"):
+        launch("matmul", n=10_000_000)
+    hurried = Setting(cpus=FEW.cpus, budget_s=1e-9)
+    with pytest.raises(WaivedError, match="give more with --time-budget"):
+        probes.measure("matmul", probes.find("matmul").assignment({"n": 64}), hurried)
+    with pytest.raises(WaivedError, match="threads need as many processors"):
+        launch("matmul", n=16, threads=100_000)
+
+
+def test_layers_are_those_of_the_published_table():
+    with references.table_path("ipu", "t5_03_conv_peak_ipu_vs_v100").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = ("filter", "input", "in_ch", "out_ch", "stride", "groups")
+    published = [(row["layer"].lower(), *(int(row[name]) for name in names)) for row in rows]
+    mine = ("filter", "input", "in_channels", "out_channels", "stride", "groups")
+    known = [(key.partition(".")[2], *(layer[name] for name in mine)) for key, layer in convolution.layers().items()]
+    # Consecutive rows are metrics of one layer; two networks begin with the same one.
+    networks = [(row["network"], layer) for row, layer in zip(rows, published, strict=True)]
+    assert known == [layer for (_, layer), _ in itertools.groupby(networks)]
+
+
+@pytest.mark.parametrize("layer", ["ssd.conv10", "ssd.conv8", "resnext.conv5_2", "ssd.conv6"])
+def test_a_layer_is_convolved_as_counted(layer):
+    pytest.importorskip("onnxruntime", reason="`pip install linkwright[compute]` brings onnxruntime")
+    pytest.importorskip("onnx", reason="`pip install linkwright[compute]` brings onnx")
+    found = launch("convolution", layer=layer, batch=2)
+    assert found["work"] == 2 * convolution.layers()[layer]["flops"]
+
+
+def test_one_wrong_element_of_a_layer_yields_no_number():
+    layer = {"filter": 3, "input": 5, "stride": 2, "groups": 1, "out_channels": 1, "output": 3}
+    x, w = np.ones((1, 1, 5, 5), np.float32), np.ones((1, 1, 3, 3), np.float32)
+    y = np.array([[4, 6, 4], [6, 9, 6], [4, 6, 4]], np.float32)[None, None]
+    convolution.check(layer, x, w, y, seed=1)
+    with pytest.raises(WrongResultError, match="no time is reported"):
+        convolution.check(layer, x, w, y + 1, seed=1)
+
+
+def test_sixteen_bits_are_computed_as_such_or_waived():
+    pytest.importorskip("onnxruntime", reason="`pip install linkwright[compute]` brings onnxruntime")
+    pytest.importorskip("onnx", reason="`pip install linkwright[compute]` brings onnx")
+    try:
+        work, reason = launch("matmul", n=16, dtype="f16")["work"], ""
+    except WaivedError as error:
+        work, reason = 0, str(error)
+    assert work == 2 * 16**3 or "converts float16" in reason or "has no float16 kernel" in reason
+
+
+@pytest.mark.parametrize("generator", probes.find("random").axis("generator").words)
+def test_every_generator_fills_blocks(generator):
+    found = launch("random", generator=generator, block="1K")
+    assert found["work"] == 128
+
+
+def test_numpy_generators_work_side_by_side():
+    if len(FEW.cpus) < 2:
+        pytest.skip("needs two processors")
+    found = launch("random", generator="numpy_sfc64", block="64K", threads=2)
+    assert found["work"] == 2 * 8192
+    with pytest.raises(WaivedError, match="at least one sample"):
+        random.measure({"generator": "numpy_sfc64", "block": 4, "threads": 1}, FEW)
+
+
+def measured(work, *times):
+    one = np.array(times)
+    return Measured((one,) * 6, one[0], {}, (), carried={"work_rate": work, "counted_rate": 0, "moved_rate": 0})
+
+
+def test_products_are_shares_of_the_peak_of_the_same_type_and_threads():
+    peaks = Peaks.of(
+        [
+            (experiment("fma_peak", dtype="f32", threads="2"), measured(1000, 10.0, 12.0)),
+            (experiment("random", generator="store"), measured(8192, 700.0)),
+            (experiment("fma_peak", dtype="f64"), None),
+        ]
+    )
+    product = experiment("matmul", n="10", dtype="f32", threads="2")
+    found = measured(2000, 40.0)
+    assert peaks.limit(product, found) == (20.0, FMA_PEAK)
+    assert peaks.limit(experiment("matmul", n="10", dtype="f64"), found) is None
+    assert peaks.limit(experiment("random", generator="numpy_sfc64"), found) == (700.0, STORE)
+    assert peaks.limit(experiment("random", generator="store"), found) is None
+
+    rows = of_samples(Context("r", "s", "m", "threads", (), watts=5), product, (), found, (20.0, FMA_PEAK))
+    rate, efficiency = (next(r for r in rows if r["metric"] == m) for m in ("flop_rate", "flop_rate_per_watt"))
+    assert (rate["value"], rate["limit"], rate["unit"]) == (50e9, 100e9, "Flop/s")
+    assert (efficiency["value"], efficiency["unit"]) == (10e9, "Flop/s/W")
+    assert "nominal 5 W" in efficiency["reason"]
