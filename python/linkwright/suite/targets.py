@@ -48,7 +48,12 @@ def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None =
     """The targets named in a list such as `threads,wormhole-n150`."""
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
-    found = [_one(name.strip(), ranks, grid) for name in names.split(",")]
+    wanted = [name.strip() for name in names.split(",")]
+    if {"threads", "mpi"} <= set(wanted):
+        raise UsageError(
+            f"--on {names}: the ranks of the MPI job spin while they wait, so threads would not be alone; make two runs"
+        )
+    found = [_one(name, ranks, grid) for name in wanted]
     if len(found) == 1 and grid:  # of several machines it is meant for those where it fits
         _check_grid(grid, found[0].extent.ranks)
     repeated = [target.name for i, target in enumerate(found) if target.name in [t.name for t in found[:i]]]

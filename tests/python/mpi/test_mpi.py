@@ -28,7 +28,7 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     done = mpirun(
         2, *LINKWRIGHT, "run", "allreduce", "--on", "mpi", "-a", "ring,mpi-native,mpi-native-in-place",
-        "--sizes", "8,4K", "--iters", "3", "--time-budget", "3s", "--runs", str(folder),
+        "--sizes", "8,4K", "--iters", "3", "--time-budget", "4s", "--runs", str(folder),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done, runs.find(folder, "latest")
@@ -42,7 +42,7 @@ def test_ours_and_the_librarys_own_are_measured_in_one_run(measured):
     }
     assert {row["executor"] for row in rows} == {"mpi"}
     found = [row for row in rows if row["value"] is not None]
-    assert all("every sample was disturbed" in row["reason"] for row in rows if row not in found)
+    assert all(row["status"] == "waived" for row in rows if row not in found)  # on a busy machine
     assert found
     assert all(row["value"] > 0 and "rounds of one mpirun" in row["reason"] for row in found)
     assert done.stdout.count("report/index.html") == 1  # rank 0 prints, and nobody else

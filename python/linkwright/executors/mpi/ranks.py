@@ -43,6 +43,10 @@ def launch(
         left = end - time.monotonic()
         if left <= 0:
             return
+        name = {"experiment": experiment.key, "launch": number}
+        if experiment.probe:
+            yield {"waived": {**name, "reason": "a probe asks one machine by itself; `--on threads` measures it"}}
+            continue
         order = {
             "experiment": experiment.to_json(),
             "folder": folder,
@@ -55,7 +59,6 @@ def launch(
         }
         world.comm.bcast(order)
         answers = world.comm.gather(_answer(world, order))
-        name = {"experiment": experiment.key, "launch": number}
         yield _record(name, [answer for answer in answers if answer is not None])
 
 

@@ -97,7 +97,7 @@ class World:
     def machine_name(self) -> str:
         """What rows call the machine."""
         processors = list(dict.fromkeys(place.processor for place in self.places))
-        name = " and ".join(processors)
+        name = " and ".join(processors) + " over MPI"
         return name if len(self.hosts) == 1 else f"{len(self.hosts)} x {name}"
 
     def endpoint_names(self) -> tuple[str, ...]:
