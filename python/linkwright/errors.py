@@ -173,6 +173,10 @@ class NotFusedError(SimError):
     """A transfer that combines, on a path that only copies."""
 
 
+class NoRouteError(SimError):
+    """A message between endpoints that the machine does not connect."""
+
+
 class NoBarrierError(SimError):
     """A barrier, on a fabric that has none."""
 

@@ -97,6 +97,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::Waived { .. } => "WaivedError",
         SimError::Stuck { .. } => "StuckError",
         SimError::Invisible { .. } => "BlindEdgeError",
+        SimError::NoRoute { .. } => "NoRouteError",
         SimError::NotFused { .. } => "NotFusedError",
         SimError::NoBarrier { .. } => "NoBarrierError",
         SimError::NoComputeRate { .. } => "NoComputeRateError",

@@ -87,6 +87,12 @@ impl Machine {
             .collect()
     }
 
+    /// Names of the networks, in the order of their numbers.
+    #[getter]
+    fn networks(&self) -> Vec<String> {
+        self.described.hints().networks().to_vec()
+    }
+
     /// Number of rank endpoints; 0 while the size is open.
     #[getter]
     fn ranks(&self) -> usize {

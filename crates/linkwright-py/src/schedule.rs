@@ -53,7 +53,9 @@ impl Schedule {
     ///
     /// `elements` counts one vector (S / `element_bytes`); `grid` is (columns, rows).
     #[staticmethod]
-    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None))]
+    /// `rings` are orders of the ranks for ring algorithms.
+    #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn build(
         py: Python<'_>,
         key: &str,
@@ -62,6 +64,7 @@ impl Schedule {
         element_bytes: u32,
         root: u32,
         grid: Option<(u32, u32)>,
+        rings: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Self> {
         let shape = Shape {
             ranks,
@@ -69,10 +72,9 @@ impl Schedule {
             grid,
             elements,
             element_bytes,
+            rings: rings.unwrap_or_default(),
         };
-        shape.check().map_err(errors::schedule)?;
-        let algorithm = collectives::find(key).map_err(errors::schedule)?;
-        wrap(py.detach(|| (algorithm.build)(&shape)))
+        wrap(py.detach(|| collectives::build(key, &shape)))
     }
 
     /// The schedule of traffic pattern `key` (`pattern/name` or `name`).
@@ -99,6 +101,7 @@ impl Schedule {
             grid,
             elements,
             element_bytes,
+            rings: Vec::new(),
         };
         let traffic = patterns::Traffic {
             shape,
@@ -283,6 +286,7 @@ impl Builder {
             grid,
             elements,
             element_bytes,
+            rings: Vec::new(),
         };
         shape.check().map_err(errors::schedule)?;
         Ok(Builder {

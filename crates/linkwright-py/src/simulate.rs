@@ -169,7 +169,7 @@ fn link_table(py: Python<'_>, links: LinkTable) -> PyResult<Bound<'_, PyDict>> {
 }
 
 /// Hops and unloaded time of single puts between endpoints: `(hops, picoseconds)` for each of
-/// `pairs`, with `bytes` on `network`.
+/// `pairs`, with `bytes` on `network`; `None` for a pair that the network does not connect.
 #[pyfunction]
 #[pyo3(signature = (machine, pairs, bytes, network=0))]
 pub fn quiet(
@@ -177,10 +177,13 @@ pub fn quiet(
     pairs: Vec<(u32, u32)>,
     bytes: u64,
     network: u8,
-) -> PyResult<Vec<(u32, u64)>> {
+) -> PyResult<Vec<Option<(u32, u64)>>> {
     let fabric = models::build(&machine.described).map_err(errors::sim)?;
     let one = |&(from, to): &(u32, u32)| {
         let (from, to) = (EndpointId(from), EndpointId(to));
+        if fabric.no_route(from, to, network).is_some() {
+            return None;
+        }
         let kind = MsgKind::Put;
         let message = Msg {
             op: 0,
@@ -192,7 +195,7 @@ pub fn quiet(
             network,
             set: 0,
         };
-        (fabric.hops(from, to, network), fabric.quiet(&message).0)
+        Some((fabric.hops(from, to, network), fabric.quiet(&message).0))
     };
     Ok(pairs.iter().map(one).collect())
 }

@@ -34,6 +34,14 @@ pub enum SimError {
         /// The operation waited for.
         earlier: u32,
     },
+    /// A message between endpoints that the machine does not connect.
+    #[error("operation {op}: {problem}")]
+    NoRoute {
+        /// The operation.
+        op: u32,
+        /// Which endpoints, and the cure.
+        problem: String,
+    },
     /// A transfer that combines, on a path that only copies.
     #[error("operation {op} (step {step}) combines at its target, but path `{path}` only copies; `lowered` makes it a copy and a local combination")]
     NotFused {

@@ -189,6 +189,13 @@ pub trait Fabric {
     /// Links crossed from `from` to `to` by a message on `network`.
     fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32;
 
+    /// Why no message gets from `from` to `to` on `network`, and the cure; `None` where one does.
+    /// Asked for every pair of a schedule before it runs.
+    fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {
+        let _ = (from, to, network);
+        None
+    }
+
     /// Loads since the last reset.
     fn links(&self) -> &LinkTable;
 

@@ -45,6 +45,14 @@ impl Networks {
         networks
     }
 
+    /// Everything on `network`.
+    pub fn only(network: u8) -> Self {
+        Networks {
+            axes: [network; 4],
+            lanes: [network; 256],
+        }
+    }
+
     fn of(&self, op: &Op) -> u8 {
         match op.hint {
             Hint::None => self.lanes[op.lane as usize],

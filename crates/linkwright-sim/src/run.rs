@@ -78,9 +78,12 @@ pub fn run(
     let path = path(&machine, options.path.as_deref())?.clone();
     let run = Run {
         placement: (options.placement).place(&machine, schedule.ranks, schedule.memories)?,
+        networks: match path.network {
+            Some(network) => Networks::only(network),
+            None => Networks::new(machine.hints()),
+        },
         path,
         issue: options.issue,
-        networks: Networks::new(machine.hints()),
         arrivals: options.skew.arrivals(schedule.ranks)?,
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,

@@ -106,5 +106,5 @@ fn all_cases() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count >= 28, "{count} cases");
+    assert!(count >= 38, "{count} cases");
 }

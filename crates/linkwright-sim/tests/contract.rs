@@ -80,8 +80,11 @@ fn drive(fabric: &mut dyn Fabric, plan: &Plan) -> Vec<Done> {
 }
 
 fn keeps_the_contract(file: &str, plan: &Plan) {
-    let mut fabric = fabric(file);
-    let all = drive(&mut *fabric, plan);
+    keeps_the_contract_of(&mut *fabric(file), file, plan);
+}
+
+fn keeps_the_contract_of(fabric: &mut dyn Fabric, file: &str, plan: &Plan) {
+    let all = drive(fabric, plan);
     assert_eq!(fabric.in_flight(), 0, "{file}: {:?}", fabric.stuck());
     assert!(all.is_sorted_by_key(|done| done.at), "{file}");
     let (mut at, mut sent) = (TimePs::ZERO, 0);
@@ -114,7 +117,7 @@ fn keeps_the_contract(file: &str, plan: &Plan) {
     );
     // A reset forgets everything.
     let links = fabric.links().clone();
-    assert_eq!(drive(&mut *fabric, plan), all, "{file}");
+    assert_eq!(drive(fabric, plan), all, "{file}");
     assert_eq!(*fabric.links(), links, "{file}");
 }
 
@@ -161,4 +164,18 @@ proptest! {
     fn slotted_ring(plan in plan_over(FIXED)) {
         keeps_the_contract("python/linkwright/machines/cell-be.toml", &plan);
     }
+
+    #[test]
+    fn flow(plan in plan(), sharing in prop_oneof![Just("fair"), Just("fifo")], chunks in prop_oneof![Just("coalesced"), Just("each")]) {
+        let mut fabric = flow_fabric(sharing, chunks);
+        keeps_the_contract_of(&mut *fabric, "flow", &plan);
+    }
+}
+
+/// Twelve ranks: pairs of neighbours, relays that store, and the rest staged at a switch.
+fn flow_fabric(sharing: &str, chunks: &str) -> Box<dyn Fabric + Send> {
+    let text = include_str!("flow/relays.toml")
+        .replace("\"fair\"", &format!("\"{sharing}\""))
+        .replace("\"coalesced\"", &format!("\"{chunks}\""));
+    build(&Machine::parse(&text, "relays.toml").unwrap()).unwrap()
 }

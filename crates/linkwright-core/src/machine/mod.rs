@@ -102,9 +102,9 @@ impl Machine {
         let levels = root.sections("level")?;
         let layout = endpoints::read(root.section("endpoints")?, levels, asked)?;
         let fabric_kind = root.section("fabric")?.text("kind")?;
-        let paths = path::read(root.section("path")?)?;
         let hints = root.optional_section("hints")?.map(Hints::read);
         let hints = hints.transpose()?.unwrap_or_default();
+        let paths = path::read(root.section("path")?, hints.networks())?;
         let rules = rules::read(root.sections("rule")?)?;
         if let Some(facts) = root.optional_section("facts")? {
             check_facts(&facts)?;

@@ -67,6 +67,8 @@ pub struct Path {
     pub name: String,
     /// One line that says what the path does.
     pub summary: String,
+    /// Number of the network that messages of this path take; `None` leaves it to the hints.
+    pub network: Option<u8>,
     /// Software start-up of a transfer at its initiator.
     pub start: TimePs,
     /// Software start-up of all transfers of one step together, at each initiator.
@@ -123,11 +125,18 @@ impl Path {
     }
 
     /// Read one path on top of `base`: what the table leaves out is as there.
-    fn read(name: &str, s: &mut Section<'_>, base: Path) -> Result<Path, MachineError> {
+    fn read(
+        name: &str,
+        s: &mut Section<'_>,
+        base: Path,
+        networks: &[&str],
+    ) -> Result<Path, MachineError> {
         let time = |s: &mut Section<'_>, key, or: TimePs| Ok(s.optional_time(key)?.unwrap_or(or));
         let path = Path {
             name: name.to_string(),
             summary: s.text("summary")?,
+            network: (s.optional_choice("network", networks)?)
+                .map_or(base.network, |i| Some(i as u8)),
             start: time(s, "start", base.start)?,
             phase_start: time(s, "phase_start", base.phase_start)?,
             compute_start: time(s, "compute_start", base.compute_start)?,
@@ -173,7 +182,11 @@ impl Path {
 }
 
 /// All paths of `[path.*]`, the default first: the one with `default = true`, else the first.
-pub(crate) fn read(mut all: Section<'_>) -> Result<Vec<Path>, MachineError> {
+///
+/// A path may name one of the machine's `networks`, which its messages then take whatever a schedule
+/// hints at.
+pub(crate) fn read(mut all: Section<'_>, networks: &[String]) -> Result<Vec<Path>, MachineError> {
+    let networks: Vec<&str> = networks.iter().map(String::as_str).collect();
     let mut paths: Vec<Path> = Vec::new();
     let mut default = None;
     for name in all.names() {
@@ -194,7 +207,7 @@ pub(crate) fn read(mut all: Section<'_>) -> Result<Vec<Path>, MachineError> {
                 }
             },
         };
-        paths.push(Path::read(name, &mut s, base)?);
+        paths.push(Path::read(name, &mut s, base, &networks)?);
         s.finish()?;
     }
     if paths.is_empty() {

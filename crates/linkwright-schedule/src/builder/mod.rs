@@ -36,6 +36,9 @@ use step::Marks;
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
 const MAX_WRITTEN: usize = 1 << 27;
 
+/// Most rings at once: each has a lane, besides the compute lane.
+const MAX_RINGS: usize = 255;
+
 /// What an algorithm is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -49,6 +52,9 @@ pub struct Shape {
     pub elements: u64,
     /// Bytes of one element.
     pub element_bytes: u32,
+    /// Orders in which ring algorithms go round the ranks, each with its part of the vector; empty:
+    /// rank order.
+    pub rings: Vec<Vec<u32>>,
 }
 
 impl Shape {
@@ -60,7 +66,14 @@ impl Shape {
             grid: None,
             elements,
             element_bytes: 4,
+            rings: Vec::new(),
         }
+    }
+
+    /// The same for ring algorithms that go round `rings`.
+    pub fn with_rings(mut self, rings: Vec<Vec<u32>>) -> Self {
+        self.rings = rings;
+        self
     }
 
     /// The same with another root.
@@ -97,6 +110,7 @@ impl Shape {
         if self.element_bytes == 0 {
             return error("elements of 0 bytes; at least 1 is needed".into());
         }
+        self.check_rings()?;
         match self.grid {
             Some((columns, rows))
                 if u64::from(columns) * u64::from(rows) != u64::from(self.ranks) =>
@@ -109,6 +123,42 @@ impl Shape {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Shape {
+    /// Each ring visits each rank once.
+    fn check_rings(&self) -> Result<()> {
+        let error = |text: String| Err(ScheduleError::Shape(text));
+        if self.rings.len() > MAX_RINGS {
+            let rings = self.rings.len();
+            return error(format!(
+                "{rings} rings; at most {MAX_RINGS} are possible, use fewer"
+            ));
+        }
+        let last = self.ranks - 1;
+        for (index, ring) in self.rings.iter().enumerate() {
+            let mut seen = vec![false; self.ranks as usize];
+            for &rank in ring {
+                let problem = match seen.get_mut(rank as usize) {
+                    None => format!("rank {rank} does not exist"),
+                    Some(true) => format!("rank {rank} stands there twice"),
+                    Some(seen) => {
+                        *seen = true;
+                        continue;
+                    }
+                };
+                return error(format!(
+                    "ring {index}: {problem}; name each of 0..{last} once"
+                ));
+            }
+            if let Some(rank) = seen.iter().position(|&seen| !seen) {
+                return error(format!(
+                    "ring {index} does not visit rank {rank}; name each of 0..{last} once"
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

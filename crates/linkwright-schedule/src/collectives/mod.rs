@@ -84,10 +84,12 @@ pub static REGISTRY: &[&Algorithm] = &[
     &broadcast::binomial::ALGORITHM,
     &broadcast::scatter_allgather::ALGORITHM,
     &broadcast::multicast::ALGORITHM,
+    &broadcast::ring::ALGORITHM,
     &reduce::linear::ALGORITHM,
     &reduce::binomial::ALGORITHM,
     &reduce::reduce_scatter_gather::ALGORITHM,
     &reduce::by_rows::ALGORITHM,
+    &reduce::ring::ALGORITHM,
     &gather::linear::ALGORITHM,
     &gather::binomial::ALGORITHM,
     &scatter::linear::ALGORITHM,
@@ -109,6 +111,19 @@ pub fn find(key: &str) -> Result<&'static Algorithm> {
             name: key.to_string(),
             nearest: nearest(key),
         })
+}
+
+/// The schedule of algorithm `key` for `shape`; only ring algorithms take rings.
+pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
+    let algorithm = find(key)?;
+    if !shape.rings.is_empty() && algorithm.name != "ring" {
+        return Err(ScheduleError::Shape(format!(
+            "{key} does not go round rings; leave them out, or use {}/ring",
+            algorithm.collective.name()
+        )));
+    }
+    (algorithm.build)(shape)
 }
 
 /// All algorithms of one collective.

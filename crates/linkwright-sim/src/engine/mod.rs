@@ -90,6 +90,7 @@ pub fn simulate<F: Fabric + ?Sized>(
     run.check(schedule.ranks, schedule.memories)?;
     let messages = Messages::new(schedule, &run.placement, &run.networks);
     let costs = Costs::new(run, &messages)?;
+    check_routes(&messages, fabric)?;
     let sets: Vec<Vec<_>> = (schedule.sets.iter())
         .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
         .collect();
@@ -137,6 +138,23 @@ pub fn simulate<F: Fabric + ?Sized>(
     }
     engine.advance()?;
     engine.outcome(start)
+}
+
+/// That the fabric leads wherever the schedule sends.
+fn check_routes<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Result<(), SimError> {
+    for (id, op) in (0u32..).zip(messages.schedule.ops()) {
+        if !op.is_message() {
+            continue;
+        }
+        let message = messages.message(id);
+        for &target in messages.schedule.targets(op) {
+            let to = messages.endpoint(target);
+            if let Some(problem) = fabric.no_route(message.from, to, message.network) {
+                return Err(SimError::NoRoute { op: id, problem });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Places where `op` takes effect.

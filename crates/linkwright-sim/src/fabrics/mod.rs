@@ -6,6 +6,7 @@
 mod completions;
 pub mod crossbar;
 pub mod exchange;
+pub mod flow;
 pub mod host_link;
 pub mod loggp;
 pub mod slotted_ring;
@@ -37,6 +38,7 @@ pub static FABRICS: &[&FabricKind] = &[
     &torus_noc::KIND,
     &host_link::KIND,
     &slotted_ring::KIND,
+    &flow::KIND,
 ];
 
 /// The fabric of a machine.

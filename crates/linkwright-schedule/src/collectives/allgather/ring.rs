@@ -11,7 +11,7 @@
 //! workstations" (JPDC 2009).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::common::ring::{self, Ring};
+use crate::collectives::common::ring::{self, Blocks};
 use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -34,8 +34,12 @@ pub static ALGORITHM: Algorithm = Algorithm {
 
 fn build(shape: &Shape) -> Result<Schedule> {
     let mut b = Builder::new(Collective::Allgather, shape);
-    let data = b.buffer(Buffer::vector("output", shape.ranks));
-    ring::allgather(&mut b, data, &[Ring::plain(shape.ranks)]);
+    let rings = ring::of(shape);
+    let data = b.buffer(Buffer {
+        slices: rings.len() as u32,
+        ..Buffer::vector("output", shape.ranks)
+    });
+    ring::allgather(&mut b, data, &rings, Blocks::ByRank);
     b.finish()
 }
 

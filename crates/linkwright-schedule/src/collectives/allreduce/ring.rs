@@ -8,11 +8,14 @@
 //! After p-1 steps rank r holds block r complete. Every rank sends 2 S (p-1)/p bytes, which is
 //! the least possible, in 2 (p-1) rounds, which is the most that anyone uses.
 //!
+//! Several orders of the ranks may be given; each ring then carries its part of the vector, all at
+//! once.
+//!
 //! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations" (JPDC 2009).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::common::ring::{allgather, reduce_scatter, Ring};
+use crate::collectives::common::ring::{self, Blocks};
 use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -35,10 +38,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
 
 fn build(shape: &Shape) -> Result<Schedule> {
     let mut b = Builder::new(Collective::Allreduce, shape);
-    let data = b.buffer(Buffer::vector("output", shape.ranks));
-    let ring = [Ring::plain(shape.ranks)];
-    reduce_scatter(&mut b, data, &ring);
-    allgather(&mut b, data, &ring);
+    let rings = ring::of(shape);
+    let data = b.buffer(Buffer::vector("output", rings.len() as u32 * shape.ranks));
+    ring::reduce_scatter(&mut b, data, &rings, Blocks::ByRing);
+    ring::allgather(&mut b, data, &rings, Blocks::ByRing);
     b.finish()
 }
 

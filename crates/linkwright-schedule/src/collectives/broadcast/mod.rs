@@ -3,4 +3,5 @@
 pub mod binomial;
 pub mod linear;
 pub mod multicast;
+pub mod ring;
 pub mod scatter_allgather;

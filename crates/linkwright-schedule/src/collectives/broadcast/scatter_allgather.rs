@@ -13,7 +13,7 @@
 //! in MPICH" (IJHPCA 2005), there called van de Geijn's algorithm.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::common::ring::{self, Ring};
+use crate::collectives::common::ring::{self, Blocks, Ring};
 use crate::collectives::common::tree::{binomial, blocks};
 use crate::collectives::Algorithm;
 use crate::error::Result;
@@ -45,7 +45,7 @@ fn build(shape: &Shape) -> Result<Schedule> {
             b.put_blocks(branch.parent, data, branch.child, data, &subtree);
         }
     }
-    ring::allgather(&mut b, data, &[Ring::plain(p)]);
+    ring::allgather(&mut b, data, &[Ring::plain(p)], Blocks::ByRing);
     b.finish()
 }
 

@@ -21,7 +21,7 @@
 //! Source: Trotter and Erdos, "When the Cartesian product of directed cycles is Hamiltonian"
 //! (Journal of Graph Theory 1978).
 
-use super::ring::{self, Ring};
+use super::ring::{self, Blocks, Ring};
 use crate::builder::{Builder, Shape};
 use crate::collectives::Algorithm;
 use crate::error::Result;
@@ -49,8 +49,8 @@ pub fn allreduce(
         slices: shape.ranks,
         ..Buffer::vector("output", 1)
     });
-    ring::reduce_scatter(&mut b, data, &rings);
-    ring::allgather(&mut b, data, &rings);
+    ring::reduce_scatter(&mut b, data, &rings, Blocks::ByRing);
+    ring::allgather(&mut b, data, &rings, Blocks::ByRing);
     b.finish()
 }
 

@@ -12,7 +12,7 @@
 //! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations" (JPDC 2009).
 
-use crate::builder::{Builder, Slot};
+use crate::builder::{Builder, Shape, Slot};
 use crate::ir::Hint;
 
 /// A cycle through all ranks.
@@ -31,6 +31,12 @@ impl Ring {
             ranks: (0..p).collect(),
             hints: vec![Hint::None; p as usize],
         }
+    }
+
+    /// Place of `rank`.
+    pub fn place(&self, rank: u32) -> usize {
+        let found = self.ranks.iter().position(|&r| r == rank);
+        found.expect("a ring visits every rank")
     }
 
     /// The same cycle the other way round.
@@ -52,24 +58,72 @@ impl Ring {
     }
 }
 
-/// Reduce-scatter round all `rings` at once; ring i works on chunks i p .. (i+1) p of `data`.
-pub fn reduce_scatter(b: &mut Builder, data: Slot, rings: &[Ring]) {
-    rounds(b, data, rings, true);
+/// The rings that `shape` asks for; rank order where it asks for none.
+pub fn of(shape: &Shape) -> Vec<Ring> {
+    if shape.rings.is_empty() {
+        return vec![Ring::plain(shape.ranks)];
+    }
+    let ring = |order: &Vec<u32>| Ring {
+        hints: vec![Hint::None; order.len()],
+        ranks: order.clone(),
+    };
+    shape.rings.iter().map(ring).collect()
 }
 
-/// Allgather round all `rings` at once; chunks as in [`reduce_scatter`].
-pub fn allgather(b: &mut Builder, data: Slot, rings: &[Ring]) {
-    rounds(b, data, rings, false);
+/// Which chunk of the vector is the block of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Ring i works on chunks i p .. (i+1) p.
+    ByRing,
+    /// Every rank's block is cut into as many chunks as there are rings, and stays that rank's.
+    ByRank,
 }
 
-fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], reduce: bool) {
+/// Reduce-scatter round all `rings` at once.
+pub fn reduce_scatter(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks) {
+    rounds(b, data, rings, blocks, true);
+}
+
+/// Allgather round all `rings` at once.
+pub fn allgather(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks) {
+    rounds(b, data, rings, blocks, false);
+}
+
+/// Pass the vector, a chunk of it for each ring, from place `start` along each ring to the place
+/// before it: p-1 messages one after another.
+pub fn chain(
+    b: &mut Builder,
+    data: Slot,
+    rings: &[Ring],
+    start: impl Fn(&Ring) -> usize,
+    reduce: bool,
+) {
+    let p = rings.first().map_or(0, |ring| ring.ranks.len());
+    for s in 0..p.saturating_sub(1) {
+        b.step();
+        for (index, ring) in rings.iter().enumerate() {
+            let place = start(ring) + s;
+            let (from, to) = (ring.ranks[place % p], ring.ranks[(place + 1) % p]);
+            let chunk = data.at(index as u32);
+            let written = b.put(from, chunk, to, chunk).lane(index as u8);
+            if reduce {
+                written.reduce();
+            }
+        }
+    }
+}
+
+fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks, reduce: bool) {
     let p = rings.first().map_or(0, |ring| ring.ranks.len());
     for s in 0..p.saturating_sub(1) {
         b.step();
         for (index, ring) in rings.iter().enumerate() {
             for k in 0..p {
                 let block = (k + p - s - usize::from(reduce)) % p;
-                let chunk = data.at((index * p + block) as u32);
+                let chunk = data.at(match blocks {
+                    Blocks::ByRing => (index * p + block) as u32,
+                    Blocks::ByRank => ring.ranks[block] * rings.len() as u32 + index as u32,
+                });
                 let (from, to) = (ring.ranks[k], ring.ranks[(k + 1) % p]);
                 let written = b
                     .put(from, chunk, to, chunk)

@@ -4,3 +4,4 @@ pub mod binomial;
 pub mod by_rows;
 pub mod linear;
 pub mod reduce_scatter_gather;
+pub mod ring;

@@ -1,0 +1,380 @@
+//! `[fabric]` of a machine whose kind is `flow`.
+//!
+//! Nodes are called by their names. An edge is `"A - B"`; either side may be `*`, all ranks, or a run
+//! of names that end in numbers, `GPU 0..3`. A side of several nodes means an edge to each, so that
+//! `"GPU 0..3 - GPU 0..3"` is a full mesh.
+
+use super::route::{Ends, Network, Override, Relays, Routing, Transport};
+use super::topology::{SwitchLimits, Topology};
+use super::{ChunkMode, Sharing};
+use linkwright_core::machine::{EndpointKind, Section};
+use linkwright_core::{Bytes, BytesPerSec, Machine, MachineError, TimePs};
+use std::collections::HashMap;
+
+type Read<T> = Result<T, MachineError>;
+
+/// What a file says.
+pub(super) struct Described {
+    pub routing: Routing,
+    pub sharing: Sharing,
+    pub chunks: ChunkMode,
+}
+
+pub(super) fn read(machine: &Machine) -> Read<Described> {
+    let mut s = machine.fabric_section();
+    let sharing = s.optional_choice("sharing", &["fair", "fifo"])?;
+    let chunks = s.optional_choice("chunks", &["coalesced", "each"])?;
+    let packet = s.optional_bytes("packet")?.unwrap_or(Bytes(0)).0;
+    let mut topology = nodes(machine, &mut s)?;
+    let classes = links(&mut topology, &mut s)?;
+    switch_limits(&mut topology, &mut s)?;
+    let local_start = local(&mut topology, &mut s)?;
+    if let Some(rank) = topology.cut_off() {
+        let (there, here) = (topology.name(rank), topology.name(0));
+        let problem = format!("{there} is cut off: no links lead from it to {here}; add an edge");
+        return Err(s.inconsistent("links", problem));
+    }
+    let transports = transports(&topology, &classes, &mut s)?;
+    let networks = networks(machine, &transports, &mut s)?;
+    let mut routing = Routing {
+        topology,
+        transports,
+        networks,
+        overrides: HashMap::new(),
+        packet,
+        local_start,
+    };
+    overrides(&mut routing, &mut s)?;
+    s.finish()?;
+    Ok(Described {
+        routing,
+        sharing: [Sharing::Fair, Sharing::Fifo][sharing.unwrap_or(0)],
+        chunks: [ChunkMode::Coalesced, ChunkMode::Each][chunks.unwrap_or(0)],
+    })
+}
+
+fn whole(rate: BytesPerSec) -> u64 {
+    (rate.0 as u64).max(1)
+}
+
+fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {
+    let endpoints = machine.endpoints();
+    let mut names: Vec<String> = endpoints.iter().map(|e| e.name.clone()).collect();
+    if s.has("switches") {
+        for name in s.texts("switches")? {
+            if names.contains(&name) {
+                let problem = format!("two nodes are named \"{name}\"; rename one");
+                return Err(s.inconsistent("switches", problem));
+            }
+            names.push(name);
+        }
+    }
+    let ranks = endpoints
+        .iter()
+        .filter(|e| e.kind == EndpointKind::Rank)
+        .count();
+    Ok(Topology::new(names, ranks as u32, endpoints.len() as u32))
+}
+
+/// Read all classes of links into `topology`; their names.
+fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
+    let mut classes = Vec::new();
+    let mut all = s.section("links")?;
+    for name in all.names() {
+        let mut class = all.section(name)?;
+        class.text("source")?;
+        let rate = class.rate("bandwidth")?.0 * class.optional_ratio("share")?.unwrap_or(1.0);
+        if rate < 1.0 {
+            return Err(class.inconsistent("share", "leaves no bandwidth; give a share above zero"));
+        }
+        let latency = class.optional_time("latency")?.unwrap_or(TimePs::ZERO);
+        let index = classes.len() as u32;
+        for edge in class.texts("edges")? {
+            let problem = |text: String| class.inconsistent("edges", format!("`{edge}`: {text}"));
+            let (a, b) = (edge.split_once(" - "))
+                .ok_or_else(|| problem("an edge is two nodes, `A - B`".into()))?;
+            let (left, right) = (
+                side(topology, a.trim()).map_err(problem)?,
+                side(topology, b.trim()).map_err(problem)?,
+            );
+            for &from in &left {
+                for &to in &right {
+                    let both = left.contains(&to) && right.contains(&from);
+                    if from == to || both && topology.is_connected(from, to, index) {
+                        continue;
+                    }
+                    if topology.is_connected(from, to, index) {
+                        return Err(problem(
+                            "stands there twice; raise `bandwidth` instead".into(),
+                        ));
+                    }
+                    topology.connect(from, to, index, rate as u64, latency);
+                }
+            }
+        }
+        class.finish()?;
+        classes.push(name.to_string());
+    }
+    all.finish()?;
+    Ok(classes)
+}
+
+/// The nodes that one side of an edge names.
+fn side(topology: &Topology, text: &str) -> Result<Vec<u32>, String> {
+    if text == "*" {
+        return Ok((0..topology.ranks).collect());
+    }
+    let one = |name: &str| {
+        let cure = || {
+            format!(
+                "no node `{name}`; endpoints and `switches` are nodes, such as {}",
+                some(topology)
+            )
+        };
+        topology.find(name).ok_or_else(cure)
+    };
+    let Some((head, last)) = text.split_once("..") else {
+        return Ok(vec![one(text)?]);
+    };
+    let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (prefix, first) = head.split_at(head.len() - digits);
+    match (first.parse::<u32>(), last.parse::<u32>()) {
+        (Ok(first), Ok(last)) if first <= last => (first..=last)
+            .map(|i| one(&format!("{prefix}{i}")))
+            .collect(),
+        _ => Err(format!(
+            "`{text}` is no run of names; write `GPU 0..3`, both ends included"
+        )),
+    }
+}
+
+fn some(topology: &Topology) -> String {
+    let names: Vec<&str> = topology
+        .names
+        .iter()
+        .rev()
+        .take(3)
+        .map(String::as_str)
+        .collect();
+    names.join(", ")
+}
+
+fn node(topology: &Topology, s: &Section<'_>, key: &str, name: &str) -> Read<u32> {
+    topology.find(name).ok_or_else(|| {
+        s.inconsistent(
+            key,
+            format!("no node `{name}`; nodes are such as {}", some(topology)),
+        )
+    })
+}
+
+fn switch_limits(topology: &mut Topology, s: &mut Section<'_>) -> Read<()> {
+    let Some(mut all) = s.optional_section("switch")? else {
+        return Ok(());
+    };
+    for name in all.names() {
+        let switch = node(topology, &all, name, name)?;
+        if switch < topology.endpoints {
+            return Err(all.inconsistent(name, "is an endpoint; only switches have limits"));
+        }
+        let mut one = all.section(name)?;
+        let limits = SwitchLimits {
+            turnaround: one.optional_rate("turnaround")?.map(whole),
+            throughput: one.optional_rate("throughput")?.map(whole),
+        };
+        one.finish()?;
+        topology.limit(switch, limits);
+    }
+    all.finish()
+}
+
+fn local(topology: &mut Topology, s: &mut Section<'_>) -> Read<TimePs> {
+    let Some(mut local) = s.optional_section("local")? else {
+        return Ok(TimePs::ZERO);
+    };
+    let start = local.time("start")?;
+    topology.local(whole(local.rate("bandwidth")?));
+    local.finish()?;
+    Ok(start)
+}
+
+fn transports(
+    topology: &Topology,
+    classes: &[String],
+    s: &mut Section<'_>,
+) -> Read<Vec<Transport>> {
+    let mut found = Vec::new();
+    let mut all = s.section("transport")?;
+    for name in all.names() {
+        let mut one = all.section(name)?;
+        let used = one.texts("links")?;
+        for class in &used {
+            if !classes.contains(class) {
+                let known = classes.join(", ");
+                return Err(one.inconsistent(
+                    "links",
+                    format!("no class of links `{class}`; known: {known}"),
+                ));
+            }
+        }
+        let ends = one
+            .optional_choice("ends", &["any", "ranks", "memory"])?
+            .unwrap_or(0);
+        let relays = one
+            .optional_choice("relays", &["none", "forward", "store"])?
+            .unwrap_or(0);
+        let stages = if one.has("stage_at") {
+            one.texts("stage_at")?
+        } else {
+            Vec::new()
+        };
+        let stages: Read<Vec<u32>> = (stages.iter())
+            .map(|stage| node(topology, &one, "stage_at", stage))
+            .collect();
+        let start = one.time("start")?;
+        let transport = Transport {
+            name: name.to_string(),
+            classes: classes.iter().map(|class| used.contains(class)).collect(),
+            ends: [Ends::Any, Ends::Ranks, Ends::Memory][ends],
+            relays: [Relays::None, Relays::Forward, Relays::Store][relays],
+            stages: stages?,
+            start,
+            notice: one.optional_time("notice")?.unwrap_or(start),
+            rate: one.optional_rate("rate")?.map(whole),
+            chunk: one.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
+            inline: one.optional_bytes("inline")?.map_or(0, |size| size.0),
+        };
+        check(&transport, &one)?;
+        one.finish()?;
+        found.push(transport);
+    }
+    all.finish()?;
+    Ok(found)
+}
+
+fn check(t: &Transport, s: &Section<'_>) -> Read<()> {
+    let stores = !t.stages.is_empty() || t.relays == Relays::Store;
+    if stores && t.chunk == u64::MAX {
+        return Err(s.inconsistent(
+            "chunk",
+            "data are stored on the way; say in chunks of which size",
+        ));
+    }
+    if t.chunk == 0 {
+        return Err(s.inconsistent("chunk", "a chunk has at least one byte; write its size"));
+    }
+    Ok(())
+}
+
+fn networks(
+    machine: &Machine,
+    transports: &[Transport],
+    s: &mut Section<'_>,
+) -> Read<Vec<Network>> {
+    let all_transports = (0..transports.len()).collect();
+    let Some(mut all) = s.optional_section("network")? else {
+        return Ok((machine.hints().networks().iter())
+            .map(|name| Network {
+                name: name.clone(),
+                transports: Vec::clone(&all_transports),
+                start: None,
+                efficiency: 1.0,
+            })
+            .collect());
+    };
+    let mut found = Vec::new();
+    for name in machine.hints().networks() {
+        let mut one = all.section(name)?;
+        let index = |t: &String| transports.iter().position(|known| known.name == *t);
+        let mut used = Vec::new();
+        for name in one.texts("transports")? {
+            let at = index(&name)
+                .ok_or_else(|| one.inconsistent("transports", format!("no transport `{name}`")))?;
+            used.push(at);
+        }
+        let efficiency = one.optional_ratio("efficiency")?.unwrap_or(1.0);
+        if !(efficiency > 0.0 && efficiency <= 1.0) {
+            return Err(one.inconsistent("efficiency", "a share above 0 and at most 1 is needed"));
+        }
+        found.push(Network {
+            name: name.clone(),
+            transports: used,
+            start: one.optional_time("start")?,
+            efficiency,
+        });
+        one.finish()?;
+    }
+    all.finish()?;
+    Ok(found)
+}
+
+fn overrides(routing: &mut Routing, s: &mut Section<'_>) -> Read<()> {
+    let Some(mut all) = s.optional_section("pair")? else {
+        return Ok(());
+    };
+    for pair in all.names() {
+        let Some((from, to)) = pair.split_once("->") else {
+            return Err(all.inconsistent(pair, "a pair is `A -> B`"));
+        };
+        let topology = &routing.topology;
+        let from = node(topology, &all, pair, from.trim())?;
+        let to = node(topology, &all, pair, to.trim())?;
+        let mut one = all.section(pair)?;
+        let named = one.optional_text("transport")?;
+        let transport = named.map(|name| {
+            let known = routing.transports.iter().position(|t| t.name == name);
+            known.ok_or_else(|| one.inconsistent("transport", format!("no transport `{name}`")))
+        });
+        let mut networks = Vec::new();
+        if one.has("networks") {
+            for name in one.texts("networks")? {
+                let at = routing.networks.iter().position(|n| n.name == name);
+                let at =
+                    at.ok_or_else(|| one.inconsistent("networks", format!("no network `{name}`")))?;
+                networks.push(at as u8);
+            }
+        }
+        let own = Override {
+            networks,
+            transport: transport.transpose()?,
+            way: way(topology, &mut one, from, to)?,
+            start: one.optional_time("start")?,
+            rate: one.optional_rate("rate")?.map(whole),
+        };
+        one.finish()?;
+        routing.overrides.insert((from, to), own);
+    }
+    all.finish()
+}
+
+/// An explicit route: the nodes in between.
+fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Option<Vec<u32>>> {
+    if !s.has("route") {
+        return Ok(None);
+    }
+    let mut nodes = vec![from];
+    for name in s.texts("route")? {
+        nodes.push(node(topology, s, "route", &name)?);
+    }
+    nodes.push(to);
+    let every = vec![
+        true;
+        topology
+            .links
+            .iter()
+            .map(|l| l.class as usize + 1)
+            .max()
+            .unwrap_or(0)
+    ];
+    match topology.along(&nodes, &every) {
+        Ok(_) => Ok(Some(nodes)),
+        Err((a, b)) => {
+            let problem = format!(
+                "no link leads from {} to {}",
+                topology.name(a),
+                topology.name(b)
+            );
+            Err(s.inconsistent("route", problem))
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A piece of work on resources: so many bytes, at most so fast, over these.
+
+use linkwright_core::TimePs;
+use std::sync::Arc;
+
+/// Units of work per byte: progress in them is bytes per second times picoseconds.
+pub(super) const WHOLE: u128 = 1_000_000_000_000;
+
+/// Bytes to move over some resources at once.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// Whose job it is.
+    pub token: u32,
+    /// Which piece of the route, where several work at once.
+    pub pass: u32,
+    pub bytes: u64,
+    /// Bytes per second, where nobody else is there.
+    pub ceiling: u64,
+    /// (resource, times used per byte)
+    pub uses: Arc<[(u32, u32)]>,
+}
+
+/// Bytes as work.
+pub(super) fn work(bytes: u64) -> u128 {
+    u128::from(bytes) * WHOLE
+}
+
+/// When `left` is done at `rate`, rounded up to a picosecond.
+pub(super) fn end_of(now: u64, left: u128, rate: u64) -> u64 {
+    let time = left.div_ceil(u128::from(rate));
+    u64::try_from(u128::from(now) + time).expect("a simulated time fits 64 bits of picoseconds")
+}
+
+/// How long `bytes` take at `rate`, rounded up to a picosecond.
+pub(super) fn time(bytes: u64, rate: u64) -> TimePs {
+    TimePs(end_of(0, work(bytes), rate))
+}

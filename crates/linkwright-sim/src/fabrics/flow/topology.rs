@@ -1,0 +1,248 @@
+//! Nodes and links, what a piece of a route uses of them, and shortest ways.
+//!
+//! ```text
+//!   nodes      endpoints of the machine (ranks, memories), then switches
+//!   links      one for each direction of an edge, in the order of the file
+//!   resources  what data compete for: links; `turn` of a switch, for data that arrive and leave over
+//!              links of the same class; `throughput` of a switch, for all that it receives and sends;
+//!              the memory of an endpoint, for copies inside it
+//! ```
+//!
+//! A way is the shortest by links; among equals the one found first by a breadth-first search over
+//! links in the order of the file, so the same file gives the same ways. Endpoints carry other
+//! nodes' data only where a transport says so.
+
+use linkwright_core::TimePs;
+use std::collections::{HashMap, VecDeque};
+
+/// One direction of an edge; its number is also that of its resource.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub from: u32,
+    pub to: u32,
+    /// Index of the class of links that it belongs to.
+    pub class: u32,
+    pub latency: TimePs,
+}
+
+/// What a switch as a whole can do, where that is less than its links can.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SwitchLimits {
+    /// Bytes per second out of one link, of data that came in over a link of the same class.
+    pub turnaround: Option<u64>,
+    /// Bytes per second received and sent together.
+    pub throughput: Option<u64>,
+}
+
+/// What moves one byte: (resource, times used), by resource.
+pub(super) type Uses = Vec<(u32, u32)>;
+
+/// The network as a graph.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Topology {
+    pub names: Vec<String>,
+    /// Rank endpoints; memories follow, then switches.
+    pub ranks: u32,
+    pub endpoints: u32,
+    pub links: Vec<Link>,
+    /// Links out of each node.
+    out: Vec<Vec<u32>>,
+    /// Bytes per second of each resource, links first.
+    pub capacity: Vec<u64>,
+    pub resource_names: Vec<String>,
+    turns: HashMap<(u32, u32), u32>,
+    throughputs: HashMap<u32, u32>,
+    locals: Option<u32>,
+}
+
+impl Topology {
+    /// A graph without links.
+    pub fn new(names: Vec<String>, ranks: u32, endpoints: u32) -> Self {
+        Topology {
+            out: vec![Vec::new(); names.len()],
+            names,
+            ranks,
+            endpoints,
+            ..Topology::default()
+        }
+    }
+
+    /// Two links, one for each direction.
+    pub fn connect(&mut self, a: u32, b: u32, class: u32, capacity: u64, latency: TimePs) {
+        for (from, to) in [(a, b), (b, a)] {
+            self.out[from as usize].push(self.links.len() as u32);
+            self.links.push(Link {
+                from,
+                to,
+                class,
+                latency,
+            });
+            let name = format!("{} -> {}", self.name(from), self.name(to));
+            self.resource(name, capacity);
+        }
+    }
+
+    /// Whether an edge between the two exists in this class.
+    pub fn is_connected(&self, a: u32, b: u32, class: u32) -> bool {
+        let mut out = self.out[a as usize].iter();
+        out.any(|&l| self.links[l as usize].to == b && self.links[l as usize].class == class)
+    }
+
+    /// Resources of a switch; call when all links are there.
+    pub fn limit(&mut self, switch: u32, limits: SwitchLimits) {
+        if let Some(rate) = limits.turnaround {
+            for link in self.out[switch as usize].clone() {
+                let name = format!("{} turn", self.resource_names[link as usize]);
+                let resource = self.resource(name, rate);
+                self.turns.insert((switch, link), resource);
+            }
+        }
+        if let Some(rate) = limits.throughput {
+            let resource = self.resource(self.name(switch).to_string(), rate);
+            self.throughputs.insert(switch, resource);
+        }
+    }
+
+    /// Copies inside each endpoint at `rate`.
+    pub fn local(&mut self, rate: u64) {
+        self.locals = Some(self.capacity.len() as u32);
+        for endpoint in 0..self.endpoints {
+            self.resource(format!("{} local", self.name(endpoint)), rate);
+        }
+    }
+
+    fn resource(&mut self, name: String, capacity: u64) -> u32 {
+        self.capacity.push(capacity);
+        self.resource_names.push(name);
+        self.capacity.len() as u32 - 1
+    }
+
+    pub fn name(&self, node: u32) -> &str {
+        &self.names[node as usize]
+    }
+
+    pub fn find(&self, name: &str) -> Option<u32> {
+        (self.names.iter().position(|n| n == name)).map(|i| i as u32)
+    }
+
+    /// What a copy inside `endpoint` uses, where the machine describes such copies.
+    pub fn local_uses(&self, endpoint: u32) -> Option<Uses> {
+        self.locals.map(|first| vec![(first + endpoint, 1)])
+    }
+
+    /// What one byte uses on its way over `links`, from where it is stored to where it is stored.
+    pub fn uses(&self, links: &[u32]) -> Uses {
+        let mut uses: Uses = links.iter().map(|&link| (link, 1)).collect();
+        let ends = links.first().zip(links.last());
+        if let Some((&first, &last)) = ends {
+            let ends = [
+                self.links[first as usize].from,
+                self.links[last as usize].to,
+            ];
+            let limited = ends.iter().filter_map(|node| self.throughputs.get(node));
+            uses.extend(limited.map(|&resource| (resource, 1)));
+        }
+        for pair in links.windows(2) {
+            let (a, b) = (&self.links[pair[0] as usize], &self.links[pair[1] as usize]);
+            if let Some(&resource) = self.throughputs.get(&a.to) {
+                uses.push((resource, 2));
+            }
+            if let Some(&resource) = self.turns.get(&(a.to, pair[1])) {
+                if a.class == b.class {
+                    uses.push((resource, 1));
+                }
+            }
+        }
+        merged([uses])
+    }
+
+    /// Bytes per second that one flow can have over all of `uses`.
+    pub fn most(&self, uses: &Uses) -> u64 {
+        let each = uses
+            .iter()
+            .map(|&(r, weight)| self.capacity[r as usize] / u64::from(weight));
+        each.min().unwrap_or(u64::MAX)
+    }
+
+    /// The link into each node on the shortest way from `source`, over links of `classes`; with
+    /// `relays` the way may lead through ranks.
+    pub fn tree(&self, source: u32, classes: &[bool], relays: bool) -> Vec<Option<u32>> {
+        let mut into = vec![None; self.names.len()];
+        let mut queue = VecDeque::from([source]);
+        while let Some(node) = queue.pop_front() {
+            let carries = node >= self.endpoints || relays && node < self.ranks;
+            if node != source && !carries {
+                continue;
+            }
+            for &link in &self.out[node as usize] {
+                let Link { to, class, .. } = self.links[link as usize];
+                if classes[class as usize] && to != source && into[to as usize].is_none() {
+                    into[to as usize] = Some(link);
+                    queue.push_back(to);
+                }
+            }
+        }
+        into
+    }
+
+    /// The links from the source of `tree` to `target`; `None` where no way leads there.
+    pub fn way(&self, tree: &[Option<u32>], source: u32, target: u32) -> Option<Vec<u32>> {
+        let (mut links, mut node) = (Vec::new(), target);
+        while node != source {
+            let link = tree[node as usize]?;
+            links.push(link);
+            node = self.links[link as usize].from;
+        }
+        links.reverse();
+        Some(links)
+    }
+
+    /// The links of a way written as nodes, over any class that `classes` allows.
+    pub fn along(&self, nodes: &[u32], classes: &[bool]) -> Result<Vec<u32>, (u32, u32)> {
+        let hop = |pair: &[u32]| {
+            let found = self.out[pair[0] as usize].iter().copied().find(|&l| {
+                let link = &self.links[l as usize];
+                link.to == pair[1] && classes[link.class as usize]
+            });
+            found.ok_or((pair[0], pair[1]))
+        };
+        nodes.windows(2).map(hop).collect()
+    }
+
+    /// A rank that no links at all connect with rank 0.
+    pub fn cut_off(&self) -> Option<u32> {
+        let classes = vec![
+            true;
+            self.links
+                .iter()
+                .map(|l| l.class as usize + 1)
+                .max()
+                .unwrap_or(0)
+        ];
+        let tree = self.tree(0, &classes, true);
+        (1..self.ranks).find(|&rank| tree[rank as usize].is_none())
+    }
+
+    /// Most bytes per second over all links into or out of one of `nodes`.
+    pub fn port(&self, nodes: std::ops::Range<u32>, out: bool) -> u64 {
+        let mut sums = vec![0; self.names.len()];
+        for (link, &capacity) in self.links.iter().zip(&self.capacity) {
+            sums[if out { link.from } else { link.to } as usize] += capacity;
+        }
+        nodes.map(|n| sums[n as usize]).max().unwrap_or(0)
+    }
+}
+
+/// All uses together, each resource once.
+pub(super) fn merged(all: impl IntoIterator<Item = Uses>) -> Uses {
+    let mut uses: Uses = all.into_iter().flatten().collect();
+    uses.sort_unstable();
+    uses.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
+    uses
+}
