@@ -85,6 +85,8 @@ impl<'a> Section<'a> {
             |s| s.fractional_cycles();
         /// A rate of data, never zero.
         rate, optional_rate, rates, BytesPerSec, |s| s.float(Dimension::Rate).map(BytesPerSec);
+        /// A rate of arithmetic in operations per second, never zero.
+        work, optional_work, works, f64, |s| s.float(Dimension::Work);
         /// A whole number of bytes.
         bytes, optional_bytes, sizes, Bytes, |s| s.whole(Dimension::Size).map(Bytes);
         /// A whole number of things: hops, flits, channels.

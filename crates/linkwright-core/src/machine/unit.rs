@@ -23,6 +23,8 @@ pub enum Dimension {
     Ratio,
     /// Arithmetic per time; base unit: operation per second.
     Work,
+    /// Power; base unit: watt.
+    Power,
 }
 
 impl Dimension {
@@ -36,6 +38,7 @@ impl Dimension {
             Dimension::Count => "a count",
             Dimension::Ratio => "a ratio",
             Dimension::Work => "a rate of arithmetic",
+            Dimension::Power => "a power",
         }
     }
 
@@ -49,6 +52,7 @@ impl Dimension {
             Dimension::Count => "count",
             Dimension::Ratio => "ratio",
             Dimension::Work => "TFLOP/s",
+            Dimension::Power => "W",
         }
     }
 
@@ -144,6 +148,7 @@ pub const UNITS: &[Unit] = &[
     fixed("GFLOP/s", Dimension::Work, GIGA, 1),
     fixed("TFLOP/s", Dimension::Work, TERA, 1),
     clocked("FLOP/cycle", Dimension::Work, 1, Clocked::PerCycle),
+    fixed("W", Dimension::Power, 1, 1),
 ];
 
 impl Unit {

@@ -27,8 +27,9 @@ pub static RANDOM: Description = Description {
                 "rust_pcg64dxsm",
                 "rust_pcg64mcg",
                 "rust_xoshiro256pp",
+                "machine",
             ]),
-            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng",
+            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng, `machine` what a described machine has",
             default: "numpy_pcg64",
         },
         Axis {

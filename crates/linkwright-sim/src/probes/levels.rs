@@ -10,6 +10,9 @@
 //! total = { value = 40, unit = "GB/s", ... }          # all endpoints together; absent: nothing is shared
 //! overlap = true                                      # loads and stores of one instant do not wait for each other
 //! write_allocate = false                              # a line that is written is fetched first
+//! widest = { value = 128, unit = "count", ... }       # bits of the access that reaches `read` and `write`
+//! hardware_threads = { value = 6, unit = "count", ... }   # of one endpoint, each with an equal share of its slots
+//! pass_start = { value = 162, unit = "cycle", ... }   # before the first access of a pass
 //! ```
 
 use super::{section, waived};
@@ -28,6 +31,9 @@ pub(super) struct Level {
     pub total: Option<BytesPerSec>,
     pub overlap: bool,
     pub write_allocate: bool,
+    pub widest_bits: Option<u64>,
+    pub hardware_threads: u64,
+    pub pass_start: TimePs,
 }
 
 /// All levels, nearest first.
@@ -44,7 +50,18 @@ pub(super) fn read(machine: &Machine, about: &Description) -> Result<Vec<Level>,
             total: s.optional_rate("total")?,
             overlap: s.optional_flag("overlap")?.unwrap_or(false),
             write_allocate: s.optional_flag("write_allocate")?.unwrap_or(false),
+            widest_bits: s.optional_count("widest")?,
+            hardware_threads: s.optional_count("hardware_threads")?.unwrap_or(1),
+            pass_start: s.optional_time("pass_start")?.unwrap_or(TimePs::ZERO),
         };
+        for (key, number) in [
+            ("widest", level.widest_bits.unwrap_or(1)),
+            ("hardware_threads", level.hardware_threads),
+        ] {
+            if number == 0 {
+                return Err(s.inconsistent(key, "is 0; give at least 1").into());
+            }
+        }
         if levels
             .last()
             .is_some_and(|nearer| nearer.size >= level.size)

@@ -8,12 +8,15 @@
 //!   triad      3      2b         b
 //! ```
 //!
-//! The rates of a file are those of the widest access, so narrower ones are waived.
+//! The rates of a file are those of the widest access. Where the file says how wide that is, a narrower one
+//! moves as much less, one access for one access; where it does not, narrower ones are waived. A hardware
+//! thread has its share of the endpoint's slots whether the others run or not, and pays the start of a pass.
 
-use super::{levels, waived, Answer, ModelProbe};
+use super::levels::{self, Level};
+use super::{waived, Answer, ModelProbe};
 use crate::error::SimError;
 use linkwright_core::probes::{Assignment, MEMORY_BANDWIDTH};
-use linkwright_core::{Bytes, Machine};
+use linkwright_core::{Bytes, BytesPerSec, Machine};
 
 /// Registry entry.
 pub static PROBE: ModelProbe = ModelProbe {
@@ -25,11 +28,6 @@ pub static PROBE: ModelProbe = ModelProbe {
 fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
     let (block, threads) = (asked.number("block"), asked.number("threads"));
     let width = asked.word("width");
-    if !["widest", "non_temporal"].contains(&width) {
-        let reason = format!("the rates of `{}` are those of the widest access, not of {width} bits; ask for `widest`", machine.name());
-        return Err(waived(&MEMORY_BANDWIDTH, reason));
-    }
-    levels::enough_endpoints(machine, &MEMORY_BANDWIDTH, threads)?;
     let (arrays, read, written) = match asked.word("kernel") {
         "read" => (1, block, 0),
         "write" => (1, 0, block),
@@ -37,18 +35,22 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         _ => (3, 2 * block, block),
     };
     let level = levels::holding(machine, &MEMORY_BANDWIDTH, arrays * block)?;
+    let endpoints = threads.div_ceil(level.hardware_threads);
+    levels::enough_endpoints(machine, &MEMORY_BANDWIDTH, endpoints)?;
+    let (read_rate, write_rate) = rates_of_one_thread(machine, &level, width)?;
     let fetched = if level.write_allocate && width != "non_temporal" {
         written
     } else {
         0
     };
-    let reads = level.read.time(Bytes(read + fetched));
-    let writes = level.write.time(Bytes(written));
-    let alone = if level.overlap {
+    let reads = read_rate.time(Bytes(read + fetched));
+    let writes = write_rate.time(Bytes(written));
+    let accesses = if level.overlap {
         reads.max(writes)
     } else {
         reads + writes
     };
+    let alone = level.pass_start + accesses;
     let moved = threads * (read + fetched + written);
     let together = level.total.map(|total| total.time(Bytes(moved)));
     Ok(Answer {
@@ -57,4 +59,26 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         moved_bytes: moved,
         ..Answer::default()
     })
+}
+
+/// Rates at which one hardware thread reads and writes by accesses of this width.
+fn rates_of_one_thread(
+    machine: &Machine,
+    level: &Level,
+    width: &str,
+) -> Result<(BytesPerSec, BytesPerSec), SimError> {
+    let threads = level.hardware_threads as f64;
+    let (read, write) = (level.read.0 / threads, level.write.0 / threads);
+    let Ok(bits) = width.parse::<u64>() else {
+        return Ok((BytesPerSec(read), BytesPerSec(write)));
+    };
+    let Some(widest) = level.widest_bits.filter(|&widest| bits <= widest) else {
+        let reason = format!(
+            "the rates of `{}` are those of the widest access, not of {width} bits; ask for `widest`",
+            machine.name()
+        );
+        return Err(waived(&MEMORY_BANDWIDTH, reason));
+    };
+    let narrow = read * bits as f64 / widest as f64;
+    Ok((BytesPerSec(narrow), BytesPerSec(narrow.min(write))))
 }

@@ -4,9 +4,13 @@
 //! answers one assignment with one time, exactly. Where a machine has no such table, or its parameters do not
 //! answer this question, the model *waives* it and says why; it never guesses.
 
+pub mod compute;
+pub mod convolution;
 mod levels;
+pub mod matmul;
 pub mod memory_bandwidth;
 pub mod memory_latency;
+pub mod random;
 pub mod round_trip;
 
 use crate::error::SimError;
@@ -44,6 +48,9 @@ pub static MODEL_PROBES: &[&ModelProbe] = &[
     &memory_latency::PROBE,
     &memory_bandwidth::PROBE,
     &round_trip::PROBE,
+    &matmul::PROBE,
+    &convolution::PROBE,
+    &random::PROBE,
 ];
 
 /// The answer of `machine`, or why it has none.
