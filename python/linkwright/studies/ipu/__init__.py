@@ -13,18 +13,28 @@ from __future__ import annotations
 
 import importlib
 
+from linkwright.machines import load
 from linkwright.studies import Options, Outcome
+from linkwright.studies.ipu import convolution
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
 
 MACHINE = "ipu-c2-server"
-# One line per part of the study: a module with `TABLES`, and where it has any `FIGURES` and `claims(found)`.
+# One line per part of the study: a module with `TABLES`.
 PARTS = (
     "linkwright.studies.ipu.p2p",
     "linkwright.studies.ipu.collectives",
     "linkwright.studies.ipu.reduce",
     "linkwright.studies.ipu.host",
+    "linkwright.studies.ipu.memory",
+    "linkwright.studies.ipu.matmul",
+    "linkwright.studies.ipu.convolution",
+    "linkwright.studies.ipu.random",
 )
+# One line per chapter: a module with `check(found) -> list[Claim]`.
+CLAIMS = ("linkwright.studies.ipu.claims.chapter5",)
+# Machines beside the server whose numbers the study uses.
+OTHERS = ("v100",)
 
 
 def tables() -> list[Table]:
@@ -45,4 +55,10 @@ def reproduce(options: Options) -> Outcome:
     for done, table in enumerate(known, 1):
         outcome.cells += table.cells(bench)
         options.progress("tables", done, len(known))
+    outcome.tables = {"convolution_score": list(convolution.score())}
+    outcome.claims = [claim for part in CLAIMS for claim in importlib.import_module(part).check(outcome)]
+    for name in OTHERS:
+        outcome.fitted += [
+            row | {"key": f"{name}: {row['key']}"} for row in load(name).numbers() if row["status"] == "fitted"
+        ]
     return outcome

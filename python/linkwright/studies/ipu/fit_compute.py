@@ -1,0 +1,105 @@
+"""Finds the fitted numbers of the machine files for products again: `python -m linkwright.studies.ipu.fit_compute`.
+
+Only open cells of layers without groups, with at least 16 input channels and at least 0.3 TFlop/s are used; the loss
+is the mean of sqrt(1 + (log error / 0.1)^2), which weighs a miss by 10 % about like ten of 1 %. Starting from the
+numbers of the machine file the simplex comes back to them; `--cross-validate` leaves out each network in turn and
+predicts it from the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from scipy.optimize import minimize
+
+from linkwright.studies import reference_rows
+from linkwright.studies.ipu.arithmetic import Device, device
+from linkwright.studies.ipu.convolution import LEAST_TFLOP_PER_S, kind, layer
+
+PREFIX = "probe.compute.product."
+# Device -> its fitted numbers and its table.
+FITTED = {
+    "IPU": (("efficiency", "start", "block_overhead", "operand_rate"), "t5_05_conv_ipu_by_batch.csv"),
+    "V100": (
+        ("step", "pair_factor", "launch", "least", "memory_rate"),
+        "t5_04_conv_v100_by_batch.csv",
+    ),
+}
+SCALE = 0.1
+# What the models refuse costs as much as a factor of e^3.
+REFUSED = 3.0
+
+Cells = list[tuple[str, int, float, str]]
+
+
+def open_cells(file: str) -> Cells:
+    """(layer, batch, TFlop/s, network) of every cell that may be fitted."""
+    rows = (row for row in reference_rows("ipu", file) if row["split"] == "open" and row["value"] and kind(row) == "")
+    found = [(layer(row), int(row["batch"]), float(row["value"]), row["network"]) for row in rows]
+    return [cell for cell in found if cell[2] >= LEAST_TFLOP_PER_S]
+
+
+def log_errors(one: Device, cells: Iterable[tuple]) -> np.ndarray:
+    """Logarithms of predicted over published."""
+    rates = [(one.layer_rate(key, batch), value) for key, batch, value, _ in cells]
+    return np.array([math.log(rate / value) if rate else REFUSED for rate, value in rates])
+
+
+def fit(name: str, cells: Cells, steps: int = 300) -> dict[str, float]:
+    """The fitted numbers of a device, from these cells."""
+    start, keys = device(name), [PREFIX + key for key in FITTED[name][0]]
+    first = np.array([float(start.numbers[key]["value"]) for key in keys])
+
+    def loss(factors: np.ndarray) -> float:
+        values = dict(zip(keys, first * factors, strict=True))
+        efficiency, pair = values.get(PREFIX + "efficiency", 0.5), values.get(PREFIX + "pair_factor", 1.5)
+        if min(factors) <= 0 or efficiency > 1 or not 1 <= pair <= 2:
+            return 1e9
+        errors = log_errors(start.changed(values), cells)
+        return float(np.mean(np.sqrt(1 + (errors / SCALE) ** 2) - 1))
+
+    options = {"maxfev": steps, "xatol": 1e-4, "fatol": 1e-7}
+    found = minimize(loss, np.ones(len(keys)), method="Nelder-Mead", options=options)
+    return dict(zip(keys, (first * found.x).tolist(), strict=True))
+
+
+def summary(errors: np.ndarray) -> str:
+    """Median and share within 25 % of relative errors."""
+    relative = np.abs(np.exp(errors) - 1)
+    return f"{len(errors)} cells, median {statistics.median(relative):.1%}, {np.mean(relative <= 0.25):.1%} within 25 %"
+
+
+def cross_validate(name: str, cells: Cells, say: Callable[[str], None]) -> None:
+    """Every network predicted with numbers fitted to the others."""
+    pooled = []
+    for network in dict.fromkeys(cell[3] for cell in cells):
+        others = [cell for cell in cells if cell[3] != network]
+        left = [cell for cell in cells if cell[3] == network]
+        errors = log_errors(device(name).changed(fit(name, others)), left)
+        pooled.append(errors)
+        say(f"  {network} from the others: {summary(errors)}")
+    say(f"  all, each from the others: {summary(np.concatenate(pooled))}")
+
+
+def main() -> None:
+    """Fits both devices and prints the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cross-validate", action="store_true", help="also leave out each network in turn")
+    asked = parser.parse_args()
+    for name, (_, file) in FITTED.items():
+        cells = open_cells(file)
+        found = fit(name, cells)
+        print(f"{name}: {summary(log_errors(device(name).changed(found), cells))}")
+        for key, value in found.items():
+            row = device(name).numbers[key]
+            print(f"  {key} = {value:.5g} {row['unit']} (the machine file has {row['value']})")
+        if asked.cross_validate:
+            cross_validate(name, cells, print)
+
+
+if __name__ == "__main__":
+    main()
