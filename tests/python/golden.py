@@ -30,7 +30,7 @@ TEXTS = {
     },
     **{
         f"rules-{name}.txt": lambda name=name: _printed("machines", "show", name, "--rules")
-        for name in ("loggp", "wormhole-n150")
+        for name in ("ipu-c2-chip", "loggp", "wormhole-n150")
     },
 }
 

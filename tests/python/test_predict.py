@@ -44,6 +44,17 @@ def test_work_is_the_longer_of_arithmetic_and_memory():
     assert found.shares() == {"memory": 1.0}
 
 
+def test_the_machine_says_how_fast_work_goes():
+    # A product of 2048 x 2048 by 1,216 tiles at the machine's rate; a tile reads 8 KiB by each of six threads at 95 %
+    # of 16 B per cycle of 1.6 GHz.
+    text = HEAD + STEP + 'flops = 1e9\nprecision = "half"\n'
+    rate = 1e9 * 1216 / (forecast(text, "ipu-c2-chip").time_ns / 1e9)
+    assert rate == pytest.approx(rules.alone(load("ipu-c2-chip"))["half_flops_per_s"])
+    read = forecast(HEAD + STEP + 'bytes = "8K"\n', "ipu-c2-chip")
+    assert 8192 / read.time_ns == pytest.approx(0.95 * 16 * 1.6, rel=1e-3)
+    assert read.shares() == {"memory": 1.0}
+
+
 def test_messages_take_what_their_schedule_takes():
     for machine in ("loggp", "wormhole-n150"):
         grid = "grid = [8, 8]\n"

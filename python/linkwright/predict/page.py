@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from linkwright.predict import rules
-from linkwright.predict.rates import capacity_bytes
+from linkwright.predict.rates import DTYPES, PRODUCT_SIDE, capacity_bytes
 from linkwright.units import format_rate, format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
 
+SIDE = f"{PRODUCT_SIDE:,}"
 PREAMBLE = (
     "From single messages simulated on the machine's own fabric, by path {path}, everything else quiet.\n"
     "Small is {small} B; a rate is that of large messages."
@@ -36,6 +37,7 @@ def values(machine: _native.Machine) -> dict[str, object]:
         "small_bytes": rules.SMALL_BYTES,
         "levels": [vars(level) | {"rate_bytes_per_s": level.rate * 1e9} for level in rules.levels(machine)],
         "capacity_bytes": capacity_bytes(machine),
+        "alone": rules.alone(machine),
     }
 
 
@@ -58,15 +60,25 @@ def _level(level: rules.Level, any_number: bool) -> str:
 
 
 def _alone(machine: _native.Machine) -> list[str]:
-    capacity = capacity_bytes(machine)
+    found, capacity = rules.alone(machine), capacity_bytes(machine)
     lines = []
     if capacity is not None:
         lines.append(f"  It holds {_bytes(capacity)}.")
+    if "load_ns" in found:
+        lines.append(f"  A load that waits for the one before takes {format_time(found['load_ns'])}.")
+    if "read_bytes_per_s" in found:
+        lines.append(f"  It reads its memory at {format_rate(found['read_bytes_per_s'])}.")
+    for precision in DTYPES:
+        if (rate := found.get(f"{precision}_flops_per_s")) is not None:
+            work = f"{rate / 1e12:.1f} TFlop/s"
+            lines.append(
+                f"  A product of {SIDE} x {SIDE} matrices in {precision} precision runs at {work} on a whole chip."
+            )
     return lines
 
 
 def _bytes(size: float) -> str:
-    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
     return f"{size:.0f} B"

@@ -1,45 +1,89 @@
-"""How fast one endpoint works, as the program states it, and how much it holds, as the machine file does."""
+"""How fast one endpoint of a described machine works, and how much it holds.
+
+Arithmetic runs at the rate of a large matrix product, shared evenly by the endpoints that work on it; memory is read
+at the rate of the nearest level that holds what the endpoint works on, by all its hardware threads. Both are answers of
+the models behind `linkwright probe`. What the program states itself (`flops_per_s`, `bytes_per_s`) comes first, and
+where neither the program nor the machine says anything there is no forecast.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwright import _native
+from linkwright.errors import WaivedError
+
 if TYPE_CHECKING:
-    from linkwright import _native
     from linkwright.predict.document import Table
+
+# Large enough to be far from every start-up, small enough for the memory of one chip.
+PRODUCT_SIDE = 2048
+DTYPES = {"half": "f16", "single": "f32"}
 
 _SIZE_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def capacity_bytes(machine: _native.Machine) -> int | None:
     """Memory of one endpoint, where the machine file states it."""
-    for row in machine.numbers():
-        if row["key"] == "endpoints.capacity":
-            return int(float(row["value"]) * _SIZE_UNITS[row["unit"]])
-    return None
+    row = _numbers(machine).get("endpoints.capacity")
+    return None if row is None else int(float(row["value"]) * _SIZE_UNITS[row["unit"]])
+
+
+def product_flops_per_s(machine: _native.Machine, precision: str) -> tuple[float, int]:
+    """(rate of a large product, endpoints that work on it); a `WaivedError` where the machine has no model of it."""
+    threads = _number(machine, "probe.compute.product.tiles")
+    axes = {"n": PRODUCT_SIDE, "dtype": DTYPES[precision], "threads": threads}
+    found = _native.model_probe(machine, "matmul", axes)
+    return found["work"] / found["time_ps"] * 1e12, threads
+
+
+def read_bytes_per_s(machine: _native.Machine, block: int) -> float:
+    """Rate at which all hardware threads of one endpoint read `block` bytes each; a `WaivedError` as above."""
+    threads = _number(machine, "probe.memory.level[0].hardware_threads")
+    found = _native.model_probe(machine, "memory_bandwidth", {"block": block, "threads": threads})
+    return found["counted_bytes"] / found["time_ps"] * 1e12
+
+
+def _numbers(machine: _native.Machine) -> dict[str, dict]:
+    return {row["key"]: row for row in machine.numbers()}
+
+
+def _number(machine: _native.Machine, key: str) -> int:
+    return int(_numbers(machine).get(key, {"value": 1})["value"])
 
 
 class Rates:
-    """Rates of one endpoint."""
+    """Rates of one endpoint, for one program."""
 
-    def __init__(self, head: Table):
-        self._head = head
-        self._rates = {key: head.amount(key) for key in ("flops_per_s", "bytes_per_s") if head.has(key)}
-        for key, rate in self._rates.items():
+    def __init__(self, machine: _native.Machine, head: Table):
+        self._machine, self._head = machine, head
+        self._stated = {key: head.amount(key) for key in ("flops_per_s", "bytes_per_s") if head.has(key)}
+        for key, rate in self._stated.items():
             if rate == 0:
                 raise head.error(f"{key} is 0; give a rate above 0, or leave the key out")
 
-    def flops_ns(self, flops: float) -> float:
+    def flops_ns(self, flops: float, precision: str) -> float:
         """Time of so many additions and multiplications."""
-        return self._time_ns(flops, "flops", "flops_per_s")
-
-    def bytes_ns(self, moved: int) -> float:
-        """Time to read or write so many bytes of an endpoint's own memory."""
-        return self._time_ns(moved, "bytes", "bytes_per_s")
-
-    def _time_ns(self, amount: float, what: str, key: str) -> float:
-        if amount == 0:
+        if flops == 0:
             return 0.0
-        if key not in self._rates:
-            raise self._head.error(f"a superstep has `{what}`, and nothing says how fast they go; add `{key}`")
-        return amount / self._rates[key] * 1e9
+        if "flops_per_s" in self._stated:
+            return flops / self._stated["flops_per_s"] * 1e9
+        try:
+            rate, endpoints = product_flops_per_s(self._machine, precision)
+        except WaivedError as error:
+            raise self._unknown("flops", "flops_per_s", error) from error
+        return flops * endpoints / rate * 1e9
+
+    def bytes_ns(self, moved: int, working_set: int) -> float:
+        """Time to read so many bytes of a working set in an endpoint's own memory."""
+        if moved == 0:
+            return 0.0
+        if "bytes_per_s" in self._stated:
+            return moved / self._stated["bytes_per_s"] * 1e9
+        try:
+            return moved / read_bytes_per_s(self._machine, max(1, min(moved, working_set))) * 1e9
+        except WaivedError as error:
+            raise self._unknown("bytes", "bytes_per_s", error) from error
+
+    def _unknown(self, what: str, key: str, reason: WaivedError) -> Exception:
+        return self._head.error(f"a superstep has `{what}`, and nothing says how fast they go; add `{key}` ({reason})")

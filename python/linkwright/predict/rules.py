@@ -10,7 +10,7 @@ it and not this one.
     per message    what one more small message costs in a stream of them
 
 These four are the machine in a head (Hockney's r_inf and n_1/2, LogP's L and g); they say nothing of
-load, for which there is `linkwright dissect`.
+load, for which there is `linkwright dissect`. What an endpoint does by itself comes from the models of the probes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright import _native, schedules
-from linkwright.predict.rates import capacity_bytes
+from linkwright.errors import WaivedError
+from linkwright.predict.rates import capacity_bytes, product_flops_per_s, read_bytes_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,8 @@ CANDIDATES = 64
 RATE_SETTLES = 0.01
 # A message has a buffer at either side, so it may fill a quarter of a memory with room to spare.
 SHARE_OF_MEMORY = 4
+# What an endpoint reads to show the rate of its memory.
+READ_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -139,3 +142,21 @@ def _half_size(machine: _native.Machine, other: int, rate: float) -> int:
         else:
             high = middle
     return high
+
+
+def alone(machine: _native.Machine) -> dict[str, float]:
+    """What an endpoint, or its chip, does without messages; what the file does not state is left out."""
+    machine = smallest(machine)
+    questions = {
+        "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / 1e3,
+        "read_bytes_per_s": lambda: read_bytes_per_s(machine, READ_BLOCK),
+        "half_flops_per_s": lambda: product_flops_per_s(machine, "half")[0],
+        "single_flops_per_s": lambda: product_flops_per_s(machine, "single")[0],
+    }
+    found = {}
+    for key, ask in questions.items():
+        try:
+            found[key] = ask()
+        except WaivedError:
+            continue
+    return found

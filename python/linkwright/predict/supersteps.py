@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.predict import Forecast, Part, Room
 from linkwright.predict.messages import Exchange, exchange
-from linkwright.predict.rates import Rates, capacity_bytes
+from linkwright.predict.rates import DTYPES, Rates, capacity_bytes
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -47,9 +47,9 @@ def forecast(document: Table, head: Table, machine: _native.Machine) -> Forecast
     head.text("summary", "-")
     memory, times = head.size("memory", "0"), head.count("times", 1)
     machine, endpoints, grid = _sized(head, machine)
-    rates = Rates(head)
+    rates = Rates(machine, head)
     head.end()
-    steps = [_step(table, rates, endpoints, grid) for table in document.tables("superstep")]
+    steps = [_step(table, rates, memory, endpoints, grid) for table in document.tables("superstep")]
     document.end()
     if not steps:
         raise head.error("the program has no superstep; add [[superstep]]")
@@ -86,13 +86,13 @@ def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int,
     return machine, endpoints, grid or (machine.rank_grid if endpoints == machine.ranks else None)
 
 
-def _step(table: Table, rates: Rates, endpoints: int, grid: tuple[int, int] | None) -> Step:
+def _step(table: Table, rates: Rates, held: int, endpoints: int, grid: tuple[int, int] | None) -> Step:
     name, times = table.text("name"), table.count("times", 1)
     memory = table.size("memory", "0")
     step = Step(
         name,
         times,
-        _work(table, rates),
+        _work(table, rates, held + memory),
         memory,
         [exchange(entry, endpoints, grid) for entry in table.tables("message", [])],
     )
@@ -100,14 +100,16 @@ def _step(table: Table, rates: Rates, endpoints: int, grid: tuple[int, int] | No
     return step
 
 
-def _work(table: Table, rates: Rates) -> dict[str, float]:
+def _work(table: Table, rates: Rates, working_set: int) -> dict[str, float]:
     """What the endpoint itself does: the longer of arithmetic and memory counts, as on a roofline."""
     if table.has("time"):
         if table.has("flops") or table.has("bytes"):
             raise table.error("gives `time` and also `flops` or `bytes`; the time of the work is one or the other")
         return {"compute": table.time_ns("time")}
-    compute = rates.flops_ns(table.amount("flops", 0.0))
-    memory = rates.bytes_ns(table.size("bytes", "0"))
+    precision = table.choice("precision", tuple(DTYPES), "single")
+    compute = rates.flops_ns(table.amount("flops", 0.0), precision)
+    moved = table.size("bytes", "0")
+    memory = rates.bytes_ns(moved, working_set or moved)
     return {"compute": compute} if compute >= memory else {"memory": memory}
 
 
