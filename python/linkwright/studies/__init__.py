@@ -23,6 +23,10 @@ from linkwright.errors import unknown
 
 # Key -> (module, one line).
 REGISTRY = {
+    "cell": (
+        "linkwright.studies.cell",
+        "DMAs between the eight SPEs of a Cell Broadband Engine and main memory, on four slotted rings",
+    ),
     "ipu": (
         "linkwright.studies.ipu",
         "microbenchmarks of a Graphcore C2 server, 16 IPUs on a ladder of links",

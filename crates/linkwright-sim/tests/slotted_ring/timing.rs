@@ -64,9 +64,14 @@ fn distance_does_not_matter_alone() {
 
 #[test]
 fn large_and_odd_messages_become_several_commands() {
-    // 1000 = 992 + 8: the one line of the second command follows the eight of the first, which take
-    // 7 * 8 + 6 cycles; then begins its own data phase of 70.
-    assert_eq!(alone(&[], MsgKind::Put, 1, 1000), 5 + 15 + 50 + 62 + 70);
+    // 1000 = 992 + 8: the one line of the second command follows the eight of the first, of which the
+    // last is partial and takes a whole slot; then begins its own data phase of 70.
+    assert_eq!(alone(&[], MsgKind::Put, 1, 1000), 5 + 15 + 50 + 8 * 8 + 70);
+    let bytes = [("partial_line", "\"bytes\"")];
+    assert_eq!(
+        alone(&bytes, MsgKind::Put, 1, 1000),
+        5 + 15 + 50 + 7 * 8 + 6 + 70
+    );
     // 32 KB: the lines of the second command follow those of the first without a gap.
     assert_eq!(alone(&[], MsgKind::Put, 1, 32 << 10), ALONE + 8 * 252);
 }
@@ -99,8 +104,8 @@ fn a_partial_line_takes_its_bytes_or_a_whole_line() {
 #[test]
 fn a_full_queue_holds_the_next_command_back() {
     // Sixteen commands are queued every 5 cycles; the first is complete at 140 and lets the
-    // seventeenth in, which is ready 15 cycles later.
-    let mut ring = ring(&[]);
+    // seventeenth in, which is ready 15 cycles later. Lines of one cycle each queue nowhere.
+    let mut ring = ring(&[("partial_line", "\"bytes\"")]);
     let messages: Vec<_> = (0..17)
         .map(|i| message(i, MsgKind::Put, 0, 1, 16))
         .collect();

@@ -45,15 +45,19 @@ pub(super) struct Arbiter {
     /// Lines by source and receiver, oldest first.
     waiting: Vec<VecDeque<Waiting>>,
     /// Age of the oldest of each; `u64::MAX` where none waits.
-    oldest: Vec<[u64; MOST_ELEMENTS]>,
+    oldest: Box<[[u64; MOST_ELEMENTS]; MOST_ELEMENTS]>,
     /// Receivers by source, in order of age; kept only where the arbiter does not see all.
     order: Vec<VecDeque<u8>>,
     /// Receivers for which lines wait at a source.
     receivers: [u16; MOST_ELEMENTS],
+    /// Sources at which lines wait for a receiver.
+    senders: [u16; MOST_ELEMENTS],
+    /// Receivers for which lines wait anywhere.
+    wanted: u16,
     /// Lines that wait at a source.
     lengths: [u32; MOST_ELEMENTS],
-    /// Bit `e` is set where lines wait at element `e`.
-    busy: u16,
+    /// How much earlier than at its receiver a line may start.
+    longest: u64,
     out_free: [u64; MOST_ELEMENTS],
     in_free: [u64; MOST_ELEMENTS],
     /// Thousandths of a cycle that the port in has still to idle.
@@ -65,16 +69,17 @@ pub(super) struct Arbiter {
     turn: u8,
     change_milli: u64,
     age: u64,
+    /// Of the present round.
+    seen: Vec<Seen>,
 }
 
-/// The best request that can start, so far.
-#[derive(Clone, Copy)]
-struct Chosen {
+/// A request that the arbiter sees in a round: the oldest of its source for its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
     rank: u8,
     age: u64,
     from: u8,
     to: u8,
-    ring: usize,
 }
 
 impl Arbiter {
@@ -83,11 +88,13 @@ impl Arbiter {
         Arbiter {
             count,
             waiting: vec![VecDeque::new(); count * count],
-            oldest: vec![[u64::MAX; MOST_ELEMENTS]; count],
+            oldest: Box::new([[u64::MAX; MOST_ELEMENTS]; MOST_ELEMENTS]),
             order: vec![VecDeque::new(); count],
             receivers: [0; MOST_ELEMENTS],
+            senders: [0; MOST_ELEMENTS],
+            wanted: 0,
             lengths: [0; MOST_ELEMENTS],
-            busy: 0,
+            longest: (count as u64 / 2).max(1) - 1,
             out_free: [0; MOST_ELEMENTS],
             in_free: [0; MOST_ELEMENTS],
             in_rest: [0; MOST_ELEMENTS],
@@ -98,6 +105,7 @@ impl Arbiter {
             turn: 0,
             change_milli: config.sender_change_milli,
             age: 0,
+            seen: Vec::new(),
         }
     }
 
@@ -109,7 +117,8 @@ impl Arbiter {
         if queue.is_empty() {
             self.oldest[from][to] = self.age;
             self.receivers[from] |= 1 << to;
-            self.busy |= 1 << from;
+            self.senders[to] |= 1 << from;
+            self.wanted |= 1 << to;
         }
         queue.push_back(Waiting {
             age: self.age,
@@ -129,41 +138,103 @@ impl Arbiter {
         self.lengths[usize::from(element)]
     }
 
-    /// Start at most one line at `now`; or tell when the next could start (`u64::MAX`: none waits).
+    /// Start all lines that can at `now`; tells when the next could (`u64::MAX`: none waits).
+    pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
+        loop {
+            let mut seen = std::mem::take(&mut self.seen);
+            let mut wake = self.see(now, &mut seen);
+            let (mut used, mut hidden) = (0u16, false);
+            for request in &seen {
+                if used & 1 << request.from != 0 {
+                    hidden = true;
+                    continue;
+                }
+                let at = self.ports(request.from, request.to, rings);
+                let (ring, at) = match at > now {
+                    true => (0, at),
+                    false => rings.earliest(request.from, request.to),
+                };
+                if at > now {
+                    wake = at.min(wake);
+                    continue;
+                }
+                used |= 1 << request.from;
+                grants.push(self.grant(now, *request, ring, rings));
+                wake = self.after(now, *request, rings).min(wake);
+            }
+            self.seen = seen;
+            // A source that began with one receiver hid what others have for its other receivers.
+            if !(hidden && self.by_age) {
+                return wake;
+            }
+        }
+    }
+
+    /// Collect what is visible at `now`, in turn; tells when the next port that somebody needs is free.
     #[inline]
-    pub fn look(&mut self, now: u64, rings: &mut Rings) -> Result<Grant, u64> {
-        let (mut wake, mut chosen) = (u64::MAX, None);
-        // The oldest visible line for each receiver, and its source.
-        let mut best = [(u64::MAX, 0u8); MOST_ELEMENTS];
-        let (mut found, mut left) = (0u16, self.busy);
+    fn see(&self, now: u64, seen: &mut Vec<Seen>) -> u64 {
+        seen.clear();
+        let mut wake = u64::MAX;
+        let mut left = self.wanted;
         while left != 0 {
-            let source = left.trailing_zeros() as u8;
+            let to = left.trailing_zeros() as u8;
             left &= left - 1;
-            if self.out_free[usize::from(source)] > now {
-                wake = wake.min(self.out_free[usize::from(source)]);
+            let receiver = usize::from(to) % MOST_ELEMENTS;
+            let gate = self.in_free[receiver].saturating_sub(self.longest);
+            if gate > now {
+                wake = wake.min(gate);
                 continue;
             }
-            let mut receivers = self.visible(source);
-            while receivers != 0 {
-                let to = receivers.trailing_zeros() as u8;
-                receivers &= receivers - 1;
-                let age = self.oldest[usize::from(source)][usize::from(to)];
-                if !self.by_age {
-                    self.consider(now, (source, to, age), rings, &mut chosen, &mut wake);
-                } else if age < best[usize::from(to)].0 {
-                    best[usize::from(to)] = (age, source);
-                    found |= 1 << to;
+            let mut oldest = None::<Seen>;
+            let mut senders = self.senders[receiver];
+            while senders != 0 {
+                let from = senders.trailing_zeros() as u8;
+                senders &= senders - 1;
+                let source = usize::from(from) % MOST_ELEMENTS;
+                if self.out_free[source] > now {
+                    wake = wake.min(self.out_free[source]);
+                    continue;
                 }
+                let age = self.oldest[source][receiver];
+                if self.by_age && oldest.is_some_and(|other| other.age < age)
+                    || self.sees != Sees::All && self.visible(from) & 1 << to == 0
+                {
+                    continue;
+                }
+                if !self.by_age {
+                    seen.extend(oldest);
+                }
+                let rank = self.rank(from);
+                oldest = Some(Seen {
+                    rank,
+                    age,
+                    from,
+                    to,
+                });
             }
+            seen.extend(oldest);
         }
-        while found != 0 {
-            let to = found.trailing_zeros() as u8;
-            found &= found - 1;
-            let (age, source) = best[usize::from(to)];
-            self.consider(now, (source, to, age), rings, &mut chosen, &mut wake);
+        if seen.len() > 1 {
+            seen.sort_unstable();
         }
-        let chosen = chosen.ok_or(wake)?;
-        Ok(self.grant(now, chosen, rings))
+        wake
+    }
+
+    /// When a line that waited behind the one just started could start, at the earliest.
+    #[inline]
+    fn after(&self, now: u64, started: Seen, rings: &Rings) -> u64 {
+        let (from, to) = (usize::from(started.from), usize::from(started.to));
+        let mut wake = u64::MAX;
+        if self.oldest[from][to] != u64::MAX {
+            wake = self.ports(started.from, started.to, rings);
+        }
+        if self.receivers[from] & !(1 << to) != 0 {
+            wake = wake.min(self.out_free[from]);
+        }
+        if self.senders[to] & !(1 << from) != 0 {
+            wake = wake.min(self.in_free[to].saturating_sub(self.longest).max(now + 1));
+        }
+        wake
     }
 
     /// Receivers whose lines at `source` the arbiter sees.
@@ -176,39 +247,6 @@ impl Arbiter {
             Sees::Limited(depth) => depth.max(1) as usize,
         };
         order.iter().take(depth).fold(0, |set, to| set | 1 << to)
-    }
-
-    /// Take the line from `from` to `to` if it can start and comes before what was chosen so far.
-    #[inline]
-    fn consider(
-        &self,
-        now: u64,
-        (from, to, age): (u8, u8, u64),
-        rings: &Rings,
-        chosen: &mut Option<Chosen>,
-        wake: &mut u64,
-    ) {
-        let rank = self.rank(from);
-        if chosen.is_some_and(|other| (other.rank, other.age) < (rank, age)) {
-            return;
-        }
-        let ports = self.ports(from, to, rings);
-        if ports > now {
-            *wake = ports.min(*wake);
-            return;
-        }
-        let (ring, at) = rings.earliest(from, to);
-        if at > now {
-            *wake = at.min(*wake);
-            return;
-        }
-        *chosen = Some(Chosen {
-            rank,
-            age,
-            from,
-            to,
-            ring,
-        });
     }
 
     /// First cycle in which both ports are free for a line from `from` to `to`.
@@ -229,15 +267,16 @@ impl Arbiter {
     }
 
     #[inline]
-    fn grant(&mut self, now: u64, chosen: Chosen, rings: &mut Rings) -> Grant {
+    fn grant(&mut self, now: u64, chosen: Seen, ring: usize, rings: &mut Rings) -> Grant {
         let (from, to) = (usize::from(chosen.from), usize::from(chosen.to));
         let queue = &mut self.waiting[from * self.count + to];
         let line = queue.pop_front().expect("it waits");
         self.oldest[from][to] = queue.front().map_or(u64::MAX, |next| next.age);
         if queue.is_empty() {
             self.receivers[from] &= !(1 << to);
-            if self.receivers[from] == 0 {
-                self.busy &= !(1 << from);
+            self.senders[to] &= !(1 << from);
+            if self.senders[to] == 0 {
+                self.wanted &= !(1 << to);
             }
         }
         self.lengths[from] -= 1;
@@ -247,7 +286,7 @@ impl Arbiter {
             order.remove(at.expect("it is in the order"));
         }
         let length = u64::from(line.length);
-        rings.take(chosen.ring, line.from, line.to, now, length);
+        rings.take(ring, line.from, line.to, now, length);
         self.out_free[from] = now + length;
         let way = u64::from(rings.hops(line.from, line.to).max(1) - 1);
         self.in_free[to] = now + way + length;
@@ -262,9 +301,6 @@ impl Arbiter {
         if line.from != self.memory {
             self.turn = (line.from + 1) % MOST_ELEMENTS as u8;
         }
-        Grant {
-            line,
-            ring: chosen.ring,
-        }
+        Grant { line, ring }
     }
 }

@@ -89,6 +89,8 @@ pub struct Chip {
     /// Every line that has started, where somebody asked for them.
     pub(super) starts: Option<Vec<Start>>,
     pub(super) news: Vec<News>,
+    /// Scratch of the arbiter.
+    grants: Vec<Grant>,
 }
 
 impl Chip {
@@ -113,6 +115,7 @@ impl Chip {
             lines: 0,
             starts: None,
             news: Vec::new(),
+            grants: Vec::new(),
             rings,
             config: config.clone(),
         }
@@ -239,15 +242,12 @@ impl Chip {
     }
 
     fn arbitrate(&mut self, now: u64) {
-        loop {
-            match self.arbiter.look(now, &mut self.rings) {
-                Ok(grant) => self.start(now, grant),
-                Err(wake) => {
-                    self.look = wake;
-                    return;
-                }
-            }
+        let mut grants = std::mem::take(&mut self.grants);
+        self.look = self.arbiter.look(now, &mut self.rings, &mut grants);
+        for grant in grants.drain(..) {
+            self.start(now, grant);
         }
+        self.grants = grants;
     }
 
     /// A line starts on its ring.

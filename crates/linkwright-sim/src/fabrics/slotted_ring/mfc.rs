@@ -139,6 +139,9 @@ impl Entries {
     /// The first ready command of a direction.
     #[inline]
     fn ready(&self, direction: usize, now: u64) -> Option<u8> {
+        if self.todo[direction].is_empty() {
+            return None;
+        }
         let slots = &self.slots;
         let is_ready = |slot: &u8| {
             let entry = slots[usize::from(*slot)].as_ref();

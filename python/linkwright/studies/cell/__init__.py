@@ -1,0 +1,131 @@
+"""The Cell Broadband Engine's on-chip network: DMAs between eight SPEs and memory on four slotted rings.
+
+Parts: `streams` (sequences of DMAs and their rates), `curves` (figures 4 and 5), `load` (figure 6, loss cases),
+`latency` (figure 7), `experiments` (table 1 and what is no schedule), `collectives`, `facts`, `claims`, and `blind`
+(what is held out or was never printed, by structural choice).
+
+Source: Kistler, Perrone and Petrini, "Cell Multiprocessor Communication Network: Built for Speed" (IEEE Micro,
+May-June 2006). Text and table 1 are used; of the curves only the points that the text states.
+"""
+
+from __future__ import annotations
+
+from linkwright.machines import load as load_machine
+from linkwright.studies import Options, Outcome, parallel
+from linkwright.studies.cell import blind, claims, collectives, curves, experiments, facts, load, streams
+from linkwright.studies.cell.chip import SPES, values, variant
+
+MACHINE = "cell-be"
+
+# What the tables show, in words.
+NOTES = {
+    "figure_4": "One DMA at a time, waited for: latency and bandwidth by size. Known: 91 ns to 512 B (not memory "
+    "get), at 16 KB 22.5 GB/s and 15 GB/s for memory get. The default reading lets the data phase of "
+    "table 1 cover four lines; the other reading one line, which keeps the bandwidth and loses the "
+    "flatness.",
+    "figure_5": "Batches: so many DMAs are issued, then all are waited for; latency is the time per DMA. Batches of "
+    "32 exceed the queue of 16. Known: nonblocking puts reach 25.6 GB/s at 2 KB to memory and at smaller "
+    "sizes to the local store; batching gains 2 to 3 between 256 B and 4 KB.",
+    "hot_spots": "Figure 6a: all SPEs at main memory, or all others at the local store of SPE 0. Known: gets reach "
+    "25.6 GB/s with two sources, puts stay about 1.5 below (calibrated).",
+    "patterns": "Figure 6b: every SPE is source and target. Known for 8 SPEs: complement slightly below 200 GB/s; "
+    "pairwise gets lead puts by 40 (calibrated; the same calibration slows complement puts). Uniform is "
+    "held out: a prediction.",
+    "latency_summary": "Figure 7 in numbers: time of 16-KB DMAs of 8 SPEs to or from main memory, by what counts as "
+    "their start. A prediction; fair sharing alone means 5.1 us per DMA of each SPE.",
+    "latency_histogram": "Figure 7: share of DMAs by latency, all SPEs together.",
+    "latency_by_spe": "Latency from the selection by the DMA engine, SPE by SPE.",
+    "where_the_latency_goes": "Table 1 from the trace of one DMA list of one element between SPEs, in SPU cycles.",
+    "synchronisation": "A barrier of OR-signals at SPE 0 and back, and a shared counter by getllar and putllc.",
+    "lists": "64 pieces: one DMA list, 64 DMAs of the SPU, 64 DMAs that the PPE puts into the proxy queue.",
+    "ordering": "Eight DMAs of one tag group in a row; a fence waits for the earlier ones, a barrier holds later ones "
+    "too.",
+    "alignment": "Streams of 64 puts: what sizes and addresses off the line cost.",
+    "refusals": "What the hardware refuses, with its rule, and a circle of waits.",
+    "allreduce": "Every allreduce of the registry over eight SPEs, DMA, wait, signal; best_algorithm wins its size.",
+    "loss_cases": "The documented ways to lose bandwidth. With identity placement the complement itself goes half the "
+    "ring everywhere and fills the rings exactly.",
+    "uniform_by_structure": "Held out. Aggregate of uniform random traffic by unpublished structure; range over seeds.",
+    "patterns_by_structure": "The same structures for the patterns that are known.",
+    "flows": "Small sets of flows, gets, with the share of time that the rings are busy, in the mean over segments.",
+    "start_jitter": "Starts up to 40 bus cycles apart: a deterministic run could lock into a phase.",
+    "longer_runs": "Short windows found steady, against 512 DMAs per SPE.",
+    "pairs_alone": "Every ordered pair of SPEs alone.",
+    "placements": "Logical SPEs on random hardware units.",
+    "six_of_eight": "Any six of the eight units.",
+}
+
+
+def reproduce(options: Options) -> Outcome:
+    """The whole study: cells, claims, and the tables behind the figures."""
+    machine = load_machine(MACHINE)
+    points = curves.measure(machine, options)
+    loads = load.measure(machine, options)
+    grounds = facts.grounds(machine, values(machine), points, loads)
+    times, summaries, histograms, by_spe = blind.hot_spots(machine)
+    uniform = blind.uniform(machine, loads, options)
+    structures = blind.patterns(machine, options)
+    free = variant(machine, "no put calibrations")
+    complement = streams.measure(free, streams.complement(SPES, get=False))
+    outcome = Outcome(
+        paper="cell",
+        title="The on-chip network of the Cell Broadband Engine, re-run on a model",
+        machine=MACHINE,
+        fitted=[row for row in machine.numbers() if row["status"] == "fitted"],
+        notes=NOTES,
+    )
+    outcome.cells = facts.cells(grounds) + blind.cells(uniform, summaries, structures)
+    outcome.claims = claims.check(
+        claims.Findings(
+            machine=machine,
+            points=points,
+            loads=loads,
+            uncalibrated={("complement", False, SPES): complement},
+            latencies={operation: found["selection"] for operation, found in times.items()},
+        )
+    )
+    outcome.tables = {
+        "where_the_latency_goes": _components(grounds),
+        "figure_4": curves.figure_4(points, _other_reading(machine, options)),
+        "figure_5": curves.figure_5(points),
+        "hot_spots": load.hot_rows(loads),
+        "patterns": load.pattern_rows(loads),
+        "latency_summary": summaries,
+        "latency_histogram": histograms,
+        "latency_by_spe": by_spe,
+        "loss_cases": load.losses(machine, options),
+        "uniform_by_structure": uniform,
+        "patterns_by_structure": structures,
+        "flows": blind.small_sets(machine, options),
+        "start_jitter": blind.jitter(machine, options),
+        "longer_runs": blind.longer(machine, options),
+        "synchronisation": experiments.synchronisation(machine),
+        "lists": experiments.lists(machine),
+        "ordering": experiments.ordering(machine),
+        "alignment": experiments.alignment(machine),
+        "refusals": experiments.refusals(machine),
+        "allreduce": collectives.measure(machine, options),
+    }
+    if options.full:
+        outcome.tables |= {
+            "pairs_alone": blind.ordered_pairs(machine, options),
+            "placements": blind.placements(machine, options),
+            "six_of_eight": blind.six_of_eight(machine, options),
+        }
+    return outcome
+
+
+def _components(grounds: facts.Grounds) -> list[dict]:
+    clock = grounds.values["machine.clock"]
+    return [
+        {"component": name, "spu_cycles": round(ns * clock, 3), "duration": f"{ns:.4g} ns"}
+        for name, ns in grounds.components.items()
+    ]
+
+
+def _other_reading(machine, options: Options) -> curves.Points:
+    """Figure 4 where the data phase covers one line."""
+    changed = variant(machine, "data phase covers one line")
+    cases = [(op, "blocking", size) for op in curves.OPERATIONS for size in curves.SIZES]
+    found = parallel(lambda case: curves.blocking(changed, case[0], case[2]), cases, options, "the other reading")
+    return dict(zip(cases, found, strict=True))

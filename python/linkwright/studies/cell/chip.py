@@ -1,0 +1,37 @@
+"""The chip as the study sees it: numbers, sizes, and variants of what nobody has published."""
+
+from __future__ import annotations
+
+SPES = 8
+MEMORY = 8  # participant of main memory, after the SPEs
+LINE = 128
+KIB = 1024
+SNOOP_LIMIT = 204.8  # GB/s: one address of 128 bytes per cycle of 1.6 GHz
+PORT = 25.6  # GB/s
+
+SIZES = tuple(16 << k for k in range(11))  # 16 B to 16 KB
+BATCHES = ("blocking", "batch(2)", "batch(4)", "batch(8)", "batch(16)", "batch(32)", "unlimited")
+
+# Structural choices beside the default of the machine file: name -> values that differ.
+VARIANTS = {
+    "default": {},
+    "arbiter sees the oldest": {"fabric.arbiter_sees": '"oldest"'},
+    "arbiter sees four": {"fabric.arbiter_sees": '"limited"'},
+    "tie by parity": {"fabric.tie": '"parity"'},
+    "round robin at the receiver": {"fabric.receiver_order": '"round_robin"'},
+    "data phase covers one line": {"fabric.data_lines": "1"},
+    "partial lines take their bytes": {"fabric.partial_line": '"bytes"'},
+    "no put calibrations": {"fabric.put_address_slots": "1", "fabric.sender_change": "0"},
+}
+
+
+def variant(machine, name: str):
+    """The machine with the structural choice `name`."""
+    for key, value in VARIANTS[name].items():
+        machine = machine.with_value(key, value)
+    return machine
+
+
+def values(machine) -> dict[str, float]:
+    """Numbers of the machine file by key, in the units of the file."""
+    return {row["key"]: float(row["value"]) for row in machine.numbers() if not row["value"].startswith("[")}

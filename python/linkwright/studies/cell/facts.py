@@ -1,0 +1,246 @@
+"""Stated numbers of the article beside what the model gives: table 1, the facts, and the known points of the figures.
+
+Numbers that were put into the machine file (clocks, widths, queue depths) come out exactly, which shows no more than
+that they were copied right; what the model makes of them stands under the benchmark's rows. Two cells are
+calibrated: the put deficits of hot spot and pairwise. Facts that are words, or concern parts that no model has, are
+left out.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.cell import experiments
+from linkwright.studies.cell.chip import LINE
+from linkwright.studies.cell.curves import Points
+from linkwright.studies.cell.load import Loads
+
+ERRATA = {
+    "C137": "the components add up to 90.625 ns",
+    "C130": "the running text says about 20 cycles; table 1 is used",
+    "C090": "table 1 prints 10 cycles, which is used",
+    "C012": "35 for the controller, 30 for the coherent interface",
+    "C105": "8 ns are 25.6 cycles",
+}
+TABLE_1 = "dma_latency_components"
+BLOCKING = {"put to memory": 22.5, "put to local store": 22.5, "get from local store": 22.5, "get from memory": 15.0}
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What the predictions are computed from."""
+
+    machine: object
+    values: dict[str, float]
+    points: Points
+    loads: Loads
+    components: dict[str, float]
+    mailboxes: dict[str, float]
+
+
+def cells(g: Grounds) -> list[Cell]:
+    """Table 1, the known points, the facts."""
+    return [*_components(g), *_known_points(g), *_facts(g)]
+
+
+def _components(g: Grounds) -> list[Cell]:
+    made = []
+    clock = g.values["machine.clock"]
+    for row in reference_rows("cell", "dma_latency_components.csv"):
+        nanoseconds = g.components[row["component"]]
+        for unit, predicted in (("cycles", nanoseconds * clock), ("ns", nanoseconds)):
+            column = "cycles" if unit == "cycles" else "nanoseconds"
+            reference = float(row[column])
+            keys = {"table": TABLE_1, "component": row["component"], "quantity": column, "note": row["note"]}
+            erratum = ERRATA["C137"] if row["component"] == "total" and unit == "ns" else None
+            made.append(Cell(TABLE_1, keys, predicted, reference, unit, row["split"], erratum))
+    return made
+
+
+def _known_points(g: Grounds) -> list[Cell]:
+    """The points of figures 4 to 6 that the text states, one for each curve that it speaks of."""
+
+    def cell(figure: str, operation: str, x: str, predicted: float, reference: float, unit: str) -> Cell:
+        keys = {"table": "known points", "figure": figure, "operation": operation, "at": x}
+        return Cell("known points", keys, predicted, reference, unit)
+
+    made = []
+    for op, rate in BLOCKING.items():
+        if op != "get from memory":
+            made.append(cell("4a", op, "128 B", g.points[op, "blocking", 128].dma_ns, 91.0, "ns"))
+        made.append(cell("4b", op, "16 KB", g.points[op, "blocking", 16384].total, rate, "GB/s"))
+    for op, figure in (("put to memory", "5b"), ("put to local store", "5f")):
+        for size in (2048, 4096, 8192, 16384):
+            rate = g.points[op, "unlimited", size].total
+            made.append(cell(figure, op, f"{size // 1024} KB", rate, 25.6, "GB/s"))
+    for spot in ("main memory", "local store"):
+        for count in (3, 8):
+            made.append(cell("6a", f"get at {spot}", f"{count} SPEs", g.loads[spot, True, count].total, 25.6, "GB/s"))
+    made.append(cell("6b", "get complement", "8 SPEs", g.loads["complement", True, 8].total, 200.0, "GB/s"))
+    return made
+
+
+def _facts(g: Grounds) -> list[Cell]:
+    rules = _rules(g)
+    made = []
+    for row in reference_rows("cell", "facts.csv"):
+        if row["id"] in rules:
+            keys = {"table": "facts"} | {key: row[key] for key in ("id", "quantity", "element", "statement", "basis")}
+            predicted, reference = rules[row["id"]](), number(row["value"])
+            made.append(Cell("facts", keys, predicted, reference, row["unit"], row["split"], ERRATA.get(row["id"])))
+    return made
+
+
+def _rules(g: Grounds) -> dict[str, Callable[[], object]]:
+    return _structure(g) | _benchmark(g)
+
+
+def _structure(g: Grounds) -> dict[str, Callable[[], object]]:
+    """Facts that the machine file states or implies."""
+    v, fabric = g.values, lambda key: g.values[f"fabric.{key}"]
+    rings = fabric("rings_clockwise") + fabric("rings_counterclockwise")
+    bus, width = fabric("bus_clock"), fabric("width")
+    return {
+        "C001": lambda: int(rings),
+        "C004": lambda: g.machine.ranks,
+        "C006": lambda: v["machine.clock"],
+        "C009": lambda: fabric("line") * bus,
+        "C010": lambda: fabric("memory_bandwidth"),
+        "C011": lambda: v["facts.io_in"],
+        "C012": lambda: v["facts.io_out"],
+        "C013": lambda: v["facts.ppe_l1"],
+        "C014": lambda: v["facts.ppe_l2"],
+        "C015": lambda: v["facts.ppe_issue"],
+        "C016": lambda: v["facts.ppe_threads"],
+        "C017": lambda: v["endpoints.capacity"],
+        "C018": lambda: int(width),
+        "C019": lambda: width * bus,
+        "C020": lambda: width * bus,
+        "C021": lambda: v["facts.spu_registers"],
+        "C022": lambda: v["facts.spu_width"] * 8,
+        "C023": lambda: v["facts.spu_width"],
+        "C024": lambda: v["facts.spu_width"] / 2,
+        "C025": lambda: v["facts.spu_width"] / 4,
+        "C026": lambda: v["facts.spu_width"] / 8,
+        "C027": lambda: v["facts.spu_pipelines"],
+        "C032": lambda: v["facts.double_interval"],
+        "C035": lambda: g.machine.ranks * v["facts.spu_width"] / 4 * 2,
+        "C036": lambda: g.machine.ranks * v["facts.spu_width"] / 4 * 2 * v["machine.clock"],
+        "C037": lambda: g.machine.ranks * 4 / v["facts.double_interval"] * v["machine.clock"],
+        "C038": lambda: int(rings),
+        "C039": lambda: int(width),
+        "C040": lambda: int(fabric("rings_clockwise")),
+        "C041": lambda: int(fabric("rings_counterclockwise")),
+        "C042": lambda: int(fabric("transfers_per_ring")),
+        "C043": lambda: int(fabric("rings_clockwise")),
+        "C048": lambda: bus / v["machine.clock"],
+        "C049": lambda: int(width),
+        "C051": lambda: int(fabric("line")),
+        "C052": lambda: int(fabric("line")),
+        "C053": lambda: bus,
+        "C054": lambda: fabric("line") * bus,
+        "C055": lambda: rings * fabric("transfers_per_ring") * width * bus,
+        "C056": lambda: g.machine.ranks * width * bus,
+        "C060": lambda: v["facts.io_coherent_out"],
+        "C061": lambda: v["facts.io_in"],
+        "C066": lambda: bus / v["machine.clock"],
+        "C069": lambda: fabric("dma_largest") / 1024,
+        "C070": lambda: int(fabric("list_longest")),
+        "C071": lambda: fabric("dma_largest") * fabric("list_longest") / 1024**2,
+        "C074": lambda: v["facts.signal_registers"],
+        "C076": lambda: int(fabric("mailbox_in")),
+        "C077": lambda: v["facts.mailboxes_out"],
+        "C081": lambda: int(fabric("spu_queue")),
+        "C082": lambda: int(fabric("proxy_queue")),
+        "C086": lambda: int(fabric("line")),
+        "C093": lambda: v["machine.clock"],
+        "C094": lambda: v["facts.timer_tick"],
+        "C096": lambda: v["facts.timer_tick"] * v["machine.clock"],
+        "C103": lambda: int(fabric("line")),
+        "C105": lambda: v["facts.local_store"],
+        "C113": lambda: int(fabric("spu_queue")),
+        "C114": lambda: int(fabric("spu_queue")) * g.machine.ranks,
+    }
+
+
+def _benchmark(g: Grounds) -> dict[str, Callable[[], object]]:
+    """Facts that a run of the model yields."""
+    clock = g.values["machine.clock"]
+    part = g.components
+
+    def point(op: str, issue: str, size: int):
+        return g.points[op, issue, size]
+
+    def gains() -> list[float]:
+        """Of batches of 4 over blocking, 256 B to 4 KB, gets from a local store."""
+        op, sizes = "get from local store", (256, 512, 1024, 2048, 4096)
+        return [point(op, "batch(4)", size).total / point(op, "blocking", size).total for size in sizes]
+
+    def flat_to() -> int:
+        op = "put to memory"
+        sizes = [s for (o, i, s) in g.points if (o, i) == (op, "blocking")]
+        return max(s for s in sizes if point(op, "blocking", s).dma_ns <= 1.01 * point(op, "blocking", 16).dma_ns)
+
+    def reached() -> float:
+        op = "put to memory"
+        sizes = sorted(s for (o, i, s) in g.points if (o, i) == (op, "unlimited"))
+        return max(point(op, "unlimited", s).total for s in sizes)
+
+    def deficit() -> float:
+        return g.loads["local store", True, 8].total - g.loads["local store", False, 8].total
+
+    def saturating(spot: str, first: int) -> int:
+        most = max(r.total for (s, get, *_), r in g.loads.items() if s == spot and get)
+        return next(n for n in range(first, 9) if g.loads[spot, True, n].total >= 0.98 * most)
+
+    return {
+        "C079": lambda: g.mailboxes["round trip"],
+        "C087": lambda: part["dma_issue"] * clock,
+        "C089": lambda: part["dma_to_eib"] * clock,
+        "C090": lambda: part["list_element_fetch"] * clock,
+        "C091": lambda: part["coherence_protocol"] * clock / 2,
+        "C092": lambda: part["coherence_protocol"] * clock,
+        "C097": lambda: g.mailboxes["one way"],
+        "C100": lambda: point("put to memory", "blocking", 128).dma_ns,
+        "C101": flat_to,
+        "C102": lambda: flat_to() // LINE,
+        "C108": lambda: point("put to memory", "blocking", 16384).total,
+        "C109": lambda: point("get from memory", "blocking", 16384).total,
+        "C110": lambda: point("put to memory", "blocking", 16384).dma_ns,
+        "C112": lambda: point("get from memory", "blocking", 16384).dma_ns,
+        "C116": reached,
+        "C120": lambda: statistics.median(gains()),
+        "C121": lambda: max(gains()),
+        "C126": lambda: part["dma_issue"] * clock,
+        "C127": lambda: part["dma_issue"],
+        "C128": lambda: part["dma_to_eib"] * clock,
+        "C129": lambda: part["dma_to_eib"],
+        "C130": lambda: part["list_element_fetch"] * clock,
+        "C131": lambda: part["list_element_fetch"],
+        "C132": lambda: part["coherence_protocol"] * clock,
+        "C133": lambda: part["coherence_protocol"],
+        "C134": lambda: part["data_transfer_inter_spe_put"] * clock,
+        "C135": lambda: part["data_transfer_inter_spe_put"],
+        "C136": lambda: part["total"] * clock,
+        "C137": lambda: part["total"],
+        "C138": lambda: part["total"] * clock,
+        "C139": lambda: part["total"],
+        "C140": lambda: part["total"] - part["list_element_fetch"],
+        "C142": lambda: saturating("local store", 2),
+        "C144": lambda: saturating("main memory", 1),
+        "C145": deficit,
+        "C146": lambda: g.loads["local store", False, 8].total,
+        "C149": lambda: (
+            100 * g.loads["complement", True, 8].total / g.values["fabric.line"] / g.values["fabric.bus_clock"]
+        ),
+        "C150": lambda: g.loads["complement", True, 8].total,
+        "C151": lambda: g.loads["pairwise", True, 8].total - g.loads["pairwise", False, 8].total,
+    }
+
+
+def grounds(machine, values: dict[str, float], points: Points, loads: Loads) -> Grounds:
+    """With the traces of single DMAs and mailboxes."""
+    return Grounds(machine, values, points, loads, experiments.components(machine), experiments.mailboxes(machine))

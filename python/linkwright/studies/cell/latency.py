@@ -1,0 +1,79 @@
+"""Figure 7: how long each DMA takes under the memory hot spot.
+
+Eight SPEs keep their queues full with 16-KB DMAs to or from main memory. When a DMA begins is not defined in the
+article, so there are three clocks: from the SPU's issue (which includes waiting for a place in the queue), from the
+selection by the DMA engine, from the first bus request. All end with its completion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwright import _native
+from linkwright.studies.cell.chip import SPES
+
+CLOCKS = {"issue": "issued_ps", "selection": "selected_ps", "first request": "requested_ps"}
+WARM, COUNTED = 100, 512
+BIN_NS = 250
+
+
+def hot_spot(machine, get: bool, counted: int = COUNTED) -> dict[str, np.ndarray]:
+    """Clock -> nanoseconds of every counted DMA, shape (SPEs, DMAs)."""
+    step = f"{'get' if get else 'put'} MIC 16384"
+    lines = [step] * (WARM + counted) + ["wait"]
+    found = _native.dma_programs(machine, [(f"SPE{i}", lines) for i in range(SPES)])
+    order = np.lexsort((found["line"], found["program"]))
+    times = {}
+    for name, column in CLOCKS.items():
+        taken = (found["complete_ps"] - found[column])[order].reshape(SPES, -1) / 1e3
+        # While the last DMAs run, others have finished and leave the memory to them.
+        times[name] = taken[:, WARM : WARM + counted - 32]
+    return times
+
+
+def summary(times: dict[str, np.ndarray], operation: str) -> list[dict]:
+    """Mode, mean, percentiles and spread over the SPEs, by clock."""
+    rows = []
+    for clock, taken in times.items():
+        medians = np.median(taken, axis=1)
+        figures = {
+            "mode_ns": mode(taken),
+            "mean_ns": float(taken.mean()),
+            "p50_ns": float(np.median(taken)),
+            "p99_ns": float(np.percentile(taken, 99)),
+            "max_ns": float(taken.max()),
+            "spe_medians_spread_percent": float(100 * (medians.max() / medians.min() - 1)),
+        }
+        rows.append({"operation": operation, "from": clock, **figures})
+    return rows
+
+
+def mode(taken: np.ndarray) -> float:
+    """Middle of the fullest bin."""
+    bins = (taken // BIN_NS).astype(int).ravel()
+    return float((np.bincount(bins).argmax() + 0.5) * BIN_NS)
+
+
+def histogram(times: dict[str, np.ndarray], operation: str) -> list[dict]:
+    """Share of DMAs by latency, from issue and from selection, all SPEs together."""
+    rows = []
+    for clock, taken in times.items():
+        bins = (taken // BIN_NS).astype(int).ravel()
+        counts = np.bincount(bins)
+        for index in range(max(0, bins.min() - 1), len(counts) + 1):
+            count = counts[index] if index < len(counts) else 0
+            latency = (index + 0.5) * BIN_NS / 1e3
+            rows.append(
+                {"clock": f"{operation}, {clock}", "latency_us": latency, "share_percent": 100 * count / taken.size}
+            )
+    return rows
+
+
+def spe_rows(times: dict[str, np.ndarray], operation: str) -> list[dict]:
+    """Every tenth DMA of every SPE, for box plots over the SPEs."""
+    taken = times["selection"][:, ::10]
+    return [
+        {"operation": operation, "spe": spe, "rank": int(k), "latency_us": float(value) / 1e3}
+        for spe, row in enumerate(taken)
+        for k, value in enumerate(row)
+    ]

@@ -1,0 +1,137 @@
+"""Figure 6: hot spots and patterns under full load, the documented ways to lose bandwidth, and small sets of flows.
+
+All DMAs are of 16 KB and nonblocking. Aggregates are sums over the SPEs that issue; beside each stand the slowest
+and the fastest SPE, because a sum can be perfect while somebody starves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from linkwright.studies import Options, parallel
+from linkwright.studies.cell import streams
+from linkwright.studies.cell.streams import Rates, Stream
+
+HOT = {"main memory": (streams.memory, range(1, 9)), "local store": (streams.hot_store, range(2, 9))}
+STATIC = {"complement": streams.complement, "pairwise": streams.pairwise}
+COUNTS = (2, 4, 8)
+SEEDS = tuple(range(1, 7))
+
+# (spot or pattern, get, SPEs) -> rates; uniform: one for each seed.
+Loads = dict[tuple, Rates]
+
+
+def measure(machine, options: Options, seeds: tuple[int, ...] = SEEDS) -> Loads:
+    """Every point of figure 6."""
+    cases: dict[tuple, Stream] = {}
+    for get in (False, True):
+        for spot, (make, counts) in HOT.items():
+            cases |= {(spot, get, count): make(count, get) for count in counts}
+        for pattern, make in STATIC.items():
+            cases |= {(pattern, get, count): make(count, get) for count in COUNTS}
+        for count in COUNTS:
+            drawn = seeds if count > 2 else seeds[:1]  # two SPEs have only each other
+            cases |= {("uniform", get, count, seed): streams.uniform(count, get, seed) for seed in drawn}
+
+    def one(key: tuple) -> Rates:
+        return streams.measure(machine, cases[key])
+
+    return dict(zip(cases, parallel(one, cases, options, "hot spots and patterns"), strict=True))
+
+
+def word(get: bool) -> str:
+    """`get` or `put`."""
+    return "get" if get else "put"
+
+
+def hot_rows(loads: Loads) -> list[dict]:
+    """Figure 6a."""
+    return [
+        {"operation": f"{word(get)} at {spot}", "spes": count, **_figures(loads[spot, get, count])}
+        for spot, (_, counts) in HOT.items()
+        for get in (False, True)
+        for count in counts
+    ]
+
+
+def pattern_rows(loads: Loads) -> list[dict]:
+    """Figure 6b; uniform as mean, least and most over seeds."""
+    rows = [
+        {"operation": f"{word(get)} {pattern}", "spes": count, **_figures(loads[pattern, get, count])}
+        for pattern in STATIC
+        for get in (False, True)
+        for count in COUNTS
+    ]
+    for get in (False, True):
+        for count in COUNTS:
+            found = of_seeds(loads, get, count)
+            mean = sum(r.total for r in found) / len(found)
+            each = [rate for r in found for rate in r.each]
+            figures = {"aggregate_gbs": mean, "slowest_gbs": min(each), "fastest_gbs": max(each)}
+            rows.append({"operation": f"{word(get)} uniform", "spes": count, **figures})
+    return rows
+
+
+def of_seeds(loads: Loads, get: bool, count: int) -> list[Rates]:
+    """The uniform runs of all seeds."""
+    return [rates for key, rates in loads.items() if key[:3] == ("uniform", get, count)]
+
+
+def _figures(rates: Rates) -> dict:
+    return {"aggregate_gbs": rates.total, "slowest_gbs": min(rates.each), "fastest_gbs": max(rates.each)}
+
+
+# Places on the ring of SPE 0 to 7, to make flows of one direction; see the machine file.
+RING = (10, 1, 9, 2, 8, 3, 7, 4)
+_ROUND = sorted(range(8), key=lambda spe: RING[spe])
+
+
+def _clockwise() -> Stream:
+    """Every SPE to the third one clockwise: all transfers in one direction, two rings idle."""
+    partner = {spe: _ROUND[(place + 3) % 8] for place, spe in enumerate(_ROUND)}
+    return Stream(tuple(range(8)), tuple((partner[i],) for i in range(8)), get=True)
+
+
+def _neighbours() -> Stream:
+    """SPEs next to each other on the ring exchange: short paths."""
+    partner = {}
+    for place in range(0, 8, 2):
+        a, b = _ROUND[place], _ROUND[place + 1]
+        partner |= {a: b, b: a}
+    return Stream(tuple(range(8)), tuple((partner[i],) for i in range(8)), get=True)
+
+
+# With identity placement every transfer of the complement goes half the ring, so it is a loss case itself.
+LOSSES: dict[str, Callable[[], Stream]] = {
+    "half the ring each (complement)": lambda: streams.complement(8, get=True),
+    "one shared destination": lambda: Stream(tuple(range(1, 8)), ((0,),) * 7, get=False),
+    "all in one direction": _clockwise,
+    "partial lines": lambda: Stream(tuple(range(8)), tuple((7 - i,) for i in range(8)), get=True, size=112),
+    "neighbours two segments apart at most": _neighbours,
+}
+
+
+def losses(machine, options: Options) -> list[dict]:
+    """The documented loss cases beside the best pattern; distances are of identity placement."""
+    names = list(LOSSES)
+    found = parallel(lambda name: streams.measure(machine, LOSSES[name]()), names, options, "loss cases")
+    best = found[0].total
+    rows = []
+    for name, rates in zip(names, found, strict=True):
+        rows.append(
+            {"case": name, "flows": len(rates.each), **_figures(rates), "of_best_percent": 100 * rates.total / best}
+        )
+    return rows
+
+
+def ring_shares(rates: Rates) -> dict[str, float]:
+    """Share of time in percent that each ring moves something on a segment, in the mean over its segments."""
+    links = rates.links
+    busiest = max(
+        busy for name, busy in zip(links["name"], links["busy_ps"], strict=True) if name.endswith((" in", " out"))
+    )
+    shares: dict[str, list[float]] = {}
+    for name, busy in zip(links["name"], links["busy_ps"], strict=True):
+        if name.startswith("ring "):
+            shares.setdefault(" ".join(name.split()[:2]), []).append(100 * float(busy) / float(busiest))
+    return {ring: sum(part) / len(part) for ring, part in shares.items()}
