@@ -50,8 +50,9 @@ def schedule(
     dtype: str = "f32",
     root: int = 0,
     grid: tuple[int, int] | None = None,
+    rings: Sequence[Sequence[int]] | None = None,
 ) -> _native.Schedule:
-    """The schedule of a registered algorithm for messages of `size` bytes."""
+    """The schedule of a registered algorithm for messages of `size` bytes; ring algorithms go round `rings`."""
     known = {row["key"] for row in _native.collectives()}
     if collective not in known:
         raise unknown("collective", collective, known)
@@ -60,7 +61,7 @@ def schedule(
     made = collective_experiment(
         "", collective, algorithm, ranks, _bytes(size, dtype), dtype, "sum", root=root, grid=grid
     )
-    return schedules.of(made)
+    return schedules.of(made, rings)
 
 
 def Builder(  # noqa: N802 (makes a Builder)

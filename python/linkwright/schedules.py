@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from linkwright.suite.rows import Simulated
 
 
-def of(experiment: Experiment) -> _native.Schedule:
-    """The schedule of an experiment."""
+def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
+    """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
     if experiment.collective is None:
         return _native.Schedule.pattern(
             experiment.algorithm,
@@ -36,6 +36,7 @@ def of(experiment: Experiment) -> _native.Schedule:
         element_bytes=experiment.element_bytes,
         root=experiment.root,
         grid=experiment.grid,
+        rings=rings,
     )
 
 
