@@ -26,6 +26,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "kB/s": ("B/s", 1e3),
     "MB/s": ("B/s", 1e6),
     "GB/s": ("B/s", 1e9),
+    "GiB/s": ("B/s", 2.0**30),
     "TB/s": ("B/s", 1e12),
     "%": ("%", 1.0),
     "percent": ("%", 1.0),

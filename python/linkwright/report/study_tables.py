@@ -24,6 +24,7 @@ _SUFFIXES = {
     "_percent": ("%", 1.0),
     "_kib": ("B", 1024.0),
     "_bytes": ("B", 1.0),
+    "_gib_per_s": ("B/s", 2.0**30),
 }
 _PLACES = ("rank", "x", "y")
 _MOST_CURVES = 16

@@ -31,6 +31,10 @@ REGISTRY = {
         "linkwright.studies.ipu",
         "microbenchmarks of a Graphcore C2 server, 16 IPUs on a ladder of links",
     ),
+    "gpu-nodes": (
+        "linkwright.studies.gpu_nodes",
+        "copies and collectives of eight P100s, on NVLink (DGX-1) or in a PCIe tree (GX8)",
+    ),
     "wormhole": (
         "linkwright.studies.wormhole",
         "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",

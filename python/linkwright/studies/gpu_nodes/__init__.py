@@ -1,0 +1,189 @@
+"""Eight P100s on NVLink or in a PCIe tree: copies, allreduce and broadcast, and the arithmetic of workloads.
+
+Parts: `copies` (pairs, groups, Tartan's sweep), `collectives` (the paper's ring and NCCL's), `facts` (what is exact),
+`claims` (1 to 12 and 18), `figures` (4 to 11), `machine_pair` (the two machines, and which GB is meant).
+
+Sources: Tallent, Gawande, Siegel, Vishnu, Hoisie, "Evaluating On-Node GPU Interconnects for Deep Learning Workloads";
+Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
+"""
+
+from __future__ import annotations
+
+from linkwright.predict.workloads import WORKLOADS
+from linkwright.studies import Options, Outcome
+from linkwright.studies.gpu_nodes import claims, collectives, copies, facts, figures
+from linkwright.studies.gpu_nodes.machine_pair import GPUS, PAYLOAD_BYTES, Machines
+
+# Sources of claims; each gives a list for both machines.
+CLAIMS = (claims.check,)
+
+ONE_RING = (
+    "Assumption: the paper's library ran one ring in index order, each step whole; its slowest hop on 8 GPUs is a "
+    "staged copy on the DGX-1 and crosses the risers on the GX8."
+)
+NOTES = {
+    "groups": "Pairs with nearly one rate for copies of 256 MiB, found by their values alone; GiB/s, the unit of the "
+    "paper.",
+    "latencies": "Time of a copy from GPU 0, targets grouped; a group ends where the next is 15 % slower.",
+    "host_copies": "The unit of the paper's host copies is unknown: both readings.",
+    "allreduce": f"{ONE_RING} `ring` pays the start-up of a copy at each step, `flags` an exchange of flags.",
+    "one_step": "The paper's own reading: 20 GB/s at 4 GPUs in one step, over three links at once, 10 at 8. It needs "
+    "an efficiency for each cell; the ring needs one for all.",
+    "gradients": f"Blind: nobody has published these. Allreduce of each ResNet's gradient on 8 GPUs. {ONE_RING}",
+    "nccl_versions": "What either version of NCCL would do: its rings, chunks and mode. 1.3.4 has one ring in index "
+    "order, 2.3.5 several over NVLink.",
+    "workloads": "Activations of a batch, and activations per parameter and GPU.",
+}
+
+
+def reproduce(options: Options) -> Outcome:
+    """The study: cells, claims, figures."""
+    machines = Machines.load()
+    steps = (copies.cells, collectives.cells, facts.cells)
+    cells = []
+    for done, step in enumerate(steps):
+        options.progress("cells", done, len(steps))
+        cells += step(machines)
+    outcome = Outcome(
+        paper="gpu-nodes",
+        title="Eight P100s on NVLink or in a PCIe tree, re-run on a model",
+        machine=f"{machines.dgx1.name} and {machines.gx8.name}",
+        fitted=[
+            {"machine": name, **row}
+            for name, machine in machines.items()
+            for row in machine.numbers()
+            if row["status"] == "fitted"
+        ],
+        cells=cells,
+        notes=NOTES,
+    )
+    options.progress("claims", 0, 1)
+    outcome.claims = [claim for check in CLAIMS for claim in check(machines)]
+    options.progress("figures", 0, 1)
+    outcome.sections = figures.sections(machines, cells)
+    outcome.tables = _tables(machines, cells)
+    return outcome
+
+
+def _tables(machines: Machines, cells: list) -> dict[str, list[dict]]:
+    return {
+        "groups": _groups(machines),
+        "latencies": _latencies(machines),
+        "host_copies": _host_copies(cells),
+        "allreduce": _allreduces(machines),
+        "one_step": _one_step(cells),
+        "gradients": _gradients(machines),
+        "nccl_versions": _versions(machines),
+        "workloads": _workloads(),
+    }
+
+
+def _pairs(members: tuple) -> str:
+    few = ", ".join(f"{a} -> {b}" for a, b in members[:4])
+    return few + (", ..." if len(members) > 4 else "")
+
+
+def _groups(machines: Machines) -> list[dict]:
+    return [
+        {
+            "machine": name,
+            "rate": f"{group.median:.2f} GiB/s",
+            "number": str(len(group.members)),
+            "pairs": _pairs(group.members),
+        }
+        for name, machine in machines.items()
+        for group in copies.bandwidth_groups(machine)
+    ]
+
+
+def _latencies(machines: Machines) -> list[dict]:
+    return [
+        {
+            "machine": name,
+            "bytes": f"{size:,}",
+            "time": f"{1e6 * group.median:.2f} us",
+            "targets": ", ".join(str(b) for _, b in group.members),
+        }
+        for name, machine in machines.items()
+        for size in (*copies.LATENCY_SIZES, 16 << 20)
+        for group in reversed(copies.latency_groups(machine, size))
+    ]
+
+
+def _host_copies(cells: list) -> list[dict]:
+    own = [cell for cell in cells if cell.table == "host copies"]
+    readings = (("GB/s", 1.0), ("GiB/s", 2**30 / 1e9))
+    return [
+        {"machine": cell.keys["machine"], "read_as": unit, "means": f"{cell.reference * factor:.2f} GB/s"}
+        for cell in own
+        for unit, factor in readings
+    ]
+
+
+def _allreduces(machines: Machines) -> list[dict]:
+    rows = []
+    for name, machine in machines.items():
+        for path in collectives.PATHS:
+            for gpus in collectives.COUNTS:
+                for size in collectives.SIZES:
+                    run = collectives.allreduce(machine, size, gpus, path)
+                    bus = run.alg_bw * 2 * (gpus - 1) / gpus
+                    rates = {"alg_bw_gib_per_s": run.alg_bw, "bus_bw_gib_per_s": bus}
+                    rows.append({"machine": name, "path": path, "gpus": str(gpus), "size_bytes": size, **rates})
+    return rows
+
+
+def _one_step(cells: list) -> list[dict]:
+    ideal = {"4": 20.0, "8": 10.0}
+    own = [cell for cell in cells if cell.table == "allreduce"]
+    return [
+        {
+            "cell": cell.keys["id"],
+            "published": f"{cell.reference:g} GiB/s",
+            "one_step_ideal": f"{ideal[cell.keys['quantity'].split()[1]]:g} GB/s",
+            "efficiency_needed": f"{cell.reference * 2**30 / 1e9 / ideal[cell.keys['quantity'].split()[1]]:.3f}",
+            "ring_model": f"{cell.predicted:.2f} GiB/s",
+        }
+        for cell in own
+    ]
+
+
+def _gradients(machines: Machines) -> list[dict]:
+    rows = []
+    for key, workload in WORKLOADS.items():
+        if not key.startswith("ResNet"):
+            continue
+        for name, machine in machines.items():
+            for path in collectives.PATHS:
+                run = collectives.allreduce(machine, workload.payload_bytes, GPUS, path)
+                figures = {"rate": f"{run.alg_bw:.2f} GiB/s", "time": f"{1e6 * run.seconds:.1f} us"}
+                rows.append(
+                    {
+                        "network": key,
+                        "payload": f"{workload.payload_bytes:,} B",
+                        "machine": name,
+                        "path": path,
+                        **figures,
+                    }
+                )
+    return rows
+
+
+def _versions(machines: Machines) -> list[dict]:
+    sizes = (4096, 65_536, 1 << 20, 16 << 20, PAYLOAD_BYTES)
+    return [
+        collectives.by_version(machine, version, kind, size)
+        for _, machine in machines.items()
+        for version in ("1.3.4", "2.3.5")
+        for kind in collectives.KINDS
+        for size in sizes
+    ]
+
+
+def _workloads() -> list[dict]:
+    return [
+        {"network": key, "batch": str(batch), "work": f"{workload.work(batch) / 1e6:,.1f} M"}
+        | {f"intensity_on_{gpus}": f"{workload.intensity(batch, gpus):,.4g}" for gpus in (1, 2, 4, 8)}
+        for key, workload in WORKLOADS.items()
+        for batch in workload.batches
+    ]

@@ -1,0 +1,62 @@
+"""What is exact: the topology, the rings of NCCL, and the arithmetic of the workloads."""
+
+from __future__ import annotations
+
+from linkwright import nccl
+from linkwright.predict.workloads import WORKLOADS, Workload
+from linkwright.studies import Cell, number, reference_rows
+
+from .machine_pair import DGX1, Machines
+
+
+def cells(machines: Machines) -> list[Cell]:
+    """Counts, orders, and every workload figure to its printed digits."""
+    found = []
+    for row in reference_rows("gpu-nodes", "interconnect.csv"):
+        made = _STRUCTURE.get(row["quantity"])
+        if made and row["machine"] == DGX1:
+            keys = {"id": row["id"], "machine": row["machine"], "quantity": row["quantity"]}
+            predicted = made(nccl.nvlinks(machines.dgx1))
+            found.append(Cell("structure", keys, predicted, number(row["value"]), row["unit"], row["split"]))
+    for row in reference_rows("gpu-nodes", "workloads.csv"):
+        keys = {"id": row["id"], "network": row["network"], "quantity": row["quantity"], "batch": row["batch"]}
+        predicted = _workload(WORKLOADS[row["network"]], row["quantity"], row["batch"], row["value"])
+        found.append(Cell("workloads", keys, predicted, number(row["value"]), row["unit"], row["split"]))
+    return found
+
+
+def hamiltonian_cycles(links: list[list[int]]) -> int:
+    """Directed cycles through all ranks along links."""
+
+    def extend(ring: tuple[int, ...]) -> int:
+        if len(ring) == len(links):
+            return int(bool(links[ring[-1]][0]))
+        return sum(extend((*ring, rank)) for rank, n in enumerate(links[ring[-1]]) if n and rank not in ring)
+
+    return extend((0,))
+
+
+def _orders(links: list[list[int]]) -> str:
+    rings = nccl.rings("2.3.5", links)
+    return "; ".join(" ".join(map(str, ring)) for ring in rings[: len(rings) // 2])
+
+
+_STRUCTURE = {
+    "directed rings": hamiltonian_cycles,
+    "neighbours": lambda links: sum(map(sum, links)),
+    "rings": _orders,
+    "rings used": lambda links: len(nccl.rings("2.3.5", links)),
+}
+
+
+def _workload(workload: Workload, quantity: str, batch: str, printed: str) -> object:
+    """A figure, rounded to as many digits as the paper prints."""
+    if quantity == "intensity":
+        return round(workload.intensity(int(batch)), len(printed.partition(".")[2]))
+    if quantity == "payload":
+        return workload.payload_bytes
+    if quantity.endswith("printed"):
+        value, unit = printed.split()
+        exact = getattr(workload, quantity.split()[0]) / {"M": 1e6, "K": 1e3}[unit]
+        return f"{exact:,.{len(value.partition('.')[2])}f} {unit}"
+    return getattr(workload, quantity)

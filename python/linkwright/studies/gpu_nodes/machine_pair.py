@@ -1,0 +1,48 @@
+"""The two machines, and the units of the paper.
+
+The paper prints GB/s and means GiB/s for copies and allreduces: it says that its plots use powers of two, and
+17.2 GiB/s = 18.47 GB/s is what Tartan has, in decimal units, for the same copy. Every conversion of this study goes
+through `gib_per_s` and `gb_per_s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwright import _native
+from linkwright.machines import load
+
+DGX1 = "dgx1-p100"
+GX8 = "gx8-p100"
+NAMES = (DGX1, GX8)
+GIB = 2**30
+GPUS = 8
+LARGE_BYTES = 256 << 20  # of a copy
+PAYLOAD_BYTES = 240_000_000  # of the largest allreduce: AlexNet's gradient
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Both machines, loaded once."""
+
+    dgx1: _native.Machine
+    gx8: _native.Machine
+
+    @classmethod
+    def load(cls) -> Machines:
+        """As shipped."""
+        return cls(load(DGX1), load(GX8))
+
+    def items(self) -> tuple[tuple[str, _native.Machine], ...]:
+        """(name, machine) of both."""
+        return ((DGX1, self.dgx1), (GX8, self.gx8))
+
+
+def gib_per_s(size_bytes: float, seconds: float) -> float:
+    """A rate in GiB/s, the unit of the paper's copies and allreduces."""
+    return size_bytes / seconds / GIB
+
+
+def gb_per_s(size_bytes: float, seconds: float) -> float:
+    """A rate in GB/s = 10^9 B/s, the unit of Tartan."""
+    return size_bytes / seconds / 1e9
