@@ -23,8 +23,9 @@
 //! only contention can show, this model does not. Memories are endpoints like any other.
 //!
 //! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
-//! 1/G may differ from a size on: a `[[fabric.regime]]` holds for messages of at least `from` bytes, as in
-//! PLogP. A longer message must not be faster, which is checked when the file is read.
+//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` beside its bytes: a
+//! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
+//! faster, which is checked when the file is read.
 //!
 //! All times of a message follow from what was offered before it, so the fabric answers at once
 //! and has no events.
@@ -66,6 +67,8 @@ pub struct Parameters {
 pub struct Regime {
     /// Smallest message.
     pub from: Bytes,
+    /// What a message keeps its source beside its bytes.
+    pub occupancy: TimePs,
     /// L.
     pub latency: TimePs,
     /// 1 / G.
@@ -73,10 +76,10 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// (b - 1) G.
+    /// (b - 1) G, and the occupancy.
     #[inline]
     fn serialisation(&self, bytes: u64) -> TimePs {
-        self.bandwidth.time(Bytes(bytes.saturating_sub(1)))
+        self.occupancy + self.bandwidth.time(Bytes(bytes.saturating_sub(1)))
     }
 
     fn time(&self, bytes: u64) -> TimePs {
@@ -112,7 +115,10 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     for mut table in section.sections("regime")? {
         let regime = Regime {
             from: table.bytes("from")?,
-            latency: table.time("latency")?,
+            occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+            latency: table
+                .optional_time("latency")?
+                .unwrap_or(parameters.latency),
             bandwidth: table.rate("bandwidth")?,
         };
         if let Err(problem) = fabric.add(regime) {
@@ -134,6 +140,7 @@ impl LogGp {
     fn named(parameters: Parameters, names: Vec<String>) -> Self {
         let all = Regime {
             from: Bytes(0),
+            occupancy: TimePs::ZERO,
             latency: parameters.latency,
             bandwidth: parameters.bandwidth,
         };
@@ -287,6 +294,7 @@ mod tests {
     fn regime(from: u64, latency_ns: u64, bytes_per_s: f64) -> Regime {
         Regime {
             from: Bytes(from),
+            occupancy: TimePs::ZERO,
             latency: TimePs::from_ns(latency_ns),
             bandwidth: BytesPerSec(bytes_per_s),
         }
