@@ -20,8 +20,10 @@
 //! A probe that only Python can measure (because it asks a Python library) is described here too where it
 //! has a model; without one it may be described in Python.
 
+mod cache_line;
 mod convolution;
 mod fma_peak;
+mod loaded_latency;
 mod matmul;
 mod memory_bandwidth;
 mod memory_latency;
@@ -29,8 +31,10 @@ mod random;
 mod round_trip;
 mod value;
 
+pub use cache_line::CACHE_LINE;
 pub use convolution::{layer_of, Layer, CONVOLUTION, LAYERS};
 pub use fma_peak::FMA_PEAK;
+pub use loaded_latency::LOADED_LATENCY;
 pub use matmul::MATMUL;
 pub use memory_bandwidth::MEMORY_BANDWIDTH;
 pub use memory_latency::MEMORY_LATENCY;
@@ -42,6 +46,8 @@ pub use value::{Assignment, ProbeError};
 pub static CATALOGUE: &[&Description] = &[
     &MEMORY_LATENCY,
     &MEMORY_BANDWIDTH,
+    &LOADED_LATENCY,
+    &CACHE_LINE,
     &ROUND_TRIP,
     &FMA_PEAK,
     &MATMUL,

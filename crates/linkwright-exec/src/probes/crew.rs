@@ -176,7 +176,8 @@ impl Crew {
             .map(|reason| Disturbance::ALL[usize::from(reason)])
     }
 
-    fn wait_until(&self, done: impl Fn() -> bool) {
+    /// Waits until `done`, or until everybody is to end.
+    pub(super) fn wait_until(&self, done: impl Fn() -> bool) {
         let mut spins = 0;
         while !done() && !self.stopped() {
             spins += 1;

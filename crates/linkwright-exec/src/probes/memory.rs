@@ -32,6 +32,8 @@ pub(super) struct Mapped {
 
 // SAFETY: plain memory with one owner.
 unsafe impl Send for Mapped {}
+// SAFETY: it gives out an address only; who reads or writes there says why that is sound.
+unsafe impl Sync for Mapped {}
 
 /// Refuses a probe that would need more than a share of the free memory, or than the caller allows.
 pub(super) fn check_room(about: &Description, setting: &Setting, bytes: u64) -> Result<()> {

@@ -167,10 +167,15 @@ impl Chase {
     }
 
     /// Reads everything once, one word of each line.
-    #[inline(never)]
     pub(super) fn stream(&mut self) {
+        self.stream_part(0, self.memory.bytes() / LINE * LINE);
+    }
+
+    /// Reads one word of each line from byte `from` up to byte `to`.
+    #[inline(never)]
+    pub(super) fn stream_part(&mut self, from: usize, to: usize) {
         let mut sum = 0usize;
-        for line in (0..self.memory.bytes() / LINE * LINE).step_by(LINE) {
+        for line in (from..to.min(self.memory.bytes() / LINE * LINE)).step_by(LINE) {
             // SAFETY: within the memory.
             sum = sum.wrapping_add(unsafe { self.memory.base().add(line).cast::<usize>().read() });
         }

@@ -12,10 +12,13 @@
 //!
 //! An answer below its floor is no answer: [`run`] fails it and names the bound.
 
+pub mod cache_line;
 mod crew;
 mod cycle;
 pub mod fma_peak;
+pub mod loaded_latency;
 mod memory;
+pub mod memory_bandwidth;
 pub mod memory_latency;
 pub mod random;
 pub mod round_trip;
@@ -120,6 +123,9 @@ pub struct Probe {
 /// All probes that are measured in Rust.
 pub static PROBES: &[&Probe] = &[
     &memory_latency::PROBE,
+    &memory_bandwidth::PROBE,
+    &loaded_latency::PROBE,
+    &cache_line::PROBE,
     &round_trip::PROBE,
     &fma_peak::PROBE,
     &random::PROBE,

@@ -1,0 +1,55 @@
+//! What is left of a latency while others use the same memory or cache.
+
+use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+
+/// Latency against injected bandwidth.
+pub static LOADED_LATENCY: Description = Description {
+    key: "loaded_latency",
+    summary: "latency while others read: at memory, at the shared cache, between two cores",
+    description: "One operation is one dependent load at memory or at the shared cache, or half a round trip of \
+                  a cache line between two cores. Meanwhile the injectors read memory of their own at the \
+                  same place in pieces of 4 KiB and pause between pieces: the shorter the pause, the \
+                  more bandwidth they inject, which is found as a metric of its own. Latency over \
+                  injected bandwidth bends up where the place saturates.",
+    axes: &[
+        Axis {
+            key: "at",
+            kind: AxisKind::Word(&["memory", "shared_cache", "core_to_core"]),
+            summary: "what is shared",
+            default: "memory",
+        },
+        Axis {
+            key: "pause",
+            kind: AxisKind::Count,
+            summary: "nanoseconds that an injector waits after each 4 KiB",
+            default: "0",
+        },
+        Axis {
+            key: "injectors",
+            kind: AxisKind::Count,
+            summary: "other endpoints that read",
+            default: "1",
+        },
+    ],
+    metrics: &[
+        Metric {
+            key: "latency",
+            unit: "ns",
+            better: Better::Low,
+            summary: "time of one load, or half a round trip",
+            from: Derived::Time,
+        },
+        Metric {
+            key: "injected_bandwidth",
+            unit: "B/s",
+            better: Better::Neither,
+            summary: "bytes per second that all injectors read meanwhile",
+            from: Derived::Column,
+        },
+    ],
+    size_axis: None,
+    table: "memory",
+    source: "the loaded-latency test of Intel Memory Latency Checker, as its documentation describes it",
+    waived: "where the machine says nothing of a shared cache, where there are fewer endpoints than injectors \
+             plus one (two between cores), or where the memory is more than a quarter of what is free",
+};

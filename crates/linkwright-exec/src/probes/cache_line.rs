@@ -1,0 +1,278 @@
+//! One cache line from one core to another, three ways.
+//!
+//! ```text
+//!   compare_and_swap  line: 0 -first-> 1 -second-> 2 -first-> 3 ...       both want the line exclusively
+//!   read_write        first writes n into line A, second sees it and writes n into line B
+//!   one_way           first writes the time into A; second reads A and the clock: the difference
+//! ```
+//!
+//! The first is the leader, on the first processor; the second a hand on the next. Lines lie on a page
+//! of their own that one of the two touches first. Time: half a round trip, or the difference, which has
+//! only a meaning where both cores read one clock: it is waived where a difference is negative.
+
+use super::crew::Crew;
+use super::cycle::cycle_ns;
+use super::memory::{Mapped, Pages};
+use super::{waived, Answer, Floor, Probe, Setting};
+use crate::error::Result;
+use crate::guard::Guard;
+use crate::timer::{Clock, Ticks};
+use linkwright_core::probes::{Assignment, CACHE_LINE};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::Mutex;
+
+/// Registry entry.
+pub static PROBE: Probe = Probe {
+    about: &CACHE_LINE,
+    measure,
+};
+
+/// Lines apart by more than a prefetcher fetches at once.
+const APART: usize = 512;
+
+/// How a line is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    CompareAndSwap,
+    ReadWrite,
+    OneWay,
+}
+
+/// Three lines on a page of their own: there, back, and the sum of differences.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<'m>(&'m [AtomicU64]);
+
+fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
+    if setting.cpus.len() < 2 {
+        return Err(waived(
+            &CACHE_LINE,
+            "a pair needs two processors, there is one",
+        ));
+    }
+    let how = match asked.word("how") {
+        "compare_and_swap" => How::CompareAndSwap,
+        "read_write" => How::ReadWrite,
+        _ => How::OneWay,
+    };
+    let clock = Clock::get();
+    if how == How::OneWay && clock.source() != "tsc" {
+        return Err(waived(
+            &CACHE_LINE,
+            "one way needs a clock that all cores share, the time-stamp counter",
+        ));
+    }
+    let first_touches = asked.word("touched_by") == "first";
+    // Whoever touches first maps the page; the other gets its address.
+    let (page, address) = (Mutex::new(None), AtomicPtr::new(std::ptr::null_mut()));
+    let mapped = AtomicBool::new(false);
+    let map = || -> Result<()> {
+        let memory = Mapped::new(&CACHE_LINE, 4096, Pages::Base)?;
+        address.store(memory.base(), Ordering::Relaxed);
+        *page.lock().expect("no panic while held") = Some(memory);
+        mapped.store(true, Ordering::Release);
+        Ok(())
+    };
+    // SAFETY: read only after `mapped`, and the page lives until both threads have ended.
+    let lines = || {
+        Lines(unsafe {
+            std::slice::from_raw_parts(address.load(Ordering::Relaxed).cast::<AtomicU64>(), 512)
+        })
+    };
+    let partner = |_: usize, crew: &Crew| {
+        if !first_touches {
+            map()?;
+        }
+        crew.enter();
+        crew.wait_until(|| mapped.load(Ordering::Acquire));
+        if !crew.stopped() {
+            lines().follow(how, crew);
+        }
+        Ok(())
+    };
+    Crew::launch(setting, 1, partner, |crew| {
+        if first_touches {
+            map()?;
+        }
+        let (lines, stop) = (lines(), || crew.stopped());
+        let cycle = cycle_ns();
+        if how == How::OneWay {
+            return one_way(lines, crew, setting, clock);
+        }
+        let mut samples = setting.sampler().measure_until(&stop, |n| {
+            lines.lead(how, n, crew);
+            None
+        });
+        samples.per(2.0);
+        Ok(Answer {
+            samples,
+            floor: cycle.map(|ns| Floor {
+                ns,
+                name: "one cycle of the core",
+            }),
+            ..Answer::default()
+        })
+    })
+}
+
+/// Each sample is the mean of the differences that the second core saw in it.
+fn one_way(lines: Lines, crew: &Crew, setting: &Setting, clock: &Clock) -> Result<Answer> {
+    let (mut differences, mut guard) = (Vec::new(), Guard::of_thread_only());
+    let mut samples = setting.sampler().measure_until(&|| crew.stopped(), |n| {
+        let before = lines.at(2).load(Ordering::Acquire);
+        guard.open();
+        lines.lead(How::OneWay, n, crew);
+        let disturbed = guard.close();
+        let sum = lines.at(2).load(Ordering::Acquire).wrapping_sub(before);
+        let mean_ns = clock.ns_between(Ticks(0), Ticks(sum)) / f64::from(n);
+        differences.push(disturbed.is_none().then_some(mean_ns));
+        disturbed
+    });
+    // The sampler times round trips; what counts are the differences of its last rounds, the samples.
+    let looked = samples.values_ns.len() + samples.drops.total() as usize;
+    let warm_up = differences.len().saturating_sub(looked);
+    samples.first_ns = differences[0].unwrap_or(samples.first_ns);
+    samples.values_ns = differences
+        .split_off(warm_up)
+        .into_iter()
+        .flatten()
+        .collect();
+    if samples.values_ns.iter().any(|&ns| ns <= 0.0) {
+        let reason = "a line arrived before it was sent: the clocks of the two cores disagree";
+        return Err(waived(&CACHE_LINE, reason));
+    }
+    Ok(Answer {
+        samples,
+        ..Answer::default()
+    })
+}
+
+impl Lines<'_> {
+    fn at(&self, number: usize) -> &AtomicU64 {
+        &self.0[number * APART / 8]
+    }
+
+    /// The first core: `n` round trips.
+    pub(super) fn swap(&self, n: u32, crew: &Crew) {
+        let line = self.at(0);
+        // From even to odd: ours; the partner's are from odd to even.
+        let mut seen = line.load(Ordering::Relaxed) & !1;
+        for _ in 0..n {
+            while let Err(now) =
+                line.compare_exchange(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                seen = now & !1;
+                if crew.stopped() {
+                    return;
+                }
+            }
+            seen += 2;
+        }
+        // The round trip ends when the partner has answered.
+        while line.load(Ordering::Acquire) & 1 == 1 && !crew.stopped() {}
+    }
+
+    fn lead(&self, how: How, n: u32, crew: &Crew) {
+        if how == How::CompareAndSwap {
+            return self.swap(n, crew);
+        }
+        let clock = Clock::get();
+        let (there, back) = (self.at(0), self.at(1));
+        let mut turn = back.load(Ordering::Relaxed);
+        for _ in 0..n {
+            turn += 1;
+            let word = if how == How::OneWay {
+                clock.now().0
+            } else {
+                turn
+            };
+            there.store(word, Ordering::Release);
+            while back.load(Ordering::Acquire) != turn {
+                if crew.stopped() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The second core, until the end.
+    fn follow(&self, how: How, crew: &Crew) {
+        match how {
+            How::CompareAndSwap => self.swap_back(crew),
+            How::ReadWrite | How::OneWay => self.reply(how, crew),
+        }
+    }
+
+    /// From odd to even, until the end.
+    pub(super) fn swap_back(&self, crew: &Crew) {
+        let line = self.at(0);
+        let mut seen = 1;
+        while !crew.stopped() {
+            match line.compare_exchange(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => seen += 2,
+                Err(now) => seen = now | 1,
+            }
+        }
+    }
+
+    fn reply(&self, how: How, crew: &Crew) {
+        let clock = Clock::get();
+        let (there, back, sum) = (self.at(0), self.at(1), self.at(2));
+        let (mut last, mut turn) = (0, 0);
+        while !crew.stopped() {
+            let word = there.load(Ordering::Acquire);
+            if word == last {
+                continue;
+            }
+            if how == How::OneWay {
+                let late = clock.now().0.wrapping_sub(word);
+                sum.store(
+                    sum.load(Ordering::Relaxed).wrapping_add(late),
+                    Ordering::Release,
+                );
+            }
+            (last, turn) = (word, turn + 1);
+            back.store(turn, Ordering::Release);
+        }
+    }
+}
+
+/// Lines for another probe that hands one between cores.
+pub(super) fn lines(memory: &Mapped) -> Lines<'_> {
+    // SAFETY: a page of zeros, which are valid numbers, shared by reference only.
+    Lines(unsafe { std::slice::from_raw_parts(memory.base().cast::<AtomicU64>(), 512) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Topology;
+    use std::time::Duration;
+
+    #[test]
+    fn every_way_gives_times_or_says_why_not() {
+        let cpus: Vec<u32> = Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
+        let setting = Setting {
+            cpus: cpus.clone(),
+            samples: 5,
+            warmup_at_most: 2,
+            budget: Duration::from_millis(200),
+            settle_within: None,
+            seed: 1,
+            most_bytes: None,
+            cancelled: None,
+        };
+        for how in ["compare_and_swap", "read_write", "one_way"] {
+            for touched_by in ["first", "second"] {
+                let axes = [("how", how), ("touched_by", touched_by)];
+                let asked = Assignment::parse(&CACHE_LINE, &axes).unwrap();
+                match measure(&asked, &setting) {
+                    Ok(answer) => {
+                        let values = answer.samples.values_ns;
+                        assert!(values.iter().all(|&ns| ns > 0.0), "{how}: {values:?}");
+                    }
+                    Err(error) => assert!(cpus.len() < 2 || how == "one_way", "{error}"),
+                }
+            }
+        }
+    }
+}

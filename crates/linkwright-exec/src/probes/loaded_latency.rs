@@ -1,0 +1,133 @@
+//! Latency at a shared place while injectors read there, each as fast as its pause allows.
+//!
+//! ```text
+//!   at memory         leader chases, injectors stream, each over four times the last cache
+//!   at shared_cache   the same within half of the last cache, all together
+//!   core_to_core      leader and first hand swap a cache line; the other hands stream at memory
+//! ```
+//!
+//! An injector counts the bytes of each piece of 4 KiB when it has read it; what all injected is the rise of
+//! these counts during a sample, over the time of the sample. A sample is therefore long: thousands of
+//! loads.
+
+use super::cache_line::lines;
+use super::crew::{Apart, Crew};
+use super::cycle::cycle_ns;
+use super::memory::{check_room, Mapped, Pages};
+use super::memory_latency::{Chase, Order, LINE};
+use super::{waived, Answer, Floor, Probe, Setting};
+use crate::error::Result;
+use crate::timer::Clock;
+use crate::topology::Topology;
+use linkwright_core::probes::{Assignment, LOADED_LATENCY};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Registry entry.
+pub static PROBE: Probe = Probe {
+    about: &LOADED_LATENCY,
+    measure,
+};
+
+/// What an injector reads between two pauses.
+const PIECE: usize = 4096;
+/// Loads, or round trips, of one operation of the sampler: long beside a piece.
+const OPERATIONS: u32 = 4096;
+/// Of the last cache, so that memory is what is read.
+const BEYOND_CACHE: u64 = 4;
+
+fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
+    let injectors = asked.number("injectors") as usize;
+    let pause_ns = asked.number("pause") as f64;
+    let swaps = asked.word("at") == "core_to_core";
+    let hands = injectors + usize::from(swaps);
+    if setting.cpus.len() <= hands {
+        let (needed, there) = (hands + 1, setting.cpus.len());
+        let reason = format!(
+            "{injectors} injectors at {} need {needed} processors, there are {there}",
+            asked.word("at")
+        );
+        return Err(waived(&LOADED_LATENCY, reason));
+    }
+    let Some(cache) = Topology::discover().last_level_bytes() else {
+        return Err(waived(
+            &LOADED_LATENCY,
+            "the machine says nothing of its caches",
+        ));
+    };
+    let bytes = match asked.word("at") {
+        "shared_cache" => cache / 2 / (injectors as u64 + 1),
+        _ => BEYOND_CACHE * cache,
+    };
+    let readers = injectors as u64 + u64::from(!swaps);
+    check_room(&LOADED_LATENCY, setting, bytes * readers)?;
+    // Large pages where they can be had: what is asked is not address translation.
+    let chase = |order| {
+        Chase::new(bytes as usize, order, Pages::Huge, setting.seed)
+            .or_else(|_| Chase::new(bytes as usize, order, Pages::Base, setting.seed))
+    };
+    let counts: Vec<Apart<AtomicU64>> = (0..injectors).map(|_| Apart::default()).collect();
+    let line = Mapped::new(&LOADED_LATENCY, PIECE, Pages::Base)?;
+    let hand = |number: usize, crew: &Crew| {
+        if swaps && number == 0 {
+            crew.enter();
+            lines(&line).swap_back(crew);
+            return Ok(());
+        }
+        let mut memory = chase(Order::Stride(LINE))?;
+        crew.enter();
+        inject(
+            &mut memory,
+            bytes as usize,
+            pause_ns,
+            &counts[number - usize::from(swaps)].0,
+            crew,
+        );
+        Ok(())
+    };
+    Crew::launch(setting, hands, hand, |crew| {
+        let mut own = (!swaps).then(|| chase(Order::Random)).transpose()?;
+        let cycle = cycle_ns();
+        let injected = || -> u64 { counts.iter().map(|c| c.0.load(Ordering::Relaxed)).sum() };
+        let clock = Clock::get();
+        let mut rates = Vec::new();
+        let mut samples = setting.sampler().measure_until(&|| crew.stopped(), |n| {
+            let (start, before) = (clock.now(), injected());
+            match &mut own {
+                Some(own) => (0..n).for_each(|_| own.walk(OPERATIONS)),
+                None => lines(&line).swap(n * OPERATIONS, crew),
+            }
+            let seconds = clock.ns_between(start, clock.now()) * 1e-9;
+            rates.push((injected() - before) as f64 / seconds);
+            None
+        });
+        samples.per(f64::from(OPERATIONS) * if swaps { 2.0 } else { 1.0 });
+        // The last rounds were the samples; a disturbed one leaves a rate that is as good as any.
+        let rates = rates.split_off(rates.len() - samples.values_ns.len());
+        Ok(Answer {
+            samples,
+            columns: vec![("injected_bandwidth", rates)],
+            floor: cycle.map(|ns| Floor {
+                ns,
+                name: "one cycle of the core",
+            }),
+            ..Answer::default()
+        })
+    })
+}
+
+/// Reads piece after piece, with a pause after each, until the end.
+fn inject(memory: &mut Chase, bytes: usize, pause_ns: f64, count: &AtomicU64, crew: &Crew) {
+    let clock = Clock::get();
+    let pause = clock.ticks_in(pause_ns);
+    let mut at = 0;
+    while !crew.stopped() {
+        let end = (at + PIECE).min(bytes);
+        memory.stream_part(at, end);
+        count.fetch_add((end - at) as u64, Ordering::Relaxed);
+        at = if end == bytes { 0 } else { end };
+        let read = clock.now();
+        while pause > 0 && clock.now().0 - read.0 < pause {
+            std::hint::spin_loop();
+        }
+    }
+}
