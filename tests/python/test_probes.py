@@ -186,3 +186,11 @@ def test_bad_input_is_one_clear_message(tmp_path, arguments, message):
 def test_an_unknown_option_of_a_native_probe_is_an_error():
     with pytest.raises(LinkwrightError, match="unknown option"):
         _native.run_probe("memory_latency", {}, {"smaples": 3})
+
+
+def test_a_part_is_run_from_its_level_on():
+    suite = load.parse(SUITE.replace("[part.axes]", 'level = "normal"\n[part.axes]'), "s.toml")
+    assert not suite.at("quick").parts
+    assert suite.at("normal").parts == suite.at("full").parts == suite.parts
+    with pytest.raises(UsageError, match="did you mean `normal`"):
+        load.parse(SUITE.replace("[part.axes]", 'level = "norml"\n[part.axes]'), "s.toml")

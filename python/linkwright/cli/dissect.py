@@ -8,6 +8,10 @@ import click
 
 from linkwright.cli import options
 
+# Level of a run -> seconds that it measures, unless the user says how many.
+BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
+LEVELS = tuple(BUDGETS_S)
+
 
 @click.command(name="dissect")
 @click.option(

@@ -16,6 +16,8 @@ from .experiment import DTYPES, OPS
 FORMAT = 1
 PLACEMENTS = ("topology", "every_pair")
 RANKS = ("all", "doubling")
+# How thorough a run is; a part is run from its `level` on.
+LEVELS = ("quick", "normal", "full")
 # What a part may say differently for modelled and for measured machines.
 KINDS = ("modelled", "measured")
 
@@ -44,6 +46,7 @@ class Part:
     messages: int = 1
     both_ways: bool = False
     metrics: tuple[str, ...] = ("time",)
+    level: str = "quick"  # the least thorough run that has this part
     overrides: dict[str, dict] = field(default_factory=dict)
 
     def on(self, kind: str) -> Part:
@@ -62,6 +65,11 @@ class Suite:
     summary: str
     text: str
     parts: tuple[Part, ...]
+
+    def at(self, level: str) -> Suite:
+        """The parts of a run of this level."""
+        kept = tuple(part for part in self.parts if LEVELS.index(part.level) <= LEVELS.index(level))
+        return Suite(self.name, self.summary, self.text, kept)
 
 
 def load(path: Path) -> Suite:
@@ -133,7 +141,7 @@ def _part(reader: _Reader) -> Part:
 def _only_of_probes(reader: _Reader, values: dict[str, object]) -> None:
     """A probe varies its own axes; what only a schedule has would do nothing."""
     for key in values:
-        if key not in ("probe", "axes", "placement"):
+        if key not in ("probe", "axes", "placement", "level"):
             raise SuiteError(f"{reader.where}: `{key}` means nothing to a probe; state its `axes` instead")
 
 
@@ -152,7 +160,7 @@ def _axes(reader: _Reader) -> dict[str, object]:
     if reader.has("ranks"):
         ranks = reader.take("ranks")
         values["ranks"] = tuple(ranks) if isinstance(ranks, list) else reader.choice("ranks", ranks, RANKS)
-    for key, known in (("placement", PLACEMENTS), ("dtype", tuple(DTYPES)), ("op", OPS)):
+    for key, known in (("placement", PLACEMENTS), ("dtype", tuple(DTYPES)), ("op", OPS), ("level", LEVELS)):
         if reader.has(key):
             values[key] = reader.choice(key, reader.take(key), known)
     return values

@@ -48,6 +48,7 @@ class Request:
     warmup: int | None = None
     check: bool = True
     watts: float | None = None  # nominal power of the machine that is measured
+    level: str = "full"  # of the parts of the suite, those up to this one
 
 
 class Watcher:
@@ -106,7 +107,7 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
         records = run.records()
         try:
             for target in targets:
-                experiments = expand(suite, target.extent)
+                experiments = expand(suite.at(request.level), target.extent)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 execute = _model if target.modelled else _measure

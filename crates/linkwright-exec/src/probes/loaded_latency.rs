@@ -17,6 +17,8 @@ use super::memory::{check_room, Mapped, Pages};
 use super::memory_latency::{Chase, Order, LINE};
 use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
+use crate::guard::Disturbance;
+use crate::sampling::median;
 use crate::timer::Clock;
 use crate::topology::Topology;
 use linkwright_core::probes::{Assignment, LOADED_LATENCY};
@@ -97,15 +99,20 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
                 None => lines(&line).swap(n * OPERATIONS, crew),
             }
             let seconds = clock.ns_between(start, clock.now()) * 1e-9;
-            rates.push((injected() - before) as f64 / seconds);
-            None
+            let read = injected() - before;
+            rates.push(read as f64 / seconds);
+            // Injectors that read nothing in all that time had lost their cores.
+            (read == 0 && injectors > 0).then_some(Disturbance::Preempted)
         });
         samples.per(f64::from(OPERATIONS) * if swaps { 2.0 } else { 1.0 });
-        // The last rounds were the samples; a disturbed one leaves a rate that is as good as any.
-        let rates = rates.split_off(rates.len() - samples.values_ns.len());
+        // The last rounds were the samples; one value stands for the launch.
+        let looked = samples.values_ns.len() + samples.drops.total() as usize;
+        let mut rates = rates.split_off(rates.len().saturating_sub(looked));
+        rates.retain(|&rate| injectors == 0 || rate > 0.0);
+        let column = median(&mut rates).map(|rate| ("injected_bandwidth", vec![rate]));
         Ok(Answer {
             samples,
-            columns: vec![("injected_bandwidth", rates)],
+            columns: column.into_iter().collect(),
             floor: cycle.map(|ns| Floor {
                 ns,
                 name: "one cycle of the core",
