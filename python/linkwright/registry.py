@@ -65,6 +65,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
+    "workloads": functools.partial(_file_entries, "workloads", "app"),
 }
 
 
@@ -101,6 +102,11 @@ def machine_path(name: str) -> Path:
 def suite_path(name: str) -> Path:
     """The file of a shipped suite, or of a user's own where `name` is a path."""
     return _data_path("suite", "suites", name)
+
+
+def workload_path(name: str) -> Path:
+    """The file of a shipped network, or of a user's own where `name` is a path."""
+    return _data_path("workload", "workloads", name)
 
 
 def _data_path(what: str, folder: str, name: str) -> Path:

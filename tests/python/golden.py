@@ -24,6 +24,9 @@ TEXTS = {
     "help.txt": _help,
     "list.txt": lambda: _printed("list"),
     "describe.txt": lambda: "\n".join(_printed("describe", key) for key in DESCRIBED),
+    "predict-resnet.txt": lambda: _printed(
+        "predict", "resnet", "--depth", "8", "--batch", "16,64", "--on", "dgx1-p100,gx8-p100", "--imbalance", "2%"
+    ),
     **{
         f"machine-{name}.txt": lambda name=name: _printed("machines", "show", name)
         for name in registry.keys("machines")
@@ -35,4 +38,4 @@ TEXTS = {
 }
 
 # One of each kind; the sweep in test_cli.py describes every entry.
-DESCRIBED = ("allreduce/ring", "pattern/ping_pong", "loggp", "threads", "dissect", "wormhole-n150")
+DESCRIBED = ("allreduce/ring", "pattern/ping_pong", "loggp", "threads", "dissect", "wormhole-n150", "resnet")

@@ -28,7 +28,6 @@ VERBS = (
     "reproduce",
     "predict",
     "plan",
-    "fit",
     "compare",
     "query",
     "export",

@@ -4,8 +4,8 @@ A program is a TOML file: `[app]` says what kind of description follows, the res
 The forecast adds up parts, each with its time and the causes of it; messages always go through schedules
 that are simulated on the machine's fabric, never through a formula.
 
-A new kind is one file with a function `forecast(document, head, machine) -> Forecast` and one line in
-`REGISTRY`. docs/formats.md has a literal example of each kind.
+A new kind is one module that makes something of `(document, head, machines)`, a view of the same name in
+`linkwright.cli` that prints it, and one line in `REGISTRY`. docs/formats.md has a literal example of each kind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwright.errors import unknown
+from linkwright import registry
+from linkwright.errors import AppError, UsageError, unknown
 from linkwright.predict.document import Table, read
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ FORMAT = 1
 # Key -> (module, one line).
 REGISTRY = {
     "supersteps": ("linkwright.predict.supersteps", "rounds of work, then messages, all endpoints in step"),
+    "training": ("linkwright.predict.training", "steps of data-parallel training, machines side by side"),
 }
 
 # What time can be spent on; the last four as on the critical path of a simulation.
@@ -101,17 +103,45 @@ class Forecast:
         }
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A program that has been read as far as its kind."""
+
+    document: Table
+    head: Table
+    kind: str
+
+
+def find(name: str) -> Path:
+    """The program file at that path, or the shipped workload of that name."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists() or "/" in name:
+        return path
+    try:
+        return registry.workload_path(name)
+    except UsageError as error:
+        raise UsageError(f"{error}; or give the path of a program file, such as `./{name}.toml`") from error
+
+
+def opened(document: Table) -> Opened:
+    """A program with its head checked; the rest is for its kind to read."""
+    head = document.table("app")
+    head.expect("format", FORMAT)
+    kind = head.text("kind")
+    if kind not in REGISTRY:
+        raise unknown("kind of program", kind, REGISTRY, where=head.where)
+    return Opened(document, head, kind)
+
+
 def predict(file: Path, machine: _native.Machine) -> Forecast:
     """The forecast of the program in `file` on `machine`."""
     return forecast(read(file), machine)
 
 
 def forecast(document: Table, machine: _native.Machine) -> Forecast:
-    """The forecast of a program that has been read."""
-    head = document.table("app")
-    head.expect("format", FORMAT)
-    kind = head.text("kind")
-    if kind not in REGISTRY:
-        raise unknown("kind of program", kind, REGISTRY, where=head.where)
-    found = importlib.import_module(REGISTRY[kind][0]).forecast(document, head, machine)
-    return found
+    """The forecast of a program that has been read; of a kind whose answer is one forecast."""
+    found = opened(document)
+    module = importlib.import_module(REGISTRY[found.kind][0])
+    if not hasattr(module, "forecast"):
+        raise AppError(f"{found.head.where}: kind {found.kind} gives more than one forecast; use {module.__name__}")
+    return module.forecast(found.document, found.head, machine)

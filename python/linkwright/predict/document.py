@@ -95,9 +95,17 @@ class Table:
         except UsageError as error:
             raise self.error(f"{key}: {error}") from error
 
-    def values(self, key: str) -> list:
+    def values(self, key: str, default: list | None = None) -> list:
         """A list, whatever its items are."""
-        return self._take(key, list)
+        return self._take(key, list, default)
+
+    def is_text(self, key: str) -> bool:
+        """Whether the key is there and is a text."""
+        return isinstance(self._values.get(key), str)
+
+    def is_table(self, key: str) -> bool:
+        """Whether the key is there and is a table."""
+        return isinstance(self._values.get(key), dict)
 
     def table(self, key: str) -> Table:
         """The table `[key]`."""

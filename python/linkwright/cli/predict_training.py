@@ -1,0 +1,222 @@
+"""Training on one machine as a table, on several side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from linkwright.cli import options
+from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
+from linkwright.units import format_time
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.predict import Opened
+    from linkwright.predict.training import Training
+    from linkwright.predict.training.lead import Lead
+    from linkwright.predict.training.step import Step
+
+
+class Counts(click.ParamType):
+    """Whole numbers such as `1,2,4`."""
+
+    name = "N,.."
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        """[1, 2, 4] from `1,2,4`."""
+        if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", str(value), re.ASCII):
+            self.fail(f"`{value}` are no counts; write whole numbers such as `1,2,4,8`", param, ctx)
+        return list(dict.fromkeys(int(part) for part in str(value).split(",")))
+
+
+class Percent(click.ParamType):
+    """A share such as `5%` or `0.05`."""
+
+    name = "PERCENT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """0.05 from `5%`."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", str(value), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is no share; write `5%` or `0.05`", param, ctx)
+        return float(match[1]) / (100 if match[2] else 1)
+
+
+class Positive(click.ParamType):
+    """A number above 0 such as `8.8e12`."""
+
+    name = "NUMBER"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """8.8e12 from its text."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = 0.0
+        if not 0 < number < float("inf"):
+            self.fail(f"`{value}` is no number above 0; write one such as `8.8e12`", param, ctx)
+        return number
+
+
+_OPTIONS = (
+    click.option("--depth", type=click.IntRange(1), help="Training: depth of a network that has one."),
+    click.option("--batch", type=Counts(), help="Training: batches; default: those of the network."),
+    click.option("--gpus", type=Counts(), help="Training: numbers of devices; default: those of the network."),
+    click.option(
+        "--scaling", type=click.Choice(["strong", "weak"]),
+        help="Training: a batch is split (strong, default), or each device has one (weak).",
+    ),
+    click.option(
+        "--rate", metavar="RATE",
+        help="Training: samples per second measured on one device, `250`, or by local batch, `16:210,64:250`.",
+    ),
+    click.option(
+        "--efficiency", type=Percent(),
+        help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
+    ),
+    click.option("--peak", type=Positive(), help="Training: operations per second of one device, for files without."),
+    click.option("--algorithm", "-a", metavar="NAME", help="Training: allreduce algorithm (default ring), or `best`."),
+    click.option("--path", metavar="NAME", help="Training: path of the machine for allreduces; default: its first."),
+    click.option(
+        "--bucket", type=options.Size(), metavar="SIZE",
+        help="Training: gradients go in buckets of at least SIZE during the backward pass; default: whole, after it.",
+    ),
+    click.option("--no-overlap", is_flag=True, help="Training: buckets wait for the end of the backward pass."),
+    click.option(
+        "--input", "staging", type=click.Choice(["prefetched", "serial", "none"]),
+        help="Training: copies of input run beside the step (prefetched, default), before it, or are left out.",
+    ),
+    click.option("--imbalance", type=Percent(), help="Training: the last device computes so much longer."),
+    click.option("--skew", type=options.Duration(), help="Training: the last device starts so much later."),
+)  # fmt: skip
+
+
+def training_options(function: Callable) -> Callable:
+    """The options that only training takes."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def answer(found: Opened, machines: list[_native.Machine], asked: dict, as_json: bool) -> int:
+    """Print the steps; the status says whether some fit on every machine."""
+    from linkwright.predict.training import training
+
+    made = training(found.document, found.head, machines, _asked(asked))
+    if as_json:
+        print_json(made.as_dict())
+    else:
+        _print(made)
+    return 0 if made.fits else 1
+
+
+def _asked(asked: dict) -> object:
+    from linkwright.predict.training import Asked
+    from linkwright.predict.training.step import Choices
+
+    if asked["no_overlap"] and asked["bucket"] is None:
+        raise UsageError("--no-overlap is for buckets, and there are none; add --bucket SIZE, or leave it out")
+    if asked["bucket"] == 0:
+        raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or leave it out")
+    if asked["efficiency"] is not None and not 0 < asked["efficiency"] <= 1:
+        raise UsageError(f"--efficiency {asked['efficiency']:.0%}: give more than 0 and at most 100 %")
+    choices = Choices(
+        scaling=asked["scaling"] or "strong",
+        algorithm=asked["algorithm"] or "ring",
+        path=asked["path"],
+        bucket_bytes=asked["bucket"],
+        overlap=not asked["no_overlap"],
+        input=asked["staging"] or "prefetched",
+        imbalance=asked["imbalance"] or 0.0,
+        skew_ns=(asked["skew"] or 0.0) * 1e9,
+    )
+    return Asked(
+        asked["depth"], asked["batch"], asked["gpus"], asked["rate"], asked["peak"], asked["efficiency"], choices
+    )
+
+
+def _print(made: Training) -> None:
+    load = made.workload
+    click.echo(
+        f"{load.name}: {load.parameters:,} parameters, {load.activations:,} activations per sample, gradients of "
+        f"{load.gradient_bytes:,} B"
+    )
+    for machine, basis in made.basis.items():
+        click.echo(f"compute on {machine}: {basis}")
+    if not made.calibrated:
+        click.echo("uncalibrated: times are as good as these assumptions; low to high is what they leave open")
+    for note in made.notes:
+        click.echo(f"note: {note}")
+    for machine, steps in made.steps.items():
+        click.echo(f"\n{machine}")
+        _print_steps(steps, load, made.calibrated)
+    for second in dict.fromkeys(lead.second for lead in made.leads):
+        own = [lead for lead in made.leads if lead.second == second]
+        click.echo(f"\nlead of {own[0].first} over {second}")
+        _print_leads(own, made.calibrated)
+
+
+def _print_steps(steps: list[Step], load: object, calibrated: bool) -> None:
+    from linkwright.predict.training.lead import COMMUNICATION
+
+    header = [
+        "batch",
+        "GPUs",
+        "each",
+        "intensity/GPU",
+        "step",
+        "low to high",
+        "steps/s",
+        "compute",
+        "messages",
+        "late",
+        "input",
+    ]
+    rows = []
+    for step in steps:
+        head = [str(step.batch), str(step.gpus), str(step.images), f"{load.intensity(step.batch) / step.gpus:,.4g}"]
+        if not step.causes_ns:
+            rows.append([*head, "too big", f"{_bytes(step.needed_bytes)} of {_bytes(step.capacity_bytes)}", *["-"] * 5])
+            continue
+        messages = sum(step.share(cause) for cause in COMMUNICATION)
+        ends = "-" if calibrated else f"{format_time(step.low_ns)} to {format_time(step.high_ns)}"
+        shares = [step.share("compute"), messages, step.share("late rank"), step.share("input")]
+        rows.append(
+            [*head, format_time(step.time_ns), ends, f"{1e9 / step.time_ns:.4g}", *(f"{share:.1%}" for share in shares)]
+        )
+    print_table(header, rows, left=())
+    if all(step.fits is False for step in steps):
+        click.echo("fits on none of these: split over more devices, or take a smaller batch")
+    choices = dict.fromkeys(step.choice for step in steps if step.choice)
+    if choices:
+        click.echo("gradients by " + ", ".join(choices))
+
+
+def _print_leads(leads: list[Lead], calibrated: bool) -> None:
+    from linkwright.predict.training.lead import crossovers
+
+    late = list(next((lead.late for lead in leads if lead.late), {}))
+    header = ["batch", "GPUs", "lead", "low to high", "f", "a", "f x a", *(f"late: {who}" for who in late)]
+    rows = []
+    for lead in leads:
+        if lead.lead is None:
+            rows.append([str(lead.batch), str(lead.gpus), *["-"] * (len(header) - 2)])
+            continue
+        ends = "-" if calibrated else f"{lead.low:+.1%} to {lead.high:+.1%}"
+        told = [f"{lead.communication:.1%}", f"{lead.allreduce:+.1%}", f"{lead.simple:+.1%}"]
+        cells = [f"{lead.late[who]:+.1%}" if lead.late else "-" for who in late]
+        rows.append([str(lead.batch), str(lead.gpus), f"{lead.lead:+.1%}", ends, *told, *cells])
+    print_table(header, rows, left=())
+    for line in crossovers(leads):
+        click.echo(line)
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size / 1e3:.3g} kB"

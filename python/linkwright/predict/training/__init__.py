@@ -1,0 +1,116 @@
+"""`kind = "training"`: steps of data-parallel training on one or several machines.
+
+    workload    layers with operations, activations, parameters        workload.py
+    compute     time of forward and backward pass on one device        compute.py
+    gradients   allreduces, simulated, whole or in buckets             gradients.py
+    input       from host memory over the host links                   staging.py
+    step        all of it in order, for a batch on g devices           step.py
+    lead        two machines side by side                              lead.py
+
+Every time but that of computing comes from schedules on the machine's fabric. Computing comes from outside: operations
+and an assumed efficiency, or rates measured on one device. The first is `uncalibrated`, and the ends of what was
+assumed go through to every result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from linkwright.errors import UsageError
+from linkwright.predict.training import compute as rates
+from linkwright.predict.training.lead import Lead, leads
+from linkwright.predict.training.step import Choices, Step, Trainer
+from linkwright.predict.training.workload import Workload, read
+
+if TYPE_CHECKING:
+    from linkwright import _native
+    from linkwright.predict.document import Table
+
+GPUS = [1, 2, 4, 8]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of a training file, and how it trains; None is what the file or this program says."""
+
+    depth: int | None = None
+    batches: list[int] | None = None
+    gpus: list[int] | None = None
+    rate: str | None = None
+    peak: float | None = None
+    efficiency: float | None = None
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Steps on every machine, and the lead of the first over each other one."""
+
+    workload: Workload
+    choices: Choices
+    calibrated: bool
+    basis: dict[str, str]  # machine -> where its compute times come from
+    notes: list[str]
+    steps: dict[str, list[Step]]
+    leads: list[Lead]
+
+    @property
+    def fits(self) -> bool:
+        """Whether some step fits on every machine."""
+        return all(any(step.fits is not False for step in found) for found in self.steps.values())
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        batches = sorted({step.batch for found in self.steps.values() for step in found})
+        return {
+            "app": self.workload.name,
+            "kind": "training",
+            "activations": self.workload.activations,
+            "parameters": self.workload.parameters,
+            "gradient_bytes": self.workload.gradient_bytes,
+            "intensity": {str(batch): self.workload.intensity(batch) for batch in batches},
+            "calibrated": self.calibrated,
+            "compute": self.basis,
+            "choices": vars(self.choices),
+            "notes": self.notes,
+            "steps": [step.as_dict() for found in self.steps.values() for step in found],
+            "leads": [lead.as_dict() for lead in self.leads],
+        }
+
+
+def training(document: Table, head: Table, machines: list[_native.Machine], asked: Asked) -> Training:
+    """Steps of the network in `document`, whose table `[app]` is `head`, on each of the machines."""
+    workload = read(document, head, asked.depth)
+    batches = asked.batches or workload.batches
+    if not batches:
+        raise UsageError(f"{head.where}: no batch is given; add `batches = [64]` to the file, or give --batch")
+    if len({machine.name for machine in machines}) < len(machines):
+        raise UsageError("two of the machines have one name; name each machine once")
+    trainers = [Trainer(workload, machine, _compute(workload, machine, asked), asked.choices) for machine in machines]
+    counts = asked.gpus or workload.gpus or _counts(machines)
+    cases = [(batch, gpus) for batch in batches for gpus in counts]
+    steps = {t.machine.name: [t.step(*case) for case in cases] for t in trainers}
+    return Training(
+        workload,
+        asked.choices,
+        trainers[0].compute.calibrated,
+        {t.machine.name: t.compute.basis for t in trainers},
+        [note for t in trainers for note in t.notes(counts[0])],
+        steps,
+        [lead for other in trainers[1:] for lead in leads(trainers[0], other, cases)],
+    )
+
+
+def _compute(workload: Workload, machine: _native.Machine, asked: Asked) -> rates.Compute:
+    if asked.rate is None:
+        return rates.from_flops(workload, machine, asked.peak, asked.efficiency)
+    if asked.peak or asked.efficiency:
+        raise UsageError("--rate is a measured rate and needs no --peak or --efficiency; give one or the other")
+    return rates.from_rates(asked.rate)
+
+
+def _counts(machines: list[_native.Machine]) -> list[int]:
+    """The usual numbers of devices, as far as every machine has them."""
+    least = min((machine.ranks for machine in machines if not machine.open_size), default=GPUS[-1])
+    return [count for count in GPUS if count <= least]

@@ -1,0 +1,119 @@
+"""How long one device computes on its share of a batch.
+
+Either from operations, which pins nothing down but its ends:
+
+    time = images x 3 x forward operations / (peak x efficiency)      3: forward, and two products backward
+
+with low (few operations, high efficiency) and high (the other way round) beside it; such a forecast is
+`uncalibrated`. Or from rates that somebody measured on one device, in samples per second, for one or several local
+batches; between two of them the time is a straight line, beyond them that line goes on, so what does not shrink with
+the batch stays. Never from a rate of the run that is predicted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from linkwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from linkwright import _native
+    from linkwright.predict.training.workload import Quantity, Workload
+
+# Forward once; backward the gradients of inputs and of weights, as much again each.
+PASSES = 3
+FORWARD_SHARE = 1 / PASSES
+# Convolution libraries reach a quarter to three quarters of the peak, by shape and batch; an assumption.
+EFFICIENCY = (0.25, 0.5, 0.75)
+_HZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Time of forward and backward pass by samples per device: as assumed, and the ends of the assumptions."""
+
+    time_ns: Callable[[float], float]
+    low_ns: Callable[[float], float]
+    high_ns: Callable[[float], float]
+    calibrated: bool
+    basis: str  # where the time comes from, in words
+
+
+def peak_flops(machine: _native.Machine) -> float | None:
+    """Single-precision operations per second of one device: cores x 2 x clock, where the machine file states them."""
+    facts = {row["key"]: row for row in machine.numbers()}
+    if "facts.cores" not in facts or "facts.clock" not in facts:
+        return None
+    clock = facts["facts.clock"]
+    return float(facts["facts.cores"]["value"]) * 2 * float(clock["value"]) * _HZ[clock["unit"]]
+
+
+def from_flops(workload: Workload, machine: _native.Machine, peak: float | None, efficiency: float | None) -> Compute:
+    """From operations, a peak and what share of it is reached."""
+    found = peak or peak_flops(machine)
+    if found is None:
+        raise UsageError(
+            f"machine {machine.name}: its file states no peak (facts `cores` and `clock`); give --rate, a rate "
+            "measured on one device, or --peak in operations per second"
+        )
+    flops = workload.flops
+    if flops.value == 0:
+        raise UsageError(f"{workload.name}: no layer has `flops`; add them, or give --rate")
+    low, usual, high = (efficiency,) * 3 if efficiency else EFFICIENCY
+
+    def line(operations: float, share: float) -> Callable[[float], float]:
+        return lambda images: images * PASSES * operations / (found * share) * 1e9
+
+    share = f"{usual:.0%} of it, given" if efficiency else f"{usual:.0%} of it, assumed ({low:.0%} to {high:.0%})"
+    basis = f"{PASSES} x {_giga(flops)} forward per sample, peak {found / 1e12:.2f} TFlop/s, {share}"
+    return Compute(
+        line(flops.value, usual), line(flops.low, high), line(flops.high, low), calibrated=False, basis=basis
+    )
+
+
+def _giga(flops: Quantity) -> str:
+    text = f"{flops.value / 1e9:.3g} GFlop"
+    return text if flops.low == flops.high else f"{text} ({flops.low / 1e9:.3g} to {flops.high / 1e9:.3g})"
+
+
+def from_rates(text: str) -> Compute:
+    """From `250` (samples per second) or `16:210,64:400` (at these local batches)."""
+    points = sorted(_points(text))
+    if len({images for images, _ in points}) < len(points):
+        raise UsageError(f"rate `{text}` names a batch twice; give one rate for each")
+    times = [(images, images / rate * 1e9) for images, rate in points]
+    for (fewer, shorter), (more, longer) in pairwise(times):
+        if longer < shorter:
+            raise UsageError(f"rate `{text}`: {more:g} samples would take less time than {fewer:g}; check the rates")
+
+    def time_ns(images: float) -> float:
+        if len(times) == 1:
+            return times[0][1] * images / times[0][0]
+        place = 1
+        while place < len(times) - 1 and images > times[place][0]:
+            place += 1
+        (x0, y0), (x1, y1) = times[place - 1], times[place]
+        # Steeper than proportional would end below zero; then proportional it is.
+        return max(y0 + (y1 - y0) * (images - x0) / (x1 - x0), min(y0 * images / x0, y0))
+
+    return Compute(time_ns, time_ns, time_ns, calibrated=True, basis=f"given: {text} samples per second on one device")
+
+
+def _points(text: str) -> list[tuple[float, float]]:
+    points = []
+    for part in text.split(","):
+        images, colon, rate = part.rpartition(":")
+        try:
+            point = (float(images) if colon else 1.0, float(rate))
+        except ValueError:
+            point = (0.0, 0.0)
+        if not all(0 < value < float("inf") for value in point) or (not colon and "," in text):
+            raise UsageError(
+                f"rate `{text}` is no rate; write samples per second such as `250`, or by local batch `16:210,64:400`"
+            )
+        points.append(point)
+    return points

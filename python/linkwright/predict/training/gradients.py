@@ -1,0 +1,125 @@
+"""Gradients on their way: whole or in buckets, each an allreduce simulated on the machine's fabric.
+
+    backward   |  bucket 1 ready |  bucket 2 ready |  bucket 3 ready
+    network                      | allreduce 1 | allreduce 2 .. | allreduce 3 |
+                                                                 <-exposed--->
+
+The backward pass runs from the last layer to the first; a bucket is full once its layers hold `bucket_bytes`.
+Allreduces follow each other, as on one communicator: a rank enters bucket k when its gradients are there and bucket
+k-1 has finished on it. These entries go into the simulation as arrivals of ranks, so a late rank holds up its
+neighbours exactly as the algorithm's messages do. Computing is not slowed by the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from linkwright import _native, schedules
+from linkwright.errors import ScheduleError, ShapeError, SimError, UsageError
+from linkwright.predict.training.workload import BYTES_PER_NUMBER
+from linkwright.suite.expand import algorithms_of, collective_experiment
+
+if TYPE_CHECKING:
+    from linkwright.predict.training.workload import Layer
+
+Buckets = list[tuple[int, float]]  # bytes, share of the backward pass that must be over
+
+
+def buckets(layers: Sequence[Layer], bucket_bytes: int | None) -> Buckets:
+    """Gradients in the order in which they are ready; one bucket at the end where no size is given."""
+    # Layers without operations would be ready at once, so they share what all have.
+    total = sum(layer.flops.value for layer in layers)
+    found, held, done = [], 0, 0.0
+    for number, layer in enumerate(reversed(layers), 1):
+        held += layer.gradient_bytes
+        done += layer.flops.value / total if total else 1 / len(layers)
+        last = number == len(layers)
+        if held and (last or (bucket_bytes is not None and held >= bucket_bytes)):
+            found.append((held, 1.0 if last else min(done, 1.0)))
+            held = 0
+    if held:
+        found.append((held, 1.0))
+    return found
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One allreduce: when each rank is through, and where its time goes."""
+
+    finish_ns: list[float]
+    causes: dict[str, float]
+    choice: str
+
+
+class Allreduce:
+    """Allreduces of one algorithm over `ranks` devices of one machine; results are kept."""
+
+    def __init__(self, machine: _native.Machine, ranks: int, algorithm: str, path: str | None):
+        self._machine, self._ranks, self._path = machine, ranks, path
+        self._names = algorithms_of("allreduce", ("all",) if algorithm == "best" else (algorithm,))
+        self._schedules: dict[int, dict[str, _native.Schedule]] = {}
+        self._known: dict[tuple[int, tuple[float, ...]], Reduced] = {}
+
+    def balanced(self, size: int) -> Reduced:
+        """All ranks enter together."""
+        return self.run(size, [0.0] * self._ranks)
+
+    def run(self, size: int, arrivals_ns: Sequence[float]) -> Reduced:
+        """The ranks enter at these times."""
+        first = min(arrivals_ns)
+        late = tuple(round(arrival - first, 3) for arrival in arrivals_ns)
+        if (size, late) not in self._known:
+            self._known[size, late] = self._simulated(size, late)
+        found = self._known[size, late]
+        return Reduced([first + finish for finish in found.finish_ns], found.causes, found.choice)
+
+    def time_ns(self, size: int) -> float:
+        """Of one allreduce into which all enter together."""
+        return max(self.balanced(size).finish_ns)
+
+    def _simulated(self, size: int, late: tuple[float, ...]) -> Reduced:
+        if self._ranks == 1:
+            return Reduced([0.0], {}, "")
+        options = {"path": self._path}
+        if any(late):
+            options["skew"] = "list:" + ",".join(f"{ns:.3f}ns" for ns in late)
+        tried = []
+        choices = self._lowered(size)
+        for name, schedule in choices.items():
+            try:
+                table = _native.simulate(schedule, self._machine, options)
+            except SimError:
+                # Of several, some may need memories or pairs that the path does not reach.
+                if len(choices) == 1:
+                    raise
+                continue
+            finish_ns = [int(ps) / 1e3 for ps in table["finish_ps"]]
+            tried.append((max(finish_ns), Reduced(finish_ns, dict(table["critical"]), name)))
+        if not tried:
+            raise UsageError(f"{self._machine.name}: no allreduce algorithm works on this path; choose another --path")
+        return min(tried, key=lambda one: one[0])[1]
+
+    def _lowered(self, size: int) -> dict[str, _native.Schedule]:
+        if size not in self._schedules:
+            self._schedules[size] = dict(self._built(size))
+        return self._schedules[size]
+
+    def _built(self, size: int):
+        why = None
+        made = 0
+        for name in self._names:
+            whole = -(-size // BYTES_PER_NUMBER) * BYTES_PER_NUMBER
+            experiment = collective_experiment("app", "allreduce", name, self._ranks, whole, "f32", "sum")
+            try:
+                schedule = schedules.of(experiment)
+            except (ScheduleError, ShapeError) as error:
+                why = error
+                continue
+            if schedule.memories > self._machine.memories:
+                continue
+            made += 1
+            yield f"allreduce/{name}", schedules.lowered(schedule, self._machine, self._path)
+        if not made:
+            raise why or UsageError(f"{self._machine.name}: no allreduce algorithm works on {self._ranks} devices")

@@ -1,0 +1,316 @@
+"""Training steps: by hand on two devices, properties, shipped networks, and what users get wrong."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from linkwright import _native, predict, registry
+from linkwright.machines import load
+from linkwright.predict import document
+from linkwright.predict.training import Asked, training
+from linkwright.predict.training.compute import from_rates
+from linkwright.predict.training.gradients import buckets
+from linkwright.predict.training.step import Choices
+from linkwright.predict.training.workload import read
+from linkwright_cases import invoke
+
+ROOT = Path(__file__).parent.parent.parent
+NODES = "dgx1-p100,gx8-p100"
+
+# Two devices on a wire of RATE GB/s with a start-up of 1 us, host memory at 2 GB/s, 1 TFlop/s and 1 MB each.
+MACHINE = """
+[machine]
+name = "pair-RATE"
+summary = "two devices"
+description = "For tests."
+format = 1
+sources = ["by definition"]
+[[level]]
+name = "GPU"
+count = 2
+source = "by definition"
+[endpoints]
+count = 2
+name = "GPU {i}"
+source = "by definition"
+capacity = { value = 1, unit = "MB", status = "assumed", source = "by definition" }
+[[endpoints.memory]]
+name = "host {i}"
+count = 1
+source = "by definition"
+[fabric]
+kind = "flow"
+switches = []
+[fabric.links.wire]
+edges = ["GPU 0 - GPU 1"]
+source = "by definition"
+bandwidth = { value = RATE, unit = "GB/s", status = "assumed", source = "by definition" }
+[fabric.links.bus]
+edges = ["host 0 - GPU 0", "host 0 - GPU 1"]
+source = "by definition"
+bandwidth = { value = 2, unit = "GB/s", status = "assumed", source = "by definition" }
+[fabric.transport.peer]
+links = ["wire"]
+ends = "ranks"
+start = { value = 1, unit = "us", status = "assumed", source = "by definition" }
+[fabric.transport.host]
+links = ["bus"]
+ends = "memory"
+start = { value = 1, unit = "us", status = "assumed", source = "by definition" }
+[path.put]
+summary = "adds while it writes"
+fused_combine = true
+[facts]
+clock = { value = 1, unit = "GHz", status = "assumed", source = "by definition" }
+cores = { value = 500, unit = "count", status = "assumed", source = "by definition" }
+"""
+
+# Two layers of 1 MFlop and 2000 B of gradients; at half the peak, a sample takes 3 x 2e6 / 0.5e12 s = 12 us.
+APP = """
+[app]
+format = 1
+kind = "training"
+name = "two"
+sample = 6000
+batches = [4]
+gpus = [2]
+[[layer]]
+name = "layer"
+times = 2
+flops = 1e6
+activations = 15000
+parameters = 500
+"""
+
+
+def pair(rate="1"):
+    return _native.Machine.parse(MACHINE.replace("RATE", rate), "pair.toml")
+
+
+def trained(machines=None, text=APP, **asked):
+    how = Asked(**{key: asked.pop(key) for key in tuple(asked) if key in Asked.__dataclass_fields__})
+    how = Asked(**vars(how) | {"choices": Choices(**asked)})
+    found = predict.opened(document.parse(text, "two.toml"))
+    return training(found.document, found.head, machines or [pair()], how)
+
+
+def step(machine=None, **asked):
+    (found,) = trained([machine or pair()], **asked).steps.values()
+    return found[0]
+
+
+def shipped(name, depth=None):
+    found = predict.opened(document.read(registry.workload_path(name)))
+    return read(found.document, found.head, depth)
+
+
+def test_a_step_by_hand():
+    # Two samples each: 24 us. Ring of two: 2 x (1 us + 2000 B / 1 GB/s) = 6 us. Input: 1 us + 12000 B / 2 GB/s = 7 us.
+    found = step()
+    assert found.time_ns == pytest.approx(30_000)
+    assert (found.low_ns, found.high_ns) == pytest.approx((16_000 + 6_000, 48_000 + 6_000))
+    assert found.causes_ns["compute"] == pytest.approx(24_000)
+    assert found.causes_ns["input"] == 0
+    assert found.images == 2
+    assert found.allreduce_ns == pytest.approx(6_000)
+    assert step(input="serial").time_ns == pytest.approx(37_000)
+    assert step(gpus=[1]).time_ns == pytest.approx(48_000)
+    # Prefetched input shows where it is the longest: at 100 % of a peak of 6e12 two samples take 2 us.
+    fast = step(peak=6e12, efficiency=1.0, text=APP.replace("6000", "36000"))
+    assert fast.time_ns == pytest.approx(1_000 + 36_000)
+    assert sum(fast.causes_ns.values()) == pytest.approx(fast.time_ns)
+
+
+def test_buckets_by_hand():
+    # A bucket takes 2 x (1 us + 1 us). Forward until 8 us, the last layer's gradients at 16, the first one's at 24.
+    assert step(bucket_bytes=2000).time_ns == pytest.approx(24_000 + 4_000)
+    assert step(bucket_bytes=2000, overlap=False).time_ns == pytest.approx(24_000 + 2 * 4_000)
+    # On a slow wire the second waits for the first: 16 + 2 x 2 x (1 + 10) us.
+    assert step(pair("0.1"), bucket_bytes=2000).time_ns == pytest.approx(16_000 + 44_000)
+    # A bucket takes whole layers.
+    layers = read(*(lambda o: (o.document, o.head))(predict.opened(document.parse(APP, "two.toml")))).layers
+    assert buckets(layers, 2001) == buckets(layers, None) == [(4000, 1.0)]
+
+
+def test_a_late_rank_by_hand():
+    # 10 % of 24 us, and 5 us.
+    found = step(imbalance=0.1, skew_ns=5_000)
+    assert found.time_ns == pytest.approx(30_000 + 2_400 + 5_000)
+    assert found.causes_ns["late rank"] == pytest.approx(7_400)
+    assert step(imbalance=0.0, skew_ns=0.0) == step()
+    assert step(imbalance=0.5, gpus=[1]) == step(gpus=[1])
+
+
+def test_the_lead_by_hand():
+    # At half the rate the ring takes 2 x (1 + 4) = 10 us: steps of 30 and 34 us.
+    made = trained([pair(), pair("0.5")], imbalance=0.1)
+    (lead,) = made.leads
+    assert lead.lead == pytest.approx(36.4 / 32.4 - 1)
+    assert lead.late == pytest.approx(
+        {"nobody": 34 / 30 - 1, "pair-1": 34 / 32.4 - 1, "pair-0.5": 36.4 / 30 - 1, "both": 36.4 / 32.4 - 1}
+    )
+    (lead,) = trained([pair(), pair("0.5")]).leads
+    assert (lead.communication, lead.allreduce) == pytest.approx((10 / 34, 10 / 6 - 1))
+    assert lead.simple == pytest.approx(10 / 34 * 4 / 6)
+    # With the share of the first machine the simple model is exact.
+    assert lead.lead == pytest.approx(6 / 30 * lead.allreduce)
+    assert lead.low <= lead.lead <= lead.high
+    assert lead.leader == "pair-1"
+
+
+def test_weak_scaling_keeps_the_batch_of_a_device():
+    found = step(scaling="weak", batches=[2])
+    assert (found.batch, found.images) == (4, 2)
+    assert found.time_ns == pytest.approx(step().time_ns)
+
+
+def test_rates_are_lines_through_what_was_measured():
+    # 16 samples in 0.1 s, 32 in 0.15 s, 64 in 0.4 s.
+    time_ns = from_rates("16:160,32:213.3333333333,64:160").time_ns
+    assert time_ns(24) == pytest.approx(0.125e9)
+    assert time_ns(48) == pytest.approx(0.275e9)
+    assert time_ns(96) == pytest.approx(0.65e9)
+    assert time_ns(8) == pytest.approx(0.075e9)
+    assert from_rates("250").time_ns(50) == pytest.approx(0.2e9)
+    found = step(rate="83333.333333333")
+    assert found.time_ns == found.low_ns == found.high_ns == pytest.approx(30_000)
+
+
+@pytest.mark.parametrize("choices", [{}, {"bucket_bytes": 2000}, {"imbalance": 0.2}, {"input": "serial"}])
+def test_more_bandwidth_is_never_slower(choices):
+    times = [step(pair(rate), **choices).time_ns for rate in ("0.1", "0.3", "1", "3", "10")]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize("network", ["alexnet", "cifarnet", "googlenet", "resnet"])
+def test_overlap_is_never_slower_and_the_late_never_faster(network):
+    app = registry.workload_path(network).read_text(encoding="utf-8")
+    machine = load("dgx1-p100")
+
+    def times(**how):
+        (found,) = trained([machine], app, batches=[64], gpus=[2, 8], **how).steps.values()
+        return [one.time_ns for one in found]
+
+    for bucket in (100_000, 1_000_000):
+        apart = times(bucket_bytes=bucket, overlap=False)
+        beside = times(bucket_bytes=bucket)
+        late = times(bucket_bytes=bucket, imbalance=0.05)
+        assert all(a <= b * (1 + 1e-9) for a, b in zip(beside, apart, strict=True))
+        assert all(a <= b * (1 + 1e-9) for a, b in zip(beside, late, strict=True))
+
+
+# x -> activations, parameters, intensity at batches 16, 32, 64: the table of the paper.
+RESNET = {
+    1: (2_359_337, 121_068, (311.8, 623.6, 1247.2)),
+    2: (3_563_561, 167_279, (340.8, 681.7, 1363.4)),
+    4: (5_972_009, 259_701, (367.9, 735.9, 1471.7)),
+    8: (10_788_905, 444_545, (388.3, 776.6, 1553.3)),
+    16: (20_422_697, 814_233, (401.3, 802.6, 1605.3)),
+    32: (39_690_281, 1_553_609, (408.8, 817.5, 1635.0)),
+}
+
+
+@pytest.mark.parametrize("depth", RESNET)
+def test_resnet_as_in_the_table(depth):
+    found = shipped("resnet", depth)
+    activations, parameters, intensities = RESNET[depth]
+    assert (found.activations, found.parameters) == (activations, parameters)
+    assert found.gradient_bytes == 4 * parameters
+    assert tuple(round(found.intensity(batch), 1) for batch in (16, 32, 64)) == intensities
+
+
+def test_other_networks_as_printed():
+    alexnet, googlenet = shipped("alexnet"), shipped("googlenet")
+    assert (alexnet.activations, alexnet.parameters, alexnet.gradient_bytes) == (1_400_000, 60_000_000, 240_000_000)
+    assert (googlenet.activations, googlenet.parameters) == (10_800_000, 5_500_000)
+    assert [round(alexnet.intensity(batch), 2) for batch in (256, 512)] == [5.97, 11.95]
+    assert [round(googlenet.intensity(batch), 1) for batch in (256, 512)] == [502.7, 1005.4]
+    assert shipped("cifarnet").parameters == 145_578
+
+
+@pytest.mark.parametrize("name", registry.keys("workloads"))
+def test_every_shipped_number_has_a_source(name):
+    text = registry.workload_path(name).read_text(encoding="utf-8")
+    for line in re.findall(r"^(?:flops|activations|parameters|sample) = .*$", text, re.MULTILINE):
+        assert re.search(r'status = "\w+", source = ".+"', line), line
+
+
+def test_the_example_of_the_formats_reads():
+    text = re.search(r'```app\n(\[app\]\nformat = 1\nkind = "training".*?)```', FORMATS, re.DOTALL)[1]
+    made = trained([load("dgx1-p100")], text)
+    assert [one.gpus for one in made.steps["dgx1-p100"]] == [1, 2, 4, 8] * 2
+    assert made.workload.name == "digits/12"
+    assert len(made.workload.layers) == 14
+
+
+FORMATS = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
+
+
+def test_json_has_all_steps_and_leads():
+    found = json.loads(invoke("predict", "resnet", "--depth", "2", "--on", NODES, "--batch", "16", "--json").out)
+    assert len(found["steps"]) == 8
+    assert len(found["leads"]) == 4
+    for one in found["steps"]:
+        assert one["step_ns"] == pytest.approx(sum(one["causes_ns"].values()))
+        assert one["low_ns"] <= one["step_ns"] <= one["high_ns"]
+    assert found["calibrated"] is False
+
+
+def test_what_fits_nowhere_says_so():
+    result = invoke("predict", "googlenet", "--on", "dgx1-p100", "--batch", "512", "--gpus", "1")
+    assert result.status == 1
+    # 4 B x 10.8 M x 512
+    assert "too big  22.1 GB of 16 GB" in result.out
+    assert "fits on none of these: split over more devices" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8; give --gpus up to that"),
+        (["cifarnet", "--on", "loggp"], "its file states no peak"),
+        (["cifarnet", "--on", "torus-2d", "--rate", "5"], "is a grid of any size"),
+        (["cifarnet", "--on", "gx8-p100", "--batch", "4"], "batch 4 on 8 GPUs leaves some without a sample"),
+        (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
+        (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have one name"),
+        (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is no rate"),
+        (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
+        (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
+        (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),
+        (["cifarnet", "--on", "gx8-p100", "--imbalance", "-5%"], "is no share"),
+        (["cifarnet", "--on", "gx8-p100", "--no-overlap"], "add --bucket SIZE"),
+        (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "no depth to choose"),
+        (["cifarnet", "--on", "gx8-p100", "--algorithm", "rng"], "did you mean `ring`?"),
+        (["resnet", "--on", "gx8-p100", "--depth", "33"], "depth 33: resnet has 1 to 32"),
+        (["alexnt", "--on", "gx8-p100"], "did you mean `alexnet`"),
+        (
+            ["examples/relaxation.toml", "--on", "wormhole-n150", "--gpus", "4"],
+            "--gpus is for programs of kind training",
+        ),
+    ],
+)
+def test_bad_wishes_name_the_cure(words, message, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    result = invoke("predict", *words)
+    assert result.status == 2
+    assert message in result.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("times = 2", "tims = 2", "two.toml: layer[0]: unknown key `tims`; did you mean `times`?"),
+        ("times = 2", 'times = "depth"', "times is `depth`, and [app] has no `depth`"),
+        ("parameters = 500", "parameters = 0", "so there is nothing to train"),
+        ("parameters = 500", "parameters = 0.5", "write a whole number"),
+        ("flops = 1e6", "flops = { value = 1, low = 2 }", "are not in this order"),
+        ("batches = [4]", "batches = [0]", "whole numbers above 0"),
+        ("batches = [4]\n", "", "no batch is given"),
+        ("parameters = 500", 'parameters = 500\ngradient = "9"', "whole numbers of 4 B"),
+    ],
+)
+def test_bad_files_name_the_cure(old, new, message):
+    with pytest.raises(Exception, match=re.escape(message)):
+        trained(text=APP.replace(old, new))
