@@ -25,7 +25,11 @@ LEVELS = tuple(BUDGETS_S)
 )
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
-@options.time_budget
+@click.option(
+    "--level", type=click.Choice(LEVELS), default="quick", show_default=True,
+    help="How much of the suite, and how long: quick 60 s, normal 5 min, full 15 min.",
+)  # fmt: skip
+@click.option("--time-budget", type=options.Duration(), help="Stop measuring after this time instead.")
 @options.watts
 @options.seed
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, or `latest`.")
@@ -36,7 +40,8 @@ def command(
     suite: str,
     ranks: int | None,
     grid: tuple[int, int] | None,
-    time_budget: float,
+    level: str,
+    time_budget: float | None,
     watts: float | None,
     seed: int,
     resume: str | None,
@@ -58,5 +63,13 @@ def command(
         if on:
             raise UsageError("--resume goes on with what the run was asked for; leave --on away")
         return sessions.resume(root_folder, resume, outputs)
-    request = Request(on=on or "threads", budget_s=time_budget, ranks=ranks, grid=grid, seed=seed, watts=watts)
+    request = Request(
+        on=on or "threads",
+        budget_s=time_budget or BUDGETS_S[level],
+        level=level,
+        ranks=ranks,
+        grid=grid,
+        seed=seed,
+        watts=watts,
+    )
     return sessions.start(root_folder, load.load(registry.suite_path(suite)), request, outputs)
