@@ -1,7 +1,8 @@
 """Eight P100s on NVLink or in a PCIe tree: copies, allreduce and broadcast, and the arithmetic of workloads.
 
 Parts: `copies` (pairs, groups, Tartan's sweep), `collectives` (the paper's ring and NCCL's), `facts` (what is exact),
-`claims` (1 to 12 and 18), `figures` (4 to 11), `machine_pair` (the two machines, and which GB is meant).
+`claims` (1 to 12 and 18), `figures` (4 to 11), `training` (13 to 17), `training_figures` (12 and 13), `figure_1`,
+`machine_pair` (the two machines, and which GB is meant).
 
 Sources: Tallent, Gawande, Siegel, Vishnu, Hoisie, "Evaluating On-Node GPU Interconnects for Deep Learning Workloads";
 Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
@@ -11,11 +12,20 @@ from __future__ import annotations
 
 from linkwright.predict.workloads import WORKLOADS
 from linkwright.studies import Options, Outcome
-from linkwright.studies.gpu_nodes import claims, collectives, copies, facts, figures
+from linkwright.studies.gpu_nodes import (
+    claims,
+    collectives,
+    copies,
+    facts,
+    figure_1,
+    figures,
+    training,
+    training_figures,
+)
 from linkwright.studies.gpu_nodes.machine_pair import GPUS, PAYLOAD_BYTES, Machines
 
 # Sources of claims; each gives a list for both machines.
-CLAIMS = (claims.check,)
+CLAIMS = (claims.check, training.check, figure_1.check)
 
 ONE_RING = (
     "Assumption: the paper's library ran one ring in index order, each step whole; its slowest hop on 8 GPUs is a "
@@ -33,6 +43,12 @@ NOTES = {
     "nccl_versions": "What either version of NCCL would do: its rings, chunks and mode. 1.3.4 has one ring in index "
     "order, 2.3.5 several over NVLink.",
     "workloads": "Activations of a batch, and activations per parameter and GPU.",
+    "training": "Uncalibrated: the paper prints no compute times. 3 x forward operations over half of the peak; in "
+    "brackets what the assumptions leave open, operations and a quarter to three quarters of the peak. f: share of the "
+    "GX8's step in messages; a: its allreduce over that of the DGX-1, less 1; f x a: the paper's simple model.",
+    "late_ranks": "Lead of the DGX-1 where the last GPU computes 5 % longer: nowhere, on one machine, on both. Such an "
+    "imbalance on one machine is as large as the leads themselves.",
+    "gaps": "Networks that did not run, as the paper says, and whether activations of 4 B alone exceed a GPU.",
 }
 
 
@@ -60,7 +76,7 @@ def reproduce(options: Options) -> Outcome:
     options.progress("claims", 0, 1)
     outcome.claims = [claim for check in CLAIMS for claim in check(machines)]
     options.progress("figures", 0, 1)
-    outcome.sections = figures.sections(machines, cells)
+    outcome.sections = [*figures.sections(machines, cells), training_figures.section(machines)]
     outcome.tables = _tables(machines, cells)
     return outcome
 
@@ -75,6 +91,9 @@ def _tables(machines: Machines, cells: list) -> dict[str, list[dict]]:
         "gradients": _gradients(machines),
         "nccl_versions": _versions(machines),
         "workloads": _workloads(),
+        "training": training_figures.rows(machines),
+        "late_ranks": training_figures.late(machines),
+        "gaps": _gaps(machines),
     }
 
 
@@ -177,6 +196,15 @@ def _versions(machines: Machines) -> list[dict]:
         for version in ("1.3.4", "2.3.5")
         for kind in collectives.KINDS
         for size in sizes
+    ]
+
+
+def _gaps(machines: Machines) -> list[dict]:
+    model = training.predicted_gaps(training.runs(machines))
+    return [
+        {"network": name, "batch": str(batch), "gpus": str(gpus), "model": "gap" if case in model else "fits"}
+        for case in sorted(training.published_gaps())
+        for name, batch, gpus in [case]
     ]
 
 

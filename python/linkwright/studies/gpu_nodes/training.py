@@ -1,0 +1,255 @@
+"""Training steps of the paper's networks on both machines, and its claims 13 to 17.
+
+Compute times are not in the text, so every step here is `uncalibrated`: operations of the network over an assumed share
+of the peak, alike on both machines, with low and high as the ends of the assumptions. Nothing is fitted to a rate. A
+claim holds where both ends and the middle agree that it does, fails where they agree that it does not, and is open
+where they differ.
+
+    gaps    a network that did not run; a fact of the paper, which no threshold on memory gives (claim 17)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from linkwright import predict, registry
+from linkwright.predict import document
+from linkwright.predict.training import compute as rates
+from linkwright.predict.training.lead import Lead, leads
+from linkwright.predict.training.step import Choices, Step, Trainer
+from linkwright.predict.training.workload import Workload, read
+from linkwright.studies import Claim, reference_rows
+
+from .machine_pair import DGX1, Machines
+
+DEPTHS = (1, 2, 4, 8, 16, 32)
+GPUS = (1, 2, 4, 8)
+GAPS = "gaps.csv"
+EQUAL = 0.005  # rates that differ by less are equal
+CLOSE = 0.10  # a lead below this is a little one
+FAR_LESS = 0.1  # of the lead of AlexNet
+CALM = Choices()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One network with one batch: steps on both machines by number of GPUs, and the leads of the DGX-1."""
+
+    network: str
+    batch: int
+    workload: Workload
+    steps: dict[str, list[Step]]
+    leads: list[Lead]
+
+    def lead(self, gpus: int) -> Lead:
+        """The lead on so many GPUs."""
+        return next(lead for lead in self.leads if lead.gpus == gpus)
+
+
+@lru_cache(maxsize=16)
+def network(key: str, depth: int | None = None) -> Workload:
+    """A shipped network."""
+    found = predict.opened(document.read(registry.workload_path(key)))
+    return read(found.document, found.head, depth)
+
+
+def networks() -> dict[str, Workload]:
+    """Name as in the paper -> network."""
+    small = {f"ResNet/{depth}": network("resnet", depth) for depth in DEPTHS}
+    return small | {"AlexNet": network("alexnet"), "GoogLeNet": network("googlenet")}
+
+
+@lru_cache(maxsize=4)
+def runs(machines: Machines, choices: Choices = CALM) -> tuple[Run, ...]:
+    """Every network with every batch of the paper."""
+    found = []
+    for name, workload in networks().items():
+        trainers = [_trainer(workload, machine, choices) for _, machine in machines.items()]
+        for batch in workload.batches:
+            steps = {t.machine.name: [t.step(batch, gpus) for gpus in GPUS] for t in trainers}
+            found.append(Run(name, batch, workload, steps, leads(*trainers, [(batch, gpus) for gpus in GPUS])))
+    return tuple(found)
+
+
+def _trainer(workload: Workload, machine, choices: Choices) -> Trainer:
+    return Trainer(workload, machine, rates.from_flops(workload, machine, None, None), choices)
+
+
+def check(machines: Machines) -> list[Claim]:
+    """Claims 13 to 17."""
+    found = runs(machines)
+    return [
+        one_gpu(found), host_gap(machines), batches(found), googlenet(found), resnets(found), always_close(found),
+        intensities(), gaps(found),
+    ]  # fmt: skip
+
+
+def _claim(key: str, statement: str, verdicts: Iterable[bool], why: str) -> Claim:
+    """Judged at the ends and in the middle of the assumptions; open where these differ."""
+    verdicts = [bool(verdict) for verdict in verdicts]
+    holds = verdicts[0] if len(set(verdicts)) == 1 else None
+    return Claim(f"GN-{key}", statement, holds, why)
+
+
+def _ends(judge: Callable[[Callable[[Lead], float]], bool]) -> list[bool]:
+    """A judgement with the least, the assumed and the largest lead."""
+    return [judge(take) for take in (lambda lead: lead.low, lambda lead: lead.lead, lambda lead: lead.high)]
+
+
+def _own(found: Sequence[Run], networks: str, gpus: Iterable[int]) -> list[Lead]:
+    """Leads of the networks whose name begins so, where they fit."""
+    own = [run.lead(count) for run in found if run.network.startswith(networks) for count in gpus]
+    return [lead for lead in own if lead.lead is not None]
+
+
+def _span(found: Sequence[Lead]) -> str:
+    values = [lead.lead for lead in found]
+    low, high = min(lead.low for lead in found), max(lead.high for lead in found)
+    return f"{min(values):+.1%} to {max(values):+.1%} (uncalibrated, {low:+.1%} to {high:+.1%})"
+
+
+def one_gpu(found: Sequence[Run]) -> Claim:
+    """Claim 13, first half."""
+    own = [lead for lead in _own(found, "AlexNet", [1]) + _own(found, "ResNet", [1]) if lead.batch >= 64]
+    verdicts = _ends(lambda take: all(abs(take(lead)) < EQUAL for lead in own))
+    why = f"leads {_span(own)}; follows from equal compute and input that is hidden"
+    return _claim("13", "one GPU: equal rates for AlexNet, and for ResNet/x at batch 64", verdicts, why)
+
+
+def host_gap(machines: Machines) -> Claim:
+    """Claim 13, second half: with input that nothing hides, which is the most that the host links can do."""
+    found = runs(machines, Choices(input="serial"))
+    own = [[run.lead(1) for run in found if run.network == f"ResNet/{depth}"] for depth in DEPTHS]
+
+    def shrinks(take: Callable[[Lead], float]) -> bool:
+        return all(take(a) > take(b) > take(c) for a, b, c in own)
+
+    shown = ", ".join(f"{lead.lead:+.2%}" for lead in own[0])
+    why = (
+        f"even with input that nothing hides, ResNet/1 leads by {shown} at batches 16, 32, 64: host copies grow with "
+        "the batch as compute does, so their share stays; what shrinks is fixed per step, and the text has no such cost"
+    )
+    return _claim("13b", "one GPU: a small gap at batches 16 and 32 shrinks with the batch", _ends(shrinks), why)
+
+
+def batches(found: Sequence[Run]) -> Claim:
+    """Claim 14, first half."""
+    groups = {}
+    for run in found:
+        for gpus in (2, 4, 8):
+            if run.lead(gpus).lead is not None:
+                groups.setdefault((run.network, gpus), []).append(run.lead(gpus))
+
+    def falls(take: Callable[[Lead], float]) -> bool:
+        return all(abs(take(a)) >= abs(take(b)) for own in groups.values() for a, b in pairwise(own))
+
+    first = groups["AlexNet", 4]
+    why = f"AlexNet on 4 GPUs {first[0].lead:+.1%} at 256 and {first[1].lead:+.1%} at 512; {len(groups)} rows like this"
+    return _claim("14", "the interconnect matters less as the batch grows", _ends(falls), why)
+
+
+def googlenet(found: Sequence[Run]) -> Claim:
+    """Claim 14, second half."""
+    one, other = (_own(found, name, (2, 4)) for name in ("AlexNet", "GoogLeNet"))
+
+    def less(take: Callable[[Lead], float]) -> bool:
+        alexnet = {(lead.batch, lead.gpus): take(lead) for lead in one}
+        return all(take(lead) < FAR_LESS * alexnet[lead.batch, lead.gpus] for lead in other)
+
+    ratio = network("googlenet").intensity(256) / network("alexnet").intensity(256)
+    why = f"AlexNet {_span(one)}, GoogLeNet {_span(other)} on 2 and 4 GPUs; intensity ratio {ratio:.1f}"
+    return _claim("14b", "the interconnect matters far less for GoogLeNet than for AlexNet", _ends(less), why)
+
+
+def resnets(found: Sequence[Run]) -> Claim:
+    """Claim 15, first half."""
+    own = _own(found, "ResNet", (2, 4))
+    verdicts = _ends(lambda take: all(0 < take(lead) < CLOSE for lead in own))
+    why = f"leads {_span(own)}; a little is below {CLOSE:.0%}"
+    return _claim("15", "ResNet/x on 2 and 4 GPUs: DGX-1 a little ahead", verdicts, why)
+
+
+def always_close(found: Sequence[Run]) -> Claim:
+    """Claim 15, second half: the GX8 is never far behind."""
+    own = _own(found, "ResNet", GPUS)
+    verdicts = _ends(lambda take: max(map(take, own)) < CLOSE)
+    ahead = _own(found, "ResNet", [8])
+    why = f"leads of the DGX-1 {_span(own)}; on 8 GPUs, a prediction, {_span(ahead)}: there the GX8 leads"
+    return _claim("15b", "over all ResNet/x runs the GX8 is never far behind", verdicts, why)
+
+
+def intensities() -> Claim:
+    """Claim 16, exact."""
+    found = networks()
+    order = sorted(
+        (load.intensity(batch), name, batch)
+        for name, load in found.items()
+        if name.startswith("ResNet")
+        for batch in load.batches
+    )
+    alexnet = [found["AlexNet"].intensity(batch) for batch in found["AlexNet"].batches]
+    inside = [found["GoogLeNet"].intensity(batch) for batch in found["GoogLeNet"].batches]
+    low, high = order[0], order[-1]
+    holds = (
+        max(alexnet) < low[0] / 10
+        and low[1:] == ("ResNet/1", 16)
+        and high[1:] == ("ResNet/32", 64)
+        and all(low[0] < value < high[0] for value in inside)
+    )
+    between = " and ".join(f"{value:.1f}" for value in inside)
+    why = f"AlexNet to {max(alexnet):.1f}, ResNet/x {low[0]:.1f} to {high[0]:.1f}, GoogLeNet {between}"
+    statement = "intensity: AlexNet far below ResNet/1 at 16 < ... < ResNet/32 at 64, GoogLeNet inside"
+    return _claim("16", statement, [holds], why)
+
+
+def published_gaps() -> set[tuple[str, int, int]]:
+    """(network, batch, GPUs) that did not run."""
+    return {(row["network"], int(row["batch"]), int(row["gpus"])) for row in reference_rows("gpu-nodes", GAPS)}
+
+
+def predicted_gaps(found: Sequence[Run]) -> set[tuple[str, int, int]]:
+    """Those whose activations alone exceed the memory of a GPU."""
+    return {
+        (run.network, run.batch, step.gpus) for run in found for step in run.steps[DGX1] if step.fits is False
+    }  # fmt: skip
+
+
+def contradictions(found: Sequence[Run]) -> list[tuple[str, int, tuple[int, int], tuple[int, int]]]:
+    """(network, images per GPU, (batch, GPUs) that did not run, and that ran): no threshold on images divides them."""
+    missing = published_gaps()
+    cases = [(run.network, step.images, (run.batch, step.gpus)) for run in found for step in run.steps[DGX1]]
+    lost = [case for case in cases if (case[0], *case[2]) in missing]
+    ran = [case for case in cases if (case[0], *case[2]) not in missing]
+    return [
+        (name, images, a, b) for name, images, a in lost for other, more, b in ran if (name, images) == (other, more)
+    ]
+
+
+def gaps(found: Sequence[Run]) -> Claim:
+    """Claim 17, which is expected to fail: the gaps are facts."""
+    model, paper = predicted_gaps(found), published_gaps()
+    twice = contradictions(found)
+    why = (
+        f"expected to fail: activations of 4 B in the memory of a GPU, a necessary condition, give {len(model)} of the "
+        f"{len(paper)} gaps and {len(model - paper)} others"
+    )
+    if twice:
+        name, images, (b0, g0), (b1, g1) = twice[0]
+        why += (
+            f"; no threshold on images does: {name} with {images} per GPU did not run as {b0} on {g0}, and did as {b1} "
+            f"on {g1}; {len(twice)} pairs like this"
+        )
+    return _claim("17", "gaps are the published ones and no others", [model == paper], why)
+
+
+def late_ranks(machines: Machines, imbalance: float = 0.05) -> list[tuple[str, Lead]]:
+    """Leads for AlexNet and ResNet/8 with a rank that computes so much longer, on 2, 4 and 8 GPUs."""
+    how = replace(CALM, imbalance=imbalance)
+    found = []
+    for workload in (network("alexnet"), network("resnet", 8)):
+        trainers = [_trainer(workload, machine, how) for _, machine in machines.items()]
+        found += [(workload.name, lead) for lead in leads(*trainers, [(workload.batches[0], g) for g in GPUS[1:]])]
+    return found

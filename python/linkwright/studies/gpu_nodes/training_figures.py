@@ -1,0 +1,112 @@
+"""Figures 12 and 13 as charts of the model, with intervals of what is assumed; leads, with and without a late rank.
+
+The paper prints none of these rates. Iterations per second are `uncalibrated`: read the distance between two lines, and
+how it changes, rather than where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwright.predict.training.lead import Lead
+from linkwright.report import plain
+from linkwright.report.model import Axis, Curve, Plot, Section
+
+from .machine_pair import NAMES, Machines
+from .training import GPUS, Run, late_ranks, runs
+
+COUNT = Axis("GPUs", "1", "log2")
+RATE = Axis("iterations per second", "1", "log10")
+LEAD = Axis("lead of the DGX-1", "%", "linear")
+HOW = "Uncalibrated. Bars: from the slowest to the fastest computing that the assumptions allow."
+
+
+def section(machines: Machines) -> dict:
+    """One section with a part per figure, in the plain form that a run folder keeps."""
+    found = runs(machines)
+    large = [run for run in found if not run.network.startswith("ResNet")]
+    small = [run for run in found if run.network.startswith("ResNet")]
+    parts = [
+        Section("Figure 12: AlexNet and GoogLeNet", [_rates("Iterations per second", large), _leads("Leads", large)]),
+        Section(
+            "Figure 13: ResNet/x",
+            [
+                plot
+                for batch in sorted({run.batch for run in small})
+                for own in [[run for run in small if run.batch == batch]]
+                for plot in (_rates(f"Batch {batch}", own), _leads(f"Leads at batch {batch}", own))
+            ],
+        ),
+    ]
+    intro = "Training steps on the model, one allreduce after the backward pass. No published points: there are none."
+    return plain.dump(Section("Training", parts=parts, intro=intro))
+
+
+def _rates(title: str, own: Sequence[Run]) -> Plot:
+    curves = []
+    for run in own:
+        for name in NAMES:
+            steps = [step for step in run.steps[name] if step.causes_ns]
+            curves.append(
+                Curve(
+                    f"{run.network}, {run.batch}, {name}",
+                    [step.gpus for step in steps],
+                    [1e9 / step.time_ns for step in steps],
+                    [1e9 / step.high_ns for step in steps],
+                    [1e9 / step.low_ns for step in steps],
+                    kind="model",
+                )
+            )
+    return Plot(title, COUNT, RATE, curves, how_to_read=HOW, wide=True)
+
+
+def _leads(title: str, own: Sequence[Run]) -> Plot:
+    curves = []
+    for run in own:
+        leads = [lead for lead in run.leads if lead.lead is not None]
+        values = [[100 * value for value in column] for column in zip(*map(_ends, leads), strict=True)]
+        name = f"{run.network}, {run.batch}"
+        curves.append(Curve(name, [lead.gpus for lead in leads], *values, kind="model"))
+    return Plot(title, COUNT, LEAD, curves, how_to_read=HOW)
+
+
+def _ends(lead: Lead) -> tuple[float, float, float]:
+    return lead.lead, lead.low, lead.high
+
+
+def rows(machines: Machines) -> list[dict]:
+    """Every step and lead as a table."""
+    return [
+        {"network": run.network, "batch": str(run.batch), "gpus": str(gpus)}
+        | {name: _step(run, name, gpus) for name in NAMES}
+        | _lead(run.lead(gpus))
+        for run in runs(machines)
+        for gpus in GPUS
+    ]
+
+
+def _step(run: Run, name: str, gpus: int) -> str:
+    step = next(step for step in run.steps[name] if step.gpus == gpus)
+    if not step.causes_ns:
+        return f"too big: {step.needed_bytes / 1e9:.1f} GB"
+    return f"{1e9 / step.time_ns:.3g} it/s ({1e9 / step.high_ns:.3g} to {1e9 / step.low_ns:.3g})"
+
+
+def _lead(lead: Lead) -> dict[str, str]:
+    if lead.lead is None:
+        return dict.fromkeys(("lead", "f", "a", "f_x_a"), "-")
+    return {
+        "lead": f"{lead.lead:+.1%} ({lead.low:+.1%} to {lead.high:+.1%})",
+        "f": f"{lead.communication:.1%}",
+        "a": f"{lead.allreduce:+.1%}",
+        "f_x_a": f"{lead.simple:+.1%}",
+    }
+
+
+def late(machines: Machines) -> list[dict]:
+    """What a rank that computes 5 % longer does to the lead."""
+    return [
+        {"network": name, "batch": str(lead.batch), "gpus": str(lead.gpus)}
+        | {f"late_{who}": f"{value:+.1%}" for who, value in lead.late.items()}
+        for name, lead in late_ranks(machines)
+    ]

@@ -1,0 +1,73 @@
+"""Training in the study of two GPU nodes: facts that stay facts, claims judged at both ends, figures with intervals."""
+
+import pytest
+
+from linkwright.predict.training.step import Choices
+from linkwright.predict.workloads import WORKLOADS
+from linkwright.studies.gpu_nodes import figure_1, training, training_figures
+from linkwright.studies.gpu_nodes.machine_pair import DGX1, Machines
+
+
+@pytest.fixture(scope="module")
+def machines():
+    return Machines.load()
+
+
+@pytest.fixture(scope="module")
+def runs(machines):
+    return training.runs(machines)
+
+
+def test_both_statements_of_the_workloads_agree():
+    networks = training.networks()
+    assert set(networks) == set(WORKLOADS)
+    for name, workload in WORKLOADS.items():
+        own = networks[name]
+        assert (own.activations, own.parameters) == (workload.activations, workload.parameters)
+        assert (own.gradient_bytes, tuple(own.batches)) == (workload.payload_bytes, workload.batches)
+
+
+def test_no_threshold_gives_the_gaps(runs):
+    # 4 B x 10.8 M x 512 = 22.1 GB; half of it fits.
+    assert training.predicted_gaps(runs) == {("GoogLeNet", 512, 1)}
+    assert len(training.published_gaps()) == 6
+    assert ("GoogLeNet", 128, (256, 2), (512, 4)) in training.contradictions(runs)
+
+
+def test_the_simple_model_holds_to_first_order(runs):
+    # f x a = A2 / T2 x (A2 - A1) / A1, and lead = (T2 - T1) / T1 with T2 - T1 = A2 - A1.
+    for run in runs:
+        for lead in run.leads:
+            if lead.lead is not None:
+                assert lead.simple == pytest.approx(lead.lead / (1 + lead.lead) * (1 + lead.allreduce), abs=1e-9)
+
+
+def test_a_claim_is_open_where_the_ends_differ():
+    assert training._claim("x", "", [True, False, True], "").holds is None
+    assert training._claim("x", "", [False, False], "").holds is False
+
+
+def test_input_is_hidden_behind_every_step(runs, machines):
+    assert all(step.causes_ns["input"] == 0 for run in runs for step in run.steps[DGX1] if step.causes_ns)
+    # Not hidden, it makes the gap on one GPU that claim 13 speaks of, and the same one at every batch.
+    serial = {
+        run.batch: run.lead(1).lead
+        for run in training.runs(machines, Choices(input="serial"))
+        if run.network == "ResNet/1"
+    }
+    assert serial[16] == pytest.approx(serial[64], rel=0.05)
+    assert 0 < serial[16] < 0.01
+
+
+def test_figure_1_needs_devices_that_do_not_crawl(machines):
+    (claim,) = figure_1.check(machines)
+    assert claim.holds
+    assert "from 10% to 100% of the peak" in claim.why
+
+
+def test_figures_have_an_interval_at_every_point(machines):
+    section = training_figures.section(machines)
+    assert [part["title"] for part in section["parts"]] == ["Figure 12: AlexNet and GoogLeNet", "Figure 13: ResNet/x"]
+    rows = training_figures.rows(machines)
+    assert len(rows) == (6 * 3 + 2 * 2) * 4
+    assert sum(row["lead"] == "-" for row in rows) == 1
