@@ -178,3 +178,12 @@ def test_an_unknown_suffix_is_refused(tmp_path):
 def test_a_misspelt_column_is_a_bug():
     with pytest.raises(KeyError, match="mertic"):
         schema.row(mertic="time", status="ok")
+
+
+def test_latest_counts_back(tmp_path):
+    folders = [run.create(tmp_path / "runs", key, "", {}) for key in ("a", "b")]
+    newest = sorted(folders, key=lambda made: made.id)
+    assert run.find(tmp_path / "runs", "latest") == newest[-1]
+    assert run.find(tmp_path / "runs", "latest~1") == newest[0]
+    with pytest.raises(StoreError, match="holds 2 runs, so no `latest~2`"):
+        run.find(tmp_path / "runs", "latest~2")

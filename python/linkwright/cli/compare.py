@@ -22,7 +22,8 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     """Compare run SECOND with run FIRST, experiment by experiment.
 
     FASTER and SLOWER need disjoint intervals, a rank test below 5 % and a large effect; SAME needs an
-    interval of the ratio within 5 %; all else is UNKNOWN, with the reason. RUN is an id, a path or `latest`.
+    interval of the ratio within 5 %; all else is UNKNOWN, with the reason. RUN is an id, a path, `latest` or
+    `latest~1`.
     """
     from linkwright.compare.runs import compare_runs
     from linkwright.compare.verdict import Verdict

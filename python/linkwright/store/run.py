@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,12 +119,13 @@ def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict 
 
 
 def find(root: Path, name: str) -> Run:
-    """The run called `name` below `root`, or at the path `name`; `latest` is the newest."""
-    if name == "latest":
+    """The run called `name` below `root`, or at the path `name`; `latest` is the newest, `latest~1` the one before."""
+    if match := re.fullmatch(r"latest(?:~(\d+))?", name):
         folders = sorted(path.parent for path in root.glob("*/run.json"))
-        if not folders:
-            raise StoreError(f"{root}: holds no run; make one with `linkwright dissect`")
-        return Run(folders[-1])
+        back = int(match[1] or 0)
+        if back >= len(folders):
+            raise StoreError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
+        return Run(folders[-1 - back])
     for folder in (root / name, Path(name)):
         if (folder / "run.json").is_file():
             return Run(folder)
