@@ -28,6 +28,7 @@ VERBS = (
     "reproduce",
     "predict",
     "plan",
+    "fit",
     "compare",
     "query",
     "export",

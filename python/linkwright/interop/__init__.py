@@ -14,7 +14,7 @@ from pathlib import Path
 from linkwright.errors import unknown
 from linkwright.store.run import Run
 
-from . import hwloc, nccl_tests, osu, tables
+from . import hwloc, nccl_tests, openmpi_rules, osu, tables
 from .importing import Imported, Said
 
 
@@ -34,6 +34,9 @@ EXPORTERS = (
     Exporter("json", "every result row as one JSON document", tables.DESCRIPTION, "RFC 8259", tables.as_json),
     Exporter("hwloc", hwloc.SUMMARY, hwloc.DESCRIPTION, hwloc.SOURCE, hwloc.render),
     Exporter("nccl-tests", nccl_tests.SUMMARY, nccl_tests.DESCRIPTION, nccl_tests.SOURCE, nccl_tests.render),
+    Exporter(
+        "openmpi-rules", openmpi_rules.SUMMARY, openmpi_rules.DESCRIPTION, openmpi_rules.SOURCE, openmpi_rules.render
+    ),
 )
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from . import reproduce
 from .model import Badge, Report, Section
 from .runs import Run
-from .sections import collectives, computing, curves, environment, headline, matrices, round_trips, spread, status
+from .sections import (
+    collectives,
+    computing,
+    curves,
+    environment,
+    fitted,
+    headline,
+    matrices,
+    round_trips,
+    spread,
+    status,
+)
 
 SECTIONS = (
     headline.section,
@@ -13,6 +24,7 @@ SECTIONS = (
     curves.by_size,
     curves.under_load,
     collectives.section,
+    fitted.section,
     round_trips.section,
     computing.section,
     spread.section,

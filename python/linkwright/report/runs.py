@@ -58,6 +58,7 @@ class Run:
     plan: dict[str, Any] = field(default_factory=dict)  # run.json: what was asked
     suite: str = ""
     study: dict[str, Any] | None = None
+    fit: dict[str, Any] | None = None  # fit.json: what a machine fitted to the run predicts
 
     @cached_property
     def summaries(self) -> dict[str, str]:
@@ -101,6 +102,7 @@ def load(folder: Path) -> Run:
         plan=_json(folder / "run.json") or {},
         suite=suite.read_text(encoding="utf-8") if suite.exists() else "",
         study=_json(study),
+        fit=_json(folder / "fit.json"),
     )
 
 

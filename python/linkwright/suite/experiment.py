@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
-from linkwright.units import format_size
+from linkwright.units import format_size, parse_size
 
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
@@ -71,6 +71,33 @@ class Experiment:
         words += [f"x{self.messages}"] if self.messages > 1 else []
         words += ["both-ways"] if self.both_ways else []
         return "/".join(words)
+
+    @classmethod
+    def parse(cls, key: str) -> Experiment:
+        """The experiment of a key of a collective or pattern; the inverse of `key`."""
+        part, collective, algorithm, ranks, size, dtype, *more = key.split("/")
+        found: dict[str, object] = {}
+        for word in more:
+            name, _, value = word.partition("=")
+            if word in OPS:
+                found["op"] = word
+            elif word.startswith("root"):
+                found["root"] = int(word.removeprefix("root"))
+            elif "->" in word:
+                found["placement"] = tuple(int(endpoint) for endpoint in word.split("->"))
+            elif name in ("issue", "path", "skew") and value:
+                found[name] = value
+            elif word == "no-arithmetic":
+                found["arithmetic"] = False
+            elif word == "both-ways":
+                found["both_ways"] = True
+            elif word.startswith("x"):
+                found["messages"] = int(word.removeprefix("x"))
+            else:
+                columns, rows = word.split("x")
+                found["grid"] = (int(columns), int(rows))
+        named = None if collective == "pattern" else collective
+        return cls(part, named, algorithm, int(ranks.removeprefix("p")), parse_size(size), dtype, **found)
 
     @property
     def element_bytes(self) -> int:

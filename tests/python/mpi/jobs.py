@@ -20,14 +20,17 @@ def mpirun(
         pytest.skip("mpirun is not installed (Debian: openmpi-bin)")
     if importlib.util.find_spec("mpi4py") is None:
         pytest.skip("mpi4py is not installed (pip install linkwright[mpi])")
-    allowed = ["--allow-run-as-root"] if os.geteuid() == 0 and _is_open_mpi() else []
-    oversubscribe = ["--oversubscribe"] if _is_open_mpi() else []
+    allowed = ["--allow-run-as-root"] if os.geteuid() == 0 and is_open_mpi() else []
+    oversubscribe = ["--oversubscribe"] if is_open_mpi() else []
     full = ["mpirun", *allowed, *oversubscribe, *more, "-np", str(ranks), sys.executable, *command]
     # Ranks of a job inside a job would take each other for theirs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMI", "SLURM_"))}
     return subprocess.run(full, capture_output=True, text=True, timeout=timeout_s, env=environment)
 
 
-def _is_open_mpi() -> bool:
+def is_open_mpi() -> bool:
+    """Whether `mpirun` is there and is Open MPI's."""
+    if shutil.which("mpirun") is None:
+        return False
     version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout
     return "Open MPI" in version

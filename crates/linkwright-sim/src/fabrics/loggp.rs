@@ -22,6 +22,11 @@
 //! and no gap. Endpoints receive any number of messages at once and links are never shared: what
 //! only contention can show, this model does not. Memories are endpoints like any other.
 //!
+//! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
+//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` beside its bytes: a
+//! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
+//! faster, which is checked when the file is read.
+//!
 //! All times of a message follow from what was offered before it, so the fabric answers at once
 //! and has no events.
 //!
@@ -57,10 +62,37 @@ pub struct Parameters {
     pub bandwidth: BytesPerSec,
 }
 
+/// L and 1/G of messages of at least `from` bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Regime {
+    /// Smallest message.
+    pub from: Bytes,
+    /// What a message keeps its source beside its bytes.
+    pub occupancy: TimePs,
+    /// L.
+    pub latency: TimePs,
+    /// 1 / G.
+    pub bandwidth: BytesPerSec,
+}
+
+impl Regime {
+    /// (b - 1) G, and the occupancy.
+    #[inline]
+    fn serialisation(&self, bytes: u64) -> TimePs {
+        self.occupancy + self.bandwidth.time(Bytes(bytes.saturating_sub(1)))
+    }
+
+    fn time(&self, bytes: u64) -> TimePs {
+        self.serialisation(bytes) + self.latency
+    }
+}
+
 /// The LogGP model over a number of endpoints.
 #[derive(Clone, Debug)]
 pub struct LogGp {
-    parameters: Parameters,
+    gap: TimePs,
+    /// By ascending size; the first holds from 0 on.
+    regimes: Vec<Regime>,
     /// When each endpoint may send again.
     next_departure: Vec<TimePs>,
     sets: Vec<Vec<EndpointId>>,
@@ -75,12 +107,27 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         gap: section.time("gap")?,
         bandwidth: section.rate("bandwidth")?,
     };
-    section.finish()?;
     let names = machine
         .endpoints()
         .iter()
         .map(|e| format!("{} out", e.name));
-    Ok(Box::new(LogGp::named(parameters, names.collect())))
+    let mut fabric = LogGp::named(parameters, names.collect());
+    for mut table in section.sections("regime")? {
+        let regime = Regime {
+            from: table.bytes("from")?,
+            occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+            latency: table
+                .optional_time("latency")?
+                .unwrap_or(parameters.latency),
+            bandwidth: table.rate("bandwidth")?,
+        };
+        if let Err(problem) = fabric.add(regime) {
+            return Err(table.inconsistent("from", problem).into());
+        }
+        table.finish()?;
+    }
+    section.finish()?;
+    Ok(Box::new(fabric))
 }
 
 impl LogGp {
@@ -91,8 +138,15 @@ impl LogGp {
     }
 
     fn named(parameters: Parameters, names: Vec<String>) -> Self {
+        let all = Regime {
+            from: Bytes(0),
+            occupancy: TimePs::ZERO,
+            latency: parameters.latency,
+            bandwidth: parameters.bandwidth,
+        };
         LogGp {
-            parameters,
+            gap: parameters.gap,
+            regimes: vec![all],
             next_departure: vec![TimePs::ZERO; names.len()],
             sets: Vec::new(),
             completions: Completions::default(),
@@ -100,33 +154,54 @@ impl LogGp {
         }
     }
 
-    /// (b - 1) G.
-    fn serialisation(&self, bytes: u64) -> TimePs {
-        (self.parameters.bandwidth).time(Bytes(bytes.saturating_sub(1)))
+    /// One more regime, beyond the last; or what is wrong with it.
+    fn add(&mut self, regime: Regime) -> Result<(), String> {
+        let (last, from) = (self.regimes[self.regimes.len() - 1], regime.from);
+        if from <= last.from {
+            return Err(format!(
+                "{} B follows {} B; order regimes by size, above 0",
+                from.0, last.from.0
+            ));
+        }
+        if regime.time(from.0) < last.time(from.0 - 1) {
+            return Err(format!(
+                "a message of {} B would be faster than one of {} B; raise the latency or lower the bandwidth",
+                from.0,
+                from.0 - 1
+            ));
+        }
+        self.regimes.push(regime);
+        Ok(())
+    }
+
+    #[inline]
+    fn regime(&self, bytes: u64) -> &Regime {
+        let above = self.regimes[1..].iter().rev().find(|r| r.from.0 <= bytes);
+        above.unwrap_or(&self.regimes[0])
     }
 
     #[inline]
     fn send(&mut self, now: TimePs, m: &Msg) -> Times {
-        let latency = self.parameters.latency;
+        let regime = *self.regime(m.bytes);
         let source = m.from.index();
         // The request of a get needs no gap of its initiator, as an interface answers it.
         let request = match m.kind {
-            MsgKind::Get => latency,
+            MsgKind::Get => self.regimes[0].latency,
             _ => TimePs::ZERO,
         };
         let depart = (now + request).max(self.next_departure[source]);
-        let source_free = depart + self.serialisation(m.bytes);
-        self.next_departure[source] = source_free + self.parameters.gap;
+        let source_free = depart + regime.serialisation(m.bytes);
+        self.next_departure[source] = source_free + self.gap;
         self.links.busy_ps[source] += (source_free - depart).0;
         self.links.bytes[source] += m.bytes;
         self.links.peak[source] = 1;
-        let delivered = source_free + latency;
+        let delivered = source_free + regime.latency;
         Times {
             source_free,
             delivered,
             acknowledged: match m.kind {
                 MsgKind::Get => delivered,
-                _ => delivered + latency,
+                _ => delivered + self.regimes[0].latency,
             },
         }
     }
@@ -177,10 +252,10 @@ impl Fabric for LogGp {
 
     fn quiet(&self, m: &Msg) -> TimePs {
         let request = match m.kind {
-            MsgKind::Get => self.parameters.latency,
+            MsgKind::Get => self.regimes[0].latency,
             _ => TimePs::ZERO,
         };
-        request + self.serialisation(m.bytes) + self.parameters.latency
+        request + self.regime(m.bytes).time(m.bytes)
     }
 
     fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
@@ -194,13 +269,52 @@ impl Fabric for LogGp {
     fn bounds(&self) -> Bounds {
         // The first byte of a message is free, so the rate is a bound only where gap and latency
         // make up for it.
-        let byte = self.parameters.bandwidth.time(Bytes(1));
-        let holds = byte <= self.parameters.gap && byte <= self.parameters.latency;
-        let rate = holds.then_some(self.parameters.bandwidth);
+        let holds = self.regimes.iter().all(|r| {
+            let byte = r.bandwidth.time(Bytes(1));
+            byte <= self.gap && byte <= r.latency
+        });
+        let fastest = self
+            .regimes
+            .iter()
+            .map(|r| r.bandwidth.0)
+            .fold(0.0, f64::max);
+        let rate = holds.then_some(BytesPerSec(fastest));
         Bounds {
             rank_out: rate,
             memory_out: rate,
             ..Bounds::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regime(from: u64, latency_ns: u64, bytes_per_s: f64) -> Regime {
+        Regime {
+            from: Bytes(from),
+            occupancy: TimePs::ZERO,
+            latency: TimePs::from_ns(latency_ns),
+            bandwidth: BytesPerSec(bytes_per_s),
+        }
+    }
+
+    #[test]
+    fn a_longer_message_is_never_faster() {
+        let parameters = Parameters {
+            latency: TimePs::from_ns(1000),
+            gap: TimePs::ZERO,
+            bandwidth: BytesPerSec(1e9),
+        };
+        let mut fabric = LogGp::new(parameters, 2);
+        // 998 + 1000 ns below 1000 B; 999 / 4 + 1700 = 1949 ns from there on.
+        let problem = fabric.add(regime(1000, 1700, 4e9)).unwrap_err();
+        assert!(problem.contains("1000 B would be faster than one of 999 B"));
+        fabric.add(regime(1000, 1900, 4e9)).unwrap();
+        let problem = fabric.add(regime(1000, 9000, 4e9)).unwrap_err();
+        assert!(problem.contains("1000 B follows 1000 B"));
+        let times: Vec<TimePs> = (0..4000).map(|b| fabric.regime(b).time(b)).collect();
+        assert!(times.is_sorted());
     }
 }

@@ -1,0 +1,81 @@
+"""`linkwright fit RUN`: a machine file from what was measured, and what it predicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from linkwright import units
+from linkwright.cli import options
+from linkwright.cli.output import print_table
+
+
+@click.command(name="fit")
+@click.argument("run", default="latest")
+@click.option("--machine", metavar="NAME", help="The measured machine, where the run holds several.")
+@click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the machine file here too.")
+@options.runs
+def command(run: str, machine: str | None, name: str | None, out: Path | None, root_folder: Path) -> None:
+    """Fit a machine file to the measured experiments of RUN (an id, a path or `latest`).
+
+    \b
+    linkwright dissect --suite fit --time-budget 5m      # dense sweeps; `dissect` itself will do
+    linkwright fit --name here --out here.toml           # the machine, and how well it predicts
+    linkwright simulate allreduce --on here.toml -p 16   # what more ranks would do
+    linkwright export --as openmpi-rules --out rules     # the fastest algorithms, for mpirun
+
+    A third of all sizes and all but a few plain algorithms are held out; the errors of their predictions are
+    printed, stand in the report, and tell what the model is worth.
+    """
+    from linkwright import report
+    from linkwright.models import host, points, prediction
+    from linkwright.store import run as runs
+    from linkwright.store.files import write_text
+
+    folder = runs.find(root_folder, run)
+    measured = points.points(folder, machine)
+    of = machine or next(row["machine"] for row in folder.results().to_pylist() if row["executor"] not in ("sim", None))
+    model = host.fit(measured, name or of, of, folder.id)
+    predictions = prediction.predict(model, measured)
+    path = prediction.write(folder, model, predictions)
+    if out is not None:
+        write_text(out, model.text())
+    _print(model, predictions)
+    click.echo(str(report.render(folder.folder)))
+    click.echo(str(out or path))
+
+
+def _print(model, predictions) -> None:
+    from linkwright.models import prediction
+
+    rows = [
+        [key, f"{fit.value:.4g}", f"{fit.low:.4g}", f"{fit.high:.4g}", unit] for key, fit, unit in model.parameters()
+    ]
+    print_table(["number", "value", "low", "high", "unit"], rows)
+    click.echo("")
+    rows = [
+        _errors(words, prediction.errors(predictions, seen)) for words, seen in (("seen", True), ("not seen", False))
+    ]
+    print_table(["experiments", "count", "median", "p90", "worst", "within 15 %"], [row for row in rows if row])
+    click.echo("")
+    choices = prediction.choices(predictions)
+    rows = [
+        [c.collective, str(c.ranks), units.format_size(c.size_bytes), c.measured, c.predicted, f"{c.loss:.2f}"]
+        for c in choices
+    ]
+    print_table(["collective", "ranks", "size", "measured fastest", "predicted", "loss"], rows, left=(0, 3, 4))
+    left_out = [p for p in predictions if p.predicted_ns is None]
+    if left_out:
+        click.echo(f"# {len(left_out)} not predicted, such as {left_out[0].experiment}: {left_out[0].reason}")
+
+
+def _errors(words: str, errors) -> list[str]:
+    import numpy as np
+
+    if not len(errors):
+        return []
+    median, p90, worst = np.percentile(errors, (50, 90, 100))
+    share = np.mean(errors <= 0.15)
+    return [words, str(len(errors)), f"{median:.1%}", f"{p90:.1%}", f"{worst:.1%}", f"{share:.0%}"]

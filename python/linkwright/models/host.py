@@ -1,0 +1,259 @@
+"""A machine file for the machine of a run: `loggp` with regimes, fitted to its medians.
+
+    1/G, occupancy   n messages in a row by size, in straight lines between change points:
+                     T_n / n = start + L / n + occupancy + size / rate
+    L, start         the shortest messages: half a ping-pong is start + L, the first line's start is start + L / n
+    combine, copy    a few plain algorithms, simulated with everything else fixed, by least squares on
+                     the logarithm of the time
+
+Each number is read off the experiments that show it alone, so its interval means something; only the
+arithmetic needs the simulator. The time at the receiver cannot be told from latency by ping-pongs and is
+part of L. What the model leaves out: contention, where many ranks share a cache or a link; and where data
+lie, so a message that a rank passes on at once, cold from another core's cache, takes longer than here (long
+ping-pongs do). The predictions of a fit show by how much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linkwright import _native, schedules
+from linkwright.errors import LinkwrightError, StoreError
+from linkwright.suite.experiment import Experiment
+
+from .points import Point
+from .regimes import CONFIDENCE, MIN_POINTS, Fit, Regime, regimes
+
+# Faster than any memory: where a line has no slope its rate is not known, and this one costs nothing.
+FASTEST_NS_PER_BYTE = 1e-4
+# Where the search for arithmetic begins: a start in ns, and ns per byte.
+_BEGIN = {"combine_start": 20.0, "combine_rate": 0.1, "copy_start": 20.0, "copy_rate": 0.1}
+_LEAST = {
+    "combine_start": 0.1,
+    "combine_rate": FASTEST_NS_PER_BYTE,
+    "copy_start": 0.1,
+    "copy_rate": FASTEST_NS_PER_BYTE,
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One regime: what a message of at least `from_bytes` keeps its source."""
+
+    from_bytes: int
+    occupancy: Fit  # beside `start` and its bytes
+    ns_per_byte: Fit
+
+
+@dataclass(frozen=True)
+class Model:
+    """The numbers of a machine, each with its interval; times in ns, rates as ns per byte."""
+
+    name: str
+    of: str
+    run: str
+    ranks: int
+    start: Fit
+    latency: Fit
+    lines: tuple[Line, ...]
+    arithmetic: dict[str, Fit]
+
+    def text(self) -> str:
+        """The machine file."""
+        first, *more = self.lines
+        fabric = [_number("latency", self.latency, self.run), _number("bandwidth", first.ns_per_byte, self.run)]
+        for line in more:
+            source = f"change point of messages in a row by size, run {self.run}"
+            size = f'{{ value = {line.from_bytes}, unit = "B", status = "fitted", source = "{source}" }}'
+            fabric += ["", "[[fabric.regime]]", f"from = {size}", _number("occupancy", line.occupancy, self.run)]
+            fabric += [_number("bandwidth", line.ns_per_byte, self.run)]
+        path = [_number("start", self.start, self.run), _number("notice_start", self.start, self.run)]
+        path += [_number(key, fit, self.run) for key, fit in self.arithmetic.items()]
+        words = {"name": self.name, "of": self.of, "run": self.run, "ranks": self.ranks}
+        return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path))
+
+    def machine(self) -> _native.Machine:
+        """The machine, as the simulator reads it."""
+        return _native.Machine.parse(self.text(), f"{self.name}.toml")
+
+    def parameters(self) -> list[tuple[str, Fit, str]]:
+        """(key, fit, unit) of every fitted number, as they stand in the file."""
+        found = [("start", self.start, "ns"), ("latency", self.latency, "ns")]
+        for line in self.lines:
+            of = f" from {line.from_bytes} B" if line.from_bytes else ""
+            found += [(f"occupancy{of}", line.occupancy, "ns")] if line.from_bytes else []
+            found += [(f"bandwidth{of}", line.ns_per_byte, "ns/B")]
+        units = {"start": "ns", "rate": "ns/B"}
+        return found + [(key, fit, units[key.split("_")[1]]) for key, fit in self.arithmetic.items()]
+
+
+def _number(key: str, fit: Fit, run: str) -> str:
+    """One line of the machine file."""
+    if key.endswith(("bandwidth", "rate")):
+        value, low, high, unit = *(_gb_per_s(ns) for ns in (fit.value, fit.high, fit.low)), "GB/s"
+    else:
+        value, low, high, unit = fit.value, fit.low, fit.high, "ns"
+    source = f"{_EVIDENCE[key]}, run {run}; 95 % interval {low:.4g} to {high:.4g} {unit}"
+    return f'{key} = {{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
+
+
+_EVIDENCE = {
+    "start": "short messages in a row against half a ping-pong",
+    "notice_start": "a notice starts like a message: short messages in a row against half a ping-pong",
+    "latency": "half a ping-pong of short messages",
+    "occupancy": "messages in a row by size",
+    "bandwidth": "messages in a row by size",
+    **dict.fromkeys(_BEGIN, "plain algorithms by size"),
+}
+_FILE = """\
+# Fitted by `linkwright fit` to run {run}; the sources say which experiments each number comes from.
+
+[machine]
+name = "{name}"
+summary = "{of}, fitted to what was measured of it"
+description = "LogGP with regimes by message size. Without contention: too fast where ranks share a cache or a link."
+format = 1
+sources = ["linkwright run {run}"]
+
+[[level]]
+name = "processor"
+count = "any"
+source = "ranks are interchangeable in this model; run {run} had {ranks}"
+
+[endpoints]
+count = "any"
+source = "ranks are interchangeable in this model; run {run} had {ranks}"
+
+[fabric]
+kind = "loggp"
+gap = {{ value = 0, unit = "ns", status = "assumed", source = "not told apart from start by messages in a row" }}
+{fabric}
+
+[path.message]
+summary = "a copy by the sender's processor; the receiver combines"
+completion = "source_free"
+fused_combine = true
+{path}
+"""
+
+
+def fit(points: Sequence[Point], name: str, of: str, run: str) -> Model:
+    """The model of the machine that gave these points; looks at those that are `seen` only."""
+    seen = [point for point in points if point.seen]
+    ping_pongs, rows = _sweep(seen, "ping_pong"), _sweep(seen, "pairs")
+    if not ping_pongs or len(rows) < MIN_POINTS:
+        raise StoreError(
+            f"run {run}: {len(ping_pongs)} ping-pongs and {len(rows)} sizes of messages in a row between two ranks are "
+            f"seen; 1 and {MIN_POINTS} are needed: run the suite `fit`, or `dissect` at a higher level"
+        )
+    in_a_row = rows[0].experiment.messages
+    found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
+    start, latency = _short(ping_pongs, found[0], in_a_row)
+    lines = tuple(_line(regime, start, latency, in_a_row) for regime in found)
+    ranks = max(point.experiment.ranks for point in points)
+    begin = {key: Fit(v, v, v) for key, v in _BEGIN.items()}
+    model = Model(slug(name), of, run, ranks, start, latency, lines, begin)
+    return _with_arithmetic(model, [point for point in seen if point.experiment.collective])
+
+
+def slug(name: str) -> str:
+    """A name that a machine file may have."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "host"
+
+
+def simulated_ns(experiment: Experiment, machine: _native.Machine, prepared: dict) -> float:
+    """Time of an experiment on `machine`; `prepared` keeps schedules between calls."""
+    key = experiment.key
+    if key not in prepared:
+        prepared[key] = schedules.lowered(schedules.of(experiment), machine, None)
+    return schedules.simulate(prepared[key], machine, experiment).time_ns
+
+
+def _sweep(points: Sequence[Point], pattern: str) -> list[Point]:
+    """The longest sweep of a pattern between two ranks, by ascending size."""
+    sweeps: dict[tuple, list[Point]] = {}
+    for point in points:
+        e = point.experiment
+        if e.algorithm_key == pattern and e.ranks == 2 and not e.both_ways and e.size_bytes:
+            sweeps.setdefault(point.sweep, []).append(point)
+    longest = max(sweeps.values(), key=len, default=[])
+    return sorted(longest, key=lambda point: point.experiment.size_bytes)
+
+
+def _per_message(point: Point) -> tuple[int, float, float]:
+    """(size, time, error) of one message of a row, in bytes and ns."""
+    n = point.experiment.messages
+    return point.experiment.size_bytes, point.time_ns / n, point.error_ns / n
+
+
+def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[Fit, Fit]:
+    """`start` and L of the shortest messages, whose bytes cost less than a tenth of the rest."""
+    short = [p for p in ping_pongs if p.experiment.size_bytes * first.ns_per_byte.value < first.start_ns.value / 10]
+    trips = [(p.time_ns / (2 * p.experiment.messages), p.error_ns / (2 * p.experiment.messages)) for p in short]
+    half, error = np.median(trips or [(first.start_ns.value, first.start_ns.value)], axis=0)
+    rest = 1 - 1 / in_a_row if in_a_row > 1 else 0.5  # of one message nothing tells the two apart: halves
+
+    def latency(half_ns: float, line_ns: float) -> float:
+        return float(np.clip((half_ns - line_ns) / rest, 0.0, half_ns)) if in_a_row > 1 else half_ns * rest
+
+    row = first.start_ns
+    middle, low, high = latency(half, row.value), latency(half - error, row.high), latency(half + error, row.low)
+    start = Fit(float(half - middle), float(max(0.0, half - high)), float(max(0.0, half - low)))
+    return start, Fit(middle, low, high)
+
+
+def _line(regime: Regime, start: Fit, latency: Fit, in_a_row: int) -> Line:
+    beside = start.value + latency.value / in_a_row
+    fit = regime.start_ns
+    ends = (max(0.0, float(v) - beside) for v in (fit.value, fit.low, fit.high))
+    return Line(regime.from_bytes, Fit(*ends), regime.ns_per_byte)
+
+
+def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
+    """The same with the costs of combining and copying fitted to plain algorithms."""
+    from scipy.optimize import least_squares
+    from scipy.stats import t
+
+    keys, prepared = list(_BEGIN), {}
+    if len(points) <= len(keys):
+        return model
+    errors = np.array([point.error_ns / point.time_ns for point in points])
+
+    def trial(logs: np.ndarray) -> Model:
+        fits = {key: Fit(*3 * (float(np.exp(x)),)) for key, x in zip(keys, logs, strict=True)}
+        return replace(model, arithmetic=fits)
+
+    def residuals(logs: np.ndarray) -> np.ndarray:
+        machine = trial(logs).machine()
+        times = [simulated_ns(point.experiment, machine, prepared) for point in points]
+        return np.log(np.array(times) / [point.time_ns for point in points]) / errors
+
+    begin = np.log(list(_BEGIN.values()))
+    lowest = np.log(list(_LEAST.values()))
+    # Robust: one experiment that another process disturbed must not move the rate of the machine.
+    found = least_squares(
+        residuals, begin, bounds=(lowest, lowest + np.log(1e8)), loss="soft_l1", diff_step=0.02, max_nfev=60
+    )
+    freedom = len(points) - len(keys)
+    scatter = max(1.0, float(np.median(np.abs(found.fun)) / 0.6745) ** 2)
+    covariance = np.linalg.pinv(found.jac.T @ found.jac) * scatter
+    reach = np.minimum(t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(np.diag(covariance)), np.log(1e6))
+    ends = zip(found.x, found.x - reach, found.x + reach, strict=True)
+    fits = {key: Fit(*(float(np.exp(x)) for x in three)) for key, three in zip(keys, ends, strict=True)}
+    return replace(model, arithmetic=fits)
+
+
+def _gb_per_s(ns_per_byte: float) -> float:
+    return 1 / max(ns_per_byte, FASTEST_NS_PER_BYTE)
+
+
+def prediction(experiment: Experiment, machine: _native.Machine, prepared: dict) -> tuple[float | None, str | None]:
+    """(time in ns, None), or (None, why there is none)."""
+    try:
+        return simulated_ns(experiment, machine, prepared), None
+    except LinkwrightError as error:
+        return None, str(error)

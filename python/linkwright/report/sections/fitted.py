@@ -1,0 +1,94 @@
+"""Measured and modelled: what a machine fitted to this run predicts of what the fit did not see.
+
+Per collective a plot of the algorithms that were held out, measured points beside modelled lines; a table of
+errors; and which algorithm the model would have chosen, with what that choice costs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from .. import quantity
+from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
+from ..runs import Run
+
+INTRO = (
+    "A machine file was fitted to this run (`linkwright fit`). It saw messages in a row, short ping-pongs and a few "
+    "plain algorithms, two thirds of the sizes of each; everything shown here it did not see. Points are measured, "
+    "lines are the model."
+)
+GOOD = 0.15
+
+
+def section(run: Run) -> Section | None:
+    """Nothing where the run was not fitted."""
+    if run.fit is None:
+        return None
+    predictions = [p for p in run.fit["predictions"] if not p["seen"] and p["predicted_ns"] is not None]
+    items: list[Item] = [_errors(predictions), _parameters(run.fit)]
+    by_collective = defaultdict(list)
+    for prediction in predictions:
+        if prediction["collective"]:
+            by_collective[prediction["collective"]].append(prediction)
+    items += [_plot(collective, its) for collective, its in sorted(by_collective.items()) if collective != "barrier"]
+    return Section("Measured and modelled", [*items, _choices(run.fit["choices"])], INTRO)
+
+
+def _errors(predictions: list[dict]) -> Table:
+    groups = defaultdict(list)
+    for p in predictions:
+        groups[p["collective"] or p["algorithm"].replace("_", " ")].append(
+            abs(p["predicted_ns"] / p["measured_ns"] - 1)
+        )
+    groups["all"] = [error for errors in groups.values() for error in errors]
+    rows = []
+    for name, errors in groups.items():
+        median, p90 = np.percentile(errors, (50, 90)) if errors else (0.0, 0.0)
+        within = float(np.mean(np.array(errors) <= GOOD)) if errors else 0.0
+        tone = "good" if median <= GOOD else "bad"
+        cells = [Cell(f"{median:.0%}", float(median), tone=tone), Cell(f"{p90:.0%}", float(p90))]
+        rows.append([Cell(name), Cell(str(len(errors)), len(errors)), *cells, Cell(f"{within:.0%}", within)])
+    columns = [Column("Experiments"), Column("Count", numeric=True), Column("Median error", numeric=True)]
+    columns += [Column("p90", numeric=True), Column("Within 15 %", numeric=True)]
+    return Table("How well it predicts", columns, rows, "Error: |predicted / measured - 1| of the time.")
+
+
+def _parameters(fit: dict) -> Table:
+    rows = [
+        [Cell(p["key"]), Cell(f"{p['value']:.4g}", p["value"], detail=f"{p['low']:.3g} to {p['high']:.3g}"), p["unit"]]
+        for p in fit["parameters"]
+    ]
+    columns = [Column("Number"), Column("Value", numeric=True), Column("Unit")]
+    how = "With the 95 % interval below. A wide one says that the run does not tell the number."
+    return Table(f"The machine file `{fit['machine']}`", columns, rows, how)
+
+
+def _plot(collective: str, predictions: list[dict]) -> Plot:
+    series = defaultdict(list)
+    for p in sorted(predictions, key=lambda p: p["size_bytes"]):
+        series[f"{p['algorithm']}, {p['ranks']} ranks"].append(p)
+    curves = []
+    for name, its in series.items():
+        x = [float(p["size_bytes"]) for p in its]
+        measured = [p["measured_ns"] * 1e-9 for p in its]
+        low = [max(0.0, (p["measured_ns"] - p["error_ns"]) * 1e-9) or None for p in its]
+        high = [(p["measured_ns"] + p["error_ns"]) * 1e-9 for p in its]
+        curves.append(Curve(name, x, measured, low, high))
+        curves.append(Curve(f"{name}, model", x, [p["predicted_ns"] * 1e-9 for p in its], kind="model"))
+    x, y = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
+    return Plot(f"{collective}: not seen by the fit", x, y, curves, dodge=True)
+
+
+def _choices(choices: list[dict]) -> Table:
+    rows = []
+    for c in choices:
+        tone = "good" if c["loss"] <= 1 + GOOD else "warn"
+        loss = Cell(f"{c['loss']:.2f}", c["loss"], tone=tone)
+        size = Cell(quantity.size(c["size_bytes"]), c["size_bytes"])
+        rows.append([c["collective"], Cell(str(c["ranks"]), c["ranks"]), size, c["measured"], c["predicted"], loss])
+    columns = [Column("Collective"), Column("Ranks", numeric=True), Column("Size", "B", numeric=True)]
+    columns += [Column("Measured fastest"), Column("Predicted fastest"), Column("Loss", numeric=True)]
+    how = "Loss: the measured time of the predicted algorithm over that of the fastest; 1 is the right choice."
+    return Table("Which algorithm to take", columns, rows, how)

@@ -1,0 +1,180 @@
+"""`linkwright fit`: lines with change points, a known machine found again, and what is written of it."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linkwright.errors import StoreError
+from linkwright.models import host, prediction
+from linkwright.models.points import SEEN, Point, points
+from linkwright.models.regimes import Fit, regimes
+from linkwright.store import run as runs
+from linkwright.store import schema
+from linkwright.suite.experiment import Experiment
+from linkwright_cases import invoke
+
+KNOWN = host.Model(
+    name="known", of="a known machine", run="r", ranks=2,
+    start=Fit(40, 40, 40), latency=Fit(100, 100, 100),
+    lines=(
+        host.Line(0, Fit(0, 0, 0), Fit(0.05, 0.05, 0.05)),
+        host.Line(4096, Fit(300, 300, 300), Fit(0.1, 0.1, 0.1)),
+    ),
+    arithmetic={
+        "combine_start": Fit(30, 30, 30), "combine_rate": Fit(0.2, 0.2, 0.2),
+        "copy_start": Fit(25, 25, 25), "copy_rate": Fit(0.08, 0.08, 0.08),
+    },
+)  # fmt: skip
+SIZES = [8 * 4**k for k in range(9)]
+
+
+def experiments():
+    for size in SIZES:
+        yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8")
+        yield Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16)
+        for key in (*SEEN, "allreduce/ring", "allreduce/recursive_doubling_latency", "reduce_scatter/ring"):
+            collective, algorithm = key.split("/")
+            op = "sum" if "reduce" in collective else None
+            yield Experiment("collectives", collective, algorithm, 2, size, "f32", op)
+
+
+def measured_on(model, noise=0.0, seed=1):
+    """Points of a machine that is exactly like the model, as `points` would judge them."""
+    machine, prepared = model.machine(), {}
+    drawn = np.random.default_rng(seed)
+    for experiment in experiments():
+        time_ns = host.simulated_ns(experiment, machine, prepared) * drawn.lognormal(0, noise)
+        held_out = SIZES.index(experiment.size_bytes) % 3 == 1
+        plain = experiment.collective is None or experiment.algorithm_key in SEEN
+        yield Point(experiment, time_ns, 0.02 * time_ns, seen=plain and not held_out)
+
+
+# --- lines and change points ----------------------------------------------------------------------------
+
+
+def test_a_straight_line_has_no_change_point():
+    sizes = np.array([8.0 * 2**k for k in range(12)])
+    (line,) = regimes(sizes, 100 + 0.5 * sizes, np.full(12, 1.0))
+    assert line.start_ns.value == pytest.approx(100, rel=1e-6)
+    assert line.ns_per_byte.value == pytest.approx(0.5, rel=1e-6)
+    assert line.start_ns.low < 100 < line.start_ns.high
+
+
+def test_a_change_of_protocol_is_found_where_it_is():
+    sizes = np.array([64.0 * 2**k for k in range(12)])
+    times = np.where(sizes < 4096, 100 + 0.5 * sizes, 2500 + 0.1 * sizes)
+    first, second = regimes(sizes, times, 0.01 * times)
+    assert second.from_bytes == 4096
+    assert (first.at(1000), second.at(10_000)) == (pytest.approx(600), pytest.approx(3500))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(1.0, 1e6), min_size=4, max_size=14), st.integers(0, 100))
+def test_the_lines_never_fall(times, seed):
+    sizes = np.array([8.0 * 2**k for k in range(len(times))])
+    found = regimes(sizes, np.array(times), 0.05 * np.array(times))
+    at = sorted({1, *(r.from_bytes for r in found), *(r.from_bytes - 1 for r in found if r.from_bytes), 1 << 22})
+    values = [next(r for r in reversed(found) if r.from_bytes <= size).at(size) for size in at]
+    assert values == sorted(values)
+    assert all(r.start_ns.low <= r.start_ns.value <= r.start_ns.high for r in found)
+
+
+def test_two_points_are_no_line():
+    with pytest.raises(ValueError, match="2 points are too few"):
+        regimes(np.array([1.0, 2.0]), np.array([1.0, 2.0]), np.array([0.1, 0.1]))
+
+
+# --- a machine --------------------------------------------------------------------------------------------
+
+
+def test_a_known_machine_is_found_again():
+    found = host.fit(list(measured_on(KNOWN)), "Known Machine", "a known machine", "r")
+    assert found.name == "known-machine"
+    # A ping-pong's first byte is free in loggp, hence the slack.
+    assert found.start.value == pytest.approx(40, rel=0.05)
+    assert found.latency.value == pytest.approx(100, rel=0.05)
+    assert [line.from_bytes for line in found.lines] == [0, 8192]  # the first size seen beyond 4096
+    assert [line.ns_per_byte.value for line in found.lines] == [pytest.approx(v, rel=0.05) for v in (0.05, 0.1)]
+    for key, fit in found.arithmetic.items():
+        assert fit.value == pytest.approx(KNOWN.arithmetic[key].value, rel=0.1), key
+        assert fit.low <= fit.value <= fit.high
+
+
+def test_what_was_not_seen_is_predicted():
+    data = list(measured_on(KNOWN, noise=0.03))
+    model = host.fit(data, "known", "a known machine", "r")
+    predictions = prediction.predict(model, data)
+    assert np.median(prediction.errors(predictions, seen=False)) < 0.1
+    assert {c.predicted for c in prediction.choices(predictions) if c.collective == "allreduce"} <= {
+        "ring",
+        "recursive_doubling_latency",
+    }
+
+
+def test_the_file_is_a_machine_whose_numbers_carry_run_and_interval():
+    numbers = {n["key"]: n for n in KNOWN.machine().numbers()}
+    assert numbers["fabric.latency"]["status"] == "fitted"
+    assert numbers["fabric.latency"]["source"].endswith("run r; 95 % interval 100 to 100 ns")
+    assert KNOWN.machine().fitted == len(numbers) - 1  # all but the gap, which is assumed
+
+
+def test_too_few_sizes_name_the_cure():
+    few = [point for point in measured_on(KNOWN) if point.experiment.size_bytes == 8]
+    with pytest.raises(StoreError, match=r"1 ping-pongs and 1 sizes.*run the suite `fit`"):
+        host.fit(few, "x", "x", "r")
+
+
+# --- from a run to a report ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = runs.create(tmp_path / "runs", "fit", "", {})
+    rows = [
+        schema.row(
+            run=made.id, experiment=p.experiment.key, machine="Box 1", executor="threads",
+            collective=p.experiment.collective, algorithm=p.experiment.algorithm, ranks=2,
+            size_bytes=p.experiment.size_bytes, dtype=p.experiment.dtype, op=p.experiment.op, metric="time",
+            value=p.time_ns, unit="ns", ci_low=0.98 * p.time_ns, ci_high=1.02 * p.time_ns, status="ok",
+            placement="topology",
+        )
+        for p in measured_on(KNOWN)
+    ]  # fmt: skip
+    made.write_results(rows, runs.samples_table(made, []))
+    made.mark("done")
+    return made
+
+
+def test_a_third_of_the_sizes_and_all_but_plain_algorithms_are_held_out(run):
+    judged = points(run)
+    ring = [p for p in judged if p.experiment.algorithm_key == "allreduce/ring"]
+    assert not any(p.seen for p in ring)
+    pairs = [p.seen for p in judged if p.experiment.algorithm_key == "pairs"]
+    assert pairs == [True, False, True] * 3
+
+
+def test_the_verb_writes_a_machine_that_simulates(run, tmp_path):
+    out = tmp_path / "box.toml"
+    result = invoke("fit", "--runs", str(run.folder.parent), "--name", "box", "--out", str(out))
+    assert result.status == 0, result.err
+    assert "not seen" in result.out
+    simulated = invoke("simulate", "allreduce", "-a", "ring", "--on", str(out), "-p", "4", "--sizes", "1K")
+    assert simulated.status == 0, simulated.err
+    kept = json.loads((run.folder / "fit.json").read_text())
+    assert kept["machine"] == "box"
+    assert (run.folder / "machines" / "box.toml").read_text() == out.read_text()
+
+
+ODD = (
+    {"op": "max", "root": 3, "grid": (2, 2), "issue": "window(4)", "path": "write"},
+    {"placement": (3, 5), "skew": "uniform:5us", "arithmetic": False, "messages": 7, "both_ways": True},
+)
+
+
+def test_every_key_is_read_back():
+    odd = [Experiment("p", "reduce", "linear", 4, 1024, **more) for more in ODD]
+    for experiment in [*experiments(), *odd]:
+        assert Experiment.parse(experiment.key) == experiment
