@@ -153,6 +153,22 @@ fn nothing_beats_its_limit_on_rings() {
 }
 
 #[test]
+fn no_algorithm_beats_its_limit_on_a_node() {
+    for name in ["dgx1-p100", "gx8-p100"] {
+        let machine = machine(name);
+        for algorithm in REGISTRY {
+            for (ranks, bytes) in [(2, 1000), (5, 4), (8, 0), (8, 1 << 20)] {
+                let shape = Shape::new(ranks, bytes / 4);
+                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
+                    let what = format!("{} on {name}, {ranks} ranks", algorithm.key());
+                    check(&schedule, &machine, None, &what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn no_pattern_beats_its_limit() {
     for name in ["loggp", "crossbar", "exchange", "torus-2d", "wormhole-n150"] {
         let machine = machine(name);

@@ -5,8 +5,9 @@
 //! `"GPU 0..3 - GPU 0..3"` is a full mesh.
 
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
+use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
-use super::{ChunkMode, Sharing};
+use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
 use linkwright_core::{Bytes, BytesPerSec, Machine, MachineError, TimePs};
 use std::collections::HashMap;

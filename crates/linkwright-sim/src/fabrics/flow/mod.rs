@@ -36,6 +36,7 @@ mod job;
 mod loads;
 mod phases;
 mod route;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -45,13 +46,12 @@ use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use crate::queue::TimeQueue;
-use fair::Fair;
-use fifo::Fifo;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
 use loads::Loads;
 use phases::{coalesced, nth, Phase};
 use route::{Route, Routing};
+use shared::{Shared, Sharing};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -68,24 +68,11 @@ pub static KIND: FabricKind = FabricKind {
     from_machine,
 };
 
-/// How flows share a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sharing {
-    Fair,
-    Fifo,
-}
-
 /// Whether the chunks of a transfer are one flow or a job each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChunkMode {
     Coalesced,
     Each,
-}
-
-/// Jobs on resources, shared one way or the other.
-enum Shared {
-    Fair(Fair),
-    Fifo(Fifo),
 }
 
 /// A message to one target.
@@ -135,7 +122,7 @@ pub struct Flow {
 fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     let described = file::read(machine)?;
     let topology = &described.routing.topology;
-    let shared = shared(described.sharing, &topology.capacity);
+    let shared = Shared::new(described.sharing, &topology.capacity);
     Ok(Box::new(Flow {
         loads: Loads::new(topology.resource_names.clone()),
         shared,
@@ -151,43 +138,6 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         connections: HashMap::new(),
         routing: described.routing,
     }))
-}
-
-fn shared(sharing: Sharing, capacity: &[u64]) -> Shared {
-    match sharing {
-        Sharing::Fair => Shared::Fair(Fair::new(capacity)),
-        Sharing::Fifo => Shared::Fifo(Fifo::new(capacity.len())),
-    }
-}
-
-impl Shared {
-    fn enter(&mut self, now: TimePs, job: Job) {
-        match self {
-            Shared::Fair(fair) => fair.enter(now, job),
-            Shared::Fifo(fifo) => fifo.enter(now, job),
-        }
-    }
-
-    fn next(&mut self) -> Option<TimePs> {
-        match self {
-            Shared::Fair(fair) => fair.next(),
-            Shared::Fifo(fifo) => fifo.next(),
-        }
-    }
-
-    fn pop_at(&mut self, at: TimePs) -> Option<Job> {
-        match self {
-            Shared::Fair(fair) => fair.pop_at(at),
-            Shared::Fifo(fifo) => fifo.pop_at(at),
-        }
-    }
-
-    fn load(&self, resource: u32) -> usize {
-        match self {
-            Shared::Fair(fair) => fair.load(resource),
-            Shared::Fifo(fifo) => fifo.load(resource),
-        }
-    }
 }
 
 impl Flow {
@@ -408,7 +358,7 @@ impl Flow {
 impl Fabric for Flow {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         self.sets = sets.to_vec();
-        self.shared = shared(self.sharing, &self.routing.topology.capacity);
+        self.shared = Shared::new(self.sharing, &self.routing.topology.capacity);
         self.loads.clear();
         self.starts.clear();
         self.completions.clear();

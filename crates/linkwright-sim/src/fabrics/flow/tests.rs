@@ -100,7 +100,8 @@ fn a_queue_serves_one_after_another_and_blocks_at_its_head() {
 }
 
 /// Start in ns, bytes, ceiling, links as bits.
-type Plan = Vec<(u64, u64, u64, u8)>;
+type Entry = (u64, u64, u64, u8);
+type Plan = Vec<Entry>;
 
 const LINKS: usize = 5;
 
@@ -114,7 +115,7 @@ fn uses(bits: u8) -> Vec<(u32, u32)> {
 /// Ends by token, checking the rates after every event.
 fn drive(capacity: &[u64], plan: &Plan) -> Vec<TimePs> {
     let mut fair = Fair::new(capacity);
-    let mut waiting: Vec<(u32, &(u64, u64, u64, u8))> = (0u32..).zip(plan).collect();
+    let mut waiting: Vec<(u32, &Entry)> = (0u32..).zip(plan).collect();
     waiting.sort_by_key(|(token, entry)| (entry.0, *token));
     let mut waiting = waiting.into_iter().peekable();
     let mut ends = vec![TimePs::ZERO; plan.len()];
@@ -206,7 +207,7 @@ proptest! {
         let first = plan.iter().map(|entry| entry.0).min().unwrap();
         let last = ends.iter().max().unwrap();
         for (link, &capacity) in capacity.iter().enumerate() {
-            let of = |entry: &(u64, u64, u64, u8)| {
+            let of = |entry: &Entry| {
                 uses(entry.3).iter().filter(|u| u.0 as usize == link).map(|u| entry.1 * u64::from(u.1)).sum::<u64>()
             };
             let bytes: u64 = plan.iter().map(of).sum();

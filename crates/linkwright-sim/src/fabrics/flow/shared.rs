@@ -1,0 +1,61 @@
+//! Jobs on resources, shared one way or the other.
+
+use super::fair::Fair;
+use super::fifo::Fifo;
+use super::job::Job;
+use linkwright_core::TimePs;
+
+/// How flows share a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    Fair,
+    Fifo,
+}
+
+/// The jobs of a run.
+#[allow(clippy::large_enum_variant)] // there is one for each fabric
+pub(super) enum Shared {
+    Fair(Fair),
+    Fifo(Fifo),
+}
+
+impl Shared {
+    pub fn new(sharing: Sharing, capacity: &[u64]) -> Self {
+        match sharing {
+            Sharing::Fair => Shared::Fair(Fair::new(capacity)),
+            Sharing::Fifo => Shared::Fifo(Fifo::new(capacity.len())),
+        }
+    }
+
+    /// A job begins or queues up.
+    pub fn enter(&mut self, now: TimePs, job: Job) {
+        match self {
+            Shared::Fair(fair) => fair.enter(now, job),
+            Shared::Fifo(fifo) => fifo.enter(now, job),
+        }
+    }
+
+    /// When the next job ends.
+    pub fn next(&mut self) -> Option<TimePs> {
+        match self {
+            Shared::Fair(fair) => fair.next(),
+            Shared::Fifo(fifo) => fifo.next(),
+        }
+    }
+
+    /// The job that ends at `at`, the time that [`Shared::next`] gave.
+    pub fn pop_at(&mut self, at: TimePs) -> Option<Job> {
+        match self {
+            Shared::Fair(fair) => fair.pop_at(at),
+            Shared::Fifo(fifo) => fifo.pop_at(at),
+        }
+    }
+
+    /// Jobs at a resource.
+    pub fn load(&self, resource: u32) -> usize {
+        match self {
+            Shared::Fair(fair) => fair.load(resource),
+            Shared::Fifo(fifo) => fifo.load(resource),
+        }
+    }
+}
