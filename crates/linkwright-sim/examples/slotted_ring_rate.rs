@@ -1,6 +1,6 @@
 //! Lines per second of the slotted ring on one core.
 //!
-//! `cargo run --release -p linkwright-sim --example slotted_ring_rate`
+//! `cargo run --release -p linkwright-sim --example slotted_ring_rate [PART OF A NAME]`
 //!
 //! Eight elements, 16-KB commands, queues always full; each line is the best of three runs.
 
@@ -37,6 +37,12 @@ fn messages(kind: MsgKind, other: impl Fn(u32, u32) -> u32) -> Vec<Msg> {
 }
 
 fn measure(name: &str, config: &RingConfig, messages: &[Msg]) {
+    if !std::env::args()
+        .nth(1)
+        .is_none_or(|part| name.contains(&part))
+    {
+        return;
+    }
     let (mut best, mut lines, mut end) = (f64::INFINITY, 0, TimePs::ZERO);
     for _ in 0..3 {
         let mut ring = SlottedRing::new(config.clone());

@@ -142,7 +142,7 @@ impl Arbiter {
     pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
         loop {
             let mut seen = std::mem::take(&mut self.seen);
-            let mut wake = self.see(now, &mut seen);
+            let mut wake = self.see(now, &mut seen, rings);
             let (mut used, mut hidden) = (0u16, false);
             for request in &seen {
                 if used & 1 << request.from != 0 {
@@ -172,7 +172,7 @@ impl Arbiter {
 
     /// Collect what is visible at `now`, in turn; tells when the next port that somebody needs is free.
     #[inline]
-    fn see(&self, now: u64, seen: &mut Vec<Seen>) -> u64 {
+    fn see(&self, now: u64, seen: &mut Vec<Seen>, rings: &Rings) -> u64 {
         seen.clear();
         let mut wake = u64::MAX;
         let mut left = self.wanted;
@@ -180,10 +180,12 @@ impl Arbiter {
             let to = left.trailing_zeros() as u8;
             left &= left - 1;
             let receiver = usize::from(to) % MOST_ELEMENTS;
-            let gate = self.in_free[receiver].saturating_sub(self.longest);
-            if gate > now {
-                wake = wake.min(gate);
-                continue;
+            if self.in_free[receiver].saturating_sub(self.longest) > now {
+                let at = self.opens(to, rings);
+                if at > now {
+                    wake = wake.min(at);
+                    continue;
+                }
             }
             let mut oldest = None::<Seen>;
             let mut senders = self.senders[receiver];
@@ -220,6 +222,30 @@ impl Arbiter {
         wake
     }
 
+    /// Before when no line certainly starts towards `to`: by age it is its oldest sender's turn.
+    #[inline]
+    fn opens(&self, to: u8, rings: &Rings) -> u64 {
+        let receiver = usize::from(to) % MOST_ELEMENTS;
+        let gate = self.in_free[receiver].saturating_sub(self.longest);
+        if !self.by_age || self.sees != Sees::All {
+            return gate;
+        }
+        let (mut age, mut sender, mut left) = (u64::MAX, 0, self.senders[receiver]);
+        while left != 0 {
+            let from = left.trailing_zeros() as usize % MOST_ELEMENTS;
+            left &= left - 1;
+            if self.oldest[from][receiver] < age {
+                (age, sender) = (self.oldest[from][receiver], from);
+            }
+        }
+        let way = u64::from(rings.hops(sender as u8, to).max(1) - 1);
+        let at = self.in_free[receiver].saturating_sub(way);
+        match self.out_free[sender] <= at {
+            true => at,
+            false => gate,
+        }
+    }
+
     /// When a line that waited behind the one just started could start, at the earliest.
     #[inline]
     fn after(&self, now: u64, started: Seen, rings: &Rings) -> u64 {
@@ -232,7 +258,7 @@ impl Arbiter {
             wake = wake.min(self.out_free[from]);
         }
         if self.senders[to] & !(1 << from) != 0 {
-            wake = wake.min(self.in_free[to].saturating_sub(self.longest).max(now + 1));
+            wake = wake.min(self.opens(started.to, rings).max(now + 1));
         }
         wake
     }

@@ -43,6 +43,13 @@ enum Event {
     Wake,
 }
 
+/// Load of one way through the rings.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    cycles: u64,
+    bytes: u64,
+}
+
 /// A line that started on a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
@@ -86,6 +93,10 @@ pub struct Chip {
     /// Load of rings by segment, of ports out and in, of the command network.
     pub(super) links: LinkTable,
     lines: u64,
+    addresses: u64,
+    /// What has gone by ring, source and receiver since the links were last up to date, and where.
+    tallies: Vec<Tally>,
+    tallied: Vec<u32>,
     /// Every line that has started, where somebody asked for them.
     pub(super) starts: Option<Vec<Start>>,
     pub(super) news: Vec<News>,
@@ -113,6 +124,9 @@ impl Chip {
             reservations: 0,
             links: LinkTable::new(names(config, &rings)),
             lines: 0,
+            addresses: 0,
+            tallies: vec![Tally::default(); rings.len() * count * count],
+            tallied: Vec::new(),
             starts: None,
             news: Vec::new(),
             grants: Vec::new(),
@@ -263,24 +277,14 @@ impl Chip {
         let done = now + length + self.config.tail();
         self.events
             .push(TimePs(done), Event::LineDone(unit, queue, slot));
-        let (count, busy) = (self.units.len(), length * self.config.period_ps);
-        let ports = self.rings.len() * count;
-        for &segment in self.rings.segments(grant.ring, line.from, line.to) {
-            let at = grant.ring * count + usize::from(segment);
-            carry(&mut self.links, at, busy, line.bytes);
+        let count = self.units.len();
+        let index = (grant.ring * count + usize::from(line.from)) * count + usize::from(line.to);
+        let tally = &mut self.tallies[index];
+        if tally.cycles == 0 {
+            self.tallied.push(index as u32);
         }
-        carry(
-            &mut self.links,
-            ports + 2 * usize::from(line.from),
-            busy,
-            line.bytes,
-        );
-        carry(
-            &mut self.links,
-            ports + 2 * usize::from(line.to) + 1,
-            busy,
-            line.bytes,
-        );
+        tally.cycles += length;
+        tally.bytes += u64::from(line.bytes);
         self.lines += 1;
         if let Some(starts) = &mut self.starts {
             starts.push(Start {
@@ -343,8 +347,7 @@ impl Chip {
                 None => entries.unrolled(slot, direction(kind)),
             }
         }
-        let network = self.links.busy_ps.len() - 1;
-        carry(&mut self.links, network, config.period_ps, 0);
+        self.addresses += 1;
         self.address_free = address + 1;
         if matches!(kind, Kind::Put | Kind::Conditional) {
             self.address_rest += config.put_extra_milli;
@@ -447,6 +450,30 @@ impl Chip {
         self.unroll(now, unit);
     }
 
+    /// Bring the load of the links up to date.
+    pub fn settle(&mut self) {
+        let (count, period) = (self.units.len(), self.config.period_ps);
+        let ports = self.rings.len() * count;
+        for index in std::mem::take(&mut self.tallied) {
+            let index = index as usize;
+            let tally = std::mem::take(&mut self.tallies[index]);
+            let (ring, from, to) = (index / count / count, index / count % count, index % count);
+            let links = &mut self.links;
+            let mut carry = |link: usize| {
+                links.busy_ps[link] += tally.cycles * period;
+                links.bytes[link] += tally.bytes;
+                links.peak[link] = links.peak[link].max(1);
+            };
+            for &segment in self.rings.segments(ring, from as u8, to as u8) {
+                carry(ring * count + usize::from(segment));
+            }
+            carry(ports + 2 * from);
+            carry(ports + 2 * to + 1);
+        }
+        let network = self.links.busy_ps.len() - 1;
+        self.links.busy_ps[network] = self.addresses * period;
+    }
+
     /// Commands in the queues of `unit` and outside them.
     pub fn held(&self, unit: u8) -> usize {
         let queues = &self.units[usize::from(unit)].queues;
@@ -455,14 +482,6 @@ impl Chip {
             .map(|queue| queue.used() + queue.outside.len())
             .sum()
     }
-}
-
-/// Count a use of link `at`.
-#[inline]
-fn carry(links: &mut LinkTable, at: usize, busy_ps: u64, bytes: u16) {
-    links.busy_ps[at] += busy_ps;
-    links.bytes[at] += u64::from(bytes);
-    links.peak[at] = links.peak[at].max(1);
 }
 
 /// Rings by segment, ports, the command network.

@@ -214,6 +214,9 @@ impl SlottedRing {
             tell(Event::Acknowledged, 0);
             self.in_flight -= 1;
             self.free.push(first);
+            if self.in_flight == 0 {
+                self.chip.settle();
+            }
         }
         if index != first {
             self.free.push(index);
