@@ -2,7 +2,8 @@
 
 A table is a list of rows (dicts with the same keys). Suffixes give units (``_us``, ``_ns``, ``_percent``,
 ``_kib``, ``_bytes``); the column of sizes, or else the first plain integer, is the x axis; texts name the series;
-flags part the charts; a value column that starts with ``theory`` is drawn dashed. A table with one row per
+flags part the charts; a value column that starts with ``theory`` is drawn dashed, one called ``published_`` and
+the name of another as points beside that one. A table with one row per
 ``rank`` becomes box plots over the ranks. Every table also stands there in full, folded.
 """
 
@@ -25,6 +26,7 @@ _SUFFIXES = {
     "_kib": ("B", 1024.0),
     "_bytes": ("B", 1.0),
     "_gib_per_s": ("B/s", 2.0**30),
+    "_gb_per_s": ("B/s", 1e9),
 }
 _PLACES = ("rank", "x", "y")
 _MOST_CURVES = 16
@@ -92,10 +94,14 @@ def in_full(name: str, frame: pd.DataFrame) -> Table:
 
 def _plots(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[Plot]:
     theory = [name for name in values if name.startswith("theory")]
+    known = [name for name in values if name.startswith("published_")]
+    values = [name for name in values if name not in known]
     for group in _together(rows, [name for name in values if name not in theory], names, alone=bool(theory)):
         several = len(group) > 1
         curves = [curve for name in group for curve in _curves(rows, x, name, names, "model", several)]
         curves += [curve for name in theory for curve in _curves(rows, x, name, names, "limit")]
+        points = [f"published_{name}" for name in group if f"published_{name}" in known]
+        curves += [curve for name in points for curve in _curves(rows, x, name, names, "measured")]
         if curves and len(curves) <= _MOST_CURVES and any(len(curve.x) > 1 for curve in curves):
             base = unit(group[0])[0]
             scale = "linear" if base == "%" or (rows[group] <= 0).any(axis=None) else "log10"
@@ -137,7 +143,8 @@ def _curves(
             continue
         seen.add(points)
         name = ", ".join([*map(str, key), *([title(value)] if several else [])]) or title(value)
-        yield Curve(f"theory of {name}" if kind == "limit" else name, *map(list, points), kind=kind)
+        name = {"limit": f"theory of {name}", "measured": f"published, {name}"}.get(kind, name)
+        yield Curve(name, *map(list, points), kind=kind)
 
 
 def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:

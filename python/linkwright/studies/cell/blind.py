@@ -41,7 +41,11 @@ def uniform(machine, loads: Loads, options: Options) -> list[dict]:
                 else [found[name, get, seed] for seed in VARIANT_SEEDS]
             )
             totals = [r.total for r in rates]
-            figures = {"mean_gbs": float(np.mean(totals)), "least_gbs": min(totals), "most_gbs": max(totals)}
+            figures = {
+                "mean_gb_per_s": float(np.mean(totals)),
+                "least_gb_per_s": min(totals),
+                "most_gb_per_s": max(totals),
+            }
             rows.append({"structure": name, "operation": load.word(get), "seeds": len(totals), **figures})
     return rows
 
@@ -59,7 +63,11 @@ def patterns(machine, options: Options) -> list[dict]:
     def one(case: tuple) -> dict:
         name, make, get = case
         rates = streams.measure(variant(machine, name), makes[make](get))
-        figures = {"aggregate_gbs": rates.total, "slowest_gbs": min(rates.each), "fastest_gbs": max(rates.each)}
+        figures = {
+            "aggregate_gb_per_s": rates.total,
+            "slowest_gb_per_s": min(rates.each),
+            "fastest_gb_per_s": max(rates.each),
+        }
         return {"structure": name, "operation": f"{load.word(get)} {make}", **figures}
 
     return parallel(one, cases, options, "patterns, by structure")
@@ -81,7 +89,11 @@ def small_sets(machine, options: Options) -> list[dict]:
     rows = []
     for name, rates in zip(sets, found, strict=True):
         busy = {f"{ring.replace(' ', '_')}_percent": share for ring, share in load.ring_shares(rates).items()}
-        figures = {"aggregate_gbs": rates.total, "slowest_gbs": min(rates.each), "fastest_gbs": max(rates.each)}
+        figures = {
+            "aggregate_gb_per_s": rates.total,
+            "slowest_gb_per_s": min(rates.each),
+            "fastest_gb_per_s": max(rates.each),
+        }
         rows.append({"flows": name, **figures, **busy})
     return rows
 
@@ -93,7 +105,7 @@ def ordered_pairs(machine, options: Options) -> list[dict]:
     def one(pair: tuple[int, int]) -> dict:
         own, other = pair
         rates = streams.measure(machine, streams.one(other, True, 16384, own))
-        return {"spe": own, "partner": other, "rate_gbs": rates.total}
+        return {"spe": own, "partner": other, "rate_gb_per_s": rates.total}
 
     return parallel(one, pairs, options, "pairs alone")
 
@@ -117,7 +129,9 @@ def jitter(machine, options: Options) -> list[dict]:
     for make in makes:
         for get in (False, True):
             totals = [found[make, get, seed] for seed in JITTERS]
-            rows.append({"operation": f"{load.word(get)} {make}", "least_gbs": min(totals), "most_gbs": max(totals)})
+            rows.append(
+                {"operation": f"{load.word(get)} {make}", "least_gb_per_s": min(totals), "most_gb_per_s": max(totals)}
+            )
     return rows
 
 
@@ -136,8 +150,8 @@ def longer(machine, options: Options) -> list[dict]:
         return {
             "point": name,
             "short": short.count,
-            "short_gbs": short.total,
-            "long_gbs": long.total,
+            "short_gb_per_s": short.total,
+            "long_gb_per_s": long.total,
             "apart_percent": apart,
         }
 
@@ -158,7 +172,11 @@ def placements(machine, options: Options, most: int = 1000) -> list[dict]:
                 options,
                 f"placements, {load.word(get)} {name}",
             )
-            figures = {"least_gbs": min(totals), "median_gbs": float(np.median(totals)), "most_gbs": max(totals)}
+            figures = {
+                "least_gb_per_s": min(totals),
+                "median_gb_per_s": float(np.median(totals)),
+                "most_gb_per_s": max(totals),
+            }
             rows.append({"operation": f"{load.word(get)} {name}", "placements": most, **figures})
     return rows
 
@@ -175,7 +193,11 @@ def six_of_eight(machine, options: Options) -> list[dict]:
             return streams.measure(machine, make(6, True), placement=place).total
 
         totals = parallel(one, units, options, f"six of eight, {name}")
-        figures = {"least_gbs": min(totals), "median_gbs": float(np.median(totals)), "most_gbs": max(totals)}
+        figures = {
+            "least_gb_per_s": min(totals),
+            "median_gb_per_s": float(np.median(totals)),
+            "most_gb_per_s": max(totals),
+        }
         rows.append({"operation": f"get {name}", "choices": len(units), **figures})
     return rows
 
@@ -191,7 +213,7 @@ def cells(uniform_rows: list[dict], latency_rows: list[dict], pattern_rows: list
         keys = {"structure": row["structure"], "operation": row["operation"]}
         for statistic in ("mean", "least", "most"):
             made.append(
-                cell("uniform random aggregate", keys | {"statistic": statistic}, row[f"{statistic}_gbs"], "GB/s")
+                cell("uniform random aggregate", keys | {"statistic": statistic}, row[f"{statistic}_gb_per_s"], "GB/s")
             )
     for row in latency_rows:
         keys = {"structure": "default", "operation": row["operation"], "from": row["from"]}
@@ -200,17 +222,16 @@ def cells(uniform_rows: list[dict], latency_rows: list[dict], pattern_rows: list
     for row in pattern_rows:
         if "pairwise" in row["operation"]:
             keys = {"structure": row["structure"], "operation": row["operation"]}
-            made.append(cell("pairwise aggregate", keys | {"statistic": "mean"}, row["aggregate_gbs"], "GB/s"))
+            made.append(cell("pairwise aggregate", keys | {"statistic": "mean"}, row["aggregate_gb_per_s"], "GB/s"))
     return made
 
 
-def hot_spots(machine) -> tuple[dict[str, dict], list[dict], list[dict], list[dict]]:
-    """Figure 7: times by operation, their summary, histograms, and rows by SPE."""
-    found, summaries, histograms, each = {}, [], [], []
-    for get in (False, True):
+def hot_spots(machine) -> tuple[dict[str, dict], list[dict], dict[str, list[dict]]]:
+    """Figure 7: times by operation, their summary, and the histogram of each panel."""
+    found, summaries, histograms = {}, [], {}
+    for get, panel in ((False, "figure_7a"), (True, "figure_7b")):
         operation = "get from memory" if get else "put to memory"
         found[operation] = latency.hot_spot(machine, get)
         summaries += latency.summary(found[operation], operation)
-        histograms += latency.histogram(found[operation], operation)
-        each += latency.spe_rows(found[operation], operation)
-    return found, summaries, histograms, each
+        histograms[panel] = latency.histogram(found[operation])
+    return found, summaries, histograms

@@ -256,7 +256,7 @@ def full_queues_stall(f: Findings) -> Claim:
 
 def off_the_line_is_slower(f: Findings) -> Claim:
     """Claim 16."""
-    rates = {row["addresses"]: row["rate_gbs"] for row in experiments.alignment(f.machine)}
+    rates = {row["addresses"]: row["rate_gb_per_s"] for row in experiments.alignment(f.machine)}
     whole = rates["whole lines"]
     worse = [
         name

@@ -93,7 +93,7 @@ def lists(machine) -> list[dict]:
         }
         for way, programs in ways.items():
             time = finish_ns(run(machine, programs))
-            rows.append({"way": way, "size_bytes": size, "time_ns": time, "rate_gbs": 64 * size / time})
+            rows.append({"way": way, "size_bytes": size, "time_ns": time, "rate_gb_per_s": 64 * size / time})
     return rows
 
 
@@ -125,7 +125,7 @@ def alignment(machine) -> list[dict]:
     for name, (size, addresses) in ADDRESSES.items():
         found = run(machine, [("SPE0", [f"put SPE1 {size} {addresses}".strip()] * 64 + ["wait"])])
         time = finish_ns(found)
-        rows.append({"addresses": name, "size_bytes": size, "rate_gbs": 64 * size / time})
+        rows.append({"addresses": name, "size_bytes": size, "rate_gb_per_s": 64 * size / time})
     return rows
 
 

@@ -14,7 +14,7 @@ from linkwright.studies.cell.chip import SPES
 
 CLOCKS = {"issue": "issued_ps", "selection": "selected_ps", "first request": "requested_ps"}
 WARM, COUNTED = 100, 512
-BIN_NS = 250
+BIN_NS = 10
 
 
 def hot_spot(machine, get: bool, counted: int = COUNTED) -> dict[str, np.ndarray]:
@@ -54,26 +54,16 @@ def mode(taken: np.ndarray) -> float:
     return float((np.bincount(bins).argmax() + 0.5) * BIN_NS)
 
 
-def histogram(times: dict[str, np.ndarray], operation: str) -> list[dict]:
-    """Share of DMAs by latency, from issue and from selection, all SPEs together."""
+def histogram(times: dict[str, np.ndarray]) -> list[dict]:
+    """Share of DMAs by latency from the selection by the DMA engine, all SPEs together and SPE by SPE.
+
+    Latencies are distances from the median of all, in steps of `BIN_NS`.
+    """
+    taken = times["selection"]
+    bins = np.round((taken - np.median(taken)) / BIN_NS).astype(int)
     rows = []
-    for clock, taken in times.items():
-        bins = (taken // BIN_NS).astype(int).ravel()
-        counts = np.bincount(bins)
-        for index in range(max(0, bins.min() - 1), len(counts) + 1):
-            count = counts[index] if index < len(counts) else 0
-            latency = (index + 0.5) * BIN_NS / 1e3
-            rows.append(
-                {"clock": f"{operation}, {clock}", "latency_us": latency, "share_percent": 100 * count / taken.size}
-            )
+    for name, part in [("all", bins.ravel()), *((f"SPE{i}", row) for i, row in enumerate(bins))]:
+        for index in range(bins.min() - 1, bins.max() + 2):
+            share = 100 * float(np.count_nonzero(part == index)) / part.size
+            rows.append({"of": name, "nanoseconds_from_the_median": int(index * BIN_NS), "share_percent": share})
     return rows
-
-
-def spe_rows(times: dict[str, np.ndarray], operation: str) -> list[dict]:
-    """Every tenth DMA of every SPE, for box plots over the SPEs."""
-    taken = times["selection"][:, ::10]
-    return [
-        {"operation": operation, "spe": spe, "rank": int(k), "latency_us": float(value) / 1e3}
-        for spe, row in enumerate(taken)
-        for k, value in enumerate(row)
-    ]
