@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwright import _native, predict, registry
+from linkwright import _native, errors, predict, registry
 from linkwright.machines import load
 from linkwright.predict import document
 from linkwright.predict.training import Asked, training
@@ -134,6 +134,14 @@ def test_buckets_by_hand():
     assert buckets(layers, 2001) == buckets(layers, None) == [(4000, 1.0)]
 
 
+def test_layers_without_operations_share_the_backward_pass():
+    bare = APP.replace("flops = 1e6\n", "")
+    # The same 24 us, from a rate; the last of two layers is ready after half of the backward pass.
+    assert step(text=bare, rate="83333.333333333", bucket_bytes=2000).time_ns == pytest.approx(28_000)
+    with pytest.raises(errors.UsageError, match="no layer has `flops`; add them, or give --rate"):
+        step(text=bare)
+
+
 def test_a_late_rank_by_hand():
     # 10 % of 24 us, and 5 us.
     found = step(imbalance=0.1, skew_ns=5_000)
@@ -176,6 +184,22 @@ def test_rates_are_lines_through_what_was_measured():
     assert from_rates("250").time_ns(50) == pytest.approx(0.2e9)
     found = step(rate="83333.333333333")
     assert found.time_ns == found.low_ns == found.high_ns == pytest.approx(30_000)
+
+
+def test_rings_as_nccl_builds_them():
+    dgx1, gx8 = (load(name) for name in NODES.split(","))
+    app = registry.workload_path("alexnet").read_text(encoding="utf-8")
+
+    def made(machine, algorithm):
+        return step(machine, text=app, batches=[256], gpus=[8], algorithm=algorithm)
+
+    # Four rings over NVLink, both used twice, where one ring in index order has staged hops.
+    many, one = made(dgx1, "nccl-2.3.5"), made(dgx1, "nccl-1.3.4")
+    assert many.choice == "nccl-2.3.5 (8 rings, flags)"
+    assert one.choice == "nccl-1.3.4 (1 ring, flags)"
+    assert many.allreduce_ns < 0.2 * one.allreduce_ns
+    assert made(gx8, "nccl-2.3.5").allreduce_ns == pytest.approx(made(gx8, "nccl-1.3.4").allreduce_ns, rel=0.02)
+    assert made(dgx1, "best").allreduce_ns <= made(dgx1, "ring").allreduce_ns
 
 
 @pytest.mark.parametrize("choices", [{}, {"bucket_bytes": 2000}, {"imbalance": 0.2}, {"input": "serial"}])
@@ -283,6 +307,9 @@ def test_what_fits_nowhere_says_so():
         (["cifarnet", "--on", "gx8-p100", "--no-overlap"], "add --bucket SIZE"),
         (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "no depth to choose"),
         (["cifarnet", "--on", "gx8-p100", "--algorithm", "rng"], "did you mean `ring`?"),
+        (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2"], "did you mean `nccl-2.3.5`"),
+        (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2.3.5", "--path", "ring"], "leave --path ring out"),
+        (["cifarnet", "--on", "knl-omnipath", "--rate", "5", "-a", "nccl-2.3.5"], "or use --algorithm ring"),
         (["resnet", "--on", "gx8-p100", "--depth", "33"], "depth 33: resnet has 1 to 32"),
         (["alexnt", "--on", "gx8-p100"], "did you mean `alexnet`"),
         (
@@ -312,5 +339,5 @@ def test_bad_wishes_name_the_cure(words, message, monkeypatch):
     ],
 )
 def test_bad_files_name_the_cure(old, new, message):
-    with pytest.raises(Exception, match=re.escape(message)):
+    with pytest.raises(errors.UsageError, match=re.escape(message)):
         trained(text=APP.replace(old, new))

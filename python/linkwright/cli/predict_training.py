@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from linkwright.predict.training import Training
     from linkwright.predict.training.lead import Lead
     from linkwright.predict.training.step import Step
+    from linkwright.predict.training.workload import Workload
 
 
 class Counts(click.ParamType):
@@ -79,7 +80,10 @@ _OPTIONS = (
         help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
     ),
     click.option("--peak", type=Positive(), help="Training: operations per second of one device, for files without."),
-    click.option("--algorithm", "-a", metavar="NAME", help="Training: allreduce algorithm (default ring), or `best`."),
+    click.option(
+        "--algorithm", "-a", metavar="NAME",
+        help="Training: allreduce algorithm (default ring), `best`, `nccl-1.3.4` or `nccl-2.3.5`.",
+    ),
     click.option("--path", metavar="NAME", help="Training: path of the machine for allreduces; default: its first."),
     click.option(
         "--bucket", type=options.Size(), metavar="SIZE",
@@ -160,40 +164,34 @@ def _print(made: Training) -> None:
         _print_leads(own, made.calibrated)
 
 
-def _print_steps(steps: list[Step], load: object, calibrated: bool) -> None:
-    from linkwright.predict.training.lead import COMMUNICATION
+_STEP_HEADER = (
+    "batch", "GPUs", "each", "intensity/GPU", "step", "low to high", "steps/s",
+    "compute", "messages", "mostly", "late", "input",
+)  # fmt: skip
 
-    header = [
-        "batch",
-        "GPUs",
-        "each",
-        "intensity/GPU",
-        "step",
-        "low to high",
-        "steps/s",
-        "compute",
-        "messages",
-        "late",
-        "input",
-    ]
-    rows = []
-    for step in steps:
-        head = [str(step.batch), str(step.gpus), str(step.images), f"{load.intensity(step.batch) / step.gpus:,.4g}"]
-        if not step.causes_ns:
-            rows.append([*head, "too big", f"{_bytes(step.needed_bytes)} of {_bytes(step.capacity_bytes)}", *["-"] * 5])
-            continue
-        messages = sum(step.share(cause) for cause in COMMUNICATION)
-        ends = "-" if calibrated else f"{format_time(step.low_ns)} to {format_time(step.high_ns)}"
-        shares = [step.share("compute"), messages, step.share("late rank"), step.share("input")]
-        rows.append(
-            [*head, format_time(step.time_ns), ends, f"{1e9 / step.time_ns:.4g}", *(f"{share:.1%}" for share in shares)]
-        )
-    print_table(header, rows, left=())
+
+def _print_steps(steps: list[Step], load: Workload, calibrated: bool) -> None:
+    print_table(_STEP_HEADER, [_step_row(step, load, calibrated) for step in steps], left=(9,))
     if all(step.fits is False for step in steps):
         click.echo("fits on none of these: split over more devices, or take a smaller batch")
     choices = dict.fromkeys(step.choice for step in steps if step.choice)
     if choices:
         click.echo("gradients by " + ", ".join(choices))
+
+
+def _step_row(step: Step, load: Workload, calibrated: bool) -> list[str]:
+    from linkwright.predict.training.lead import COMMUNICATION
+
+    head = [str(step.batch), str(step.gpus), str(step.images), f"{load.intensity(step.batch) / step.gpus:,.4g}"]
+    if not step.causes_ns:
+        return [*head, "too big", f"{_bytes(step.needed_bytes)} of {_bytes(step.capacity_bytes)}", *["-"] * 6]
+    exposed = {cause: step.share(cause) for cause in COMMUNICATION}
+    mostly = max(exposed, key=exposed.get) if any(exposed.values()) else "-"
+    ends = "-" if calibrated else f"{format_time(step.low_ns)} to {format_time(step.high_ns)}"
+    shares = [step.share("compute"), sum(exposed.values()), step.share("late rank"), step.share("input")]
+    compute, messages, late, staged = (f"{share:.1%}" for share in shares)
+    times = [format_time(step.time_ns), ends, f"{1e9 / step.time_ns:.4g}"]
+    return [*head, *times, compute, messages, mostly, late, staged]
 
 
 def _print_leads(leads: list[Lead], calibrated: bool) -> None:

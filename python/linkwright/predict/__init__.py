@@ -115,7 +115,7 @@ class Opened:
 def find(name: str) -> Path:
     """The program file at that path, or the shipped workload of that name."""
     path = Path(name)
-    if path.suffix == ".toml" or path.exists() or "/" in name:
+    if path.suffix == ".toml" or path.is_file() or "/" in name:
         return path
     try:
         return registry.workload_path(name)

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright import _native, schedules
-from linkwright.errors import ScheduleError, ShapeError, SimError, UsageError
-from linkwright.predict.training.workload import BYTES_PER_NUMBER
-from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright import _native
+from linkwright.errors import SimError, UsageError
+from linkwright.predict.training.recipes import Recipe, recipes
 
 if TYPE_CHECKING:
     from linkwright.predict.training.workload import Layer
@@ -57,9 +56,9 @@ class Allreduce:
     """Allreduces of one algorithm over `ranks` devices of one machine; results are kept."""
 
     def __init__(self, machine: _native.Machine, ranks: int, algorithm: str, path: str | None):
-        self._machine, self._ranks, self._path = machine, ranks, path
-        self._names = algorithms_of("allreduce", ("all",) if algorithm == "best" else (algorithm,))
-        self._schedules: dict[int, dict[str, _native.Schedule]] = {}
+        self._machine, self._ranks = machine, ranks
+        self._how = (algorithm, path)
+        self._recipes: dict[int, list[Recipe]] = {}
         self._known: dict[tuple[int, tuple[float, ...]], Reduced] = {}
 
     def balanced(self, size: int) -> Reduced:
@@ -82,44 +81,22 @@ class Allreduce:
     def _simulated(self, size: int, late: tuple[float, ...]) -> Reduced:
         if self._ranks == 1:
             return Reduced([0.0], {}, "")
-        options = {"path": self._path}
-        if any(late):
-            options["skew"] = "list:" + ",".join(f"{ns:.3f}ns" for ns in late)
+        if size not in self._recipes:
+            self._recipes[size] = recipes(self._machine, self._ranks, size, *self._how)
+        skew = "list:" + ",".join(f"{ns:.3f}ns" for ns in late) if any(late) else None
         tried = []
-        choices = self._lowered(size)
-        for name, schedule in choices.items():
+        choices = self._recipes[size]
+        for recipe in choices:
+            options = {"path": recipe.path, "issue": recipe.issue, "skew": skew}
             try:
-                table = _native.simulate(schedule, self._machine, options)
+                table = _native.simulate(recipe.schedule, self._machine, options)
             except SimError:
                 # Of several, some may need memories or pairs that the path does not reach.
                 if len(choices) == 1:
                     raise
                 continue
             finish_ns = [int(ps) / 1e3 for ps in table["finish_ps"]]
-            tried.append((max(finish_ns), Reduced(finish_ns, dict(table["critical"]), name)))
+            tried.append((max(finish_ns), Reduced(finish_ns, dict(table["critical"]), recipe.name)))
         if not tried:
             raise UsageError(f"{self._machine.name}: no allreduce algorithm works on this path; choose another --path")
         return min(tried, key=lambda one: one[0])[1]
-
-    def _lowered(self, size: int) -> dict[str, _native.Schedule]:
-        if size not in self._schedules:
-            self._schedules[size] = dict(self._built(size))
-        return self._schedules[size]
-
-    def _built(self, size: int):
-        why = None
-        made = 0
-        for name in self._names:
-            whole = -(-size // BYTES_PER_NUMBER) * BYTES_PER_NUMBER
-            experiment = collective_experiment("app", "allreduce", name, self._ranks, whole, "f32", "sum")
-            try:
-                schedule = schedules.of(experiment)
-            except (ScheduleError, ShapeError) as error:
-                why = error
-                continue
-            if schedule.memories > self._machine.memories:
-                continue
-            made += 1
-            yield f"allreduce/{name}", schedules.lowered(schedule, self._machine, self._path)
-        if not made:
-            raise why or UsageError(f"{self._machine.name}: no allreduce algorithm works on {self._ranks} devices")

@@ -57,7 +57,7 @@ def _rates(title: str, own: Sequence[Run]) -> Plot:
                     kind="model",
                 )
             )
-    return Plot(title, COUNT, RATE, curves, how_to_read=HOW, wide=True)
+    return Plot(title, COUNT, RATE, curves, how_to_read=HOW)
 
 
 def _leads(title: str, own: Sequence[Run]) -> Plot:
