@@ -46,6 +46,8 @@ NOTES = {
     "training": "Uncalibrated: the paper prints no compute times. 3 x forward operations over half of the peak; in "
     "brackets what the assumptions leave open, operations and a quarter to three quarters of the peak. f: share of the "
     "GX8's step in messages; a: its allreduce over that of the DGX-1, less 1; f x a: the paper's simple model.",
+    "libraries": "Lead of the DGX-1 by what carries the gradients: the paper's one ring with the start-up of a copy at "
+    "each step, the same with flags, and the rings that NCCL 2.3.5 would build. Predictions, uncalibrated.",
     "late_ranks": "Lead of the DGX-1 where the last GPU computes 5 % longer: nowhere, on one machine, on both. Such an "
     "imbalance on one machine is as large as the leads themselves.",
     "gaps": "Networks that did not run, as the paper says, and whether activations of 4 B alone exceed a GPU.",
@@ -92,6 +94,7 @@ def _tables(machines: Machines, cells: list) -> dict[str, list[dict]]:
         "nccl_versions": _versions(machines),
         "workloads": _workloads(),
         "training": training_figures.rows(machines),
+        "libraries": training_figures.libraries(machines),
         "late_ranks": training_figures.late(machines),
         "gaps": _gaps(machines),
     }

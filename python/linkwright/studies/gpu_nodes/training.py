@@ -245,6 +245,27 @@ def gaps(found: Sequence[Run]) -> Claim:
     return _claim("17", "gaps are the published ones and no others", [model == paper], why)
 
 
+# What carries the gradients: the paper's one ring with either start-up, and a later library.
+LIBRARIES = {
+    "ring": CALM,
+    "flags": Choices(path="flags"),
+    "nccl_2_3_5": Choices(algorithm="nccl-2.3.5"),
+}
+
+
+def by_library(machines: Machines) -> list[tuple[str, dict[str, Lead]]]:
+    """(network, library -> lead), for the smallest batch of four networks on 2, 4 and 8 GPUs."""
+    rows = []
+    for key, depth in (("resnet", 1), ("resnet", 32), ("googlenet", None), ("alexnet", None)):
+        workload = network(key, depth)
+        cases = [(workload.batches[0], gpus) for gpus in GPUS[1:]]
+        columns = []
+        for how in LIBRARIES.values():
+            columns.append(leads(*(_trainer(workload, machine, how) for _, machine in machines.items()), cases))
+        rows += [(workload.name, dict(zip(LIBRARIES, row, strict=True))) for row in zip(*columns, strict=True)]
+    return rows
+
+
 def late_ranks(machines: Machines, imbalance: float = 0.05) -> list[tuple[str, Lead]]:
     """Leads for AlexNet and ResNet/8 with a rank that computes so much longer, on 2, 4 and 8 GPUs."""
     how = replace(CALM, imbalance=imbalance)

@@ -13,7 +13,7 @@ from linkwright.report import plain
 from linkwright.report.model import Axis, Curve, Plot, Section
 
 from .machine_pair import NAMES, Machines
-from .training import GPUS, Run, late_ranks, runs
+from .training import GPUS, Run, by_library, late_ranks, runs
 
 COUNT = Axis("GPUs", "1", "log2")
 RATE = Axis("iterations per second", "1", "log10")
@@ -101,6 +101,16 @@ def _lead(lead: Lead) -> dict[str, str]:
         "a": f"{lead.allreduce:+.1%}",
         "f_x_a": f"{lead.simple:+.1%}",
     }
+
+
+def libraries(machines: Machines) -> list[dict]:
+    """How much of a lead is the library's."""
+    rows = []
+    for name, found in by_library(machines):
+        first = next(iter(found.values()))
+        spans = {key: f"{lead.lead:+.1%} ({lead.low:+.1%} to {lead.high:+.1%})" for key, lead in found.items()}
+        rows.append({"network": name, "batch": str(first.batch), "gpus": str(first.gpus)} | spans)
+    return rows
 
 
 def late(machines: Machines) -> list[dict]:
