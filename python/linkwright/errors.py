@@ -185,6 +185,10 @@ class NoComputeRateError(SimError):
     """Arithmetic without a rate to time it."""
 
 
+class NoRoomError(UsageError):
+    """A message is larger than the memory at one of its ends."""
+
+
 class TooFewEndpointsError(UsageError):
     """More ranks or memories than the machine has places for."""
 

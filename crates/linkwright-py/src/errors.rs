@@ -102,6 +102,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::NoBarrier { .. } => "NoBarrierError",
         SimError::NoComputeRate { .. } => "NoComputeRateError",
         SimError::TooFewEndpoints { .. } => "TooFewEndpointsError",
+        SimError::NoRoom { .. } => "NoRoomError",
         SimError::Unknown { .. } => "UnknownNameError",
         SimError::Option { .. } => "OptionError",
         SimError::BelowLimit { .. } => "BelowLimitError",

@@ -82,6 +82,16 @@ pub enum SimError {
         /// What to do.
         cure: &'static str,
     },
+    /// A message that is larger than the memory of one of its ends.
+    #[error("a message of {bytes} B does not fit `{endpoint}`, which has {room} B; use smaller messages")]
+    NoRoom {
+        /// Size of the message.
+        bytes: u64,
+        /// Name of the endpoint.
+        endpoint: String,
+        /// Its memory.
+        room: u64,
+    },
     /// No such fabric, path or the like.
     #[error("no {what} `{name}`{}; known: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
     Unknown {

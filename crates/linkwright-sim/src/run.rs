@@ -16,6 +16,7 @@ use linkwright_core::machine::{Grid, OpenSize, Path};
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{barriers, transforms};
+use std::borrow::Cow;
 
 /// Choices of a run; the default is the machine's default path, blocking, everyone in place and
 /// in time.
@@ -74,7 +75,11 @@ pub fn run(
     machine: &Machine,
     options: &Options,
 ) -> Result<Modelled, SimError> {
-    let machine = sized(machine, schedule.ranks, options.grid)?;
+    let machine = match machine.ranks() {
+        0 => Cow::Owned(sized(machine, schedule.ranks, options.grid)?),
+        // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
+        _ => Cow::Borrowed(machine),
+    };
     let path = path(&machine, options.path.as_deref())?.clone();
     let run = Run {
         placement: (options.placement).place(&machine, schedule.ranks, schedule.memories)?,
@@ -90,6 +95,7 @@ pub fn run(
         seed: options.seed,
         record_operations: options.record_operations,
     };
+    check_room(schedule, &machine, &run)?;
     let mut fabric = fabrics::build(&machine)?;
     let simulation = crate::simulate(schedule, &mut *fabric, &run)?;
     let whole = schedule.ranks as usize == machine.ranks();
@@ -137,6 +143,28 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
         (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
         (Some(_), _) => machine.with_endpoints(ranks as usize)?,
     })
+}
+
+/// That every message has room in the memories at both its ends, where the machine file says how large they are.
+fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), SimError> {
+    let endpoints = machine.endpoints();
+    if endpoints.iter().all(|endpoint| endpoint.capacity.is_none()) {
+        return Ok(());
+    }
+    for op in schedule.ops().iter().filter(|op| op.is_message()) {
+        let bytes = schedule.op_bytes(op);
+        for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
+            let endpoint = &endpoints[run.placement[participant as usize].index()];
+            if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
+                return Err(SimError::NoRoom {
+                    bytes,
+                    endpoint: endpoint.name.clone(),
+                    room: room.0,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {

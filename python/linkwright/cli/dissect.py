@@ -50,6 +50,9 @@ def command(
 ) -> int:
     """Find out what a machine can do, and how good that is.
 
+    Of a described machine with more than 64 endpoints 64 take part, evenly spread, unless --ranks asks for the
+    first so many.
+
     Measured machines are given the time budget; modelled ones take what their simulation takes. The run
     folder holds every sample; it ends with the path of the report, one HTML file that works offline.
     """

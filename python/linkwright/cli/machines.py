@@ -18,8 +18,10 @@ def command() -> None:
 @command.command(name="show")
 @click.argument("name", shell_complete=options.completed("machines"))
 @click.option("--rules", is_flag=True, help="What a message costs at each level, in plain sentences, on one page.")
+@click.option("--devices", is_flag=True, help="Chips and slices of them, as the vendor lists them.")
+@click.option("--device", metavar="IDS", help="The device of just these chips, such as 5,7.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-def show(name: str, rules: bool, as_json: bool) -> None:
+def show(name: str, rules: bool, devices: bool, device: str | None, as_json: bool) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.
 
     A number is documented, measured, derived from such, assumed, or fitted: chosen so that the model
@@ -36,6 +38,9 @@ def show(name: str, rules: bool, as_json: bool) -> None:
         else:
             click.echo(page.text(machine), nl=False)
         return
+    if devices or device:
+        _show_devices(machine, device, as_json)
+        return
     numbers = machine.numbers()
     statuses = Counter(number["status"] for number in numbers)
     if as_json:
@@ -50,7 +55,8 @@ def show(name: str, rules: bool, as_json: bool) -> None:
             "sources",
             "fitted",
         )
-        print_json({**{key: getattr(machine, key) for key in fields}, "numbers": numbers})
+        shown = {key: getattr(machine, key) for key in fields}
+        print_json({**shown, "numbers": numbers, "rules": machine.rules()})
         return
     size = f"{machine.ranks} ranks, {machine.memories} memories"
     size = {"ranks": "any number of ranks", "grid": "any grid of ranks"}.get(machine.open_size or "", size)
@@ -59,4 +65,33 @@ def show(name: str, rules: bool, as_json: bool) -> None:
     rows = [[n["key"], n["value"], n["unit"], n["status"], n["source"]] for n in numbers]
     print_table(["number", "value", "unit", "status", "source"], rows, left=(0, 2, 3, 4))
     counted = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    for number, rule in enumerate(machine.rules(), 1):
+        when = " (chosen after looking at the measurements)" if rule["post_hoc"] else ""
+        click.echo(f"\nrule {number}, {rule['name']}{when}: {rule['statement']}\n    {rule['evidence']}")
     click.echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
+
+
+def _show_devices(machine, wanted: str | None, as_json: bool) -> None:
+    from linkwright.machines import devices
+
+    rows = devices.rows(machine)
+    if wanted is not None:
+        found = devices.of(machine, wanted)
+        rows = [row for row in rows if row["device"] == found]
+    if as_json:
+        print_json(rows)
+        return
+    header = ["device", "type", "position", "members (DNC: device)", "tiles of each member"]
+    shown = [
+        [str(row["device"]), row["type"], str(row["position"]), _pairs(row["members"]), _ranges(row["tiles"])]
+        for row in rows
+    ]
+    print_table(header, shown, left=(1, 3, 4))
+
+
+def _pairs(members: list[int]) -> str:
+    return " ".join(f"{dnc}:{device}" for dnc, device in enumerate(members))
+
+
+def _ranges(tiles: list[tuple[int, int]]) -> str:
+    return " ".join(f"{first}-{last}" for first, last in tiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -10,25 +11,42 @@ from linkwright.cli import options
 from linkwright.cli.output import Progress, print_table
 from linkwright.studies import Options, Outcome, held
 
+# Tables of a study that are printed as well as shown in its report, where it has them.
+PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
+
 
 @click.command(name="reproduce")
 @click.argument("study", metavar="STUDY")
 @click.option("--full", is_flag=True, help="Also more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all that is random.")
+@click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Only this table; may be repeated.")
+@click.option("--ablate", is_flag=True, help="Also without each mechanism in turn: what it is worth.")
+@click.option("--holdout-scale", is_flag=True, help="Also fitted on the small scales only, predicting the large.")
 @click.option("--json", "json_file", metavar="FILE", help="Every cell and claim as JSON; `-` is standard output.")
 @options.runs
-def command(study: str, full: bool, seed: int, json_file: str | None, root_folder: Path) -> int:
+def command(
+    study: str,
+    full: bool,
+    seed: int,
+    tables: tuple[str, ...],
+    ablate: bool,
+    holdout_scale: bool,
+    json_file: str | None,
+    root_folder: Path,
+) -> int:
     """Re-run the published STUDY on its model: errors for each table, claims that hold or fail.
 
     An error is |predicted / published - 1|. The numbers of the machine file that were fitted stand beside
     them: with enough of those any table can be matched. Cells that nobody may see (holdout) are predicted
-    all the same. A claim that fails is a finding, not an error: the exit status stays 0.
+    all the same. A claim that fails is a finding, not an error: the exit status stays 0. Some studies offer
+    single tables, ablations and scaling up from small cases; others say that they do not.
     """
     from linkwright import studies
 
     bar = _Bar()
     try:
-        outcome = studies.reproduce(study, Options(full=full, seed=seed, progress=bar))
+        options = Options(full=full, seed=seed, tables=tables, ablate=ablate, holdout_scale=holdout_scale, progress=bar)
+        outcome = studies.reproduce(study, options)
     finally:
         bar.close()
     if json_file == "-":
@@ -40,9 +58,13 @@ def command(study: str, full: bool, seed: int, json_file: str | None, root_folde
 
 
 def _json(outcome: Outcome) -> str:
-    import json
-
-    return json.dumps(outcome.as_dict(), indent=1, ensure_ascii=False) + "\n"
+    """Cells, claims and tables; charts of the report would only make it long."""
+    return (
+        json.dumps(
+            {key: part for key, part in outcome.as_dict().items() if key != "sections"}, indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def _print(outcome: Outcome) -> None:
@@ -57,16 +79,32 @@ def _print(outcome: Outcome) -> None:
             str(row["cells"]),
             str(row["scored"]),
             *(percent(row[key]) if key in row else "-" for key in ("median", "p90", "max", "within_10_percent")),
+            *([outcome.verdicts.get(str(row["table"]), "")] if outcome.verdicts else []),
         ]
         for row in outcome.summary()
     ]
-    print_table(["table", "cells", "scored", "median", "p90", "largest", "within 10 %"], rows)
+    head = ["table", "cells", "scored", "median", "p90", "largest", "within 10 %"]
+    print_table(head + (["target"] if outcome.verdicts else []), rows, left=(0, len(head)))
     click.echo("")
+    for remark in outcome.remarks:
+        click.echo(remark)
+    for name in PRINTED:
+        if outcome.tables.get(name):
+            _print_rows(name, outcome)
     words = {True: "holds", False: "FAILS", None: "open"}
     for claim in outcome.claims:
         click.echo(f"claim {claim.id} {words[claim.holds]}: {claim.statement}\n    {claim.why}")
     holds, judged = held(outcome.claims)
     click.echo(f"\n{holds} of {judged} claims hold")
+
+
+def _print_rows(name: str, outcome: Outcome) -> None:
+    """A table that was asked for by an option."""
+    rows = outcome.tables[name]
+    click.echo(f"\n{name.replace('_', ' ')}: {outcome.notes.get(name, '')}")
+    body = [[f"{value:g}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
+    print_table([key.replace("_", " ") for key in rows[0]], body, left=(0, len(rows[0]) - 1))
+    click.echo("")
 
 
 def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path) -> None:
@@ -78,7 +116,7 @@ def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path
     if json_file:
         write_text(Path(json_file), _json(outcome))
     run = runs.create(root_folder, f"reproduce-{study}", "", {"study": study})
-    write_text(run.folder / "study.json", _json(outcome))
+    write_text(run.folder / "study.json", json.dumps(outcome.as_dict(), ensure_ascii=False) + "\n")
     run.mark("done")
     click.echo(str(report.render(run.folder)))
 

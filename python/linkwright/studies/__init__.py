@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import resources
 
-from linkwright.errors import unknown
+from linkwright.errors import UsageError, unknown
 
 # Key -> (module, one line).
 REGISTRY = {
@@ -52,6 +52,11 @@ class Options:
 
     full: bool = False
     seed: int = 1
+    # What some studies offer besides the whole: named tables only, the cost of each mechanism, and what a fit on
+    # small scales says of large ones.
+    tables: tuple[str, ...] = ()
+    ablate: bool = False
+    holdout_scale: bool = False
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
 
 
@@ -112,6 +117,10 @@ class Outcome:
     notes: dict[str, str] = field(default_factory=dict)
     # Sections of the report in plain form, where tables cannot show it.
     sections: list[dict] = field(default_factory=list)
+    # Name of a table -> whether it meets the target that was set for it, in words.
+    verdicts: dict[str, str] = field(default_factory=dict)
+    # Sentences about the whole.
+    remarks: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict:
         """`{paper, fitted, cells, claims}` as documented in docs/formats.md, and what the report shows besides."""
@@ -136,6 +145,8 @@ class Outcome:
             "tables": self.tables,
             "notes": self.notes,
             **({"sections": self.sections} if self.sections else {}),
+            **({"verdicts": self.verdicts} if self.verdicts else {}),
+            **({"remarks": self.remarks} if self.remarks else {}),
         }
 
     def summary(self) -> list[dict]:
@@ -187,7 +198,13 @@ def reproduce(key: str, options: Options | None = None) -> Outcome:
     """Run study `key`."""
     if key not in REGISTRY:
         raise unknown("study", key, REGISTRY)
-    return importlib.import_module(REGISTRY[key][0]).reproduce(options or Options())
+    study, options = importlib.import_module(REGISTRY[key][0]), options or Options()
+    offers = getattr(study, "OFFERS", ())
+    asked = next((name for name in ("tables", "ablate", "holdout_scale") if getattr(options, name)), None)
+    if asked is not None and asked not in offers:
+        flag = {"tables": "--table"}.get(asked, f"--{asked.replace('_', '-')}")
+        raise UsageError(f"study `{key}` has no {flag}; leave it out")
+    return study.reproduce(options)
 
 
 def held(claims: Iterable[Claim]) -> tuple[int, int]:

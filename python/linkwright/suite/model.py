@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from linkwright import probes, schedules
-from linkwright.errors import LinkwrightError, TooFewEndpointsError, WaivedError
+from linkwright.errors import LinkwrightError, NoRoomError, TooFewEndpointsError, WaivedError
 
 from . import rows
 from .experiment import Experiment
@@ -47,12 +48,20 @@ def simulate_rows(
             answer = probes.model(target.machine, experiment.algorithm, dict(experiment.axes or ()))
             return rows.of_modelled_probe(context, experiment, answer)
         schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
-        found = schedules.simulate(schedule, target.machine, experiment, seed=seed)
-    except (WaivedError, TooFewEndpointsError) as error:
+        found = schedules.simulate(schedule, target.machine, on_sample(target, experiment), seed=seed)
+    except (WaivedError, TooFewEndpointsError, NoRoomError) as error:
         return rows.without_value(context, experiment, "waived", str(error))
     except LinkwrightError as error:
         return rows.without_value(context, experiment, "failed", str(error))
     return rows.of_simulation(context, experiment, metrics, found)
+
+
+def on_sample(target: Target, experiment: Experiment) -> Experiment:
+    """The experiment on the endpoints that stand for the machine; its rows name ranks all the same."""
+    if target.sample is None:
+        return experiment
+    ranks = experiment.placement or range(experiment.ranks)
+    return dataclasses.replace(experiment, placement=tuple(target.sample[rank] for rank in ranks))
 
 
 def known_rows(records: list[dict], target: Target) -> dict[str, list[rows.Row]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Ranks of a machine whose file leaves the number open, unless the user says how many.
 OPEN_RANKS = 16
 OPEN_GRID = (8, 8)
+# Ranks of a machine that has more, unless the user says how many: every pair of them is an experiment.
+MOST_RANKS = 64
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Target:
     endpoint_names: tuple[str, ...]
     machine: _native.Machine | None = None  # None: this machine, measured
     world: World | None = None  # the MPI job that measures
+    sample: tuple[int, ...] | None = None  # endpoint of each rank, where the machine has more than take part
 
     def context(self, run: str, suite: str, watts: float | None = None) -> Context:
         """What all rows of this target have in common."""
@@ -84,16 +87,26 @@ def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tupl
             machine = machine.with_endpoints(ranks or OPEN_RANKS)
     if ranks is not None and ranks > machine.ranks:
         raise ShapeError(f"--ranks {ranks}: {name} has {machine.ranks} ranks; ask for at most that many")
-    used = ranks or machine.ranks
+    sample = None if ranks else sampled(machine.ranks)
+    used = ranks or len(sample or range(machine.ranks))
     whole = machine.rank_grid if used == machine.ranks else None
+    names = tuple(endpoint["name"] for endpoint in machine.endpoints())
     return Target(
         name=name,
         machine_name=machine.name,
         executor="sim",
         extent=Extent("modelled", used, grid or whole, last_cache=_modelled_cache(machine)),
-        endpoint_names=tuple(endpoint["name"] for endpoint in machine.endpoints()),
+        endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
         machine=machine,
+        sample=sample,
     )
+
+
+def sampled(ranks: int) -> tuple[int, ...] | None:
+    """Endpoints that stand for a machine with too many: evenly spread, so that every level has a share."""
+    if ranks <= MOST_RANKS:
+        return None
+    return tuple(rank * ranks // MOST_RANKS for rank in range(MOST_RANKS))
 
 
 def _measured_cache() -> int:

@@ -2,8 +2,8 @@
 
 Every row of every table is an experiment of its own: a schedule is built, verified and simulated on the machine
 `ipu-c2-server`, whose fabric derives the time of a phase from its messages. Modules list their tables in
-`TABLES`, their figures in `FIGURES` and their claims in `claims/`; `bench` runs experiments, `fit` finds the
-fitted numbers of the machine file again, `scores` says how each table meets its target.
+`TABLES` and claims stand in `claims/`; `bench` runs experiments, `fit` finds the fitted numbers of the machine
+file again, `scores` says how each table meets its target, `ablation` and `holdout` what the model owes to what.
 
 Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU architecture via microbenchmarking"
 (2019).
@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import importlib
 
-from linkwright.machines import load
-from linkwright.studies import Options, Outcome
-from linkwright.studies.ipu import convolution
+from linkwright.errors import unknown
+from linkwright.machines import devices, load
+from linkwright.report import plain
+from linkwright.studies import Cell, Options, Outcome
+from linkwright.studies.ipu import ablation, convolution, fit, holdout
+from linkwright.studies.ipu import scores as scoring
 from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.ipu.claims import Found
 from linkwright.studies.ipu.tables import Table
 
 MACHINE = "ipu-c2-server"
@@ -32,9 +36,26 @@ PARTS = (
     "linkwright.studies.ipu.random",
 )
 # One line per chapter: a module with `check(found) -> list[Claim]`.
-CLAIMS = ("linkwright.studies.ipu.claims.chapter5",)
+CLAIMS = ("linkwright.studies.ipu.claims.chapter4", "linkwright.studies.ipu.claims.chapter5")
 # Machines beside the server whose numbers the study uses.
 OTHERS = ("v100",)
+# One line per chapter: a module with `sections(bench) -> list[Section]`, the figures that the report draws.
+FIGURES = ("linkwright.studies.ipu.figures", "linkwright.studies.ipu.figures_compute")
+# What `linkwright reproduce` may ask of this study besides the whole.
+OFFERS = ("tables", "ablate", "holdout_scale")
+
+NOTES = {
+    "devices": "Virtual devices are contiguous slices of the ladder, computed from it; device ids are names that the "
+    "host gave, DNC ids are positions.",
+    "misses": "Every scored cell that the model misses by more than 10 %. The machine file says which mechanisms there "
+    "are; what they cannot explain stays here.",
+    "no_fit": "The same tables with every fitted number at the value of documents or prose, or at zero.",
+    "spread": "Rows with random pairs are the mean over many draws; this is how far single draws spread, and seeds.",
+    "ablation": "The same tables with one mechanism taken away at a time; nothing is fitted anew. `worse` names "
+    "tables and by how many points their median error grew.",
+    "from_four_to_sixteen": "Fitted on the open cells of at most four IPUs, which says nothing of 8 and 16; these are "
+    "the open cells of 8 and 16.",
+}
 
 
 def tables() -> list[Table]:
@@ -42,23 +63,117 @@ def tables() -> list[Table]:
     return [table for part in PARTS for table in importlib.import_module(part).TABLES]
 
 
+def chosen(keys: tuple[str, ...]) -> list[Table]:
+    """The tables with these numbers; all where none is named."""
+    known = {table.key: table for table in tables()}
+    missing = next((key for key in keys if key not in known), None)
+    if missing is not None:
+        raise unknown("table", missing, known)
+    return [known[key] for key in keys] if keys else list(known.values())
+
+
+def interconnect(known: list[Table]) -> list[Table]:
+    """The tables of chapters 3 and 4, which share the fitted numbers of the interconnect."""
+    return [table for table in known if table.key.split(".")[0] in ("3", "4")]
+
+
 def reproduce(options: Options) -> Outcome:
-    """The whole study: cells, claims, and the tables behind the figures."""
-    bench = Bench.shipped(options.seed)
+    """The whole study, or some of its tables: cells, claims, scores, and the tables behind the figures."""
+    bench, known = Bench.shipped(options.seed), chosen(options.tables)
     outcome = Outcome(
         paper="ipu",
-        title="The Graphcore C2 server, re-run on a model",
+        title="Dissecting the Graphcore IPU, re-run on a model of the C2 server",
         machine=MACHINE,
         fitted=[row for row in bench.machines["server"].numbers() if row["status"] == "fitted"],
+        cells=run(bench, known, options),
+        notes=NOTES,
     )
-    known = tables()
-    for done, table in enumerate(known, 1):
-        outcome.cells += table.cells(bench)
-        options.progress("tables", done, len(known))
-    outcome.tables = {"convolution_score": list(convolution.score())}
-    outcome.claims = [claim for part in CLAIMS for claim in importlib.import_module(part).check(outcome)]
-    for name in OTHERS:
-        outcome.fitted += [
-            row | {"key": f"{name}: {row['key']}"} for row in load(name).numbers() if row["status"] == "fitted"
-        ]
+    _score(outcome, known)
+    outcome.tables["misses"] = scoring.misses(outcome.cells, scoring.CLOSE)
+    parts = interconnect(known)
+    if not options.tables:
+        found = Found.of(bench, outcome.cells)
+        outcome.claims = [claim for part in CLAIMS for claim in importlib.import_module(part).check(found)]
+        figures = [section for part in FIGURES for section in importlib.import_module(part).sections(bench)]
+        outcome.sections = plain.dump(figures)
+        outcome.tables["spread"] = _spread(bench)
+        outcome.tables["no_fit"] = _no_fit(bench, parts)
+        outcome.tables["convolution_score"] = list(convolution.score())
+        for name in OTHERS:
+            outcome.fitted += [
+                row | {"key": f"{name}: {row['key']}"} for row in load(name).numbers() if row["status"] == "fitted"
+            ]
+        outcome.tables["devices"] = _devices(bench.machines["server"])
+    if options.ablate:
+        whole = [cell for cell in outcome.cells if cell.table.split()[0] in {table.key for table in parts}]
+        outcome.tables["ablation"] = ablation.table(bench, parts, whole, options.progress)
+    if options.holdout_scale:
+        outcome.tables |= holdout.results(Bench.shipped(options.seed, draws=20), parts, options.progress)
     return outcome
+
+
+def run(bench: Bench, known: list[Table], options: Options) -> list[Cell]:
+    """Every cell of the tables."""
+    cells: list[Cell] = []
+    for done, table in enumerate(known, 1):
+        cells += table.cells(bench)
+        options.progress("tables", done, len(known))
+    return cells
+
+
+def _devices(machine) -> list[dict]:
+    """The devices of the server, with texts instead of lists."""
+    return [
+        {
+            "device": row["device"],
+            "type": row["type"],
+            "position": row["position"],
+            "members": " ".join(f"{dnc}:{device}" for dnc, device in enumerate(row["members"])),
+        }
+        for row in devices.rows(machine)
+    ]
+
+
+def _score(outcome: Outcome, known: list[Table]) -> None:
+    """Verdict of each table, and the pooled one."""
+    found = scoring.scores(known, outcome.cells)
+    outcome.verdicts = {score.name: score.verdict for score in found if score.verdict}
+    parts = {table.key for table in interconnect(known)}
+    pooled = scoring.pooled("chapters 3 and 4", outcome.cells, parts)
+    if pooled is not None:
+        word = "met" if pooled.within >= scoring.POOLED_SHARE else "FAILED"
+        outcome.remarks.append(
+            f"pooled over chapters 3 and 4: {len(pooled.errors)} cells, {pooled.within:.1%} within 10 % "
+            f"(target {scoring.POOLED_SHARE:.0%}: {word}), median {pooled.median:.1%}, largest {pooled.largest:.1%}"
+        )
+    met = sum(verdict == "met" for verdict in outcome.verdicts.values())
+    outcome.remarks.append(f"{met} of {len(outcome.verdicts)} tables with a target meet it")
+
+
+def _spread(bench: Bench) -> list[dict]:
+    """Table 4.3 on a chip: mean, least and most over the draws."""
+    from linkwright.studies.ipu import p2p
+
+    rows = []
+    for transfers in (1, 2, 4, 8, 16, 38, 76, 152, 304, 608, 1216):
+        draws = p2p.chip_draws(bench, transfers, 4)
+        ends = {"least_us": min(draws), "most_us": max(draws), "mean_us": sum(draws) / len(draws)}
+        rows.append({"transfers": transfers, **ends, "draws": len(draws), "first_seed": 1000 * bench.seed})
+    return rows
+
+
+def _no_fit(bench: Bench, parts: list[Table]) -> list[dict]:
+    """Scores with every fitted number at its nominal value."""
+    here = fit.with_values(bench, fit.nominal(bench))
+    cells = [cell for table in parts for cell in table.cells(here)]
+    rows = [*scoring.scores(parts, cells), scoring.pooled("pooled", cells, {table.key for table in parts})]
+    return [
+        {
+            "table": score.name,
+            "cells": len(score.errors),
+            "median_percent": round(100 * score.median, 1),
+            "largest_percent": round(100 * score.largest, 1),
+            "within_10_percent": round(100 * score.within, 1),
+        }
+        for score in rows
+    ]

@@ -37,8 +37,10 @@ MACHINES = {"server": "ipu-c2-server", "chip": "ipu-c2-chip"}
 class Bench:
     """The machines under test: the server, and one chip of it; every superstep is simulated once."""
 
-    def __init__(self, machines: dict, seed: int = 1, draws: int = 100) -> None:
+    def __init__(self, machines: dict, seed: int = 1, draws: int = 100, without: frozenset = frozenset()) -> None:
         self.machines = machines
+        # Rules of the study that an ablation takes away.
+        self.without = without
         self.seed = seed
         self.draws = draws
         self._times: dict[Superstep, float] = {}
@@ -58,7 +60,17 @@ class Bench:
                 if key in known or name == "server":
                     machine = machine.with_value(key, value)
             machines[name] = machine
-        return Bench(machines, self.seed, self.draws)
+        bench = Bench(machines, self.seed, self.draws, self.without)
+        bench._times = {
+            step: time for step, time in self._times.items() if not any(_concerns(key, step) for key in values)
+        }
+        return bench
+
+    def dropping(self, rule: str) -> Bench:
+        """The same machines under a study without one of its rules."""
+        bench = Bench(self.machines, self.seed, self.draws, self.without | {rule})
+        bench._times = self._times
+        return bench
 
     def time(self, *steps: Superstep) -> float:
         """Microseconds of the supersteps one after another."""
@@ -87,6 +99,18 @@ class Bench:
         """A time of the server, which its file gives in ns, us or cycles."""
         scale = {"ns": 1.0, "us": 1e3, "cycle": 1e9 / self.clock_hz()}[self.numbers[key]["unit"]]
         return self.number(key) * scale
+
+
+def _concerns(key: str, step: Superstep) -> bool:
+    """Whether the time of a superstep may depend on a key of the machine file."""
+    part, _, rest = key.partition(".")
+    if part == "path":
+        return rest.split(".")[0] == step.path
+    if key.startswith("fabric.host"):
+        return step.path == "host"
+    if key.startswith("fabric.ladder"):
+        return step.machine == "server" and step.path != "host" and step.schedule[0] != "fold"
+    return part == "fabric" and step.schedule[0] not in ("fold", "copy", "host")
 
 
 @functools.cache

@@ -1,8 +1,9 @@
 """Tables 4.8 to 4.15: broadcast, gather, scatter and all-to-all.
 
 The schedules are those of the registry, whose data movement is the report's: one multicast, everyone straight
-to the root, the root straight to everyone, everyone to everyone. Sets of n tiles are tiles 0..n-1 of a chip with
-the root first; an all-to-all takes random tiles, because it starts like loaded point to point.
+to the root, the root straight to everyone, everyone to everyone. Sets of n tiles are tiles 1..n of a chip with
+tile 0 as the root, which is one of them where all take part; an all-to-all takes random tiles, because it starts
+like loaded point to point.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def rooted(key: str, paths: dict[str, str], bench: Bench, row: dict[str, str], s
         return bench.time(Superstep(("copy", size), paths["self"], "chip"))
     if place == "on-chip":
         lacking = fits(bench, 2 if key.startswith("broadcast") else count, size)
-        # A broadcast to n tiles has its source besides, up to the whole chip.
-        ranks = min(count + 1, TILES) if key.startswith("broadcast") else count
+        # n tiles have the root besides, up to the whole chip.
+        ranks = min(count + 1, TILES)
         step = Superstep(collective(key, ranks, size), paths["on-chip"], "chip")
     else:
         tiles = members(row)

@@ -8,6 +8,7 @@ calls 0 sits at position 7 of the ladder.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from linkwright import _native
 from linkwright.studies.ipu.bench import PLACES, TILES, WORD, Bench, Superstep, chip_tiles, tile
@@ -16,7 +17,8 @@ from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table
 
 # Bytes of a tile: the report's 40 KB are decimal here.
 BLOCK = 40_000
-CHIP_LANES, GROUP_LANES = 8, 16
+# Chips that share lanes, neighbours on the ladder.
+GROUP = 4
 
 
 def position(bench: Bench, device: int) -> int:
@@ -51,16 +53,16 @@ def bandwidth(bench: Bench, row: dict[str, str]) -> float:
     """Table 4.20: PCIe lanes in use, GB/s in all, MB/s of a tile."""
     tiles = members(bench, row)
     if row["metric"] == "lanes":
-        return lanes(tiles)
+        return lanes(bench, tiles)
     aggregate = len(tiles) * BLOCK / (1e3 * write_time(bench, tiles, BLOCK))
     return aggregate if row["metric"] == "bandwidth_aggregate" else 1e3 * aggregate / len(tiles)
 
 
-def lanes(tiles: tuple[int, ...]) -> int:
-    """Lanes between the host and the chips of these tiles: 8 for each, 16 for a group of four."""
-    chips = {each // TILES for each in tiles}
-    groups = {chip // 4 for chip in chips}
-    return sum(min(GROUP_LANES, CHIP_LANES * sum(chip // 4 == group for chip in chips)) for group in groups)
+def lanes(bench: Bench, tiles: tuple[int, ...]) -> int:
+    """Lanes between the host and the chips of these tiles: those of each chip, as far as its group has them."""
+    own, shared = int(bench.number("facts.chip_lanes")), int(bench.number("facts.group_lanes"))
+    groups = Counter(chip // GROUP for chip in {each // TILES for each in tiles})
+    return sum(min(shared, own * chips) for chips in groups.values())
 
 
 TABLES = [

@@ -66,6 +66,8 @@ def between_chips(bench: Bench, chips: tuple[int, int], size: int, both: bool = 
 def across_the_middle(bench: Bench, chips: int, size: int) -> float:
     """All tiles of the first `chips` positions to random tiles of the other half of these."""
     low, high = tuple(range(chips // 2)), tuple(range(chips // 2, chips))
+    if "crossing" in bench.without:
+        return flows_time(bench, crossing(low + high, low + high, bench.seed), size)
     pairs = crossing(low, high, bench.seed) + crossing(high, low, bench.seed + 1)
     return flows_time(bench, pairs, size)
 

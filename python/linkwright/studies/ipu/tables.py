@@ -52,20 +52,38 @@ class Table:
 
     def cells(self, bench) -> list[Cell]:
         """Every cell of the table beside its prediction."""
-        return [self.cell(bench, row) for row in reference_rows("ipu", self.file)]
+        return [self.cell(bench, row) for row in self.rows()]
+
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of the reference file as they stand there."""
+        return reference_rows("ipu", self.file)
+
+    @staticmethod
+    def conditions(row: dict[str, str]) -> dict[str, str]:
+        """What a row says of the experiment, without its result."""
+        return {key: text for key, text in row.items() if key not in RESULT}
+
+    def erratum(self, row: dict[str, str]) -> str | None:
+        """What is wrong with the printed value of a row."""
+        index = int(row["row"])
+        return self.errata.get((index, row["metric"]), self.errata.get(index))
+
+    def is_scored(self, row: dict[str, str]) -> bool:
+        """Whether a row counts for the table's target: no misprint, and not scored apart."""
+        return self.erratum(row) is None and self.label(int(row["row"]), row["metric"]) == self.key
 
     def cell(self, bench, row: dict[str, str]) -> Cell:
         """One cell; what cannot be run has no prediction and says why."""
-        conditions = {key: text for key, text in row.items() if key not in RESULT}
+        conditions = self.conditions(row)
         predicted = self.predict(bench, conditions)
-        keys = {key: number(text) for key, text in conditions.items()}
-        index = int(row["row"])
-        erratum = self.errata.get((index, row["metric"]), self.errata.get(index))
+        # Table 4.10 is not table 4.1.
+        keys = {key: text if key == "table" else number(text) for key, text in conditions.items()}
         if isinstance(predicted, Waived):
             keys["waived"] = predicted.reason
             predicted = None
         reference = float(row["value"]) if row["value"] else None
-        return Cell(self.label(index, row["metric"]), keys, predicted, reference, row["unit"], row["split"], erratum)
+        label = self.label(int(row["row"]), row["metric"])
+        return Cell(label, keys, predicted, reference, row["unit"], row["split"], self.erratum(row))
 
     def label(self, row: int, metric: str) -> str:
         """Name under which a row is scored."""

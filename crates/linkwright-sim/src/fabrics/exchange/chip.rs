@@ -25,6 +25,8 @@ pub struct Floorplan {
     pub island_step: TimePs,
     /// Per column crossed towards smaller x.
     pub column_step: TimePs,
+    /// Whether places hide behind a queue at one end.
+    pub hides: bool,
 }
 
 impl Floorplan {
@@ -103,6 +105,11 @@ impl Chip {
         TimePs((load as f64 * 0.5e12 / self.rate.0) as u64)
     }
 
+    /// Whether places hide behind a queue at one end.
+    pub fn hides(&self) -> bool {
+        self.floorplan.is_none_or(|plan| plan.hides)
+    }
+
     /// Latency that the places of both tiles add.
     pub fn position(&self, from: u32, to: u32) -> TimePs {
         let tiles = (from % self.tiles, to % self.tiles);
@@ -141,6 +148,7 @@ mod tests {
             column_tiles: 76,
             island_step: TimePs(1250),
             column_step: TimePs(5600),
+            hides: true,
         }
     }
 

@@ -32,7 +32,7 @@ pub struct Links {
     pub rung_units: u64,
     /// Whether streams of both directions share a rung's time for messages.
     pub rung_half_duplex: bool,
-    /// Whether a message to a tile on another chip fills a word of header at that tile's port.
+    /// Whether a word from another chip comes with a word of header at the port of its tile.
     pub header: bool,
     /// Whether a message longer than a word is stored before it is sent on.
     pub stored: bool,
@@ -122,6 +122,7 @@ fn read_floorplan(mut s: Section<'_>, tiles: u32) -> Result<Floorplan, MachineEr
         column_tiles: s.integer("column_tiles")? as u32,
         island_step: s.time("island_step")?,
         column_step: s.time("column_step")?,
+        hides: s.flag("hides")?,
     };
     s.text("source")?;
     let (columns, column_tiles) = (plan.columns, plan.column_tiles);

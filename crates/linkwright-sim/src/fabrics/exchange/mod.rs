@@ -58,9 +58,7 @@ pub struct Exchange {
 fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     let config = Config::read(machine)?;
     let ranks = machine.ranks();
-    let names = machine.endpoints()[..ranks].iter().map(|e| e.name.as_str());
-    let mut links: Vec<String> = names.clone().map(|name| format!("{name} out")).collect();
-    links.extend(names.map(|name| format!("{name} in")));
+    let mut links = port_names(machine, &config);
     if let Some(between) = &config.links {
         links.extend(between.ladder.link_names());
     }
@@ -80,6 +78,22 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     }))
 }
 
+/// The ports of every tile of a chip; of several chips the busiest port of each.
+fn port_names(machine: &Machine, config: &Config) -> Vec<String> {
+    let both = |names: Vec<&str>| {
+        let way = |way| names.iter().map(move |name| format!("{name} {way}"));
+        way("out").chain(way("in")).collect()
+    };
+    if config.links.is_none() {
+        let ranks = &machine.endpoints()[..machine.ranks()];
+        return both(ranks.iter().map(|e| e.name.as_str()).collect());
+    }
+    let chips: Vec<String> = (0..config.chips())
+        .map(|chip| format!("chip {chip} busiest tile"))
+        .collect();
+    both(chips.iter().map(String::as_str).collect())
+}
+
 impl Exchange {
     /// The gathering phase is complete: run it.
     fn close_phase(&mut self) {
@@ -94,9 +108,15 @@ impl Exchange {
     /// Add the loads of the phase to the table of links.
     fn note_links(&mut self) {
         let chip = &self.config.chip;
-        let ports = self.phase.out.iter().chain(&self.phase.inward);
+        let per_entry = match self.config.links {
+            Some(_) => chip.tiles as usize,
+            None => 1,
+        };
+        let both = [&self.phase.out, &self.phase.inward];
+        let ports = both.iter().flat_map(|loads| loads.chunks(per_entry));
+        let busiest = ports.map(|loads| loads.iter().copied().max().unwrap_or(0));
         let mut loads: Vec<(u64, TimePs)> =
-            ports.map(|&load| (load / 2, chip.time(load))).collect();
+            busiest.map(|load| (load / 2, chip.time(load))).collect();
         if let Some(links) = &self.config.links {
             let bytes = self.phase.traffic.bytes.iter();
             loads.extend(bytes.map(|&bytes| (bytes, links.rate.time(Bytes(bytes)))));

@@ -152,6 +152,7 @@ impl Phase {
         let own = chip.load(m.bytes);
         let alone = chip.start() + chip.position(m.from.0, m.to.0);
         match (out == own, inward == own) {
+            _ if !chip.hides() => alone + chip.time(out.max(inward)),
             (false, true) => alone.max(chip.start() + chip.time(out)),
             (true, false) => alone.max(chip.collect_lead + chip.time(inward)),
             _ => alone + chip.time(out.max(inward)),

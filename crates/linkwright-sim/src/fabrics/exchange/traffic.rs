@@ -11,6 +11,15 @@
 //! rest is paid at the first rail, by the streams of one source chip, and on the rung, where both
 //! directions share the time; the rests of both stages add up.
 //!
+//! Words stream through. Longer messages are stored before they are sent on, so time at the port and time on
+//! the links add up, as far as they are one after the other: the last of a port's streams has its own link
+//! time to come, and the links begin with the first stream, when that is sent:
+//!
+//! ```text
+//!   latency + max(port + bytes of the flow / rate,  longest stream + bytes of all flows / rate)
+//!           + rest + packet_fill * rails
+//! ```
+//!
 //! On a board a stream that needs several packets uses both links of the rung; a shorter one takes the
 //! link of its destination tile, so streams that all go to one tile share one link.
 
@@ -33,8 +42,12 @@ struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     used: bool,
-    /// Heaviest port at either end.
+    /// Heaviest port at either end, with all that it moves in the phase.
     port: u64,
+    /// Longest stream, which its source has to send before the links have it.
+    stream: u64,
+    /// Stored bytes of this flow alone on its links: on the second link of a rung, and on all others.
+    own: [u64; 2],
     long: bool,
     /// Latest start of a multicast at the destination.
     spread: TimePs,
@@ -76,7 +89,7 @@ pub(super) struct Traffic {
     rail_rest: Vec<u64>,
     /// Rest of the streams on each link of a rung.
     rung_rest: Vec<u64>,
-    /// Remote messages into an endpoint, and the longest latency of their routes.
+    /// Words from other chips into an endpoint, each a message, and the longest latency of their routes.
     arrivals: Vec<(u32, TimePs)>,
     touched: Vec<(u32, u32)>,
 }
@@ -151,7 +164,7 @@ impl Traffic {
         stream.bytes += copy.bytes;
         stream.long |= long;
         let arrival = &mut self.arrivals[copy.to as usize];
-        arrival.0 += 1;
+        arrival.0 += u32::from(copy.bytes <= config.chip.word);
         arrival.1 = arrival.1.max(latency(links, copy.chips));
         self.touched.push((key, copy.to));
     }
@@ -176,8 +189,8 @@ impl Traffic {
             0
         };
         for &(_, to) in &self.touched {
-            let (messages, latency) = self.arrivals[to as usize];
-            let load = inward[to as usize] + header * u64::from(messages);
+            let (words, latency) = self.arrivals[to as usize];
+            let load = inward[to as usize] + header * u64::from(words);
             longest = longest.max(latency + config.chip.time(load));
         }
         longest
@@ -194,9 +207,12 @@ impl Traffic {
             true => links.packet_fill * u64::from(route.rails()),
             false => TimePs::ZERO,
         };
+        let own = flow.own[0].max(flow.own[1]);
+        let last_stream = chip.time(flow.port) + links.rate.time(Bytes(own));
+        let all_flows =
+            chip.time(chip.load(flow.stream)) + links.rate.time(Bytes(most(&self.stored)));
         let in_series = start
-            + chip.time(flow.port)
-            + links.rate.time(Bytes(most(&self.stored)))
+            + last_stream.max(all_flows)
             + self.rest(route)
             + fill
             + flow.spread
@@ -209,13 +225,28 @@ impl Traffic {
     fn load(&mut self, stream: Stream, links: &Links) {
         let route = stream.chips;
         let striped = route.is_on_board() && stream.bytes > links.packet();
+        let flow = &mut self.flows[(route.from * self.chips + route.to) as usize];
+        flow.stream = flow.stream.max(stream.bytes);
+        if stream.long {
+            let (second, share) = own_share(route, stream.to, striped);
+            flow.own[0] += if second { 0 } else { stream.bytes / share };
+            flow.own[1] += if second || striped {
+                stream.bytes / share
+            } else {
+                0
+            };
+        }
         for (link, share) in carriers(route, stream.to, striped) {
             self.bytes[link as usize] += stream.bytes / share;
             if stream.long {
                 self.stored[link as usize] += stream.bytes / share;
             }
         }
-        let carried = links.rate.time(Bytes(stream.bytes)).0;
+        // Words stream through beside the rest; only what is stored fills the least time.
+        let carried = match stream.long {
+            true => links.rate.time(Bytes(stream.bytes)).0,
+            false => 0,
+        };
         let rest = |units: u64| (units * links.message_cost.0).saturating_sub(carried);
         if let Some(rail) = route.rail_links().next() {
             let first = self.first_rail(route, rail);
@@ -287,6 +318,12 @@ fn carriers(route: Route, to: u32, striped: bool) -> impl Iterator<Item = (u32, 
     rails.chain(rungs.into_iter().flatten().map(move |link| (link, share)))
 }
 
+/// Whether a stream takes the second link of a rung only, and into how many shares it is divided.
+fn own_share(route: Route, to: u32, striped: bool) -> (bool, u64) {
+    let second = route.is_on_board() && to % 2 == 1 && !striped;
+    (second, if striped { 2 } else { 1 })
+}
+
 /// All links that streams of a route may take.
 fn used_links(route: Route) -> impl Iterator<Item = u32> {
     let pair = (0..2).map(move |to| rung_link(route, to));
@@ -298,12 +335,9 @@ pub(super) fn alone(m: &Msg, route: Route, config: &Config, links: &Links) -> Ti
     let mut traffic = Traffic::new(config.chips(), 0);
     let load = config.chip.load(m.bytes);
     let long = m.bytes > config.chip.word && links.stored;
-    let flow = Flow {
-        used: true,
-        port: load,
-        long,
-        ..Flow::default()
-    };
+    let index = (route.from * config.chips() + route.to) as usize;
+    traffic.flows[index].port = load;
+    traffic.flows[index].long = long;
     let stream = Stream {
         chips: route,
         to: m.to.0,
@@ -311,13 +345,11 @@ pub(super) fn alone(m: &Msg, route: Route, config: &Config, links: &Links) -> Ti
         long,
     };
     traffic.load(stream, links);
-    let header = if links.header {
-        config.chip.load(config.chip.word)
-    } else {
-        0
+    let header = match links.header && m.bytes <= config.chip.word {
+        true => config.chip.load(config.chip.word),
+        false => 0,
     };
     let collected = latency(links, route) + config.chip.time(load + header);
-    traffic
-        .flow_time(route, &flow, config, links)
-        .max(collected)
+    let alone = traffic.flow_time(route, &traffic.flows[index], config, links);
+    alone.max(collected)
 }

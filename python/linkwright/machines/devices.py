@@ -1,0 +1,41 @@
+"""The devices of a machine whose chips form a ladder: single chips, and slices of 2, 4, 8, ... of them.
+
+A chip has a device id, the order in which the host found it, and a position on the ladder. Inside a device its
+chips are counted from 0 by position (the vendor's DNC id), and tiles in the same order.
+"""
+
+from __future__ import annotations
+
+from linkwright import _native
+from linkwright.errors import UsageError
+
+
+def rows(machine: _native.Machine) -> list[dict]:
+    """One each: `device, type, position`, `members` (device ids by DNC id), `tiles` (first and last of each)."""
+    listed = _native.devices(machine)
+    chips = sum(len(device["members"]) == 1 for device in listed)
+    tiles = machine.ranks // chips
+    return [
+        {
+            "device": device["id"],
+            "type": "IPU" if len(device["members"]) == 1 else f"{len(device['members'])} IPUs",
+            "position": device["first"],
+            "members": device["members"],
+            "tiles": [(tiles * dnc, tiles * (dnc + 1) - 1) for dnc in range(len(device["members"]))],
+        }
+        for device in listed
+    ]
+
+
+def of(machine: _native.Machine, wanted: str) -> int:
+    """The device that consists of just the chips `wanted`, device ids with commas between; one id is that device."""
+    try:
+        ids = [int(word) for word in wanted.split(",")]
+    except ValueError:
+        raise UsageError(f"`{wanted}` names no chips; write device ids with commas between, such as 5,7") from None
+    listed = _native.devices(machine)
+    if len(ids) > 1:
+        return _native.device_of(machine, ids)["id"]
+    if not 0 <= ids[0] < len(listed):
+        raise UsageError(f"there is no device {ids[0]} on {machine.name}; devices are 0..{len(listed) - 1}")
+    return ids[0]

@@ -1,0 +1,83 @@
+"""What each mechanism is worth: the tables again with one mechanism taken away at a time, nothing fitted anew."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from linkwright.studies.ipu import fit
+from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.ipu.scores import errors_of, scores
+from linkwright.studies.ipu.tables import Table
+
+NEVER = "1000000000"
+# Mechanism -> what is changed in the machine file.
+MECHANISMS: dict[str, dict[str, str]] = {
+    "place of tiles": {"fabric.floorplan.column_step": "0", "fabric.floorplan.island_step": "0"},
+    "places hide behind a queue": {"fabric.floorplan.hides": "false"},
+    "paired receive": {"fabric.multicast.paired_from": NEVER},
+    "wide multicast": {"fabric.multicast.wide_above": NEVER},
+    "link efficiency": {"fabric.ladder.efficiency": "1"},
+    "rail hop": {"fabric.ladder.rail_hop": "0"},
+    "rung hop": {"fabric.ladder.rung_hop": "0"},
+    "least time of a stream": {"fabric.ladder.message_cost": "0"},
+    "rungs cost twice": {"fabric.ladder.rung_units": "1"},
+    "rungs are half duplex for words": {"fabric.ladder.rung_half_duplex": "false"},
+    "header word": {"fabric.ladder.header": "false"},
+    "blocks are stored": {"fabric.ladder.stored": "false"},
+    "packet fill": {"fabric.ladder.packet_fill": "0"},
+    "own chip in a second pass": {"fabric.ladder.own_chip_last": "false"},
+    "host lanes below nominal": {"fabric.host.chip_rate": "7.88", "fabric.host.group_rate": "15.75"},
+    "start of point to point": {"path.pairs.phase_start": "0"},
+    "start of scatter": {"path.scatter_words.phase_start": "0", "path.scatter_blocks.phase_start": "0"},
+    "start of gather of blocks": {"path.gather_blocks.phase_start": "0", "path.gather_blocks.copy_start": "0"},
+    "starts of sums": {
+        "path.reduce_tile.compute_start": "0",
+        "path.reduce_chip.phase_start": "0",
+        "path.reduce_chip.compute_start": "0",
+        "path.reduce_links.compute_start": "0",
+        "path.reduce_single.compute_start": "0",
+        "path.reduce_single.receive": "0",
+    },
+    "start of the host": {"path.host.phase_start": "0"},
+}
+# Rules of the study, by the name that `Bench.without` knows.
+RULES = {
+    "sums by rows": "rows",
+    "many operands have a vertex of their own": "own vertex",
+    "random traffic crosses the middle": "crossing",
+}
+
+
+def table(bench: Bench, tables: Iterable[Table], cells: list, progress) -> list[dict]:
+    """One row per mechanism: what the scored cells look like without it."""
+    tables = list(tables)
+    keys = {each.key for each in tables}
+    rows = [_row("nothing", cells, cells, keys)]
+    variants = [(name, lambda values=values: bench.changed(values)) for name, values in MECHANISMS.items()]
+    variants += [(name, lambda rule=rule: bench.dropping(rule)) for name, rule in RULES.items()]
+    variants.append(
+        ("every fitted number (nominal and prose values)", lambda: fit.with_values(bench, fit.nominal(bench)))
+    )
+    for done, (name, variant) in enumerate(variants, 1):
+        here = variant()
+        rows.append(_row(name, [cell for each in tables for cell in each.cells(here)], cells, keys))
+        progress("ablation", done, len(variants))
+    return rows
+
+
+def _row(name: str, cells: list, whole: list, keys: set[str]) -> dict:
+    errors = errors_of(cell for cell in cells if cell.table in keys)
+    before = {score.name: score.median for score in scores([], whole)}
+    worse = [
+        (score.median - before[score.name], score.name)
+        for score in scores([], cells)
+        if score.name in keys and score.median > before[score.name] + 0.005
+    ]
+    return {
+        "without": name,
+        "median_percent": round(100 * statistics.median(errors), 2),
+        "largest_percent": round(100 * errors[-1], 1),
+        "within_10_percent": round(100 * sum(error <= 0.1 for error in errors) / len(errors), 1),
+        "worse": ", ".join(f"{table} (+{100 * by:.0f})" for by, table in sorted(worse, reverse=True)[:8]),
+    }

@@ -1,0 +1,51 @@
+"""From small to large: fitted on at most four IPUs, what does the model say of 8 and 16?
+
+The start-ups, rates and costs are found again from the open cells of rows with one, two and four IPUs; the open
+cells of 8 and 16 IPUs, which took no part, are then predicted.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from linkwright.studies.ipu import fit
+from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.ipu.scores import scores
+from linkwright.studies.ipu.tables import Table
+
+LARGE = ("four-boards", "system")
+
+
+def is_small(row: dict[str, str]) -> bool:
+    """Whether a row uses at most four IPUs."""
+    return row.get("placement") not in LARGE and "90pct" not in row["metric"]
+
+
+def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[dict]]:
+    """Errors of the rows of 8 and 16 IPUs, table by table, and the numbers that were found."""
+    tables = list(tables)
+    found = fit.fit(bench, tables, is_small, progress)
+    there = fit.with_values(bench, found.values)
+    large = [
+        each.cell(there, row)
+        for each in tables
+        for row in each.rows()
+        if row.get("placement") in LARGE and row["value"] and "90pct" not in row["metric"]
+    ]
+    rows = [
+        {
+            "table": score.name,
+            "cells": len(score.errors),
+            "median_percent": round(100 * statistics.median(score.errors), 1),
+            "largest_percent": round(100 * score.largest, 1),
+            "within_10_percent": round(100 * score.within, 1),
+        }
+        for score in scores(tables, large)
+    ]
+    shipped = fit.shipped(bench)
+    numbers = [
+        {"number": key, "from_four": float(f"{value:.4g}"), "from_all": float(f"{shipped[key]:.4g}")}
+        for key, value in found.values.items()
+    ]
+    return {"from_four_to_sixteen": rows, "numbers_from_four": numbers}

@@ -1,0 +1,157 @@
+"""The study of the C2 server: every table against its target, every claim, the budget of what is fitted."""
+
+import pytest
+
+from linkwright import studies
+from linkwright.errors import UsageError
+from linkwright.studies import Options, ipu
+from linkwright.studies.ipu import ablation, fit, holdout, p2p, scores
+from linkwright.studies.ipu.bench import Bench, tile
+from linkwright.studies.ipu.claims import Found, chapter4
+from linkwright_cases import invoke
+
+# Tables that miss their target, and the only way in which they may: what the report's own contradictions cost.
+# Rows 1 and 2 of 4.12 are off the line of the others; single random draws of 4.3 scatter by 5 to 10 %.
+KNOWN_MISSES = {"4.12": ("largest", "80%"), "4.3": ("median 4.", "89%", "86%"), "4.15": ("median 4.",)}
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return Bench.shipped()
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return ipu.interconnect(ipu.tables())
+
+
+@pytest.fixture(scope="module")
+def cells(bench, tables):
+    return [cell for table in tables for cell in table.cells(bench)]
+
+
+def test_every_row_of_every_table_is_predicted(tables, cells):
+    assert {f"4.{number}" for number in range(1, 21)} <= {table.key for table in tables}
+    assert len(cells) == sum(len(table.rows()) for table in tables)
+    missing = [cell for cell in cells if cell.predicted is None]
+    # All-to-all over a whole chip was not measured either.
+    assert {(cell.table, cell.keys["row"]) for cell in missing} == {("4.15", 11)}
+    assert all("half a chip" in cell.keys["waived"] for cell in missing)
+    assert all(cell.reference is None for cell in cells if cell.split == "holdout")
+
+
+def test_tables_meet_their_targets(tables, cells):
+    for score in scores.scores(tables, cells):
+        allowed = KNOWN_MISSES.get(score.name, ())
+        unexpected = [miss for miss in score.misses if not miss.startswith(allowed)]
+        assert not unexpected, (score.name, unexpected)
+
+
+def test_pooled(tables, cells):
+    pooled = scores.pooled("all", cells, {table.key for table in tables})
+    assert pooled.within >= scores.POOLED_SHARE
+    assert len(pooled.errors) > 500
+
+
+def test_claims(bench, cells):
+    claims = chapter4.check(Found.of(bench, cells))
+    assert [claim.id for claim in claims] == [f"ipu-{number}" for number in range(1, 18)]
+    # 13: tables 4.11 and 4.12 contradict each other (I13).
+    assert {claim.id for claim in claims if not claim.holds} <= {"ipu-13"}
+
+
+def test_budget_of_fitted_numbers_and_rules(bench):
+    numbers = bench.machines["server"].numbers()
+    links = [
+        row["key"] for row in numbers if row["status"] == "fitted" and row["key"].split(".")[0] in ("fabric", "path")
+    ]
+    assert len(links) <= 17
+    assert set(links) == {parameter.key for parameter in fit.PARAMETERS}
+    rules = bench.machines["server"].rules()
+    assert 0 < len(rules) <= 9
+    assert all(rule["evidence"] for rule in rules)
+
+
+def test_derived_numbers_follow_the_fitted_ones(bench):
+    for key, value in fit.derived(bench, fit.shipped(bench)).items():
+        assert bench.number(key) == pytest.approx(value, rel=1e-3), key
+
+
+def test_every_mechanism_can_be_taken_away(bench, tables):
+    small = [table for table in tables if table.key in ("4.4", "4.8", "4.16")]
+    whole = [cell for table in small for cell in table.cells(bench)]
+    rows = {row["without"]: row for row in ablation.table(bench, small, whole, lambda *_: None)}
+    assert len(rows) == 2 + len(ablation.MECHANISMS) + len(ablation.RULES)
+    assert "4.8" in rows["wide multicast"]["worse"]
+    assert "4.16" in rows["starts of sums"]["worse"]
+    assert rows["least time of a stream"]["median_percent"] > rows["nothing"]["median_percent"]
+
+
+def test_a_fit_finds_its_own_numbers_again(bench):
+    """Cells that the model itself made pin the numbers they depend on."""
+    wrong = {"path.reduce_single.receive": 90.0, "path.reduce_single.compute_start": 0.6}
+    table = next(table for table in ipu.tables() if table.key == "4.16")
+    made = {
+        row["row"]: table.predict(bench, table.conditions(row)) for row in table.rows() if row["metric"] == "latency"
+    }
+
+    class Made:
+        key, target, is_scored, conditions, predict = (
+            table.key,
+            table.target,
+            table.is_scored,
+            table.conditions,
+            table.predict,
+        )
+
+        @staticmethod
+        def rows():
+            band = (row for row in table.rows() if row["metric"] == "latency" and 6 <= int(row["row"]) <= 10)
+            return [{**row, "value": str(made[row["row"]])} for row in band]
+
+    found = fit.fit(fit.with_values(bench, fit.shipped(bench) | wrong), [Made], lambda row: True)
+    assert found.values["path.reduce_single.receive"] == pytest.approx(
+        bench.number("path.reduce_single.receive"), rel=0.1
+    )
+
+
+def test_small_scales_leave_out_8_and_16(tables):
+    rows = [row for table in tables for row in table.rows() if holdout.is_small(row)]
+    assert not {row.get("placement") for row in rows} & set(holdout.LARGE)
+
+
+def test_random_pairs_have_a_seed_and_a_spread(bench):
+    draws = p2p.chip_draws(bench, 4, 4)
+    assert len(set(draws)) > 10
+    assert draws == p2p.chip_draws(Bench.shipped(draws=40), 4, 4)
+    assert draws != p2p.chip_draws(Bench.shipped(seed=2, draws=40), 4, 4)
+
+
+def test_a_tile_that_is_none():
+    with pytest.raises(UsageError, match=r"no tile 1216 on a chip; tiles are 0\.\.1215"):
+        tile(0, 1216)
+
+
+def test_one_table_from_the_command_line(tmp_path):
+    result = invoke("reproduce", "ipu", "--table", "4.4", "--json", "-", "--runs", str(tmp_path))
+    assert result.status == 0
+    assert '"predicted"' in result.out
+    result = invoke("reproduce", "ipu", "--table", "4.21", "--runs", str(tmp_path))
+    assert result.status != 0
+    assert "4.20" in result.err
+    result = invoke("reproduce", "wormhole", "--ablate", "--runs", str(tmp_path))
+    assert result.status != 0
+    assert "has no --ablate" in result.err
+
+
+@pytest.mark.slow
+def test_from_four_to_sixteen(bench, tables):
+    found = holdout.results(Bench.shipped(draws=10), tables, lambda *_: None)
+    assert {row["table"] for row in found["from_four_to_sixteen"]} >= {"4.8", "4.11", "4.13", "4.16", "4.20"}
+
+
+def test_the_whole_study_has_claims_figures_and_verdicts():
+    outcome = studies.reproduce("ipu", Options(tables=("4.4", "4.8")))
+    assert set(outcome.verdicts) == {"4.4", "4.8"}
+    assert outcome.remarks
+    assert not outcome.claims
