@@ -1,0 +1,100 @@
+"""Memory latency, triad and core-to-core latency beside their peers, alternating launches.
+
+    python3 benches/memory_vs_peers.py [--launches 6]
+
+Run with the interpreter of .venv. Needs cc; `likwid-bench` (Debian: likwid) and `core-to-core-latency` (cargo install
+core-to-core-latency) take part where they are installed. All run on the first processors; the best of each launch is
+taken on both sides, because that is what the peers print. Printed: medians over launches, and ours over theirs.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROBE = """
+import json, sys
+from linkwright import _native
+key, axes, options = json.loads(sys.argv[1])
+found = _native.run_probe(key, axes, options)
+print(json.dumps(min(found["values_ns"])))
+"""
+LATENCY = {"L1": 16 << 10, "L2": 256 << 10, "DRAM": 256 << 20}
+TRIAD = {"L1": 8 << 10, "L2": 128 << 10, "DRAM": 64 << 20}
+
+
+def ours(key, axes, cpus):
+    """The best sample of one launch, in ns."""
+    options = {"cpus": cpus, "budget_s": 3.0}
+    words = [sys.executable, "-c", PROBE, json.dumps([key, axes, options])]
+    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def reference(binary, what, size):
+    words = ["taskset", "-c", "0", binary, what, str(size)]
+    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def likwid(size):
+    """Triad in GB/s; its working set is all three arrays."""
+    flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    kernel = "stream_avx_fma" if " fma " in flags else "stream"
+    words = ["likwid-bench", "-t", kernel, "-w", f"N:{3 * size // 1000}kB:1"]
+    found = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return float(re.search(r"MByte/s:\s+([\d.]+)", found)[1]) / 1e3
+
+
+def core_to_core():
+    """Nearest pair in ns, one way."""
+    found = subprocess.run(["core-to-core-latency", "300", "--csv"], check=True, capture_output=True, text=True).stdout
+    cells = [float(cell) for line in found.splitlines() for cell in line.split(",") if cell.strip()]
+    return min(cells)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=6)
+    launches = parser.parse_args().launches
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "reference"
+        subprocess.run(["cc", "-O3", "-march=native", "-o", binary, HERE / "reference_memory.c"], check=True)
+        print(f"{'what':24} {'ours':>10} {'peer':>10} {'ratio':>7}  peer")
+        for level, size in LATENCY.items():
+            axes = {"working_set": str(size)}
+            compare(
+                f"latency {level} (ns)", launches, lambda axes=axes: ours("memory_latency", axes, [0]),
+                {"reference loop": lambda size=size: reference(binary, "chase", size)},
+            )  # fmt: skip
+        for level, size in TRIAD.items():
+            axes = {"block": str(size), "kernel": "triad"}
+            peers = {"reference loop": lambda size=size: reference(binary, "triad", size)}
+            if shutil.which("likwid-bench"):
+                peers["likwid-bench"] = lambda size=size: likwid(size)
+            rate = lambda axes=axes, size=size: 3 * size / ours("memory_bandwidth", axes, [0])  # noqa: E731
+            compare(f"triad {level} (GB/s)", launches, rate, peers)
+        if shutil.which("core-to-core-latency"):
+            line = lambda: ours("cache_line", {"how": "compare_and_swap"}, [0, 1])  # noqa: E731
+            compare("core to core (ns)", launches, line, {"core-to-core-latency": core_to_core})
+
+
+def compare(what, launches, own, peers):
+    """One line for each peer; launches alternate."""
+    found = {name: [] for name in ("ours", *peers)}
+    for _ in range(launches):
+        found["ours"].append(own())
+        for name, peer in peers.items():
+            found[name].append(peer())
+    mine = statistics.median(found["ours"])
+    for name in peers:
+        theirs = statistics.median(found[name])
+        print(f"{what:24} {mine:10.4g} {theirs:10.4g} {mine / theirs:7.3f}  {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
