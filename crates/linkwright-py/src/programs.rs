@@ -9,6 +9,9 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::machine::Machine;
 
+/// One moment in the life of a command.
+type Moment = fn(&Life) -> u64;
+
 /// Run one program per element, given as `(element, lines)`, on `machine`, whose fabric is `slotted_ring`.
 ///
 /// With `overwrite` signals replace the register instead of adding bits. Columns by command, in the
@@ -32,7 +35,7 @@ pub fn dma_programs<'py>(
     };
     table.set_item("program", column(|row| row.0).into_pyarray(py))?;
     table.set_item("line", column(|row| row.1).into_pyarray(py))?;
-    let times: [(&str, fn(&Life) -> u64); 6] = [
+    let times: [(&str, Moment); 6] = [
         ("issued_ps", |life| life.issued),
         ("queued_ps", |life| life.queued),
         ("selected_ps", |life| life.selected),
@@ -52,7 +55,7 @@ pub fn dma_programs<'py>(
     Ok(table)
 }
 
-fn picoseconds(outcome: &Outcome, of: fn(&Life) -> u64) -> Vec<u64> {
+fn picoseconds(outcome: &Outcome, of: Moment) -> Vec<u64> {
     let time = |row: &(u32, u32, Life)| of(&row.2) * outcome.period_ps;
     outcome.commands.iter().map(time).collect()
 }

@@ -5,9 +5,13 @@
 //! flight. In a cycle the arbiter goes round:
 //!
 //! 1. Of every source whose port is free it sees all requests, the oldest, or a few of the oldest.
-//! 2. Of the requests it sees for one receiver only the oldest counts (`receiver_order = "age"`): an
-//!    element close to a hot receiver could otherwise start so much later that it never gets in.
+//! 2. Of the requests it sees for one receiver only the oldest counts whose sender is free when the
+//!    receiver opens for it (`receiver_order = "age"`): an element close to a hot receiver could
+//!    otherwise start so much later that it never gets in.
 //! 3. The memory controller goes first, the others round robin; what is free starts.
+//!
+//! Age decides at receivers only: a long path through segments that others keep taking in turn can wait
+//! for ever where all traffic goes one way.
 //!
 //! Nothing is polled: a look that finds nothing free tells when the first of the requests could start.
 

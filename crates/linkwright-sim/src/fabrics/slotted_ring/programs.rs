@@ -141,8 +141,12 @@ impl Stage {
     fn go(&mut self) -> Result<(), SimError> {
         let mut now = 0;
         loop {
-            while (0..self.runners.len()).fold(false, |any, program| self.walk(now, program) || any)
-            {
+            let mut moved = true;
+            while moved {
+                moved = false;
+                for program in 0..self.runners.len() {
+                    moved |= self.walk(now, program);
+                }
             }
             let Some(next) = self.chip.next() else {
                 return self.end(now);
