@@ -69,7 +69,7 @@ def test_the_library_decides_on_eight_gpus(machines):
     found = {(name, lead["ring"].gpus): lead for name, lead in training.by_library(machines)}
     # One ring crosses the groups by staged copies; rings over NVLink do not. On 2 and 4 GPUs all stay on NVLink.
     for name in ("alexnet", "googlenet", "resnet/1", "resnet/32"):
-        assert found[name, 8]["ring"].high < 0 < found[name, 8]["nccl_2_3_5"].low
+        assert found[name, 8]["ring"].high < 0 < found[name, 8]["nccl-2.3.5"].low
         assert all(lead.low > 0 for gpus in (2, 4) for lead in found[name, gpus].values())
     assert len(training_figures.libraries(machines)) == len(found) == 12
 

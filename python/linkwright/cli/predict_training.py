@@ -190,7 +190,8 @@ def _step_row(step: Step, load: Workload, calibrated: bool) -> list[str]:
     ends = "-" if calibrated else f"{format_time(step.low_ns)} to {format_time(step.high_ns)}"
     shares = [step.share("compute"), sum(exposed.values()), step.share("late rank"), step.share("input")]
     compute, messages, late, staged = (f"{share:.1%}" for share in shares)
-    times = [format_time(step.time_ns), ends, f"{1e9 / step.time_ns:.4g}"]
+    rate = 1e9 / step.time_ns
+    times = [format_time(step.time_ns), ends, f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"]
     return [*head, *times, compute, messages, mostly, late, staged]
 
 

@@ -249,7 +249,7 @@ def gaps(found: Sequence[Run]) -> Claim:
 LIBRARIES = {
     "ring": CALM,
     "flags": Choices(path="flags"),
-    "nccl_2_3_5": Choices(algorithm="nccl-2.3.5"),
+    "nccl-2.3.5": Choices(algorithm="nccl-2.3.5"),
 }
 
 

@@ -89,7 +89,12 @@ def _step(run: Run, name: str, gpus: int) -> str:
     step = next(step for step in run.steps[name] if step.gpus == gpus)
     if not step.causes_ns:
         return f"too big: {step.needed_bytes / 1e9:.1f} GB"
-    return f"{1e9 / step.time_ns:.3g} it/s ({1e9 / step.high_ns:.3g} to {1e9 / step.low_ns:.3g})"
+    rate, low, high = (_digits(1e9 / time_ns) for time_ns in (step.time_ns, step.high_ns, step.low_ns))
+    return f"{rate} it/s ({low} to {high})"
+
+
+def _digits(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.3g}"
 
 
 def _lead(lead: Lead) -> dict[str, str]:
