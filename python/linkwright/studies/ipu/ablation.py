@@ -30,7 +30,7 @@ MECHANISMS: dict[str, dict[str, str]] = {
     "host lanes below nominal": {"fabric.host.chip_rate": "7.88", "fabric.host.group_rate": "15.75"},
     "start of point to point": {"path.pairs.phase_start": "0"},
     "start of scatter": {"path.scatter_words.phase_start": "0", "path.scatter_blocks.phase_start": "0"},
-    "start of gather of blocks": {"path.gather_blocks.phase_start": "0", "path.gather_blocks.copy_start": "0"},
+    "start of gather of blocks": {"path.gather_blocks.phase_start": "0"},
     "starts of sums": {
         "path.reduce_tile.compute_start": "0",
         "path.reduce_chip.phase_start": "0",

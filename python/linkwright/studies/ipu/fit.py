@@ -71,7 +71,10 @@ def derived(bench: Bench, values: dict[str, float]) -> dict[str, float]:
     return {
         "fabric.ladder.base": bench.number("facts.neighbour_latency") - values["fabric.ladder.rail_hop"],
         "path.scatter_blocks.phase_start": values["fabric.multicast.wide_start"],
-        "path.gather_blocks.copy_start": values["path.gather_blocks.phase_start"],
+        # A copy takes at least what it takes without a start-up.
+        "path.gather_blocks.copy_start": max(
+            values["path.gather_blocks.phase_start"], bench.nanoseconds("path.words.copy_start")
+        ),
         "path.reduce_chip.phase_start": max(values["path.reduce_tile.compute_start"] - shortest_us, 0.0),
         "path.reduce_links.compute_start": values["path.reduce_chip.compute_start"],
     }
