@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use super::arbiter::{Arbiter, Grant, Waiting};
 use super::command::{Command, Kind};
 use super::config::{RingConfig, MILLI};
+use super::links::names;
 use super::mfc::{direction, queue_index, Life, Mfc};
 use super::rings::Rings;
 use crate::fabric::LinkTable;
@@ -482,25 +483,4 @@ impl Chip {
             .map(|queue| queue.used() + queue.outside.len())
             .sum()
     }
-}
-
-/// Rings by segment, ports, the command network.
-fn names(config: &RingConfig, rings: &Rings) -> Vec<String> {
-    let elements = &config.elements;
-    let mut names = Vec::new();
-    for ring in 0..rings.len() {
-        for (segment, a) in elements.iter().enumerate() {
-            let b = &elements[(segment + 1) % elements.len()];
-            names.push(match rings.is_clockwise(ring) {
-                true => format!("ring {ring} {a} to {b}"),
-                false => format!("ring {ring} {b} to {a}"),
-            });
-        }
-    }
-    for element in elements {
-        names.push(format!("{element} out"));
-        names.push(format!("{element} in"));
-    }
-    names.push("command network".to_string());
-    names
 }

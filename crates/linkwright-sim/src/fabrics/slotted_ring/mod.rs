@@ -34,6 +34,7 @@ mod arbiter;
 mod chip;
 pub mod command;
 mod config;
+mod links;
 mod mfc;
 pub mod program;
 pub mod programs;
