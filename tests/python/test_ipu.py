@@ -155,3 +155,18 @@ def test_the_whole_study_has_claims_figures_and_verdicts():
     assert set(outcome.verdicts) == {"4.4", "4.8"}
     assert outcome.remarks
     assert not outcome.claims
+
+
+def test_dissect_takes_a_sample_of_every_chip():
+    from linkwright.suite.experiment import Experiment
+    from linkwright.suite.model import on_sample
+    from linkwright.suite.targets import resolve
+
+    (target,) = resolve("ipu-c2-server")
+    assert target.extent.ranks == len(target.endpoint_names) == 64
+    assert {endpoint // 1216 for endpoint in target.sample} == set(range(16))
+    pair = Experiment("latency", None, "ping_pong", 2, 8, "u8", placement=(0, 63))
+    assert on_sample(target, pair).placement == (0, 63 * 304)
+    (asked,) = resolve("ipu-c2-server", ranks=100)
+    assert asked.sample is None
+    assert on_sample(asked, pair) is pair
