@@ -157,5 +157,9 @@ def fit(bench: Bench, tables: Iterable[Table], keep: Callable[[dict], bool], pro
         loss="soft_l1",
         max_nfev=ROUNDS,
     )
-    values = dict(zip(keys, (float(v) for v in found.x * scale), strict=True))
+    # What no cell depends on stays as it is.
+    pinned = np.abs(found.jac).max(axis=0) > 0
+    values = {
+        key: float(x) if fixed else start[key] for key, x, fixed in zip(keys, found.x * scale, pinned, strict=True)
+    }
     return Fit(values, len(rows), float(found.cost))
