@@ -13,13 +13,17 @@ from .sections import (
     fitted,
     headline,
     matrices,
+    memory,
+    picture,
     round_trips,
     spread,
     status,
 )
 
 SECTIONS = (
+    picture.section,
     headline.section,
+    memory.section,
     matrices.section,
     curves.by_size,
     curves.under_load,

@@ -154,7 +154,8 @@ def test_a_full_set_of_pairs_is_a_matrix_with_direction():
             )
         )
     )
-    (heat,) = section.items
+    heat, groups = section.items
+    assert [row[1].text for row in groups.rows] == ["all pairs"]
     assert heat.rows == ["a", "b"]
     assert heat.values[0, 1] == np.float32(10e-9)
     assert heat.values[1, 0] == np.float32(20e-9)

@@ -13,11 +13,11 @@ from functools import cached_property, lru_cache
 import pandas as pd
 
 from ..runs import Run, is_rate, ok
-from . import computing, round_trips, values
+from . import axes, computing, memory, round_trips, values
 
 _METRICS = ("latency", "time", "bandwidth")
 # Probes with a section of their own.
-_ELSEWHERE = (*round_trips.PROBES, *computing.PROBES)
+_ELSEWHERE = (*memory.PROBES, *round_trips.PROBES, *computing.PROBES)
 _FULL = 0.5  # share of all ordered pairs from which a group of rows is a matrix
 _MATRIX_SIZES = 4  # more sizes than this and curves say more than matrices
 
@@ -32,6 +32,7 @@ class Group:
     rows: pd.DataFrame
     summary: str  # what the suite says about the part
     alone: bool  # whether the part has no other pattern
+    variant: str = ""  # of a probe, the values of what else it varied: `compare and swap`
 
     @property
     def rate(self) -> bool:
@@ -44,6 +45,7 @@ class Group:
         known = bool(self.summary)
         words = [self.summary] if known else []
         words += [] if known and self.alone else [values.words(self.pattern)]
+        words += [self.variant] if self.variant else []
         return f"{', '.join(words).capitalize()}: {values.words(self.metric)}"
 
     @property
@@ -51,6 +53,7 @@ class Group:
         """The part and the metric, which is not said again where the part names it."""
         words = [values.words(self.part)] if self.part else []
         words += [] if self.part and self.alone else [values.words(self.pattern)]
+        words += [self.variant] if self.variant else []
         about, metric = ", ".join(words), values.words(self.metric)
         return (about if metric in about.split() else f"{about}: {metric}").capitalize()
 
@@ -83,14 +86,17 @@ def groups(run: Run) -> list[Group]:
     """
     rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS) & ~run.patterns["algorithm"].isin(_ELSEWHERE)])
     patterns = rows.groupby("part")["label"].nunique()
+    rows = rows.assign(variant=axes.variants(rows))
     found = [
-        Group(part, pattern, metric, rows, run.summaries.get(part, ""), alone=patterns[part] == 1)
-        for (part, pattern, metric), rows in rows.groupby(["part", "label", "metric"], sort=True)
+        Group(part, pattern, metric, rows, run.summaries.get(part, ""), patterns[part] == 1, variant)
+        for (part, pattern, metric, variant), rows in rows.groupby(["part", "label", "metric", "variant"], sort=True)
     ]
     order = [*run.summaries]
     found.sort(key=lambda group: order.index(group.part) if group.part in order else len(order))
-    told = {(group.part, group.pattern) for group in found if group.metric != "time"}
-    return [group for group in found if group.metric != "time" or (group.part, group.pattern) not in told]
+    told = {(group.part, group.pattern, group.variant) for group in found if group.metric != "time"}
+    return [
+        group for group in found if group.metric != "time" or (group.part, group.pattern, group.variant) not in told
+    ]
 
 
 def is_matrix(rows: pd.DataFrame) -> bool:

@@ -16,7 +16,7 @@ import pandas as pd
 from .. import quantity
 from ..model import Cell, Column, Section, Table
 from ..runs import Run, ok
-from . import collectives, values
+from . import axes, collectives, levels, picture, values
 from .groups import Group, groups
 
 HELP = (
@@ -67,28 +67,54 @@ def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column
         yield Column("published", numeric=True), lambda pick: values.published(pick.row)
 
 
-def picks(run: Run, machine: str) -> Iterator[Pick]:
+def picks(run: Run, name: str) -> Iterator[Pick]:
     """The rows that stand for this machine, in reading order."""
+    yield from _memory_picks(run, name)
+    told = set()
     for group in groups(run):
-        if machine in group.matrices:
-            yield from _matrix_picks(group, group.matrices[machine])
-        elif (group.curves["machine"] == machine).any():
-            yield _curve_pick(group, group.curves[group.curves["machine"] == machine])
+        if (group.part, group.pattern, group.metric) in told:
+            continue  # another variant of the same question
+        if name in group.matrices:
+            told.add((group.part, group.pattern, group.metric))
+            yield from _matrix_picks(group, group.matrices[name])
+        elif (group.curves["machine"] == name).any():
+            told.add((group.part, group.pattern, group.metric))
+            yield _curve_pick(group, group.curves[group.curves["machine"] == name])
     for number, kind in enumerate(run.collectives):
         rows = collectives.times(run, kind)
-        best = collectives.fastest(rows[rows["machine"] == machine])
+        best = collectives.fastest(rows[rows["machine"] == name])
         if len(best):
             yield from _collective_picks(10 + number, kind, best, _common_sizes(rows))
 
 
+def _memory_picks(run: Run, name: str) -> Iterator[Pick]:
+    """The latency of the last cache and of the memory, and the triad of all threads there."""
+    shown = picture.levels(levels.claimed(run, name))[-2:]
+    for level in shown:
+        row = picture.latency(run, name, level)
+        if row is not None:
+            about = ", ".join(filter(None, [quantity.size(row["size_bytes"]), axes.pages(row)]))
+            yield Pick(-2, f"{_level_words(level)}: latency", row, about)
+    for threads in ("all", "one"):
+        row = picture.bandwidth(run, name, shown[-1], "triad", threads)
+        if row is not None:
+            yield Pick(-1, "Memory: triad", row, f"{row['ranks']:.0f} threads, blocks of {_size(row)}")
+            return
+
+
+def _level_words(level: picture.Level) -> str:
+    return f"Last cache, {level.name}" if level.cache else "Memory"
+
+
 def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
-    apart = rows[(rows["source"] != rows["destination"]) & (rows["size_bytes"] == rows["size_bytes"].min())]
+    sizes = rows["size_bytes"].fillna(0)  # a cache line is a cache line
+    apart = rows[(rows["source"] != rows["destination"]) & (sizes == sizes.min())]
     ranked = apart.sort_values(["value", "experiment"], ascending=[not group.rate, True], kind="stable")
     last = len(ranked) - 1
     ends = [(0, "best", 0), (1, "median", last // 2), (2, "worst", last)]
     for order, word, at in ends if last >= 2 else ends[::2]:
         row = ranked.iloc[at]
-        pair = f"{quantity.size(row['size_bytes'])}, {row['source']} → {row['destination']}"
+        pair = ", ".join(filter(None, [_size(row), f"{row['source']} → {row['destination']}"]))
         yield Pick(order, f"{group.question}, {word} pair", row, pair)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from .. import quantity
 from ..model import HeatMap, Section
 from ..runs import Run, natural
-from . import values
+from . import near, values
 from .groups import Group, groups
 
 INTRO = (
@@ -21,14 +21,19 @@ INTRO = (
 
 
 def section(run: Run) -> Section | None:
-    """All matrices of the run."""
-    maps = [
-        heat_map(machine, group, rows)
+    """All matrices of the run, then their groups."""
+    matrices = [
+        (machine, group, rows)
         for group in groups(run)
         for machine, paired in group.matrices.items()
         for _, rows in paired.groupby("size_bytes", dropna=False)
     ]
-    return Section("Who is near whom", maps, INTRO) if maps else None
+    maps = [heat_map(machine, group, rows) for machine, group, rows in matrices]
+    by_machine: dict[str, list] = {}
+    for machine, group, rows in matrices:
+        by_machine.setdefault(machine, []).append((_words(group, rows), rows))
+    tables = [near.table(run, machine, found) for machine, found in by_machine.items()]
+    return Section("Who is near whom", [*maps, *filter(None, tables)], INTRO) if maps else None
 
 
 def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
@@ -47,10 +52,8 @@ def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
     grid = filled("value")
     apart = ~np.eye(len(names), dtype=bool)
     only_self = bool(np.isfinite(grid[apart]).all())
-    size = rows["size_bytes"].iloc[0]
-    shown = f", {quantity.size(size)}" if size == size else ""
     return HeatMap(
-        f"{machine}: {values.words(group.pattern)} {values.words(group.metric)}{shown}",
+        f"{machine}: {_words(group, rows)}",
         unit=rows["unit"].iloc[0],
         rows=names,
         columns=names,
@@ -59,3 +62,10 @@ def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
         high=filled("ci_high"),
         missing="an endpoint with itself" if only_self else "not measured, or listed under what is missing",
     )
+
+
+def _words(group: Group, rows: pd.DataFrame) -> str:
+    words = [f"{values.words(group.pattern)} {values.words(group.metric)}", *filter(None, [group.variant])]
+    size = rows["size_bytes"].iloc[0]
+    words += [quantity.size(size)] if size == size else []
+    return ", ".join(words)

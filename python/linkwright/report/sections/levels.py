@@ -1,0 +1,131 @@
+"""Levels of the memory: found as steps of the latency curve, beside what the machine claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from linkwright.stats import steps
+from linkwright.store.topology import Cache, Topology
+
+from .. import quantity
+from ..model import Cell, Column, Table
+from ..runs import Run
+from . import axes, values
+
+# Found and claimed sizes agree within this factor, or as closely as the sizes were sampled.
+AGREES_WITHIN = 1.5
+# A step farther than this factor from every claimed size is no claimed cache.
+NAMED_WITHIN = 8.0
+
+_COLUMNS = (
+    Column("Level", help="the claimed cache nearest to the step"),
+    Column("Latency", "s", numeric=True),
+    Column("Found", "B", numeric=True, help="where the curve has risen half above its plateau"),
+    Column("Claimed", "B", numeric=True, help="by the kernel"),
+    Column("Agreement"),
+)
+_HOW = (
+    "Plateaus and steps of the latency curve, on logarithmic axes. A step is known no better than the working sets "
+    "around it. A cache that ends before its claimed size is shared with others, or partitioned for a virtual machine."
+)
+
+
+def tables(run: Run, latencies: pd.DataFrame) -> Iterator[Table]:
+    """The levels of each measured machine; `latencies` are the rows of the probe."""
+    for machine in run.machines:
+        here = latencies[latencies["machine"] == machine]
+        if not here.empty and not here["modelled"].all():
+            found = _table(machine, finest(here), claimed(run, machine))
+            if found:
+                yield found
+
+
+def claimed(run: Run, machine: str) -> list[Cache]:
+    """The caches that a measured machine claims; a described one states its levels as parameters."""
+    modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
+    return [] if modelled else Topology(run.environment).caches
+
+
+def finest(rows: pd.DataFrame) -> pd.DataFrame:
+    """The curve by which levels are judged: random order, no neighbours, the most sizes, larger pages if equal."""
+    rows = axes.where(rows, order="random", neighbours="0")
+    rows = rows.assign(pages=[axes.stated(text).get("pages", "") for text in rows["axes"]])
+    if rows.empty:
+        return rows
+    sizes = rows.groupby("pages")["size_bytes"].nunique()
+    best = sizes[sizes == sizes.max()].index
+    rows = rows[rows["pages"] == ("2M" if "2M" in best else best[0])]
+    return rows.sort_values(["size_bytes", "value"], kind="stable").drop_duplicates("size_bytes")
+
+
+def found_levels(rows: pd.DataFrame) -> list[steps.Level]:
+    """The levels of one curve of rows."""
+    errors = ((rows["ci_high"] - rows["ci_low"]) / 2).to_numpy()  # unknown below six launches
+    return steps.levels(rows["size_bytes"].to_numpy(), rows["value"].to_numpy(), errors)
+
+
+def _table(machine: str, rows: pd.DataFrame, caches: list[Cache]) -> Table | None:
+    found = found_levels(rows)
+    if not found:
+        return None
+    sizes = rows["size_bytes"].to_numpy()
+    matched = _matched(found, caches)
+    lines = [(level.last_bytes, _row(level, matched.get(number))) for number, level in enumerate(found)]
+    lines += [(cache.size_bytes, _not_found(cache, sizes[-1])) for cache in caches if cache not in matched.values()]
+    title = ", ".join(filter(None, [f"{machine}: levels found and claimed", axes.pages(rows.iloc[0])]))
+    return Table(title, _COLUMNS, [line for _, line in sorted(lines, key=lambda line: line[0])], _HOW)
+
+
+def _matched(found: list[steps.Level], caches: list[Cache]) -> dict[int, Cache]:
+    """Number of a level -> the claimed cache whose size is nearest to its end, where one is near enough."""
+    distances = sorted(
+        (abs(np.log(level.end_bytes / cache.size_bytes)), number, c)
+        for number, level in enumerate(found) if level.end_bytes
+        for c, cache in enumerate(caches)
+    )  # fmt: skip
+    matched: dict[int, Cache] = {}
+    for distance, number, c in distances:
+        if distance <= np.log(NAMED_WITHIN) and number not in matched and caches[c] not in matched.values():
+            matched[number] = caches[c]
+    return matched
+
+
+def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
+    latency = Cell(quantity.text(level.latency, "s"), level.latency, tone="strong")
+    if level.end_bytes is None:
+        return [Cell("memory"), latency, Cell("", detail=f"from {quantity.size(level.first_bytes)}"),
+                values.missing(""), Cell("")]  # fmt: skip
+    around = f"between {quantity.size(level.last_bytes)} and {quantity.size(level.beyond_bytes)}"
+    found = Cell(quantity.size(_rounded(level.end_bytes)), level.end_bytes, around)
+    if cache is None:
+        why = "no cache of this size is claimed; the reach of address translation makes a step, too"
+        return [Cell("unnamed"), latency, found, values.missing("none"), Cell("not claimed", detail=why, tone="warn")]
+    ratio = level.end_bytes / cache.size_bytes
+    told = f"found at {ratio:.2f} of the claim"
+    if 1 / AGREES_WITHIN <= ratio <= AGREES_WITHIN:
+        verdict = Cell("agrees", ratio, tone="good")
+    elif level.last_bytes <= cache.size_bytes <= level.beyond_bytes:
+        verdict = Cell("agrees as far as the sizes tell", ratio, told)
+    else:
+        verdict = Cell("differs", ratio, told, tone="warn")
+    return [Cell(cache.name), latency, found, _size(cache.size_bytes), verdict]
+
+
+def _not_found(cache: Cache, largest: float) -> list[Cell]:
+    why = "the working sets end before it" if cache.size_bytes > largest / 2 else "no step of its own in the curve"
+    verdict = Cell("not found", detail=why, tone="warn")
+    return [Cell(cache.name), values.missing(""), values.missing("no step"), _size(cache.size_bytes), verdict]
+
+
+def _size(size_bytes: float) -> Cell:
+    return Cell(quantity.size(size_bytes), float(size_bytes))
+
+
+def _rounded(size_bytes: float) -> float:
+    """Two digits: more are not known."""
+    unit = 1024.0 ** int(np.log(size_bytes) / np.log(1024))
+    shown = size_bytes / unit
+    return float(f"{shown:.2g}") * unit if shown < 100 else round(shown, -1) * unit

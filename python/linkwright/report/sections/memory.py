@@ -1,0 +1,123 @@
+"""Local memory: latency by working set, bandwidth by block size, latency while others read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pandas as pd
+
+from linkwright.store.topology import Cache
+
+from .. import quantity
+from ..model import Axis, Curve, Plot, Section
+from ..runs import Run, ok
+from . import axes, levels, values
+
+INTRO = (
+    "What an endpoint sees of its own memory. The time of a dependent load steps up where the working set outgrows a "
+    "cache; dashed uprights are the sizes that the machine claims. Bandwidth counts the bytes that the program asked "
+    "for, over all threads. Under load, others read as fast as their pauses let them: a curve that bends up shows how "
+    "much of the place's bandwidth can be used before latency pays for it."
+)
+LATENCY, BANDWIDTH, LOADED = "memory_latency", "memory_bandwidth", "loaded_latency"
+PROBES = (LATENCY, BANDWIDTH, LOADED)
+_MOST_SERIES = 8
+
+
+def section(run: Run) -> Section | None:
+    """Plots of the three probes, and the levels of each machine."""
+    tables = levels.tables(run, of(run, LATENCY, "latency"))
+    items = [*_latency_plots(run), *_bandwidth_plots(run), *_loaded_plots(run), *tables]
+    return Section("Memory", items, INTRO) if items else None
+
+
+def of(run: Run, probe: str, metric: str) -> pd.DataFrame:
+    """The usable rows of one probe and metric."""
+    rows = ok(run.rows)
+    return rows[(rows["algorithm"] == probe) & (rows["metric"] == metric)]
+
+
+def _latency_plots(run: Run) -> Iterator[Plot]:
+    rows = of(run, LATENCY, "latency")
+    axis = Axis("working set", "B", "log2")
+    for part, found in _parts(run, rows, ("neighbours", "neighbours_do", "order")):
+        if found["size_bytes"].nunique() > 1:
+            curves = _curves(run, found, "size_bytes")
+            machines = list(dict.fromkeys(found["machine"]))
+            marks = [mark for name in machines for mark in _marks(levels.claimed(run, name), found)]
+            yield Plot(f"{part}: latency", axis, Axis("latency", "s", "log10"), [*curves, *marks])
+
+
+def _bandwidth_plots(run: Run) -> Iterator[Plot]:
+    rows = of(run, BANDWIDTH, "bandwidth")
+    rows = rows.assign(threads=[f"{ranks:.0f} thread{'s' if ranks > 1 else ''}" for ranks in rows["ranks"]])
+    for part, found in _parts(run, rows, ("kernel",)):
+        if found["size_bytes"].nunique() > 1:
+            if found["threads"].nunique() > 1:
+                names = zip(found["series"], found["threads"], strict=True)
+                found = found.assign(series=[", ".join(filter(None, name)) for name in names])
+            curves = _curves(run, found, "size_bytes")
+            axis = Axis("block of one thread", "B", "log2")
+            yield Plot(f"{part}: bandwidth", axis, Axis("bandwidth", "B/s", "log10"), curves)
+
+
+def _loaded_plots(run: Run) -> Iterator[Plot]:
+    rows = of(run, LOADED, "latency")
+    injected = of(run, LOADED, "injected_bandwidth").set_index(["machine", "experiment"])["value"]
+    keys = pd.MultiIndex.from_frame(rows[["machine", "experiment"]])
+    rows = rows.assign(injected=injected.reindex(keys).to_numpy())
+    rows = rows[rows["injected"].notna()]
+    if rows.empty:
+        return
+    rows = rows.assign(series=axes.variants(rows, leave_out=("pause",)))
+    summary = run.summaries.get(rows["part"].iloc[0], "") or "latency while others read"
+    axis = Axis("bandwidth that others read meanwhile", "B/s", "log10")
+    yield Plot(summary.capitalize(), axis, Axis("latency", "s"), _curves(run, rows, "injected"))
+
+
+def _parts(run: Run, rows: pd.DataFrame, split_by: tuple[str, ...]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(title, rows with the name of their series) of each part, split by axes while it has too many series."""
+    for part in sorted(rows["part"].unique(), key=_order(run)):
+        found = rows[rows["part"] == part]
+        title = run.summaries.get(part) or values.words(found["algorithm"].iloc[0])
+        yield from _split(title.capitalize(), found, split_by, ())
+
+
+def _split(title: str, rows: pd.DataFrame, split_by: tuple[str, ...], taken: tuple[str, ...]) -> Iterator[tuple]:
+    series = axes.variants(rows, leave_out=taken)
+    several = pd.Series(list(zip(rows["machine"], rows["ranks"], series, strict=True))).nunique() > _MOST_SERIES
+    if not several or not split_by:
+        yield title, rows.assign(series=series)
+        return
+    key, *rest = split_by
+    by = rows["axes"].map(lambda text: axes.stated(text).get(key, ""))
+    for value in dict.fromkeys(by):
+        heading = f"{title}, {axes.word(key, value)}" if by.nunique() > 1 else title
+        yield from _split(heading, rows[by == value], tuple(rest), (*taken, key))
+
+
+def _order(run: Run) -> Callable[[str], int]:
+    order = [*run.summaries]
+    return lambda part: order.index(part) if part in order else len(order)
+
+
+def _curves(run: Run, rows: pd.DataFrame, x: str) -> list[Curve]:
+    curves = []
+    for machine in run.machines:
+        for series, points in rows[rows["machine"] == machine].groupby("series", sort=False):
+            curves.append(values.curve(points, x, ", ".join(filter(None, [machine, series]))))
+            if limit := values.limits(points, x, f"limit of {curves[-1].name}"):
+                curves.append(limit)
+    return curves
+
+
+def _marks(caches: Iterable[Cache], rows: pd.DataFrame) -> list[Curve]:
+    """An upright at the size of each cache that lies within the plot."""
+    low, high = float(rows["value"].min()), float(rows["value"].max())
+    first, last = rows["size_bytes"].min(), rows["size_bytes"].max()
+    return [
+        Curve(f"{cache.name} claimed, {quantity.size(cache.size_bytes)}", [float(cache.size_bytes)] * 2, [low, high],
+              kind="limit", notes=["as the kernel says"] * 2)
+        for cache in caches
+        if first <= cache.size_bytes <= last
+    ]  # fmt: skip

@@ -1,0 +1,89 @@
+"""Who is near whom, in words: the groups of a matrix, the pairs that stand out, and whether there equals back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from linkwright.stats import near
+from linkwright.store.topology import Topology
+
+from .. import quantity
+from ..model import Cell, Column, Table
+from ..runs import Run, is_rate
+
+_NAMED_PAIRS = 4  # of an anomaly, in one line
+_OPEN_ROWS = 16
+MODELLED = "The levels of a model are numbered by distance."
+MEASURED = (
+    "Names are what the kernel says that two processors share; a few pairs far from all others that share the same are "
+    "flagged. The two directions of a pair count as one, with their mean; how far they differ stands under the name."
+)
+
+_COLUMNS = (
+    Column("What"),
+    Column("Group"),
+    Column("Pairs", numeric=True),
+    Column("Median", "s", numeric=True),
+    Column("Range", "s", numeric=True),
+    Column("Of the nearest", numeric=True, help="median over the median of the nearest group"),
+    Column("For example"),
+)
+
+
+def table(run: Run, machine: str, matrices: Iterable[tuple[str, pd.DataFrame]]) -> Table | None:
+    """The groups of one machine's matrices of times, each (what it shows, rows); a matrix of rates has none."""
+    modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
+    topology = Topology({} if modelled else run.environment)
+    body = [line for what, rows in matrices for line in _lines(what, rows, topology, modelled)]
+    if not body:
+        return None
+    gap = near.GAP_MODELLED if modelled else near.GAP_MEASURED
+    how = f"A group ends where the next value is more than {quantity.percent(gap)} greater."
+    how = f"{how} {MODELLED if modelled else MEASURED}"
+    return Table(f"{machine}: groups of pairs", _COLUMNS, body, how, collapsed=len(body) > _OPEN_ROWS)
+
+
+def _lines(what: str, rows: pd.DataFrame, topology: Topology, modelled: bool) -> list[list[Cell]]:
+    rows = rows[(rows["source"] != rows["destination"]) & (rows["value"] > 0)]
+    if rows.empty or is_rate(rows["unit"].iloc[0]):
+        return []
+    gap = near.GAP_MODELLED if modelled else near.GAP_MEASURED
+    found = dict(zip(zip(rows["source"], rows["destination"], strict=True), rows["value"], strict=True))
+    even = _symmetry_words(near.symmetry(found, gap))
+    groups = near.near_groups(found if modelled else near.both_ways(found), topology.relation, gap)
+    nearest = min(group.cluster.median for group in groups)
+    lines = [_row(group, nearest, "→" if modelled else "–") for group in groups]
+    return [[Cell(what, detail="" if number else even), *line] for number, line in enumerate(lines)]
+
+
+def _symmetry_words(found: near.Symmetry) -> str:
+    if not found.worst:
+        return "not run in both directions"
+    most = f"{100 * (found.worst_ratio - 1):.0f} %"
+    if not found.uneven:
+        return f"symmetric within {most}"
+    pair = f"{found.worst[0]} and {found.worst[1]}"
+    return f"not symmetric: {found.uneven:,} of {found.compared:,} pairs, {pair} by {most}"
+
+
+def _row(group: near.NearGroup, nearest: float, arrow: str) -> list[Cell]:
+    cluster, times = group.cluster, group.cluster.median / nearest
+    shown = [f"{a} {arrow} {b}" for a, b in sorted(cluster.members)[: _NAMED_PAIRS if group.anomaly else 1]]
+    more = len(cluster.members) - len(shown)
+    if group.anomaly:
+        away = f"{cluster.median / group.typical:.2f}× the others of its group"
+        name = Cell("far from its group", detail=f"{group.name}; {away}", tone="warn")
+        shown += [f"and {more:,} more"] if more else []
+    else:
+        name = Cell(group.name, tone="strong")
+    low, high = (quantity.text(value, "s") for value in (cluster.low, cluster.high))
+    return [
+        name,
+        Cell(f"{len(cluster.members):,}", len(cluster.members)),
+        Cell(quantity.text(cluster.median, "s"), cluster.median),
+        Cell(low if low == high else f"{low} – {high}", cluster.low),
+        Cell(f"{times:.2f}×", times),
+        Cell(", ".join(shown)),
+    ]

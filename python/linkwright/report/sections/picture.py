@@ -1,0 +1,141 @@
+"""The machine at one look: packages, cores, caches and memory as the kernel tells, each with what this run measured.
+
+Which measurement stands for a level is a rule: the working set in the middle (on a logarithmic axis) between the
+level before and this one, at least twice the former and at most half of the latter where the run has such a one; for
+the memory the largest. The working set of a bandwidth is all arrays of a thread, times the threads that share the
+cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from linkwright.store.topology import Cache, Topology
+
+from .. import quantity
+from ..model import Cell, Column, Section, Table
+from ..runs import Run
+from . import axes, memory, values
+
+ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
+
+INTRO = (
+    "Packages, cores and caches are what the kernel says; times and rates are what this run measured with working sets "
+    "that fit into the level. A rate of all threads counts each in memory of its own."
+)
+_COLUMNS = (
+    Column("Level"),
+    Column("How many", numeric=True),
+    Column("Size", "B", numeric=True),
+    Column("Latency", "s", numeric=True, help="of a dependent load, random order"),
+    Column("Read, one thread", "B/s", numeric=True),
+    Column("Read, all threads", "B/s", numeric=True),
+    Column("Triad, all threads", "B/s", numeric=True),
+)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A cache, or the memory behind all of them."""
+
+    cache: Cache | None
+    before_bytes: int  # size of the level before
+
+    @property
+    def name(self) -> str:
+        """L2, or memory."""
+        return self.cache.name if self.cache else "memory"
+
+    def nearest(self, rows: pd.DataFrame, footprint: str) -> pd.Series | None:
+        """The row whose column `footprint` stands for this level."""
+        if self.cache is None:
+            found = rows[rows[footprint] >= 2 * self.before_bytes]
+            found = found[found[footprint] == found[footprint].max()]
+        else:
+            size = self.cache.size_bytes
+            found = rows[(rows[footprint] >= 2 * self.before_bytes) & (rows[footprint] <= size / 2)]
+            if found.empty:
+                found = rows[(rows[footprint] > self.before_bytes) & (rows[footprint] <= size)]
+            middle = math.sqrt(max(2 * self.before_bytes, 1) * size / 2)
+            away = (found[footprint].astype(float) / middle).map(math.log).abs()
+            found = found[away == away.min()]
+        return None if found.empty else found.sort_values(["value", "experiment"], kind="stable").iloc[0]
+
+
+def section(run: Run) -> Section | None:
+    """One table for the measured machine, where the kernel tells of it and the run asked about its memory."""
+    topology = Topology(run.environment)
+    for machine in run.machines:
+        here = run.rows[run.rows["machine"] == machine]
+        if topology.rows and not here["modelled"].any() and here["algorithm"].isin(memory.PROBES).any():
+            rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
+            return Section("The machine", [Table(machine, _COLUMNS, rows)], INTRO)
+    return None
+
+
+def levels(caches: list[Cache]) -> list[Level]:
+    """Every cache, and the memory."""
+    before = [0, *(cache.size_bytes for cache in caches)]
+    return [Level(cache, size) for cache, size in zip([*caches, None], before, strict=True)]
+
+
+def latency(run: Run, machine: str, level: Level) -> pd.Series | None:
+    """The row that tells the latency of a level."""
+    rows = memory.of(run, memory.LATENCY, "latency")
+    rows = axes.where(rows[rows["machine"] == machine], order="random", neighbours="0")
+    return level.nearest(rows, "size_bytes")
+
+
+def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -> pd.Series | None:
+    """The row that tells a bandwidth of a level, with `one` thread or `all` that the run had."""
+    rows = memory.of(run, memory.BANDWIDTH, "bandwidth")
+    rows = axes.where(rows[rows["machine"] == machine], kernel=kernel, width="widest")
+    most = rows["ranks"].max()
+    if rows.empty or (threads == "all" and most == 1):
+        return None
+    rows = rows[rows["ranks"] == (most if threads == "all" else 1)]
+    shared = rows["ranks"].clip(upper=level.cache.shared_by) if level.cache else 1
+    return level.nearest(rows.assign(footprint=rows["size_bytes"] * ARRAYS[kernel] * shared), "footprint")
+
+
+def _packages(run: Run, machine: str, topology: Topology) -> Iterator[list[Cell]]:
+    processors = len(topology.rows)
+    for name, count in (("package", topology.packages), ("core", topology.cores)):
+        if count:
+            threads = f"{processors / count:g} hardware thread{'s' if processors > count else ''} each"
+            about = threads if name == "core" else ""
+            yield [Cell(name, tone="strong"), Cell(f"{count}", count, about), *[Cell("")] * 5]
+
+
+def _levels(run: Run, machine: str, topology: Topology) -> Iterator[list[Cell]]:
+    for level in levels(topology.caches):
+        if level.cache:
+            shared = f"shared by {level.cache.shared_by}" if level.cache.shared_by > 1 else "one thread each"
+            head = [Cell(f"{level.cache.count}", level.cache.count, shared), _size(level.cache.size_bytes)]
+        else:
+            total = run.environment.get("memory_bytes")
+            head = [Cell(""), _size(total) if total else Cell("")]
+        rates = (("read", "one"), ("read", "all"), ("triad", "all"))
+        found = [latency(run, machine, level), *(bandwidth(run, machine, level, *rate) for rate in rates)]
+        yield [Cell(level.name, tone="strong"), *head, *map(_measured, found)]
+
+
+def _measured(row: pd.Series | None) -> Cell:
+    if row is None:
+        return values.missing("not measured")
+    shown = quantity.text(row["value"], row["unit"])
+    at = f"{values.words(_about(row))} {quantity.size(row['size_bytes'])}"
+    tone = "warn" if row["status"] == "unconverged" else ""
+    return Cell(shown, float(row["value"]), f"{at}{', unconverged' if tone else ''}", tone)
+
+
+def _about(row: pd.Series) -> str:
+    return "working set" if row["algorithm"] == memory.LATENCY else "block"
+
+
+def _size(size_bytes: float) -> Cell:
+    return Cell(quantity.text(float(f"{size_bytes:.4g}") if size_bytes > 2**30 else size_bytes, "B"), float(size_bytes))
