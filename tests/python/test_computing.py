@@ -94,10 +94,15 @@ def test_sixteen_bits_are_computed_as_such_or_waived():
     assert work == 2 * 16**3 or "converts float16" in reason or "has no float16 kernel" in reason
 
 
-@pytest.mark.parametrize("generator", probes.find("random").axis("generator").words)
+@pytest.mark.parametrize("generator", [w for w in probes.find("random").axis("generator").words if w != "machine"])
 def test_every_generator_fills_blocks(generator):
     found = launch("random", generator=generator, block="1K")
     assert found["work"] == 128
+
+
+def test_the_generator_of_a_described_machine_is_not_here():
+    with pytest.raises(WaivedError):
+        launch("random", generator="machine", block="1K")
 
 
 def test_numpy_generators_work_side_by_side():

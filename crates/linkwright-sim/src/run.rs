@@ -146,13 +146,21 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
 }
 
 /// That every message has room in the memories at both its ends, where the machine file says how large they are.
+///
+/// Of a scattered transfer each run counts by itself: studies write many transactions to one place as runs of one
+/// transfer.
 fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
     if endpoints.iter().all(|endpoint| endpoint.capacity.is_none()) {
         return Ok(());
     }
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
-        let bytes = schedule.op_bytes(op);
+        let buffer = schedule.buffer(op.src_buffer);
+        let run_bytes = |(src, _, count): (u32, u32, u32)| {
+            let span = buffer.span(schedule.elements, src..src + count);
+            (span.end - span.start) * u64::from(schedule.element_bytes)
+        };
+        let bytes = schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0);
         for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
             let endpoint = &endpoints[run.placement[participant as usize].index()];
             if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
