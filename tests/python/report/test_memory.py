@@ -101,6 +101,18 @@ def test_one_plot_per_probe_and_series_named_by_what_varies(whole):
     ]  # fmt: skip
 
 
+def test_parts_of_one_curve_stand_in_one_plot():
+    further = [{**one, "experiment": f"more/{one['experiment']}"} for one in latencies(("2M",))]
+    beside = [
+        row("beside", "memory_latency", "latency", time, size_bytes=size, axes=f"order=random neighbours={others}")
+        for size, time in ((MIB, 5.0), (2 * MIB, 6.0))
+        for others in (0, 1)
+    ]
+    plots = memory.section(run_of(*latencies(("4K",)), *further, *beside)).items
+    found = [[curve.name for curve in plot.curves if curve.kind == "measured"] for plot in plots[:2]]
+    assert found == [["host, pages 4K", "host, pages 2M"], ["host, neighbours 0", "host, neighbours 1"]]
+
+
 def test_many_series_are_split_by_kernel():
     widths = [
         row("load_width", "memory_bandwidth", "bandwidth", 1e9, size_bytes=block, axes=f"kernel={kernel} width={width}")

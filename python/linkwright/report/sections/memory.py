@@ -38,7 +38,7 @@ def of(run: Run, probe: str, metric: str) -> pd.DataFrame:
 
 
 def _latency_plots(run: Run) -> Iterator[Plot]:
-    rows = of(run, LATENCY, "latency")
+    rows = _together(of(run, LATENCY, "latency"), order="random", neighbours="0")
     axis = Axis("working set", "B", "log2")
     for part, found in _parts(run, rows, ("neighbours", "neighbours_do", "order")):
         if found["size_bytes"].nunique() > 1:
@@ -48,8 +48,16 @@ def _latency_plots(run: Run) -> Iterator[Plot]:
             yield Plot(f"{part}: latency", axis, Axis("latency", "s", "log10"), [*curves, *marks])
 
 
+def _together(rows: pd.DataFrame, **plain: str) -> pd.DataFrame:
+    """Parts of which all rows have these values (random loads without neighbours, say) are one question, whatever their
+    sizes."""
+    found = axes.where(rows, **plain)
+    only = [part for part in found["part"].unique() if (found["part"] == part).sum() == (rows["part"] == part).sum()]
+    return rows.assign(part=rows["part"].where(~rows["part"].isin(only), only[0])) if only else rows
+
+
 def _bandwidth_plots(run: Run) -> Iterator[Plot]:
-    rows = of(run, BANDWIDTH, "bandwidth")
+    rows = _together(of(run, BANDWIDTH, "bandwidth"), width="widest")
     rows = rows.assign(threads=[f"{ranks:.0f} thread{'s' if ranks > 1 else ''}" for ranks in rows["ranks"]])
     for part, found in _parts(run, rows, ("kernel",)):
         if found["size_bytes"].nunique() > 1:
@@ -72,7 +80,7 @@ def _loaded_plots(run: Run) -> Iterator[Plot]:
     rows = rows.assign(series=axes.variants(rows, leave_out=("pause",)))
     summary = run.summaries.get(rows["part"].iloc[0], "") or "latency while others read"
     axis = Axis("bandwidth that others read meanwhile", "B/s", "log10")
-    yield Plot(summary.capitalize(), axis, Axis("latency", "s"), _curves(run, rows, "injected"))
+    yield Plot(summary.capitalize(), axis, Axis("latency", "s", "log10"), _curves(run, rows, "injected"))
 
 
 def _parts(run: Run, rows: pd.DataFrame, split_by: tuple[str, ...]) -> Iterator[tuple[str, pd.DataFrame]]:

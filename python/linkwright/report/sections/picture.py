@@ -73,7 +73,7 @@ def section(run: Run) -> Section | None:
         here = run.rows[run.rows["machine"] == machine]
         if topology.rows and not here["modelled"].any() and here["algorithm"].isin(memory.PROBES).any():
             rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
-            return Section("The machine", [Table(machine, _COLUMNS, rows)], INTRO)
+            return Section("The machine", [Table(f"{machine}: levels", _COLUMNS, rows)], INTRO)
     return None
 
 
