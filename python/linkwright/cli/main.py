@@ -1,7 +1,7 @@
 """The entry point: finds the verb, turns errors into one line and an exit status.
 
-Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help` must
-answer in under 0.3 s, so a verb's module imports numpy, pyarrow and the like inside its function.
+Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help`
+answers at once, so a verb's module imports numpy, pyarrow and the like inside its function; a test watches it.
 """
 
 from __future__ import annotations
