@@ -8,8 +8,8 @@ import pytest
 import linkwright as lw
 from linkwright import _native, errors, nccl, studies
 from linkwright.machines import load
-from linkwright.predict.workloads import ALEXNET, GOOGLENET, WORKLOADS, resnet
 from linkwright.stats.clusters import clusters
+from linkwright.studies.gpu_nodes.networks import network
 
 ROOT = Path(__file__).parent.parent.parent
 VECTOR = [[0, 1, 2, 3, 7, 5, 6, 4], [0, 2, 6, 7, 4, 5, 1, 3], [0, 3, 1, 5, 4, 7, 6, 2], [0, 4, 6, 5, 7, 3, 2, 1]]
@@ -102,10 +102,12 @@ def test_every_collective_goes_round_the_rings(dgx1):
 
 
 def test_workload_arithmetic():
-    assert (resnet(8).activations, resnet(8).parameters) == (10_788_905, 444_545)
-    assert ALEXNET.intensity(256, 8) == pytest.approx(0.7467, abs=1e-4)
-    assert GOOGLENET.intensity(256) / ALEXNET.intensity(256) == pytest.approx(84.16, abs=0.01)
-    assert WORKLOADS["AlexNet"].payload_bytes == 240_000_000
+    # 1,204,224 x + 1,155,113 activations and 46,211 x + 74,857 parameters with x = 8 blocks.
+    resnet, alexnet, googlenet = network("resnet", 8), network("alexnet"), network("googlenet")
+    assert (resnet.activations, resnet.parameters) == (10_788_905, 444_545)
+    assert alexnet.intensity(256) / 8 == pytest.approx(0.7467, abs=1e-4)
+    assert googlenet.intensity(256) / alexnet.intensity(256) == pytest.approx(84.16, abs=0.01)
+    assert alexnet.gradient_bytes == 240_000_000
 
 
 def test_clusters_by_gap():
@@ -113,14 +115,17 @@ def test_clusters_by_gap():
     assert [group.members for group in found] == [("b", "a"), ("c",)]
 
 
-def test_a_large_allreduce_in_small_chunks_is_fast(dgx1):
+def test_chunks_taken_together_cost_less_and_say_the_same(dgx1):
     schedule = _native.Schedule.build("allreduce/ring", 8, 60_000_000)
     small = dgx1.with_value("fabric.transport.staged.chunk", "0.00390625")
-    begin = time.perf_counter()
-    coalesced = _native.simulate(schedule, small, {})["makespan_ps"]
-    assert time.perf_counter() - begin < 1
-    each = small.with_value("fabric.chunks", '"each"')
-    assert _native.simulate(schedule, each, {})["makespan_ps"] == pytest.approx(coalesced, rel=0.01)
+    seconds, times = [], []
+    for machine in (small, small.with_value("fabric.chunks", '"each"')):
+        begin = time.perf_counter()
+        times.append(_native.simulate(schedule, machine, {})["makespan_ps"])
+        seconds.append(time.perf_counter() - begin)
+    assert times[0] == pytest.approx(times[1], rel=0.01)
+    # 0.5 and 690 ms, on a busy machine too.
+    assert 20 * seconds[0] < seconds[1]
 
 
 @pytest.mark.parametrize("size", [1 << 16, 1 << 22, 100_000_000])

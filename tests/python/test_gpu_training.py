@@ -3,7 +3,6 @@
 import pytest
 
 from linkwright.predict.training.step import Choices
-from linkwright.predict.workloads import WORKLOADS
 from linkwright.studies.gpu_nodes import figure_1, training, training_figures
 from linkwright.studies.gpu_nodes.machine_pair import DGX1, Machines
 
@@ -16,15 +15,6 @@ def machines():
 @pytest.fixture(scope="module")
 def runs(machines):
     return training.runs(machines)
-
-
-def test_both_statements_of_the_workloads_agree():
-    networks = training.networks()
-    assert set(networks) == set(WORKLOADS)
-    for name, workload in WORKLOADS.items():
-        own = networks[name]
-        assert (own.activations, own.parameters) == (workload.activations, workload.parameters)
-        assert (own.gradient_bytes, tuple(own.batches)) == (workload.payload_bytes, workload.batches)
 
 
 def test_no_threshold_gives_the_gaps(runs):

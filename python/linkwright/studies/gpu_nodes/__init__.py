@@ -1,8 +1,8 @@
 """Eight P100s on NVLink or in a PCIe tree: copies, allreduce and broadcast, and the arithmetic of workloads.
 
 Parts: `copies` (pairs, groups, Tartan's sweep), `collectives` (the paper's ring and NCCL's), `facts` (what is exact),
-`claims` (1 to 12 and 18), `figures` (4 to 11), `training` (13 to 17), `training_figures` (12 and 13), `figure_1`,
-`machine_pair` (the two machines, and which GB is meant).
+`networks` (what is trained), `claims` (1 to 12 and 18), `figures` (4 to 11), `training` (13 to 17), `training_figures`
+(12 and 13), `figure_1`, `machine_pair` (the two machines, and which GB is meant).
 
 Sources: Tallent, Gawande, Siegel, Vishnu, Hoisie, "Evaluating On-Node GPU Interconnects for Deep Learning Workloads";
 Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
@@ -10,7 +10,6 @@ Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
 
 from __future__ import annotations
 
-from linkwright.predict.workloads import WORKLOADS
 from linkwright.studies import Options, Outcome
 from linkwright.studies.gpu_nodes import (
     claims,
@@ -23,6 +22,7 @@ from linkwright.studies.gpu_nodes import (
     training_figures,
 )
 from linkwright.studies.gpu_nodes.machine_pair import GPUS, PAYLOAD_BYTES, Machines
+from linkwright.studies.gpu_nodes.networks import networks, resnets
 
 # Sources of claims; each gives a list for both machines.
 CLAIMS = (claims.check, training.check, figure_1.check)
@@ -172,17 +172,15 @@ def _one_step(cells: list) -> list[dict]:
 
 def _gradients(machines: Machines) -> list[dict]:
     rows = []
-    for key, workload in WORKLOADS.items():
-        if not key.startswith("ResNet"):
-            continue
+    for key, workload in resnets().items():
         for name, machine in machines.items():
             for path in collectives.PATHS:
-                run = collectives.allreduce(machine, workload.payload_bytes, GPUS, path)
+                run = collectives.allreduce(machine, workload.gradient_bytes, GPUS, path)
                 figures = {"rate": f"{run.alg_bw:.2f} GiB/s", "time": f"{1e6 * run.seconds:.1f} us"}
                 rows.append(
                     {
                         "network": key,
-                        "payload": f"{workload.payload_bytes:,} B",
+                        "payload": f"{workload.gradient_bytes:,} B",
                         "machine": name,
                         "path": path,
                         **figures,
@@ -214,7 +212,7 @@ def _gaps(machines: Machines) -> list[dict]:
 def _workloads() -> list[dict]:
     return [
         {"network": key, "batch": str(batch), "work": f"{workload.work(batch) / 1e6:,.1f} M"}
-        | {f"intensity_on_{gpus}": f"{workload.intensity(batch, gpus):,.4g}" for gpus in (1, 2, 4, 8)}
-        for key, workload in WORKLOADS.items()
+        | {f"intensity_on_{gpus}": f"{workload.intensity(batch) / gpus:,.4g}" for gpus in (1, 2, 4, 8)}
+        for key, workload in networks().items()
         for batch in workload.batches
     ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from linkwright import nccl
-from linkwright.predict.workloads import WORKLOADS, Workload
+from linkwright.predict.training.workload import Workload
 from linkwright.studies import Cell, number, reference_rows
 
 from .machine_pair import DGX1, Machines
+from .networks import networks
 
 
 def cells(machines: Machines) -> list[Cell]:
@@ -18,9 +19,10 @@ def cells(machines: Machines) -> list[Cell]:
             keys = {"id": row["id"], "machine": row["machine"], "quantity": row["quantity"]}
             predicted = made(nccl.nvlinks(machines.dgx1))
             found.append(Cell("structure", keys, predicted, number(row["value"]), row["unit"], row["split"]))
+    shipped = networks()
     for row in reference_rows("gpu-nodes", "workloads.csv"):
         keys = {"id": row["id"], "network": row["network"], "quantity": row["quantity"], "batch": row["batch"]}
-        predicted = _workload(WORKLOADS[row["network"]], row["quantity"], row["batch"], row["value"])
+        predicted = _workload(shipped[row["network"]], row["quantity"], row["batch"], row["value"])
         found.append(Cell("workloads", keys, predicted, number(row["value"]), row["unit"], row["split"]))
     return found
 
@@ -54,7 +56,7 @@ def _workload(workload: Workload, quantity: str, batch: str, printed: str) -> ob
     if quantity == "intensity":
         return round(workload.intensity(int(batch)), len(printed.partition(".")[2]))
     if quantity == "payload":
-        return workload.payload_bytes
+        return workload.gradient_bytes
     if quantity.endswith("printed"):
         value, unit = printed.split()
         exact = getattr(workload, quantity.split()[0]) / {"M": 1e6, "K": 1e3}[unit]

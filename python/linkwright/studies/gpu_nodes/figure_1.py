@@ -18,7 +18,7 @@ from linkwright.predict.training.workload import Workload
 from linkwright.studies import Claim
 
 from .machine_pair import DGX1, GPUS, Machines
-from .training import network
+from .networks import network
 
 OMNIPATH = "knl-omnipath"
 NETWORKS = ("alexnet", "cifarnet")

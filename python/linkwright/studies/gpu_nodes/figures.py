@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.predict.workloads import WORKLOADS
 from linkwright.report import plain
 from linkwright.report.model import Axis, Curve, HeatMap, Plot, Section
 from linkwright.studies import Cell
 
 from . import collectives, copies
 from .machine_pair import DGX1, GIB, GPUS, GX8, LARGE_BYTES, PAYLOAD_BYTES, Machines
+from .networks import networks, resnets
 
 GROUPS = {
     DGX1: {"one hop": (0, 1), "two hops": (0, 5)},
@@ -24,8 +24,6 @@ GROUPS = {
 BYTES = Axis("bytes", "B", "log2")
 RATE = Axis("rate", "B/s", "linear")
 TIME = Axis("time", "s", "log10")
-# As large as the payloads of the six residual networks.
-PAYLOADS = tuple(w.payload_bytes for key, w in WORKLOADS.items() if key.startswith("ResNet"))
 
 
 def sections(machines: Machines, cells: Sequence[Cell]) -> list[dict]:
@@ -50,8 +48,8 @@ def sections(machines: Machines, cells: Sequence[Cell]) -> list[dict]:
 def _intensity() -> Plot:
     gpus = [1, 2, 4, 8]
     curves = [
-        Curve(f"{key}, batch {batch}", gpus, [workload.intensity(batch, g) for g in gpus], kind="model")
-        for key, workload in WORKLOADS.items()
+        Curve(f"{key}, batch {batch}", gpus, [workload.intensity(batch) / g for g in gpus], kind="model")
+        for key, workload in networks().items()
         for batch in (workload.batches[0], workload.batches[-1])
     ]
     return Plot("Intensity per GPU", Axis("GPUs", "1", "log2"), Axis("activations per parameter", "1", "log10"), curves)
@@ -109,11 +107,12 @@ def _allreduce(machines: Machines, stated: dict) -> Plot:
 
 
 def _small(machines: Machines) -> Plot:
+    payloads = [workload.gradient_bytes for workload in resnets().values()]
     curves = [
         Curve(
             f"{name}, {path}",
-            PAYLOADS,
-            [collectives.allreduce(machine, s, GPUS, path).alg_bw * GIB for s in PAYLOADS],
+            payloads,
+            [collectives.allreduce(machine, s, GPUS, path).alg_bw * GIB for s in payloads],
             kind="model",
         )
         for name, machine in machines.items()

@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from linkwright import predict, registry
-from linkwright.predict import document
 from linkwright.predict.training import compute as rates
 from linkwright.predict.training.lead import Lead, leads
 from linkwright.predict.training.step import Choices, Step, Trainer
-from linkwright.predict.training.workload import Workload, read
+from linkwright.predict.training.workload import Workload
 from linkwright.studies import Claim, reference_rows
 
 from .machine_pair import DGX1, Machines
+from .networks import DEPTHS, network, networks
 
-DEPTHS = (1, 2, 4, 8, 16, 32)
 GPUS = (1, 2, 4, 8)
 GAPS = "gaps.csv"
 EQUAL = 0.005  # rates that differ by less are equal
@@ -47,19 +45,6 @@ class Run:
     def lead(self, gpus: int) -> Lead:
         """The lead on so many GPUs."""
         return next(lead for lead in self.leads if lead.gpus == gpus)
-
-
-@lru_cache(maxsize=16)
-def network(key: str, depth: int | None = None) -> Workload:
-    """A shipped network."""
-    found = predict.opened(document.read(registry.workload_path(key)))
-    return read(found.document, found.head, depth)
-
-
-def networks() -> dict[str, Workload]:
-    """Name as in the paper -> network."""
-    small = {f"ResNet/{depth}": network("resnet", depth) for depth in DEPTHS}
-    return small | {"AlexNet": network("alexnet"), "GoogLeNet": network("googlenet")}
 
 
 @lru_cache(maxsize=4)
