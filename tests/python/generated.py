@@ -35,7 +35,21 @@ def _collectives() -> str:
     return _table(["collective", "S", "f"], rows)
 
 
+def _pages() -> str:
+    """The pages of docs/, those of each folder together."""
+    parts = []
+    for folder in (DOCUMENTS, *sorted(path for path in DOCUMENTS.iterdir() if path.is_dir())):
+        pages = [path for path in sorted(folder.glob("*.md")) if path.name != "README.md"]
+        if folder != DOCUMENTS and pages:
+            parts.append(f"\n{folder.name.capitalize()}:\n\n")
+        for page in pages:
+            title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            parts.append(f"- [{title}]({page.relative_to(DOCUMENTS)})\n")
+    return "".join(parts)
+
+
 TABLES = {
+    "pages": _pages,
     "results": lambda: _columns(schema.RESULTS),
     "samples": lambda: _columns(schema.SAMPLES),
     "metrics": _metrics,

@@ -19,6 +19,9 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
 def blocks(language):
     return [
         pytest.param(text, id=f"{path.relative_to(ROOT)}:{number}")
@@ -77,3 +80,9 @@ def test_command_in_a_document(words):
     parsed = verb.make_context(words[0], words[1:], parent=context)
     if isinstance(verb, click.Group):
         assert verb.get_command(parsed, words[1]) is not None
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_in_a_document_lead_somewhere(path):
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
