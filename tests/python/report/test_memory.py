@@ -144,6 +144,21 @@ def test_a_claimed_cache_without_a_step_is_told():
     assert table.rows[-1][4].detail == "the working sets end before it"
 
 
+def test_a_curve_with_holes_does_not_deny_a_cache():
+    kept = [one for one in latencies(("4K",)) if not 8 * KIB <= one["size_bytes"] <= 256 * KIB]
+    run = run_of(*kept)
+    (table,) = levels.tables(run, memory.of(run, memory.LATENCY, "latency"))
+    assert table.rows[0][0].text == "L1d"
+    assert table.rows[0][4].detail == "too few working sets around it have a result"
+
+
+def test_what_fits_into_a_cache_before_does_not_stand_for_the_next():
+    # 3 x 128 KiB each is 768 KiB of two threads, and still in the L2 that each has for itself.
+    only = [one for one in bandwidths() if one["size_bytes"] == 128 * KIB]
+    found = {row[0].text: row[6].text for row in picture.section(run_of(*only)).items[0].rows}
+    assert (found["L2"], found["L3"]) == ("60 GB/s", "")
+
+
 def test_the_machine_with_what_was_measured_of_it(whole):
     table = picture.section(whole).items[0]
     found = {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
@@ -177,3 +192,13 @@ def test_variants_of_a_probe_are_matrices_of_their_own(whole):
         ["cache line latency, read write", "same cache (L3)", "1", "70 ns"],
     ]
     assert groups.rows[0][0].detail == "symmetric within 0 %"
+
+
+def test_a_described_machine_has_curves_and_a_headline_but_no_picture():
+    exact = {"executor": "sim", "ci_low": None, "ci_high": None, "n": None}
+    run = run_of(*({**one, **exact} for one in [*latencies(("4K",)), *bandwidths()]))
+    latency, bandwidth = memory.section(run).items
+    assert [curve.kind for curve in (*latency.curves, *bandwidth.curves)] == ["model"] * 9
+    assert picture.section(run) is None
+    found = {pick.question: pick.row["value"] for pick in headline.picks(run, "host")}
+    assert found == {"Memory: latency": pytest.approx(90e-9), "Memory: triad": 60e9}

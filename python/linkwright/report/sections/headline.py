@@ -16,7 +16,7 @@ import pandas as pd
 from .. import quantity
 from ..model import Cell, Column, Section, Table
 from ..runs import Run, ok
-from . import axes, collectives, levels, picture, values
+from . import axes, collectives, levels, memory, picture, values
 from .groups import Group, groups
 
 HELP = (
@@ -98,7 +98,7 @@ def _memory_picks(run: Run, name: str) -> Iterator[Pick]:
     for threads in ("all", "one"):
         row = picture.bandwidth(run, name, shown[-1], "triad", threads)
         if row is not None:
-            yield Pick(-1, "Memory: triad", row, f"{row['ranks']:.0f} threads, blocks of {_size(row)}")
+            yield Pick(-1, "Memory: triad", row, f"{memory.threads(row['ranks'])}, blocks of {_size(row)}")
             return
 
 

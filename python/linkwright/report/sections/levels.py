@@ -74,7 +74,7 @@ def _table(machine: str, rows: pd.DataFrame, caches: list[Cache]) -> Table | Non
     sizes = rows["size_bytes"].to_numpy()
     matched = _matched(found, caches)
     lines = [(level.last_bytes, _row(level, matched.get(number))) for number, level in enumerate(found)]
-    lines += [(cache.size_bytes, _not_found(cache, sizes[-1])) for cache in caches if cache not in matched.values()]
+    lines += [(cache.size_bytes, _not_found(cache, sizes)) for cache in caches if cache not in matched.values()]
     title = ", ".join(filter(None, [f"{machine}: levels found and claimed", axes.pages(rows.iloc[0])]))
     return Table(title, _COLUMNS, [line for _, line in sorted(lines, key=lambda line: line[0])], _HOW)
 
@@ -114,8 +114,13 @@ def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
     return [Cell(cache.name), latency, found, _size(cache.size_bytes), verdict]
 
 
-def _not_found(cache: Cache, largest: float) -> list[Cell]:
-    why = "the working sets end before it" if cache.size_bytes > largest / 2 else "no step of its own in the curve"
+def _not_found(cache: Cache, sizes: np.ndarray) -> list[Cell]:
+    ratios = sizes / cache.size_bytes
+    why = "no step of its own in the curve"
+    if cache.size_bytes > sizes[-1] / 2:
+        why = "the working sets end before it"
+    elif np.sum((ratios >= 1 / NAMED_WITHIN) & (ratios <= 1)) < 2 or not np.any((ratios > 1) & (ratios <= 4)):
+        why = "too few working sets around it have a result"
     verdict = Cell("not found", detail=why, tone="warn")
     return [Cell(cache.name), values.missing(""), values.missing("no step"), _size(cache.size_bytes), verdict]
 

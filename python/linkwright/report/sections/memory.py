@@ -37,6 +37,11 @@ def of(run: Run, probe: str, metric: str) -> pd.DataFrame:
     return rows[(rows["algorithm"] == probe) & (rows["metric"] == metric)]
 
 
+def threads(count: float) -> str:
+    """1 thread, 2 threads."""
+    return f"{count:.0f} thread{'s' if count > 1 else ''}"
+
+
 def _latency_plots(run: Run) -> Iterator[Plot]:
     rows = _together(of(run, LATENCY, "latency"), order="random", neighbours="0")
     axis = Axis("working set", "B", "log2")
@@ -58,7 +63,7 @@ def _together(rows: pd.DataFrame, **plain: str) -> pd.DataFrame:
 
 def _bandwidth_plots(run: Run) -> Iterator[Plot]:
     rows = _together(of(run, BANDWIDTH, "bandwidth"), width="widest")
-    rows = rows.assign(threads=[f"{ranks:.0f} thread{'s' if ranks > 1 else ''}" for ranks in rows["ranks"]])
+    rows = rows.assign(threads=rows["ranks"].map(threads))
     for part, found in _parts(run, rows, ("kernel",)):
         if found["size_bytes"].nunique() > 1:
             if found["threads"].nunique() > 1:

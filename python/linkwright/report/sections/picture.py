@@ -3,7 +3,7 @@
 Which measurement stands for a level is a rule: the working set in the middle (on a logarithmic axis) between the
 level before and this one, at least twice the former and at most half of the latter where the run has such a one; for
 the memory the largest. The working set of a bandwidth is all arrays of a thread, times the threads that share the
-cache.
+cache in question.
 """
 
 from __future__ import annotations
@@ -43,27 +43,36 @@ class Level:
     """A cache, or the memory behind all of them."""
 
     cache: Cache | None
-    before_bytes: int  # size of the level before
+    before: Cache | None
 
     @property
     def name(self) -> str:
         """L2, or memory."""
         return self.cache.name if self.cache else "memory"
 
-    def nearest(self, rows: pd.DataFrame, footprint: str) -> pd.Series | None:
-        """The row whose column `footprint` stands for this level."""
+    def nearest(self, rows: pd.DataFrame) -> pd.Series | None:
+        """The row that stands for this level; column `footprint` is the working set of one of `ranks` threads."""
+        out = _filled(rows, self.before)  # of the cache before: from 1 on it is outgrown
         if self.cache is None:
-            found = rows[rows[footprint] >= 2 * self.before_bytes]
-            found = found[found[footprint] == found[footprint].max()]
+            found = rows[out >= 2]
+            found = found[found["footprint"] == found["footprint"].max()]
         else:
-            size = self.cache.size_bytes
-            found = rows[(rows[footprint] >= 2 * self.before_bytes) & (rows[footprint] <= size / 2)]
+            held = _filled(rows, self.cache)
+            found = rows[(out >= 2) & (held <= 0.5)]
             if found.empty:
-                found = rows[(rows[footprint] > self.before_bytes) & (rows[footprint] <= size)]
-            middle = math.sqrt(max(2 * self.before_bytes, 1) * size / 2)
-            away = (found[footprint].astype(float) / middle).map(math.log).abs()
+                found = rows[(out > 1) & (held <= 1)]
+            low = 2 * self.before.size_bytes if self.before else self.cache.size_bytes / 8
+            middle = math.sqrt(low * self.cache.size_bytes / 2)
+            away = (found["footprint"].astype(float) / middle).map(math.log).abs()
             found = found[away == away.min()]
         return None if found.empty else found.sort_values(["value", "experiment"], kind="stable").iloc[0]
+
+
+def _filled(rows: pd.DataFrame, cache: Cache | None) -> pd.Series:
+    """The working sets of the threads that share a cache, over its size; infinite where there is no cache."""
+    if cache is None:
+        return pd.Series(math.inf, index=rows.index)
+    return rows["footprint"] * rows["ranks"].clip(upper=cache.shared_by) / cache.size_bytes
 
 
 def section(run: Run) -> Section | None:
@@ -79,15 +88,14 @@ def section(run: Run) -> Section | None:
 
 def levels(caches: list[Cache]) -> list[Level]:
     """Every cache, and the memory."""
-    before = [0, *(cache.size_bytes for cache in caches)]
-    return [Level(cache, size) for cache, size in zip([*caches, None], before, strict=True)]
+    return [Level(*pair) for pair in zip([*caches, None], [None, *caches], strict=True)]
 
 
 def latency(run: Run, machine: str, level: Level) -> pd.Series | None:
     """The row that tells the latency of a level."""
     rows = memory.of(run, memory.LATENCY, "latency")
     rows = axes.where(rows[rows["machine"] == machine], order="random", neighbours="0")
-    return level.nearest(rows, "size_bytes")
+    return level.nearest(rows.assign(footprint=rows["size_bytes"]))
 
 
 def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -> pd.Series | None:
@@ -98,8 +106,7 @@ def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -
     if rows.empty or (threads == "all" and most == 1):
         return None
     rows = rows[rows["ranks"] == (most if threads == "all" else 1)]
-    shared = rows["ranks"].clip(upper=level.cache.shared_by) if level.cache else 1
-    return level.nearest(rows.assign(footprint=rows["size_bytes"] * ARRAYS[kernel] * shared), "footprint")
+    return level.nearest(rows.assign(footprint=rows["size_bytes"] * ARRAYS[kernel]))
 
 
 def _packages(run: Run, machine: str, topology: Topology) -> Iterator[list[Cell]]:
