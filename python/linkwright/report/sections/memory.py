@@ -71,7 +71,7 @@ def _bandwidth_plots(run: Run) -> Iterator[Plot]:
                 found = found.assign(series=[", ".join(filter(None, name)) for name in names])
             curves = _curves(run, found, "size_bytes")
             axis = Axis("block of one thread", "B", "log2")
-            yield Plot(f"{part}: bandwidth", axis, Axis("bandwidth", "B/s", "log10"), curves)
+            yield Plot(f"{part}: bandwidth", axis, Axis("bandwidth", "B/s", "log10"), curves, dodge=True)
 
 
 def _loaded_plots(run: Run) -> Iterator[Plot]:
