@@ -54,6 +54,12 @@ def _probes() -> list[Entry]:
     return probes.entries()
 
 
+def _studies() -> list[Entry]:
+    from . import studies
+
+    return [{"key": key, "summary": summary} for key, (_, summary) in studies.REGISTRY.items()]
+
+
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
@@ -66,6 +72,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
     "workloads": functools.partial(_file_entries, "workloads", "app"),
+    "studies": _studies,
 }
 
 

@@ -85,6 +85,8 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["lst"], "unknown verb `lst`; did you mean `list`?"),
         (["list", "machine"], "'machine' is not one of"),
         (["describe", "rign"], "unknown name `rign`"),
+        (["reproduce", "volo"], "unknown study `volo`; did you mean `vollo`?"),
+        (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "ask for one at a time"),
         (["machines", "show", "wormhole"], "unknown machine `wormhole`; did you mean `wormhole-n150`?"),
         (["machines", "show", "nowhere/x.toml"], "`nowhere/x.toml` does not exist"),
     ],
@@ -94,6 +96,10 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, message):
     assert result.status == 2
     assert message in result.err
     assert result.err.count("\n") == 1
+
+
+def test_a_study_is_described_by_one_word():
+    assert invoke("describe", "vollo").out.startswith("vollo (study)\n")
 
 
 def test_a_misspelt_key_of_a_machine_file_is_named(tmp_path):

@@ -168,6 +168,12 @@ def test_the_verb_writes_a_machine_that_simulates(run, tmp_path):
     assert (run.folder / "machines" / "box.toml").read_text() == out.read_text()
 
 
+def test_a_machine_that_the_run_lacks_is_named(run):
+    result = invoke("fit", "--runs", str(run.folder.parent), "--machine", "nope")
+    assert result.status == 2
+    assert "unknown machine in this run `nope`; known: `" in result.err
+
+
 ODD = (
     {"op": "max", "root": 3, "grid": (2, 2), "issue": "window(4)", "path": "write"},
     {"placement": (3, 5), "skew": "uniform:5us", "arithmetic": False, "messages": 7, "both_ways": True},

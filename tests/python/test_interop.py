@@ -231,6 +231,17 @@ def test_import_makes_a_run_that_export_and_query_know(tmp_path):
     assert out.read_text().count("allreduce") >= 6
 
 
+def test_queries_without_a_statement_and_numbers_that_json_lacks(tmp_path):
+    (tmp_path / "nccl.txt").write_text(NCCL)
+    root = ("--runs", str(tmp_path / "runs"))
+    assert invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", *root).status == 0
+    empty = invoke("query", "", *root)
+    assert (empty.status, empty.err.count("\n")) == (2, 1)
+    assert "holds no statement" in empty.err
+    asked = invoke("query", "select 'nan'::double as a, 1 / 0 as b, 2.5::decimal(4, 1) as c", *root, "--json")
+    assert json.loads(asked.out, parse_constant=pytest.fail) == [{"a": None, "b": None, "c": 2.5}]
+
+
 def test_a_refused_file_leaves_no_run(tmp_path):
     (tmp_path / "nccl.txt").write_text("".join(NCCL_LINES[:9]))
     result = invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", "--runs", str(tmp_path / "runs"))

@@ -152,6 +152,12 @@ def test_a_run_without_results_says_how_to_go_on(folder):
         folder.results()
 
 
+def test_a_run_of_a_study_says_that_it_is_none_of_measurements(folder):
+    (folder.folder / "study.json").write_text("{}")
+    with pytest.raises(StoreError, match="is of a study and holds no results"):
+        folder.results()
+
+
 def test_an_unknown_run_is_named(tmp_path):
     with pytest.raises(StoreError, match="nothing: no such run"):
         run.find(tmp_path, "nothing")

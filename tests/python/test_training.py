@@ -290,6 +290,11 @@ def test_what_fits_nowhere_says_so():
     assert "fits on none of these: split over more devices" in result.out
 
 
+def test_large_numbers_are_written_out():
+    result = invoke("predict", "alexnet", "--on", "dgx1-p100", "--batch", "1000000", "--gpus", "2")
+    assert "11,667  too big  2.8 TB of 16 GB" in result.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -15,7 +15,7 @@ from linkwright.cli.output import print_json
 @click.argument("name", shell_complete=options.completed(*registry.KINDS))
 @click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
 def command(name: str, as_json: bool) -> None:
-    """Describe the algorithm, pattern, probe, fabric, executor, machine, suite or workload called NAME."""
+    """Describe the algorithm, pattern, probe, fabric, executor, machine, suite, workload or study called NAME."""
     found = registry.find(name)
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
@@ -25,7 +25,7 @@ def command(name: str, as_json: bool) -> None:
 
 def describe(kind: str, entry: registry.Entry) -> str:
     """The entry as text: key and summary, the long description, then the other fields."""
-    lines = [f"{entry['key']} ({kind.removesuffix('s')})", f"    {entry['summary']}"]
+    lines = [f"{entry['key']} ({_one(kind)})", f"    {entry['summary']}"]
     description = str(entry.get("description") or "").strip()
     if description:
         lines += ["", textwrap.indent(description, "    ")]
@@ -36,6 +36,11 @@ def describe(kind: str, entry: registry.Entry) -> str:
         indent = "\n" + " " * (width + 6)
         lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value, indent)}" for name, value in fields.items()]
     return "\n".join(lines)
+
+
+def _one(kind: str) -> str:
+    """`study` of `studies`, `machine` of `machines`."""
+    return f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")
 
 
 def _text(value: object, indent: str) -> str:

@@ -8,6 +8,7 @@ import click
 
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
 
 
 @click.group(name="machines")
@@ -29,6 +30,8 @@ def show(name: str, rules: bool, devices: bool, device: str | None, as_json: boo
     """
     from linkwright.machines import load
 
+    if rules and (devices or device):
+        raise UsageError("--rules and --devices are two pages; ask for one at a time")
     machine = load(name)
     if rules:
         from linkwright.predict import page

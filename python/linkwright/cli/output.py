@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -12,7 +14,21 @@ import click
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False, default=_text))
+
+
+def _text(value: object) -> float | str:
+    """What JSON has no form for: decimals as numbers, times and the like as text."""
+    return float(value) if isinstance(value, decimal.Decimal) else str(value)
+
+
+def _plain(value: object) -> object:
+    """The same without numbers that JSON does not know: what is infinite or no number becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:

@@ -182,7 +182,7 @@ def _print_steps(steps: list[Step], load: Workload, calibrated: bool) -> None:
 def _step_row(step: Step, load: Workload, calibrated: bool) -> list[str]:
     from linkwright.predict.training.lead import COMMUNICATION
 
-    head = [str(step.batch), str(step.gpus), str(step.images), f"{load.intensity(step.batch) / step.gpus:,.4g}"]
+    head = [str(step.batch), str(step.gpus), str(step.images), _short(load.intensity(step.batch) / step.gpus)]
     if not step.causes_ns:
         return [*head, "too big", f"{_bytes(step.needed_bytes)} of {_bytes(step.capacity_bytes)}", *["-"] * 6]
     exposed = {cause: step.share(cause) for cause in COMMUNICATION}
@@ -191,7 +191,7 @@ def _step_row(step: Step, load: Workload, calibrated: bool) -> list[str]:
     shares = [step.share("compute"), sum(exposed.values()), step.share("late rank"), step.share("input")]
     compute, messages, late, staged = (f"{share:.1%}" for share in shares)
     rate = 1e9 / step.time_ns
-    times = [format_time(step.time_ns), ends, f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"]
+    times = [format_time(step.time_ns), ends, _short(rate)]
     return [*head, *times, compute, messages, mostly, late, staged]
 
 
@@ -215,7 +215,12 @@ def _print_leads(leads: list[Lead], calibrated: bool) -> None:
 
 
 def _bytes(size: int) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
     return f"{size / 1e3:.3g} kB"
+
+
+def _short(value: float) -> str:
+    """Four significant digits, and those before the point in full."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

@@ -33,6 +33,8 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
         connection.execute(f"create view {table} as select * from read_parquet('{files}', union_by_name=true)")
     try:
         answer = connection.execute(sql)
+        if answer is None:
+            raise UsageError("query: holds no statement; write one such as `select * from results`")
         columns = [column[0] for column in answer.description]
         rows = answer.fetchall()
     except duckdb.Error as error:

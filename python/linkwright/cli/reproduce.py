@@ -16,13 +16,20 @@ PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
 
 
 @click.command(name="reproduce")
-@click.argument("study", metavar="STUDY")
+@click.argument("study", metavar="STUDY", shell_complete=options.completed("studies"))
 @click.option("--full", is_flag=True, help="Also more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all that is random.")
 @click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Only this table; may be repeated.")
 @click.option("--ablate", is_flag=True, help="Also without each mechanism in turn: what it is worth.")
 @click.option("--holdout-scale", is_flag=True, help="Also fitted on the small scales only, predicting the large.")
-@click.option("--json", "json_file", metavar="FILE", help="Every cell and claim as JSON; `-` is standard output.")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="-",
+    help="Every cell and claim as JSON, to FILE besides, or to standard output and nothing else.",
+)
 @options.runs
 def command(
     study: str,
@@ -39,7 +46,8 @@ def command(
     An error is |predicted / published - 1|. The numbers of the machine file that were fitted stand beside
     them: with enough of those any table can be matched. Cells that nobody may see (holdout) are predicted
     all the same. A claim that fails is a finding, not an error: the exit status stays 0. Some studies offer
-    single tables, ablations and scaling up from small cases; others say that they do not.
+    single tables, ablations and scaling up from small cases; others say that they do not. `linkwright list
+    studies` names them.
     """
     from linkwright import studies
 
@@ -70,7 +78,8 @@ def _json(outcome: Outcome) -> str:
 def _print(outcome: Outcome) -> None:
     click.echo(f"{outcome.title}\nmachine {outcome.machine}, {len(outcome.fitted)} fitted numbers:")
     for row in outcome.fitted:
-        click.echo(f"  {row['key']} = {row['value']} {row['unit']}")
+        of = f"{row['machine']}: " if "machine" in row else ""
+        click.echo(f"  {of}{row['key']} = {row['value']} {row['unit']}")
     click.echo("")
     percent = "{:.1%}".format
     rows = [
@@ -95,7 +104,7 @@ def _print(outcome: Outcome) -> None:
     for claim in outcome.claims:
         click.echo(f"claim {claim.id} {words[claim.holds]}: {claim.statement}\n    {claim.why}")
     holds, judged = held(outcome.claims)
-    click.echo(f"\n{holds} of {judged} claims hold")
+    click.echo(f"\n{holds} of {judged} claims hold" if judged else "")
 
 
 def _print_rows(name: str, outcome: Outcome) -> None:

@@ -148,7 +148,8 @@ def fit(points: Sequence[Point], name: str, of: str, run: str) -> Model:
     if not ping_pongs or len(rows) < MIN_POINTS:
         raise StoreError(
             f"run {run}: {len(ping_pongs)} ping-pongs and {len(rows)} sizes of messages in a row between two ranks are "
-            f"seen; 1 and {MIN_POINTS} are needed: run the suite `fit`, or `dissect` at a higher level"
+            f"seen; 1 and {MIN_POINTS} are needed: run the suite `fit` with a longer --time-budget, or "
+            "`dissect` at a higher level"
         )
     in_a_row = rows[0].experiment.messages
     found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright.errors import StoreError
+from linkwright.errors import StoreError, unknown
 from linkwright.store.run import Run
 from linkwright.suite.experiment import Experiment
 
@@ -36,9 +36,13 @@ class Point:
 
 def points(run: Run, machine: str | None = None) -> list[Point]:
     """The measured times of a run in the order of its rows."""
+    results = run.results().to_pylist()
+    known = list(dict.fromkeys(row["machine"] for row in results))
+    if machine not in (None, *known):
+        raise unknown("machine in this run", machine, known)
     rows = [
         row
-        for row in run.results().to_pylist()
+        for row in results
         if row["metric"] == "time" and row["value"] and row["executor"] not in ("sim", None)
         if (row["collective"] or row["algorithm"] in ("ping_pong", "pairs")) and machine in (None, row["machine"])
     ]

@@ -155,6 +155,10 @@ def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
 
 def _read(path: Path) -> pa.Table:
     if not path.is_file():
+        if (path.parent / "study.json").is_file():
+            raise StoreError(
+                f"run {path.parent.name}: is of a study and holds no results; name a run of `linkwright dissect`"
+            )
         raise StoreError(
             f"{path}: does not exist, so the run ended early; `linkwright dissect --resume {path.parent.name}` goes on"
         )
