@@ -288,6 +288,10 @@ def test_what_fits_nowhere_says_so():
     # 4 B x 10.8 M x 512
     assert "too big  22.1 GB of 16 GB" in result.out
     assert "fits on none of these: split over more devices" in result.out
+    result = invoke("predict", "googlenet", "--on", NODES, "--batch", "512", "--gpus", "1", "--json")
+    assert result.status == 1
+    timed = [(one["fits"], one["step_ns"], one["steps_per_s"]) for one in json.loads(result.out)["steps"]]
+    assert timed == [(False, None, None)] * 2
 
 
 def test_large_numbers_are_written_out():

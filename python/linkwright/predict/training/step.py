@@ -88,7 +88,7 @@ class Step:
             "step_ns": self.time_ns,
             "low_ns": self.low_ns,
             "high_ns": self.high_ns,
-            "steps_per_s": 1e9 / self.time_ns,
+            "steps_per_s": 1e9 / self.time_ns if self.time_ns else None,
             "allreduce_ns": self.allreduce_ns,
             "causes_ns": self.causes_ns,
             "algorithm": self.choice,
