@@ -1,8 +1,8 @@
 """The Cell Broadband Engine's on-chip network: DMAs between eight SPEs and memory on four slotted rings.
 
 Parts: `streams` (sequences of DMAs and their rates), `curves` (figures 4 and 5), `load` (figure 6, loss cases),
-`latency` (figure 7), `experiments` (table 1 and what is no schedule), `collectives`, `facts`, `claims`, and `blind`
-(what is held out or was never printed, by structural choice).
+`latency` (figure 7), `experiments` (table 1 and what is no schedule), `collectives`, `facts`, `known` (points that the
+text states), `claims`, and `blind` (what is held out or was never printed, by structural choice).
 
 Source: Kistler, Perrone and Petrini, "Cell Multiprocessor Communication Network: Built for Speed" (IEEE Micro,
 May-June 2006). Text and table 1 are used; of the curves only the points that the text states.

@@ -7,7 +7,7 @@ operations is `put` or `get` at `memory` or at the local store of SPE 1.
 from __future__ import annotations
 
 from linkwright.studies import Options, parallel
-from linkwright.studies.cell import streams
+from linkwright.studies.cell import known, streams
 from linkwright.studies.cell.chip import BATCHES, MEMORY, SIZES
 
 OPERATIONS = {
@@ -41,11 +41,6 @@ def blocking(machine, op: str, size: int) -> streams.Rates:
     return streams.measure(machine, streams.one(partner, get, size), "blocking")
 
 
-# What the text says about a curve: (operation, issue, size) -> nanoseconds or GB/s.
-_FLAT = ("put to memory", "put to local store", "get from local store")
-KNOWN_NS = {(op, "blocking", size): 91.0 for op in _FLAT for size in (128, 256, 512)}
-KNOWN_RATE = {(op, "blocking", 16384): 22.5 for op in _FLAT} | {("get from memory", "blocking", 16384): 15.0}
-KNOWN_RATE |= {(op, "unlimited", size): 25.6 for op in _FLAT[:2] for size in (2048, 4096, 8192, 16384)}
 PANELS = dict(
     zip(("put to memory", "get from memory", "put to local store", "get from local store"), "aceg", strict=True)
 )
@@ -59,9 +54,9 @@ def figure_4(points: Points, other: Points) -> dict[str, list[dict]]:
             if key[1] == "blocking":
                 about = {"operation": key[0], "reading": reading, "size_bytes": key[2]}
                 first = reading == "four lines"
-                latency = {"latency_ns": rates.dma_ns, "published_latency_ns": KNOWN_NS.get(key) if first else None}
-                known = KNOWN_RATE.get(key) if first else None
-                rate = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": known}
+                latency = {"latency_ns": rates.dma_ns, "published_latency_ns": known.dma_ns(*key) if first else None}
+                published = known.dma_rate(*key) if first else None
+                rate = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": published}
                 tables["figure_4a"].append(about | latency)
                 tables["figure_4b"].append(about | rate)
     return tables
@@ -75,7 +70,7 @@ def figure_5(points: Points) -> dict[str, list[dict]]:
         about = [{"batch": NAMES[issue], "size_bytes": size} for _, issue, size in keys]
         times = [{"latency_ns": points[key].dma_ns} for key in keys]
         rates = [
-            {"bandwidth_gb_per_s": points[key].total, "published_bandwidth_gb_per_s": KNOWN_RATE.get(key)}
+            {"bandwidth_gb_per_s": points[key].total, "published_bandwidth_gb_per_s": known.dma_rate(*key)}
             for key in keys
         ]
         whole = [{"batch_latency_ns": points[key].dma_ns * (BATCH_OF[key[1]] or 16384)} for key in keys]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkwright.studies import Cell, number, reference_rows
-from linkwright.studies.cell import experiments
+from linkwright.studies.cell import experiments, known
 from linkwright.studies.cell.chip import LINE
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
@@ -26,7 +26,6 @@ ERRATA = {
     "C105": "8 ns are 25.6 cycles",
 }
 TABLE_1 = "dma_latency_components"
-BLOCKING = {"put to memory": 22.5, "put to local store": 22.5, "get from local store": 22.5, "get from memory": 15.0}
 
 
 @dataclass(frozen=True)
@@ -62,24 +61,19 @@ def _components(g: Grounds) -> list[Cell]:
 
 def _known_points(g: Grounds) -> list[Cell]:
     """The points of figures 4 to 6 that the text states, one for each curve that it speaks of."""
-
-    def cell(figure: str, operation: str, x: str, predicted: float, reference: float, unit: str) -> Cell:
-        keys = {"table": "known points", "figure": figure, "operation": operation, "at": x}
-        return Cell("known points", keys, predicted, reference, unit)
-
     made = []
-    for op, rate in BLOCKING.items():
-        if op != "get from memory":
-            made.append(cell("4a", op, "128 B", g.points[op, "blocking", 128].dma_ns, 91.0, "ns"))
-        made.append(cell("4b", op, "16 KB", g.points[op, "blocking", 16384].total, rate, "GB/s"))
-    for op, figure in (("put to memory", "5b"), ("put to local store", "5f")):
-        for size in (2048, 4096, 8192, 16384):
-            rate = g.points[op, "unlimited", size].total
-            made.append(cell(figure, op, f"{size // 1024} KB", rate, 25.6, "GB/s"))
-    for spot in ("main memory", "local store"):
-        for count in (3, 8):
-            made.append(cell("6a", f"get at {spot}", f"{count} SPEs", g.loads[spot, True, count].total, 25.6, "GB/s"))
-    made.append(cell("6b", "get complement", "8 SPEs", g.loads["complement", True, 8].total, 200.0, "GB/s"))
+    for row in known.stated():
+        operation, size, spes = row["operation"], int(row["size_bytes"]), row["spes"]
+        if spes:
+            direction, spot = operation.split(" ", 1)
+            rates = g.loads[spot.removeprefix("at "), direction == "get", int(spes)]
+            at = f"{spes} SPEs"
+        else:
+            rates = g.points[operation, row["issue"], size]
+            at = f"{size} B" if size < 1024 else f"{size // 1024} KB"
+        predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
+        keys = {"table": "known points", "figure": row["figure"], "operation": operation, "at": at}
+        made.append(Cell("known points", keys, predicted, float(row["value"]), row["unit"], row["split"]))
     return made
 
 

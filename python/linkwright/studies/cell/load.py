@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwright.studies import Options, parallel
-from linkwright.studies.cell import streams
+from linkwright.studies.cell import known, streams
 from linkwright.studies.cell.streams import Rates, Stream
 
 HOT = {"main memory": (streams.memory, range(1, 9)), "local store": (streams.hot_store, range(2, 9))}
@@ -51,10 +51,9 @@ def hot_rows(loads: Loads) -> list[dict]:
         for get in (False, True):
             for count in counts:
                 figures = _figures(loads[spot, get, count])
-                # Two sources: two SPEs at memory, two partners at a local store.
-                known = 25.6 if get and count >= (2 if spot == "main memory" else 3) else None
-                figures["published_aggregate_gb_per_s"] = known
-                rows.append({"operation": f"{word(get)} at {spot}", "spes": count, **figures})
+                operation = f"{word(get)} at {spot}"
+                figures["published_aggregate_gb_per_s"] = known.load_rate(operation, count)
+                rows.append({"operation": operation, "spes": count, **figures})
     return rows
 
 
@@ -65,9 +64,9 @@ def pattern_rows(loads: Loads) -> list[dict]:
         for get in (False, True):
             for count in COUNTS:
                 figures = _figures(loads[pattern, get, count])
-                known = 200.0 if (pattern, get, count) == ("complement", True, 8) else None
-                figures["published_aggregate_gb_per_s"] = known
-                rows.append({"operation": f"{word(get)} {pattern}", "spes": count, **figures})
+                operation = f"{word(get)} {pattern}"
+                figures["published_aggregate_gb_per_s"] = known.load_rate(operation, count)
+                rows.append({"operation": operation, "spes": count, **figures})
     for get in (False, True):
         for count in COUNTS:
             found = of_seeds(loads, get, count)

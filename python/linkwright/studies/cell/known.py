@@ -1,0 +1,38 @@
+"""Points of figures 4 to 6 that the article's text states, and those that follow from its words.
+
+The article prints no tables of its curves. `stated` are the points that a sentence names; `implied` are those between
+them ("flat to 512 B", "two or more SPEs reach"), which are drawn beside the model and count in no error.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from linkwright.studies import number, reference_rows
+
+
+def stated() -> list[dict[str, str]]:
+    """The rows of the stated points."""
+    return [row for row in reference_rows("cell", "known_points.csv") if row["basis"] == "stated"]
+
+
+def dma_ns(operation: str, issue: str, size: int) -> float | None:
+    """Latency of one DMA."""
+    return _values().get(("ns", operation, issue, str(size), ""))
+
+
+def dma_rate(operation: str, issue: str, size: int) -> float | None:
+    """GB/s of one SPE."""
+    return _values().get(("GB/s", operation, issue, str(size), ""))
+
+
+def load_rate(operation: str, spes: int) -> float | None:
+    """GB/s of so many SPEs together, with DMAs of 16 KB."""
+    return _values().get(("GB/s", operation, "unlimited", "16384", str(spes)))
+
+
+@lru_cache(maxsize=1)
+def _values() -> dict[tuple[str, ...], float]:
+    columns = ("unit", "operation", "issue", "size_bytes", "spes")
+    rows = reference_rows("cell", "known_points.csv")
+    return {tuple(row[column] for column in columns): float(number(row["value"])) for row in rows}
