@@ -34,6 +34,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let rings = ring::of(shape);
     let mut b = Builder::new(Collective::Broadcast, shape);
     let data = b.buffer(Buffer::vector("output", rings.len() as u32));

@@ -40,15 +40,17 @@ pub static ALGORITHM: Algorithm = Algorithm {
 const GROUP: u32 = 4;
 
 fn build(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let Some((columns, rows)) = shape.grid else {
-        return Err(ALGORITHM.waive("needs a grid; give one, such as 8x4"));
+        return Err(ALGORITHM.waive("ranks in a line have no rows; use a grid, such as 8x4"));
     };
     let (root_column, root_row) = (shape.root % columns, shape.root / columns);
     let groups = rows.div_ceil(GROUP);
     if rows > GROUP && (root_row != 0 || rows % GROUP != 0) {
-        return Err(
-            ALGORITHM.waive("more than four rows need the root in row 0 and whole groups of four")
+        let reason = format!(
+            "{rows} rows are no whole groups of four led from row 0; use 4, 8, 12, ... rows and a root in row 0"
         );
+        return Err(ALGORITHM.waive(reason));
     }
     let mut b = Builder::new(Collective::Reduce, shape);
     let own = b.buffer(Buffer::vector("output", 1)).at(0);
@@ -59,7 +61,8 @@ fn build(shape: &Shape) -> Result<Schedule> {
             .collect(),
     };
     if leading.len() as u32 > columns {
-        return Err(ALGORITHM.waive("as many rows as columns at most; choose a wider grid"));
+        let (needed, reason) = (leading.len(), "rows arrive at a column each");
+        return Err(ALGORITHM.waive(format!("{reason}; use a grid of {needed} columns or more")));
     }
     if rows > GROUP {
         add_groups(&mut b, own, columns, rows, &leading);

@@ -33,6 +33,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
     let rings = ring::of(shape);
     let mut b = Builder::new(Collective::Reduce, shape);
     let data = b.buffer(Buffer::vector("output", rings.len() as u32));
