@@ -216,10 +216,8 @@ fn wrong_parameters_name_key_and_cure() {
         "value = 0.5, unit = \"ratio\"",
         "value = 1.5, unit = \"ratio\"",
     ));
-    assert!(
-        lavish.contains("efficiency: must be above 0 and at most 1"),
-        "{lavish}"
-    );
+    let cure = "efficiency: `1.5 ratio` is no share; choose a value above 0 and at most 1";
+    assert!(lavish.contains(cure), "{lavish}");
     let fast = error(WAVES.replace("value = 100, unit = \"ns\"", "value = 1, unit = \"ns\""));
     assert!(fast.contains("faster than the peak"), "{fast}");
     let word = error(PLANNER.replace("split_planner", "split_planer"));

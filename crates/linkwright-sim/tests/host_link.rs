@@ -179,7 +179,7 @@ fn mistakes_in_a_file_name_the_cure() {
         (
             "value = 0.5078125",
             "value = 1.5",
-            "write more than 0 and at most 1",
+            "choose a value above 0 and at most 1",
         ),
         ("gen4", "gen6", "gen6"),
     ] {

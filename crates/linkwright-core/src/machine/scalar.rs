@@ -69,6 +69,15 @@ impl Scalar<'_> {
         self.base(dimension).map(Ratio::to_f64)
     }
 
+    /// A ratio above 0 and at most 1.
+    pub fn share(&self) -> Result<f64, MachineError> {
+        let share = self.float(Dimension::Ratio)?;
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(self.bad("is no share; choose a value above 0 and at most 1"));
+        }
+        Ok(share)
+    }
+
     fn value(&self) -> Ratio {
         self.number.values[self.index]
     }

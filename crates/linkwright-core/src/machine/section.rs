@@ -91,8 +91,10 @@ impl<'a> Section<'a> {
         bytes, optional_bytes, sizes, Bytes, |s| s.whole(Dimension::Size).map(Bytes);
         /// A whole number of things: hops, flits, channels.
         count, optional_count, counts, u64, |s| s.whole(Dimension::Count);
-        /// A share or factor.
+        /// A factor.
         ratio, optional_ratio, ratios, f64, |s| s.float(Dimension::Ratio);
+        /// A part of a whole: above 0, at most 1.
+        share, optional_share, shares, f64, |s| s.share();
         /// A clock other than the machine's.
         clock, optional_clock, clocks, Clock, |s| s.base(Dimension::Frequency).map(Clock::new);
     }

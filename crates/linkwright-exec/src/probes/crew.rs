@@ -16,7 +16,7 @@ use crate::topology::pin_to;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::Mutex;
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// How often the calling thread looks up.
@@ -42,6 +42,8 @@ pub(super) struct Crew {
     /// The disturbance of any hand in the round, plus one.
     disturbed: Apart<AtomicU8>,
     hands: usize,
+    /// Threads at work.
+    running: AtomicUsize,
 }
 
 impl Crew {
@@ -55,53 +57,33 @@ impl Crew {
     ) -> Result<Answer> {
         let crew = Crew {
             hands,
+            running: AtomicUsize::new(hands + 1),
             ..Crew::default()
         };
-        let (watcher, running) = (thread::current(), AtomicUsize::new(hands + 1));
         let (outcome, error) = (Mutex::new(None), Mutex::new(None));
-        let at_work = |work: &mut dyn FnMut(), cpu: u32| {
-            crew.pin(cpu);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-                let words = panic.downcast_ref::<String>().cloned();
-                let plain = || panic.downcast_ref().map(|text: &&str| (*text).to_owned());
-                *lock(&crew.failed) = Some(words.or_else(plain).unwrap_or_default());
-            }
-            // A leader that is done, a hand that ends early: nobody may wait for it.
-            crew.stop();
-            running.fetch_sub(1, Ordering::Release);
-            watcher.unpark();
-        };
+        let watcher = thread::current();
         thread::scope(|scope| {
-            for number in 0..hands {
-                let (cpu, hand, crew, error) = (setting.cpus[number + 1], &hand, &crew, &error);
-                let at_work = &at_work;
-                scope.spawn(move || {
-                    let mut work = || {
-                        if let Err(found) = hand(number, crew) {
-                            lock(error).get_or_insert(found);
-                        }
-                    };
-                    at_work(&mut work, cpu);
-                });
-            }
-            let (cpu, outcome, crew, at_work) = (setting.cpus[0], &outcome, &crew, &at_work);
-            scope.spawn(move || {
-                let mut lead = Some(lead);
-                let mut work = || {
-                    crew.wait_until(|| crew.ready.load(Ordering::Acquire) == hands);
-                    if !crew.stopped() {
-                        *lock(outcome) = lead.take().map(|lead| lead(crew));
+            let (crew, hand, outcome, error, watcher) = (&crew, &hand, &outcome, &error, &watcher);
+            let (leads, others) = setting.cpus.split_first().expect("one at least");
+            for (number, &cpu) in others[..hands].iter().enumerate() {
+                let work = move || {
+                    if let Err(found) = hand(number, crew) {
+                        lock(error).get_or_insert(found);
                     }
                 };
-                at_work(&mut work, cpu);
-            });
-            crew.watch(&running, setting);
+                scope.spawn(move || crew.employ(cpu, watcher, work));
+            }
+            let work = move || {
+                crew.wait_until(|| crew.ready.load(Ordering::Acquire) == hands);
+                if !crew.stopped() {
+                    *lock(outcome) = Some(lead(crew));
+                }
+            };
+            scope.spawn(move || crew.employ(*leads, watcher, work));
+            crew.watch(setting);
         });
-        if let Some(words) = lock(&crew.failed).take() {
-            return Err(ExecError::RankFailed {
-                rank: 0,
-                message: words,
-            });
+        if let Some(message) = lock(&crew.failed).take() {
+            return Err(ExecError::RankFailed { rank: 0, message });
         }
         if let Some(error) = lock(&error).take() {
             return Err(error);
@@ -114,8 +96,21 @@ impl Crew {
         Ok(answer)
     }
 
-    fn watch(&self, running: &AtomicUsize, setting: &Setting) {
-        while running.load(Ordering::Acquire) > 0 {
+    /// Does `work` on a processor. When it ends, however it ends, nobody may wait for it.
+    fn employ(&self, cpu: u32, watcher: &Thread, work: impl FnOnce()) {
+        self.pin(cpu);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            let words = panic.downcast_ref::<String>().cloned();
+            let plain = || panic.downcast_ref().map(|text: &&str| (*text).to_owned());
+            *lock(&self.failed) = Some(words.or_else(plain).unwrap_or_default());
+        }
+        self.stop();
+        self.running.fetch_sub(1, Ordering::Release);
+        watcher.unpark();
+    }
+
+    fn watch(&self, setting: &Setting) {
+        while self.running.load(Ordering::Acquire) > 0 {
             thread::park_timeout(WATCH);
             if setting.cancelled.is_some_and(|asked| asked()) {
                 self.stop();

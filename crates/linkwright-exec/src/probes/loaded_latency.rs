@@ -37,35 +37,61 @@ const OPERATIONS: u32 = 4096;
 /// Of the last cache, so that memory is what is read.
 const BEYOND_CACHE: u64 = 4;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let injectors = asked.number("injectors") as usize;
-    let pause_ns = asked.number("pause") as f64;
-    let swaps = asked.word("at") == "core_to_core";
-    let hands = injectors + usize::from(swaps);
-    if setting.cpus.len() <= hands {
-        let (needed, there) = (hands + 1, setting.cpus.len());
-        let reason = format!(
-            "{injectors} injectors at {} need {needed} processors, there are {there}",
-            asked.word("at")
+/// What is asked, in processors and bytes of this machine.
+struct Load {
+    injectors: usize,
+    /// The leader swaps a cache line with the first hand, and does not chase.
+    swaps: bool,
+    /// That each of those who read has for itself.
+    bytes: usize,
+    pause_ns: f64,
+}
+
+impl Load {
+    fn of(asked: &Assignment, setting: &Setting) -> Result<Self> {
+        let (at, injectors) = (asked.word("at"), asked.number("injectors"));
+        let swaps = at == "core_to_core";
+        let (needed, there) = (
+            injectors as usize + usize::from(swaps) + 1,
+            setting.cpus.len(),
         );
-        return Err(waived(&LOADED_LATENCY, reason));
+        if there < needed {
+            let reason = format!(
+                "{injectors} injectors at {at} need {needed} processors, there are {there}"
+            );
+            return Err(waived(&LOADED_LATENCY, reason));
+        }
+        let Some(cache) = Topology::discover().last_level_bytes() else {
+            let reason = "the machine says nothing of its caches";
+            return Err(waived(&LOADED_LATENCY, reason));
+        };
+        let bytes = match at {
+            "shared_cache" => cache / 2 / (injectors + 1),
+            _ => BEYOND_CACHE * cache,
+        };
+        let readers = injectors + u64::from(!swaps);
+        check_room(&LOADED_LATENCY, setting, bytes * readers)?;
+        Ok(Load {
+            injectors: injectors as usize,
+            swaps,
+            bytes: bytes as usize,
+            pause_ns: asked.number("pause") as f64,
+        })
     }
-    let Some(cache) = Topology::discover().last_level_bytes() else {
-        return Err(waived(
-            &LOADED_LATENCY,
-            "the machine says nothing of its caches",
-        ));
-    };
-    let bytes = match asked.word("at") {
-        "shared_cache" => cache / 2 / (injectors as u64 + 1),
-        _ => BEYOND_CACHE * cache,
-    };
-    let readers = injectors as u64 + u64::from(!swaps);
-    check_room(&LOADED_LATENCY, setting, bytes * readers)?;
+}
+
+fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
+    let Load {
+        injectors,
+        swaps,
+        bytes,
+        pause_ns,
+    } = Load::of(asked, setting)?;
+    let hands = injectors + usize::from(swaps);
     // Large pages where they can be had: what is asked is not address translation.
     let chase = |order| {
-        Chase::new(bytes as usize, order, Pages::Huge, setting.seed)
-            .or_else(|_| Chase::new(bytes as usize, order, Pages::Base, setting.seed))
+        Chase::new(bytes, order, Pages::Huge, setting.seed)
+            .or_else(|_| Chase::new(bytes, order, Pages::Base, setting.seed))
     };
     let counts: Vec<Apart<AtomicU64>> = (0..injectors).map(|_| Apart::default()).collect();
     let line = Mapped::new(&LOADED_LATENCY, PIECE, Pages::Base)?;
@@ -79,7 +105,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         crew.enter();
         inject(
             &mut memory,
-            bytes as usize,
+            bytes,
             pause_ns,
             &counts[number - usize::from(swaps)].0,
             crew,

@@ -158,10 +158,7 @@ fn read_links(mut s: Section<'_>) -> Result<Links, MachineError> {
     let ladder =
         Ladder::new(boards, ids).map_err(|problem| s.inconsistent("device_ids", problem))?;
     let nominal = s.rate("link_bandwidth")?;
-    let efficiency = s.ratio("efficiency")?;
-    if !(efficiency > 0.0 && efficiency <= 1.0) {
-        return Err(s.inconsistent("efficiency", "is a share above 0 and at most 1"));
-    }
+    let efficiency = s.share("efficiency")?;
     let links = Links {
         ladder,
         rate: BytesPerSec(nominal.0 * efficiency),

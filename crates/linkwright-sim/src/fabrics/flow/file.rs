@@ -293,10 +293,7 @@ fn networks(
                 .ok_or_else(|| one.inconsistent("transports", format!("no transport `{name}`")))?;
             used.push(at);
         }
-        let efficiency = one.optional_ratio("efficiency")?.unwrap_or(1.0);
-        if !(efficiency > 0.0 && efficiency <= 1.0) {
-            return Err(one.inconsistent("efficiency", "a share above 0 and at most 1 is needed"));
-        }
+        let efficiency = one.optional_share("efficiency")?.unwrap_or(1.0);
         found.push(Network {
             name: name.clone(),
             transports: used,

@@ -77,7 +77,7 @@ impl PcieLink {
         let link = PcieLink {
             generation: Generation::ALL[s.choice("generation", &Generation::NAMES)?],
             lanes: s.count("lanes")?,
-            efficiency: s.ratio("link_efficiency")?,
+            efficiency: s.share("link_efficiency")?,
             max_payload: s.bytes("max_payload")?.0,
             max_read_request: s.bytes("max_read_request")?.0,
             write_overhead: s.bytes("write_overhead")?.0,
@@ -86,11 +86,6 @@ impl PcieLink {
         };
         if !matches!(link.lanes, 1 | 2 | 4 | 8 | 16 | 32) {
             return Err(s.inconsistent("lanes", "a link has 1, 2, 4, 8, 16 or 32 lanes"));
-        }
-        if !(link.efficiency > 0.0 && link.efficiency <= 1.0) {
-            let problem =
-                "the share of the symbols left to packets; write more than 0 and at most 1";
-            return Err(s.inconsistent("link_efficiency", problem));
         }
         for (key, bytes) in [
             ("max_payload", link.max_payload),

@@ -83,7 +83,7 @@ impl SplitPlanner {
             single_flops_per_cycle: s.work("single")? / hertz,
             block_inner: s.count("block_inner")?,
             block_outer: s.count("block_outer")?,
-            efficiency: s.ratio("efficiency")?,
+            efficiency: s.share("efficiency")?,
             start_s: s.time("start")?.0 as f64 / 1e12,
             block_overhead: s.time("block_overhead")?.0 as f64 / 1e12 * hertz,
             operand_bytes_per_cycle: s.rate("operand_rate")?.0 / hertz,
@@ -97,10 +97,6 @@ impl SplitPlanner {
             if count == 0 {
                 return Err(s.inconsistent(key, "is 0; give at least 1").into());
             }
-        }
-        if !(planner.efficiency > 0.0 && planner.efficiency <= 1.0) {
-            let problem = "must be above 0 and at most 1";
-            return Err(s.inconsistent("efficiency", problem).into());
         }
         Ok(planner)
     }
