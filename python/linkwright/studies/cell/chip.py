@@ -6,8 +6,6 @@ SPES = 8
 MEMORY = 8  # participant of main memory, after the SPEs
 LINE = 128
 KIB = 1024
-SNOOP_LIMIT = 204.8  # GB/s: one address of 128 bytes per cycle of 1.6 GHz
-PORT = 25.6  # GB/s
 
 SIZES = tuple(16 << k for k in range(11))  # 16 B to 16 KB
 BATCHES = ("blocking", "batch(2)", "batch(4)", "batch(8)", "batch(16)", "batch(32)", "unlimited")
@@ -35,3 +33,15 @@ def variant(machine, name: str):
 def values(machine) -> dict[str, float]:
     """Numbers of the machine file by key, in the units of the file."""
     return {row["key"]: float(row["value"]) for row in machine.numbers() if not row["value"].startswith("[")}
+
+
+def port(machine) -> float:
+    """GB/s of an element's port: its width in each bus cycle."""
+    known = values(machine)
+    return known["fabric.width"] * known["fabric.bus_clock"]
+
+
+def snoop_limit(machine) -> float:
+    """GB/s of the whole bus: one address, so one line, in each bus cycle."""
+    known = values(machine)
+    return known["fabric.line"] * known["fabric.bus_clock"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.studies import Claim
 from linkwright.studies.cell import experiments, streams
-from linkwright.studies.cell.chip import BATCHES, PORT, SIZES, SNOOP_LIMIT, SPES
+from linkwright.studies.cell.chip import BATCHES, SIZES, SPES, port, snoop_limit
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
 
@@ -146,7 +146,7 @@ def nonblocking_puts_reach_the_port(f: Findings) -> Claim:
     """Claim 7."""
 
     def first(op: str) -> int:
-        return next(s for s in SIZES if f.points[op, "unlimited", s].total >= 0.98 * PORT)
+        return next(s for s in SIZES if f.points[op, "unlimited", s].total >= 0.98 * port(f.machine))
 
     memory, local = first("put to memory"), first("put to local store")
     why = f"98 % of 25.6 GB/s from {memory} B to memory, from {local} B to the local store"
@@ -170,7 +170,7 @@ def two_get_sources_saturate(f: Findings) -> Claim:
     one, two = f.loads["main memory", True, 1].total, f.loads["main memory", True, 2].total
     store = f.loads["local store", True, 3].total
     why = f"memory: one source {one:.2f}, two {two:.2f}; local store, two partners {store:.2f} GB/s"
-    return _claim(9, "two get sources saturate memory and local store", min(two, store) >= 0.98 * PORT, why)
+    return _claim(9, "two get sources saturate memory and local store", min(two, store) >= 0.98 * port(f.machine), why)
 
 
 def gets_beat_puts(f: Findings) -> Claim:
@@ -197,11 +197,12 @@ def complement_reaches_the_limit(f: Findings) -> Claim:
     """Claim 12."""
     get, put = (f.loads["complement", g, 8].total for g in (True, False))
     free = f.uncalibrated["complement", False, 8].total
+    limit = snoop_limit(f.machine)
     why = (
-        f"get {get:.1f} GB/s = {100 * get / SNOOP_LIMIT:.1f} %; put {put:.1f}, and {free:.1f} without the calibration, "
+        f"get {get:.1f} GB/s = {100 * get / limit:.1f} %; put {put:.1f}, and {free:.1f} without the calibration, "
         "which cannot tell pairwise from complement"
     )
-    return _claim(12, "complement reaches at least 95 % of 204.8 GB/s", get >= 0.95 * SNOOP_LIMIT, why)
+    return _claim(12, "complement reaches at least 95 % of 204.8 GB/s", get >= 0.95 * limit, why)
 
 
 def invariants(f: Findings) -> Claim:
@@ -219,7 +220,7 @@ def invariants(f: Findings) -> Claim:
         f"largest aggregate {most:.2f} GB/s, busiest segment {100 * max(shares):.1f} % of the busiest part, "
         f"longest path {longest}"
     )
-    holds = most <= SNOOP_LIMIT * 1.0001 and longest <= 6 and max(shares) <= 1
+    holds = most <= snoop_limit(f.machine) * 1.0001 and longest <= 6 and max(shares) <= 1
     return _claim(13, "aggregate at most 204.8 GB/s, no path above 6, no segment used twice at once", holds, why)
 
 
