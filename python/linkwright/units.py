@@ -42,11 +42,13 @@ def format_size(size_bytes: int) -> str:
     return str(size_bytes)
 
 
-def parse_duration_s(text: str) -> float:
-    """Seconds from `90`, `90s`, `500ms` or `2m`."""
+def parse_duration_s(text: str, with_unit: bool = False) -> float:
+    """Seconds from `90`, `90s`, `500ms` or `2m`; a modelled time, which is seldom seconds, only `with_unit`."""
     match = _DURATION.fullmatch(text.strip())
     if not match or float(match[1]) == 0:
         raise UsageError(f"duration `{text}` is not a positive time; write `90s`, `500ms` or `2m`")
+    if with_unit and not match[2]:
+        raise UsageError(f"duration `{text}` has no unit; write `{text}ns`, `{text}us`, `{text}ms` or `{text}s`")
     return float(match[1]) * _SECONDS[match[2] or "s"]
 
 

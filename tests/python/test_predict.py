@@ -117,6 +117,7 @@ def test_what_does_not_fit_has_no_time(tmp_path):
         (HEAD + STEP + "flops = 1\n", "add `flops_per_s`"),
         (HEAD + STEP + "flops = true\n", "flops is True; write a number"),
         (HEAD + STEP + 'time = "1us"\nflops = 1\n', "one or the other"),
+        (HEAD + STEP + 'time = "2"\n', "time: duration `2` has no unit; write `2ns`, `2us`"),
         (HEAD + STEP + '[[superstep.message]]\nsize = "8"\n', "superstep[0]: message[0]: names 0 of `pattern`"),
         (HEAD + STEP + '[[superstep.message]]\nlist = [[0, 4, "8"]]\n', "endpoint 4 does not exist"),
         (HEAD + STEP + '[[superstep.message]]\nlist = [[1, 1, "8"]]\n', "goes to its own source"),

@@ -304,6 +304,7 @@ def test_large_numbers_are_written_out():
     [
         (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8; give --gpus up to that"),
         (["cifarnet", "--on", "loggp"], "its file states no peak"),
+        (["cifarnet", "--on", "dgx1-p100", "--skew", "5"], "duration `5` has no unit; write `5ns`, `5us`"),
         (["cifarnet", "--on", "torus-2d", "--rate", "5"], "is a grid of any size"),
         (["cifarnet", "--on", "gx8-p100", "--batch", "4"], "batch 4 on 8 GPUs leaves some without a sample"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),

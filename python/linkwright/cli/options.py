@@ -31,10 +31,13 @@ class Duration(click.ParamType):
 
     name = "TIME"
 
+    def __init__(self, with_unit: bool = False):
+        self._with_unit = with_unit
+
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds from `90s`."""
         try:
-            return value if isinstance(value, float) else units.parse_duration_s(str(value))
+            return value if isinstance(value, float) else units.parse_duration_s(str(value), self._with_unit)
         except UsageError as error:
             self.fail(str(error), param, ctx)
 

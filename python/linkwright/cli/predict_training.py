@@ -95,7 +95,9 @@ _OPTIONS = (
         help="Training: copies of input run beside the step (prefetched, default), before it, or are left out.",
     ),
     click.option("--imbalance", type=Percent(), help="Training: the last device computes so much longer."),
-    click.option("--skew", type=options.Duration(), help="Training: the last device starts so much later."),
+    click.option(
+        "--skew", type=options.Duration(with_unit=True), help="Training: the last device starts so much later.",
+    ),
 )  # fmt: skip
 
 

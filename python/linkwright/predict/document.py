@@ -83,15 +83,17 @@ class Table:
 
     def size(self, key: str, default: str | None = None) -> int:
         """Bytes from a text such as `64K`."""
+        text = self._take(key, str, default)
         try:
-            return units.parse_size(self._take(key, str, default))
+            return units.parse_size(text)
         except UsageError as error:
             raise self.error(f"{key}: {error}") from error
 
     def time_ns(self, key: str) -> float:
         """Nanoseconds from a text such as `12us`."""
+        text = self._take(key, str)
         try:
-            return units.parse_duration_s(self._take(key, str)) * 1e9
+            return units.parse_duration_s(text, with_unit=True) * 1e9
         except UsageError as error:
             raise self.error(f"{key}: {error}") from error
 
