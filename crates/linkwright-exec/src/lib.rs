@@ -1,6 +1,6 @@
 //! Execution of schedules on real hardware, and the timing of it.
 //!
-//! [`executor`] says what an executor is and lists them: [`reference`] moves data only, [`threads`]
+//! [`executor`] says what an executor is and lists them: [`mod@reference`] moves data only, [`threads`]
 //! gives every rank a core of this machine, [`mpi`] a process on any host. They share the clock ([`timer`]), the rules of
 //! measurement as small objects ([`sampling`], [`guard`]), data whose results are exactly
 //! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).

@@ -63,7 +63,7 @@ fn sliced(schedule: &Schedule, slices: u32, place: impl Fn(Op, u32) -> Op) -> Re
     order(draft)
 }
 
-/// Cut every chunk into `slices` chunks and leave the operations whole, so that [`windows`] finds
+/// Cut every chunk into `slices` chunks and leave the operations whole, so that [`crate::windows`] finds
 /// borders inside what an algorithm treats as one chunk.
 pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
     order(refined(schedule, slices)?)

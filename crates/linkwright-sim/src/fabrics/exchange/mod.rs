@@ -10,7 +10,7 @@
 //! transfer like any other: in a compiled exchange both sides know their part.
 //!
 //! The length of a phase follows from its messages and from nothing else: [`phase`] on a chip with the
-//! places of [`chip`], [`traffic`] between chips along the routes of [`ladder`]. Start-ups of software are
+//! places of [`chip`], [`traffic`] between chips along the routes of [`mod@ladder`]. Start-ups of software are
 //! the path's. What it leaves out: overlap of phases, of compute and exchange, and of chips that
 //! have nothing to say to each other, which the machine would not synchronise.
 //!
