@@ -25,7 +25,7 @@ key, axes, options = json.loads(sys.argv[1])
 found = _native.run_probe(key, axes, options)
 print(json.dumps(min(found["values_ns"])))
 """
-LATENCY = {"L1": 16 << 10, "L2": 256 << 10, "DRAM": 256 << 20}
+LATENCY = {"L1": 16 << 10, "L2": 128 << 10, "DRAM": 256 << 20}
 TRIAD = {"L1": 8 << 10, "L2": 128 << 10, "DRAM": 64 << 20}
 
 
