@@ -1,6 +1,7 @@
 """`linkwright fit`: lines with change points, a known machine found again, and what is written of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from linkwright.errors import StoreError
 from linkwright.models import host, prediction
 from linkwright.models.points import SEEN, Point, points
-from linkwright.models.regimes import Fit, regimes
+from linkwright.models.regimes import Fit, Regime, regimes
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.suite.experiment import Experiment
@@ -80,6 +81,30 @@ def test_the_lines_never_fall(times, seed):
     values = [next(r for r in reversed(found) if r.from_bytes <= size).at(size) for size in at]
     assert values == sorted(values)
     assert all(r.start_ns.low <= r.start_ns.value <= r.start_ns.high for r in found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1e4), st.floats(1e-3, 10.0)), min_size=1, max_size=3),
+    st.lists(st.integers(16, 1 << 20), min_size=2, max_size=2, unique=True),
+)
+def test_no_regime_of_a_machine_file_is_faster_than_the_one_before(lines, cuts):
+    """Whatever lines were found, the file is one that the simulator takes."""
+    at = [0, *sorted(cuts)]
+    same = [Fit(v, v, v) for pair in lines for v in pair]
+    found = [Regime(at[k], same[2 * k], same[2 * k + 1], 3, 0.0) for k in range(len(lines))]
+    machine = replace(KNOWN, lines=host._lines(found)).machine()
+    ping_pong = Experiment("latency", None, "ping_pong", 2, 1024, "u8")
+    assert host.simulated_ns(ping_pong, machine, {}) > 0
+
+
+@pytest.mark.parametrize(("pingpong_ns", "row_ns"), [(200.0, 5.0), (20.0, 4000.0), (200.0, 1600.0)])
+def test_start_and_latency_are_never_negative(pingpong_ns, row_ns):
+    """Half a ping-pong above, below and between what messages in a row take."""
+    short = Point(Experiment("l", None, "ping_pong", 2, 8, "u8"), pingpong_ns, 2 * pingpong_ns, seen=True)
+    row = Fit(row_ns / 16, row_ns / 32, row_ns / 8)
+    for fit in host._short([short], Regime(0, row, Fit(1e-4, 1e-4, 1e-4), 3, 0.0), 16):
+        assert 0 <= fit.low <= fit.value <= fit.high
 
 
 def test_two_points_are_no_line():

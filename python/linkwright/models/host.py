@@ -154,7 +154,7 @@ def fit(points: Sequence[Point], name: str, of: str, run: str) -> Model:
     in_a_row = rows[0].experiment.messages
     found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
     start, latency = _short(ping_pongs, found[0], in_a_row)
-    lines = tuple(_line(regime, start, latency, in_a_row) for regime in found)
+    lines = _lines(found)
     ranks = max(point.experiment.ranks for point in points)
     begin = {key: Fit(v, v, v) for key, v in _BEGIN.items()}
     model = Model(slug(name), of, run, ranks, start, latency, lines, begin)
@@ -201,17 +201,25 @@ def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[F
     def latency(half_ns: float, line_ns: float) -> float:
         return float(np.clip((half_ns - line_ns) / rest, 0.0, half_ns)) if in_a_row > 1 else half_ns * rest
 
-    row = first.start_ns
-    middle, low, high = latency(half, row.value), latency(half - error, row.high), latency(half + error, row.low)
+    row, least = first.start_ns, max(0.0, half - error)
+    middle, low, high = latency(half, row.value), latency(least, row.high), latency(half + error, row.low)
     start = Fit(float(half - middle), float(max(0.0, half - high)), float(max(0.0, half - low)))
     return start, Fit(middle, low, high)
 
 
-def _line(regime: Regime, start: Fit, latency: Fit, in_a_row: int) -> Line:
-    beside = start.value + latency.value / in_a_row
-    fit = regime.start_ns
-    ends = (max(0.0, float(v) - beside) for v in (fit.value, fit.low, fit.high))
-    return Line(regime.from_bytes, Fit(*ends), regime.ns_per_byte)
+def _lines(found: Sequence[Regime]) -> tuple[Line, ...]:
+    """What the starts of later lines exceed that of the first by; never so little that a longer message is faster."""
+    first, *later = found
+    lines = [Line(0, Fit(0.0, 0.0, 0.0), first.ns_per_byte)]
+    for regime in later:
+        before = lines[-1]
+        # The first byte is free in loggp, and numbers leave with six digits.
+        ends_at = (before.occupancy.value + regime.from_bytes * before.ns_per_byte.value) * (1 + 1e-5)
+        least = max(0.0, ends_at - (regime.from_bytes - 1) * regime.ns_per_byte.value * (1 - 1e-5))
+        start = regime.start_ns
+        ends = (max(least, float(v) - first.start_ns.value) for v in (start.value, start.low, start.high))
+        lines.append(Line(regime.from_bytes, Fit(*ends), regime.ns_per_byte))
+    return tuple(lines)
 
 
 def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:

@@ -10,7 +10,7 @@ Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
 
 from __future__ import annotations
 
-from linkwright.studies import Options, Outcome
+from linkwright.studies import Options, Outcome, reference_rows
 from linkwright.studies.gpu_nodes import (
     claims,
     collectives,
@@ -156,7 +156,7 @@ def _allreduces(machines: Machines) -> list[dict]:
 
 
 def _one_step(cells: list) -> list[dict]:
-    ideal = {"4": 20.0, "8": 10.0}
+    ideal = {row["gpus"]: float(row["value"]) for row in reference_rows("gpu-nodes", "one_step.csv")}
     own = [cell for cell in cells if cell.table == "allreduce"]
     return [
         {

@@ -17,7 +17,6 @@ TILES = 1216
 WORD = 4
 # Positions on the ladder that stand for the placements of the report, with the root at position 0.
 PLACES = {"on-chip": (0, 0), "on-board": (0, 1), "direct-link": (0, 2), "indirect-link": (0, 3)}
-TILE_MEMORY = 200 * 1024
 
 
 @dataclass(frozen=True)

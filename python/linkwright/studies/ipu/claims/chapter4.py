@@ -58,7 +58,7 @@ def tile_map(found: Found) -> Claim:
     column = latency[: figures.COLUMN, : figures.COLUMN]
     per_target = np.nanmax(column, axis=0) - np.nanmin(column, axis=0)
     least = np.nanmin(column, axis=0)
-    span = (np.nanmax(column) - np.nanmin(column)) / 0.625
+    span = (np.nanmax(column) - np.nanmin(column)) * 1e-9 * found.bench.clock_hz()
     left, right = latency[8 * figures.COLUMN, 2], latency[2, 8 * figures.COLUMN]
     return claim(
         "ipu-3",
@@ -184,7 +184,7 @@ def broadcast_size(found: Found) -> Claim:
 def gather_latency(found: Found) -> Claim:
     """Claim 11."""
     few = [found.latency("4.11", row) for row in (2, 3, 5)]
-    slope = (found.latency("4.11", 11) - found.latency("4.11", 10)) / 608 / 0.625e-3
+    slope = (found.latency("4.11", 11) - found.latency("4.11", 10)) / 608 * 1e-6 * found.bench.clock_hz()
     e, f, g, h, j = (found.latency("4.11", row) for row in (15, 16, 17, 18, 20))
     return claim(
         "ipu-11",
@@ -228,7 +228,7 @@ def block_scaling(found: Found) -> Claim:
 
 def alltoall(found: Found) -> Claim:
     """Claim 14."""
-    slope = (found.latency("4.15", 9) - found.latency("4.15", 7)) / (304 - 76) / 0.625e-3
+    slope = (found.latency("4.15", 9) - found.latency("4.15", 7)) / (304 - 76) * 1e-6 * found.bench.clock_hz()
     return claim(
         "ipu-14",
         "All-to-all grows by a cycle per tile between 76 and 304 tiles.",
@@ -239,7 +239,7 @@ def alltoall(found: Found) -> Claim:
 
 def sums(found: Found) -> Claim:
     """Claim 15."""
-    slope = (found.latency("4.16", 5) - found.latency("4.16", 1)) / (19456 - 1216) / 0.625e-3
+    slope = (found.latency("4.16", 5) - found.latency("4.16", 1)) / (19456 - 1216) * 1e-6 * found.bench.clock_hz()
     apart = found.latency("4.16", 17) / found.latency("4.16", 5)
     one = found.rate("4.18", 24) / found.rate("4.18", 17)
     sixteen = found.rate("4.18", 30) / found.rate("4.18", 23)
