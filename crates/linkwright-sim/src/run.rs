@@ -138,8 +138,6 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
     Ok(match (machine.open_size(), grid) {
         _ if machine.ranks() > 0 => machine.clone(),
         (None, _) => machine.clone(),
-        // Somebody gave it a size before.
-        (Some(_), None) if machine.ranks() > 0 => machine.clone(),
         (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
         (Some(_), _) => machine.with_endpoints(ranks as usize)?,
     })
@@ -151,8 +149,15 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
 /// transfer.
 fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
-    if endpoints.iter().all(|endpoint| endpoint.capacity.is_none()) {
+    let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());
+    };
+    let elements = schedule
+        .buffers
+        .iter()
+        .map(|b| b.elements(schedule.elements));
+    if elements.max().unwrap_or(0) * u64::from(schedule.element_bytes) <= least.0 {
+        return Ok(()); // no message is larger than its buffer
     }
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
         let buffer = schedule.buffer(op.src_buffer);

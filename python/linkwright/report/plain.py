@@ -29,12 +29,19 @@ def dump(value: Any) -> Any:
     if is_dataclass(value):
         return {"type": type(value).__name__} | {f.name: dump(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray):
-        return dump(value.tolist())
+        return _matrix(value)
     if isinstance(value, (list, tuple)):
         return [dump(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _matrix(values: np.ndarray) -> list:
+    """Nested lists; cell by cell only where some are missing, for a map has a million and more."""
+    if values.dtype.kind != "f" or np.isfinite(values).all():
+        return values.tolist()
+    return np.where(np.isfinite(values), values.astype(object), None).tolist()
 
 
 def load(value: Any) -> Any:

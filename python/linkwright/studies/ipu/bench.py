@@ -170,6 +170,7 @@ def tile(chip: int, index: int) -> int:
     return chip * TILES + index
 
 
+@functools.cache
 def chip_tiles(*chips: int) -> tuple[int, ...]:
     """All tiles of the chips at these positions."""
     return tuple(chip * TILES + index for chip in chips for index in range(TILES))
