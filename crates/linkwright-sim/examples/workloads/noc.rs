@@ -1,0 +1,154 @@
+//! Open-loop traffic on a network on chip: packets enter at a rate, whatever became of earlier ones.
+//!
+//! Every node of an 8 x 8 torus flips a coin each cycle and offers a packet of four flits, one of them the header.
+//! What is counted are hops of those flits; the acknowledgement of each packet goes round as well and is work that
+//! is not counted.
+
+use linkwright_core::{EndpointId, TimePs};
+use linkwright_schedule::patterns::random::Random;
+use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabrics::torus_noc::*;
+
+const SIDE: u32 = 8;
+const CYCLE: TimePs = TimePs(1000);
+const CYCLES: u64 = 40_000;
+const FLIT_BYTES: u64 = 32;
+const FLITS: u64 = 4;
+
+/// Whom a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target {
+    /// Any other node, drawn anew.
+    Uniform,
+    /// The next node eastwards.
+    Neighbour,
+}
+
+/// An injection rate and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Whom packets are for.
+    pub target: Target,
+    /// Flits per node and 1000 cycles.
+    pub permille: u32,
+    /// Cycles in which packets enter, as a part of 40,000.
+    pub part: u64,
+}
+
+/// A packet and when it enters.
+pub struct Packet {
+    at: TimePs,
+    message: Msg,
+}
+
+/// What came of it.
+pub struct Found {
+    /// Flits times links crossed, headers included.
+    pub flit_hops: u64,
+    /// From entering to delivery, over all packets together.
+    pub latency_ps: u64,
+}
+
+impl Load {
+    /// A torus whose links, interfaces and routers keep no packet longer than its flits take.
+    pub fn network(&self) -> TorusNoc {
+        let stream = Stream {
+            issue: CYCLE,
+            flit: CYCLE,
+        };
+        let sites = (0..SIDE * SIDE).map(|i| Site {
+            x: i % SIDE,
+            y: i / SIDE,
+            channel: None,
+        });
+        TorusNoc::new(TorusNocConfig {
+            width: SIDE,
+            height: SIDE,
+            networks: vec![Heading::Shortest],
+            sites: sites.collect(),
+            flit_bytes: FLIT_BYTES,
+            packet_bytes: FLIT_BYTES * (FLITS - 1),
+            link_flit: CYCLE,
+            hop: CYCLE * 2,
+            interface_out: CYCLE,
+            interface_in: CYCLE,
+            channels: ChannelChoice::Dynamic,
+            buffers: Some(Buffers {
+                guaranteed: 1,
+                shared: 48,
+                shared_per_channel: 15,
+            }),
+            receive_requests: 12,
+            receive_responses: 4,
+            multicast_linked: false,
+            write: stream,
+            read: stream,
+            loopback: stream,
+            atomic: CYCLE,
+            dram: None,
+        })
+    }
+
+    /// All packets in the order in which they enter.
+    pub fn packets(&self) -> Vec<Packet> {
+        let nodes = SIDE * SIDE;
+        let mut random = Random::new(1);
+        let mut packets = Vec::new();
+        for cycle in 0..CYCLES / self.part {
+            for from in 0..nodes {
+                if random.below(1000 * FLITS as u32) >= self.permille {
+                    continue;
+                }
+                let to = match self.target {
+                    Target::Uniform => (from + 1 + random.below(nodes - 1)) % nodes,
+                    Target::Neighbour => from / SIDE * SIDE + (from + 1) % SIDE,
+                };
+                packets.push(Packet {
+                    at: CYCLE * cycle,
+                    message: Msg {
+                        op: packets.len() as u32,
+                        from: EndpointId(from),
+                        to: EndpointId(to),
+                        bytes: FLIT_BYTES * (FLITS - 1),
+                        runs: 1,
+                        kind: MsgKind::Put,
+                        network: 0,
+                        set: 0,
+                    },
+                });
+            }
+        }
+        packets
+    }
+}
+
+/// Offer every packet at its time and wait for the last.
+pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> Found {
+    let mut found = Found {
+        flit_hops: 0,
+        latency_ps: 0,
+    };
+    let (mut done, mut offered) = (Vec::new(), Vec::new());
+    network.reset(0, &[]);
+    for group in packets.chunk_by(|a, b| a.at == b.at) {
+        let now = group[0].at;
+        while network.next().is_some_and(|at| at <= now) {
+            network.advance(now, &mut done);
+        }
+        offered.clear();
+        offered.extend(group.iter().map(|packet| packet.message));
+        network.offer(now, &offered);
+    }
+    while network.next().is_some() {
+        network.advance(TimePs::MAX, &mut done);
+    }
+    for packet in packets {
+        let Msg { from, to, .. } = packet.message;
+        found.flit_hops += FLITS * u64::from(network.hops(from, to, 0));
+    }
+    let delivered = done.iter().filter(|done| done.event == Event::Delivered);
+    for done in delivered {
+        found.latency_ps += done.at.0 - packets[done.op as usize].at.0;
+    }
+    found
+}

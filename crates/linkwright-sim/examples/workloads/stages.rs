@@ -1,0 +1,195 @@
+//! From a workload to its figures.
+//!
+//! Every stage is a function of its own that is never inlined, so that an instruction counter can be told to count
+//! in it alone. Stages repeat until [`LEAST`] seconds are spent, and the median counts; memory is read after the
+//! first time, when nothing of an earlier round is still held by the allocator.
+
+use crate::catalogue::{Case, Kind, Way, Workload};
+use crate::noc;
+use crate::process::{cpu_seconds, memory};
+use crate::report::{median, Figures};
+use linkwright_core::Machine;
+use linkwright_schedule::patterns::{self, Traffic};
+use linkwright_schedule::verify::verify;
+use linkwright_schedule::{collectives, Schedule, Verified};
+use linkwright_sim::fabric::Fabric;
+use linkwright_sim::{fabrics, lowered, run, simulate, Limits, Run, Simulation};
+
+/// Processor time that a launch spends on its workload at least, unless it is to run once.
+const LEAST: f64 = 0.5;
+/// Rounds that are enough at any rate.
+const MOST: usize = 200;
+
+type Result<T> = std::result::Result<T, String>;
+type AnyFabric = Box<dyn Fabric + Send>;
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Run `workload` and say what it took.
+pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures> {
+    let base = memory().0;
+    let mut first: Option<Figures> = None;
+    let mut seconds: [Vec<f64>; 6] = Default::default();
+    let begin = cpu_seconds();
+    loop {
+        let round = match &workload.kind {
+            Kind::Schedule(case) => scheduled(case, records)?,
+            Kind::Traffic(load) => traffic(load),
+        };
+        let first = first.get_or_insert_with(|| Figures {
+            base_bytes: base,
+            peak_bytes: memory().1,
+            ..round.clone()
+        });
+        if (first.messages(), first.simulated_ps) != (round.messages(), round.simulated_ps) {
+            return Err(format!("{}: two rounds differ", workload.name));
+        }
+        for (all, one) in seconds.iter_mut().zip(round.seconds) {
+            all.push(one);
+        }
+        let enough = cpu_seconds() - begin > LEAST || seconds[0].len() >= MOST;
+        if once || enough {
+            break;
+        }
+    }
+    Ok(Figures {
+        seconds: seconds.map(median),
+        ..first.expect("at least one round")
+    })
+}
+
+/// `work`, and the processor time that it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let begin = cpu_seconds();
+    let result = work();
+    (result, cpu_seconds() - begin)
+}
+
+fn scheduled(case: &Case, records: bool) -> Result<Figures> {
+    let (made, machine_s) = timed(|| machine(case));
+    let (machine, mut fabric) = made?;
+    let (schedule, build_s) = timed(|| build(case));
+    let (schedule, lower_s) = timed(|| schedule.and_then(|s| lower(case, &machine, s)));
+    let schedule = schedule?;
+    let (verified, verify_s) = timed(|| prove(&schedule));
+    verified?;
+    let run = options(case, &machine, &schedule, records)?;
+    let (simulation, engine_s) = timed(|| engine(&schedule, &mut fabric, &run));
+    let simulation = simulation?;
+    let (bounded, limits_s) = timed(|| limits(&schedule, &machine, &fabric, &run, &simulation));
+    bounded?;
+    Ok(Figures {
+        transfers: simulation.totals.transfers,
+        notices: simulation.totals.notices,
+        operations: schedule.ops().len() as u64,
+        seconds: [machine_s, build_s, lower_s, verify_s, engine_s, limits_s],
+        simulated_ps: simulation.makespan.0,
+        ..Figures::default()
+    })
+}
+
+#[inline(never)]
+fn machine(case: &Case) -> Result<(Machine, AnyFabric)> {
+    let machine = Machine::parse(&case.machine.text(), case.machine.name()).map_err(text)?;
+    let machine = run::sized(&machine, case.shape.ranks, case.shape.grid).map_err(text)?;
+    let fabric = fabrics::build(&machine).map_err(text)?;
+    Ok((machine, fabric))
+}
+
+#[inline(never)]
+fn build(case: &Case) -> Result<Schedule> {
+    let shape = case.shape.shape();
+    match case.key.starts_with("pattern/") {
+        true => {
+            let traffic = Traffic {
+                count: case.shape.count,
+                ..Traffic::new(shape)
+            };
+            (patterns::find(case.key).map_err(text)?.build)(&traffic).map_err(text)
+        }
+        false => collectives::build(case.key, &shape).map_err(text),
+    }
+}
+
+#[inline(never)]
+fn lower(case: &Case, machine: &Machine, schedule: Schedule) -> Result<Schedule> {
+    let Way::Path(path) = case.way else {
+        return Ok(schedule);
+    };
+    let lowered = lowered(&schedule, machine, path).map_err(text)?;
+    Ok(lowered.unwrap_or(schedule))
+}
+
+#[inline(never)]
+fn prove(schedule: &Schedule) -> Result<Verified> {
+    verify(schedule).map_err(text)
+}
+
+#[inline(never)]
+fn engine(schedule: &Schedule, fabric: &mut AnyFabric, run: &Run) -> Result<Simulation> {
+    simulate(schedule, &mut **fabric, run).map_err(text)
+}
+
+#[inline(never)]
+fn limits(
+    schedule: &Schedule,
+    machine: &Machine,
+    fabric: &AnyFabric,
+    run: &Run,
+    simulation: &Simulation,
+) -> Result<Limits> {
+    let whole = schedule.ranks as usize == machine.ranks();
+    let limits = Limits::of(schedule, &**fabric, run, whole).map_err(text)?;
+    limits
+        .check(simulation, machine.fabric_kind())
+        .map_err(text)?;
+    Ok(limits)
+}
+
+/// The run that a workload asks for; a plain way has no copies, signals or waits besides the messages.
+fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -> Result<Run> {
+    let mut path = match case.way {
+        Way::Path(Some(name)) => machine.path(name).ok_or(format!("no path `{name}`"))?,
+        _ => machine.default_path(),
+    }
+    .clone();
+    if case.way == Way::Plain {
+        path.fused_combine = true;
+        path.signal = false;
+    }
+    let place = linkwright_sim::Placement::default();
+    let placement = place.place(machine, schedule.ranks, schedule.memories);
+    Ok(Run {
+        placement: placement.map_err(text)?,
+        networks: match path.network {
+            Some(network) => linkwright_sim::Networks::only(network),
+            None => linkwright_sim::Networks::new(machine.hints()),
+        },
+        issue: case.issue,
+        record_operations: records,
+        ..Run::new(schedule.ranks, path)
+    })
+}
+
+fn traffic(load: &noc::Load) -> Figures {
+    let (mut network, machine_s) = timed(|| load.network());
+    let (packets, build_s) = timed(|| load.packets());
+    let (found, engine_s) = timed(|| inject(&mut network, &packets));
+    Figures {
+        transfers: found.flit_hops,
+        operations: packets.len() as u64,
+        seconds: [machine_s, build_s, 0.0, 0.0, engine_s, 0.0],
+        simulated_ps: found.latency_ps,
+        ..Figures::default()
+    }
+}
+
+#[inline(never)]
+fn inject(
+    network: &mut linkwright_sim::fabrics::torus_noc::TorusNoc,
+    packets: &[noc::Packet],
+) -> noc::Found {
+    noc::inject(network, packets)
+}
