@@ -165,6 +165,10 @@ class MpiError(ExecError):
         self.everywhere = everywhere
 
 
+class CudaError(ExecError):
+    """A GPU, its driver or its compiler that is not there, or cannot do what is asked."""
+
+
 class SimError(LinkwrightError):
     """A simulation that gave no number."""
 

@@ -82,7 +82,7 @@ pub enum Skew {
 
 impl Skew {
     /// How late `rank` comes to a repetition; `seed` is that of the run.
-    pub(crate) fn delay_ns(&self, rank: usize, seed: u64, repetition: u64) -> f64 {
+    pub fn delay_ns(&self, rank: usize, seed: u64, repetition: u64) -> f64 {
         match self {
             Skew::None => 0.0,
             Skew::OneLate(late, ns) if *late as usize == rank => *ns,

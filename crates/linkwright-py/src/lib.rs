@@ -15,6 +15,7 @@ mod registry;
 mod sampling;
 mod schedule;
 mod simulate;
+mod stream;
 mod threads;
 
 use pyo3::prelude::*;
@@ -35,6 +36,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
     module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::instruction_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::instruction_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::schedule_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::arrival_delays, module)?)?;
     module.add_function(wrap_pyfunction!(sampling::sample_work, module)?)?;
     module.add_function(wrap_pyfunction!(probes::convolution_layers, module)?)?;
     module.add_function(wrap_pyfunction!(probes::probes, module)?)?;

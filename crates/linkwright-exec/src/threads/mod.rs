@@ -23,6 +23,8 @@ mod launch;
 pub mod lot;
 mod measure;
 mod program;
+#[cfg(not(loom))]
+pub mod stream;
 mod sync;
 mod world;
 
@@ -37,7 +39,7 @@ use copy::Copier;
 use launch::{Crew, Order};
 use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::spec::Collective;
-use program::{compile, Program};
+use program::{compile, Mail, Program};
 use world::World;
 
 /// Back to back only while two sets of all buffers of a rank stay within its caches.
@@ -129,7 +131,7 @@ impl Executor for Threads {
     fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
         let contents = Contents::new(schedule, data)?;
         contents.check_memory(1)?;
-        let program = compile(&contents)?;
+        let program = compile(&contents, Mail::WhereItFits)?;
         let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
         let longest = pieces.map(|piece| piece.run.bytes).max().unwrap_or(0);
         Ok(Box::new(PreparedThreads {
@@ -266,7 +268,7 @@ mod tests {
             seed: 0,
         };
         let contents = Contents::new(&schedule, data).unwrap();
-        let program = compile(&contents).unwrap();
+        let program = compile(&contents, Mail::WhereItFits).unwrap();
         let world = World::new(&contents, &program, Copier::default(), parks, 1);
         Crew::new(world, cpus, Skew::None, 0).launch(None, lead)
     }
@@ -304,7 +306,11 @@ mod tests {
                 seed: 0,
             };
             let contents = Contents::new(&schedule, data).unwrap();
-            assert_eq!(compile(&contents).unwrap().mails > 0, mails, "{elements}");
+            assert_eq!(
+                compile(&contents, Mail::WhereItFits).unwrap().mails > 0,
+                mails,
+                "{elements}"
+            );
         }
     }
 }

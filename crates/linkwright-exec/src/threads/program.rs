@@ -143,8 +143,17 @@ struct Compiler<'a> {
     taken: Vec<bool>,
 }
 
+/// Whether tiny messages travel with their flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mail {
+    /// Where they fit, see the module.
+    WhereItFits,
+    /// Every message is copied and announced.
+    Never,
+}
+
 /// Compiles the schedule for all ranks.
-pub(super) fn compile(contents: &Contents) -> Result<Program> {
+pub(super) fn compile(contents: &Contents, mail: Mail) -> Result<Program> {
     let count = contents.schedule.ops().len();
     let mut compiler = Compiler {
         contents,
@@ -160,7 +169,9 @@ pub(super) fn compile(contents: &Contents) -> Result<Program> {
         known: HashMap::new(),
         taken: vec![false; count],
     };
-    compiler.choose_mail();
+    if mail == Mail::WhereItFits {
+        compiler.choose_mail();
+    }
     compiler.number_messages();
     for (id, op) in contents.schedule.ops().iter().enumerate() {
         compiler.emit(id as u32, op)?;

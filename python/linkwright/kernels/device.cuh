@@ -1,0 +1,133 @@
+// What kernels ask of the hardware, each as one function: clocks, the number of the SM, loads and stores
+// that order others, memory that is shared by a block or by a cluster of blocks.
+//
+// Nothing is included: NVRTC needs no CUDA headers for what is written as PTX. Without a CUDA compiler the
+// same names come from cuda_shim.h of the tests, which runs a block as CPU threads; so what the tests run
+// is the source of the kernels themselves.
+//
+// Order between blocks (PTX memory consistency model): who loads with `acquire` what another thread
+// stored with `release` sees all that this thread wrote before, and by a barrier of its block all that its
+// block wrote before. The scope is the GPU, so a value may travel through L2 but never through an L1.
+#pragma once
+
+#if defined(__CUDACC__)
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+#define KERNEL extern "C" __global__ void
+
+// Cycles of this SM.
+__device__ inline u64 cycles() {
+    u64 now;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(now) : : "memory");
+    return now;
+}
+
+// Nanoseconds of the whole GPU; in steps that calibration measures.
+__device__ inline u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) : : "memory");
+    return now;
+}
+
+// The SM that this block runs on.
+__device__ inline u32 sm_number() {
+    u32 number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    return number;
+}
+
+__device__ inline u64 load_acquire(const u64 *address) {
+    u64 value;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline void store_release(u64 *address, u64 value) {
+    asm volatile("st.release.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+__device__ inline void add_release(u64 *address, u64 value) {
+    asm volatile("red.release.gpu.add.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+// The same towards the host, which shares mapped memory and nothing else.
+__device__ inline u64 load_acquire_system(const u64 *address) {
+    u64 value;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline void store_release_system(u64 *address, u64 value) {
+    asm volatile("st.release.sys.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+__device__ inline u64 exchange(u64 *address, u64 value) {
+    u64 old;
+    asm volatile("atom.acq_rel.gpu.exch.b64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
+    return old;
+}
+
+__device__ inline u64 fetch_add(u64 *address, u64 value) {
+    u64 old;
+    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
+    return old;
+}
+
+// Sets `address` to `value` where it holds `expected`; gives what it held.
+__device__ inline u64 compare_and_swap(u64 *address, u64 expected, u64 value) {
+    u64 old;
+    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old) : "l"(address), "l"(expected), "l"(value) : "memory");
+    return old;
+}
+
+// Dynamic memory of this block.
+__device__ inline u8 *block_memory() {
+    extern __shared__ __align__(16) u8 memory_of_block[];
+    return memory_of_block;
+}
+
+// What a spinning thread does between two looks: nothing, since an SM has nobody else to run.
+__device__ inline void look_again() {}
+
+// A value that the compiler can neither predict nor drop.
+__device__ inline u32 opaque(u32 value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+// Number of this block in its cluster.
+__device__ inline u32 block_in_cluster() {
+    u32 number;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(number));
+    return number;
+}
+
+// The address, seen from here, of what lies at `own` of this block in block `number` of the cluster.
+__device__ inline u8 *of_block(u8 *own, u32 number) {
+    u8 *address;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(own), "r"(number));
+    return address;
+}
+
+// Returns when all threads of all blocks of the cluster are here.
+__device__ inline void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+
+#endif
+
+#else
+
+#include "cuda_shim.h"
+
+#endif

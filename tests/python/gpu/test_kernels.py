@@ -1,0 +1,56 @@
+"""Every kernel compiles for real GPUs, and is given what its struct names."""
+
+from __future__ import annotations
+
+import re
+
+import cases
+import numpy as np
+import pytest
+
+from linkwright.errors import CudaError
+from linkwright.executors.cuda import compiler
+
+pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install linkwright[cuda]")
+
+WALK = ("WALK_DTYPE=0", "WALK_OP=0")
+VARIANTS = [
+    ("schedule_walk", WALK, "sm_80"),
+    ("schedule_walk", ("WALK_IN_CLUSTER", *WALK), compiler.CLUSTERS_FROM),
+]
+
+
+def number(architecture: str) -> int:
+    return int(architecture.removeprefix("sm_"))
+
+
+@pytest.mark.parametrize("architecture", compiler.ARCHITECTURES)
+@pytest.mark.parametrize(("source", "defines", "least"), VARIANTS)
+def test_kernels_compile(source, defines, least, architecture):
+    if number(architecture) < number(least):
+        pytest.skip(f"{source} with {defines} needs {least}")
+    machine_code = compiler.cubin(source, architecture, defines)
+    assert machine_code.startswith(b"\x7fELF")
+
+
+def test_all_kernels_are_compiled():
+    assert {source for source, _, _ in VARIANTS} == set(compiler.sources())
+
+
+def test_what_does_not_compile_says_where(monkeypatch, tmp_path):
+    (tmp_path / "broken.cu").write_text("__global__ void broken( {}", encoding="utf-8")
+    monkeypatch.setattr(compiler, "KERNELS", tmp_path)
+    with pytest.raises(CudaError, match=r"kernel broken\.cu does not compile for sm_90 .*broken\.cu\(1\)"):
+        compiler.cubin("broken", "sm_90")
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_words_are_the_fields_of_the_struct(cluster):
+    job = cases.walk_of(cases.build("allreduce/ring", 3, 9), cluster=cluster)
+    text = (compiler.KERNELS / "schedule_walk.cu").read_text(encoding="utf-8")
+    body = re.sub(r"//.*", "", text.partition("struct Walk {")[2].partition("};")[0])
+    fields = [(name, "*" in line) for line in body.split(";") for name in re.findall(r"(\w+)(?:,|\s*$)", line)]
+    assert [name for name, _ in fields] == list(job.words)
+    for name, pointer in fields:
+        given = job.words[name]
+        assert pointer == isinstance(given, np.ndarray) or (name == "linked" and given == 0), name
