@@ -227,8 +227,17 @@ unsafe fn each<T: Element>(
     op: impl Fn(T, T) -> T,
 ) {
     let (out, left, right) = (out.cast::<T>(), left.cast::<T>(), right.cast::<T>());
+    // A loop of its own for accumulating: the compiled one below looks at run time whether its arrays
+    // overlap, and would take one element at a time where `out` is `left`.
+    if std::ptr::eq(out, left) {
+        for i in 0..n {
+            // SAFETY: the caller vouches for n elements behind each pointer.
+            unsafe { *out.add(i) = op(*out.add(i), *right.add(i)) };
+        }
+        return;
+    }
     for i in 0..n {
-        // SAFETY: the caller vouches for n elements behind each pointer.
+        // SAFETY: the same.
         unsafe { *out.add(i) = op(*left.add(i), *right.add(i)) };
     }
 }
