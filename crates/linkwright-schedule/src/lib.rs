@@ -17,6 +17,7 @@ pub mod ir;
 pub mod order;
 pub mod patterns;
 pub mod spec;
+pub mod symmetric;
 pub mod text;
 pub mod transforms;
 pub mod verify;

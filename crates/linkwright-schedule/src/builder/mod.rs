@@ -202,7 +202,7 @@ impl Buffer {
 
 /// A buffer as an author addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(BufferId);
+pub struct Slot(pub(crate) BufferId);
 
 impl Slot {
     /// One chunk.
@@ -228,9 +228,9 @@ impl Slot {
 /// Consecutive chunks of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
-    buffer: BufferId,
-    start: u32,
-    count: u32,
+    pub(crate) buffer: BufferId,
+    pub(crate) start: u32,
+    pub(crate) count: u32,
 }
 
 /// Options of the operation just written.

@@ -21,6 +21,7 @@ use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
 use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::Program;
 
 /// One algorithm; describes itself.
 pub struct Algorithm {
@@ -40,6 +41,9 @@ pub struct Algorithm {
     pub source: &'static str,
     /// Whether the structure depends on the number of bytes.
     pub reads_bytes: bool,
+    /// What every rank does, where all do the same: the schedule can then be folded. Waived, too, where
+    /// the shape tells ranks apart.
+    pub program: Option<fn(&Shape) -> Result<Program>>,
     /// Make the schedule; [`ScheduleError::Waived`] where the shape does not suit.
     pub build: fn(&Shape) -> Result<Schedule>,
 }
@@ -124,6 +128,19 @@ pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {
         )));
     }
     (algorithm.build)(shape)
+}
+
+/// What every rank does in algorithm `key`; waived where ranks differ.
+pub fn program(key: &str, shape: &Shape) -> Result<Program> {
+    shape.check()?;
+    let algorithm = find(key)?;
+    match algorithm.program {
+        Some(program) => program(shape),
+        None => Err(algorithm.waive(
+            "its ranks do different things, so that none can stand for all; use an algorithm that \
+             folds, or simulate every rank",
+        )),
+    }
 }
 
 /// All algorithms of one collective.

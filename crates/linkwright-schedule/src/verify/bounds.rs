@@ -6,7 +6,7 @@ use crate::order::owns;
 use crate::spec::Collective;
 
 /// Check the buffers against the collective, then every operation.
-pub(super) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
+pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
     shape(schedule)?;
     for id in 0..schedule.buffers.len() {
         buffer_shape(schedule, id)?;

@@ -27,6 +27,7 @@ mod order;
 mod race;
 mod semantics;
 
+pub(crate) use bounds::check as check_shape;
 pub use error::VerifyError;
 
 use crate::ir::Schedule;

@@ -13,12 +13,13 @@
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems" (IEEE TPDS 1997).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::common::dissemination::{disseminate, Towards};
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -31,14 +32,20 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Bruck et al., IEEE TPDS 1997",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
+fn program(shape: &Shape) -> Result<Program> {
+    let group = Group::cyclic(shape.ranks);
+    let mut b = Program::new(Collective::Allgather, shape, group)?;
+    let data = b.relative("output");
+    disseminate(&mut b, data, Towards::Lower);
+    Ok(b)
+}
+
 fn build(shape: &Shape) -> Result<Schedule> {
-    let mut b = Builder::new(Collective::Allgather, shape);
-    let data = b.buffer(Buffer::vector("output", shape.ranks));
-    disseminate(&mut b, shape.ranks, data, Towards::Lower);
-    b.finish()
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

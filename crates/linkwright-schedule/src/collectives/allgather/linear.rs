@@ -10,11 +10,12 @@
 //! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
 //! in MPICH" (IJHPCA 2005).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -27,20 +28,23 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
-fn build(shape: &Shape) -> Result<Schedule> {
+fn program(shape: &Shape) -> Result<Program> {
     let p = shape.ranks;
-    let mut b = Builder::new(Collective::Allgather, shape);
-    let data = b.buffer(Buffer::vector("output", p));
+    let mut b = Program::new(Collective::Allgather, shape, Group::cyclic(p))?;
+    let data = b.relative("output");
     b.step();
     for ahead in 1..p {
-        for r in 0..p {
-            b.put(r, data.at(r), (r + ahead) % p, data.at(r));
-        }
+        b.put(data.at(0), ahead, data.at(0));
     }
-    b.finish()
+    Ok(b)
+}
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

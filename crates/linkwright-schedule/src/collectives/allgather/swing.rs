@@ -33,6 +33,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -32,6 +32,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "a torus with a directed Hamiltonian cycle, such as a square one",
     source: "Trotter and Erdos, Journal of Graph Theory 1978",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -31,6 +31,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
     source: "Trotter and Erdos, Journal of Graph Theory 1978",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -20,6 +20,7 @@ use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
+use crate::symmetric::Program;
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -33,10 +34,22 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
+fn program(shape: &Shape) -> Result<Program> {
+    let mut b = ring::program(&ALGORITHM, shape)?;
+    let data = b.relative("output");
+    ring::once_round(&mut b, data, true);
+    ring::once_round(&mut b, data, false);
+    Ok(b)
+}
+
 fn build(shape: &Shape) -> Result<Schedule> {
+    if shape.rings.is_empty() {
+        return program(shape)?.expand();
+    }
     let mut b = Builder::new(Collective::Allreduce, shape);
     let rings = ring::of(shape);
     let data = b.buffer(Buffer::vector("output", rings.len() as u32 * shape.ranks));

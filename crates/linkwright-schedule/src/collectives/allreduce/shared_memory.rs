@@ -32,6 +32,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150, Sapienza \
              University of Rome, 2025",
     reads_bytes: false,
+    program: None,
     build,
 };
 

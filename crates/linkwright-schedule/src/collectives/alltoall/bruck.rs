@@ -13,11 +13,12 @@
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems" (IEEE TPDS 1997).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -30,35 +31,33 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Bruck et al., IEEE TPDS 1997",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
-fn build(shape: &Shape) -> Result<Schedule> {
+fn program(shape: &Shape) -> Result<Program> {
     let p = shape.ranks;
-    let mut b = Builder::new(Collective::Alltoall, shape);
-    let input = b.buffer(Buffer::vector("input", p));
-    let output = b.buffer(Buffer::vector("output", p));
-    let slots = b.buffer(Buffer::vector("scratch", p));
+    let mut b = Program::new(Collective::Alltoall, shape, Group::cyclic(p))?;
+    let (input, output) = (b.relative("input"), b.relative("output"));
+    let slots = b.absolute("scratch", p);
+    let turn: Vec<_> = (0..p).map(|i| (i, i, 1)).collect();
     b.step();
-    for r in 0..p {
-        let turn: Vec<_> = (0..p).map(|i| ((r + i) % p, i, 1)).collect();
-        b.local_runs(r, input, slots, &turn);
-    }
+    b.local_runs(input, slots, &turn);
     let mut way = 1;
     while way < p {
         let moving: Vec<u32> = (0..p).filter(|slot| slot & way != 0).collect();
         b.step();
-        for r in 0..p {
-            b.put_blocks(r, slots, (r + way) % p, slots, &moving);
-        }
+        b.put_blocks(slots, way, slots, &moving);
         way *= 2;
     }
+    let back: Vec<_> = (0..p).map(|i| (i, (p - i) % p, 1)).collect();
     b.step();
-    for r in 0..p {
-        let back: Vec<_> = (0..p).map(|i| (i, (r + p - i) % p, 1)).collect();
-        b.local_runs(r, slots, output, &back);
-    }
-    b.finish()
+    b.local_runs(slots, output, &back);
+    Ok(b)
+}
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@
 //! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
 //! in MPICH" (IJHPCA 2005).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -29,32 +30,31 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
-fn build(shape: &Shape) -> Result<Schedule> {
+fn program(shape: &Shape) -> Result<Program> {
     let p = shape.ranks;
-    let everyone: Vec<u32> = (0..p).collect();
-    let mut b = Builder::new(Collective::Alltoall, shape);
-    let input = b.buffer(Buffer::vector("input", p));
-    let output = b.buffer(Buffer::vector("output", p));
+    let group = match p.is_power_of_two() {
+        true => Group::xor(p),
+        false => Group::cyclic(p),
+    };
+    let mut b = Program::new(Collective::Alltoall, shape, group)?;
+    let (input, output) = (b.relative("input"), b.relative("output"));
     b.step();
-    for r in 0..p {
-        b.local(r, input.at(r), output.at(r));
-    }
-    for s in 1..p {
-        for r in 0..p {
-            let to = match p.is_power_of_two() {
-                true => r ^ s,
-                false => (r + s) % p,
-            };
-            b.put(r, input.at(to), to, output.at(r));
-        }
-        if s + 1 < p {
-            b.fences(&everyone);
+    b.local(input.at(0), output.at(0));
+    for ahead in 1..p {
+        b.put(input.at(ahead), ahead, output.at(0));
+        if ahead + 1 < p {
+            b.fence();
         }
     }
-    b.finish()
+    Ok(b)
+}
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

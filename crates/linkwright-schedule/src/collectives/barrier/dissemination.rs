@@ -11,12 +11,13 @@
 //! Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization"
 //! (International Journal of Parallel Programming 1988).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::common::dissemination::{disseminate, Towards};
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -28,14 +29,20 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Hensgen, Finkel and Manber, IJPP 1988",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
+fn program(shape: &Shape) -> Result<Program> {
+    let group = Group::cyclic(shape.ranks);
+    let mut b = Program::new(Collective::Barrier, shape, group)?;
+    let tokens = b.tokens("output");
+    disseminate(&mut b, tokens, Towards::Higher);
+    Ok(b)
+}
+
 fn build(shape: &Shape) -> Result<Schedule> {
-    let mut b = Builder::new(Collective::Barrier, shape);
-    let tokens = b.buffer(Buffer::vector("output", shape.ranks).empty());
-    disseminate(&mut b, shape.ranks, tokens, Towards::Higher);
-    b.finish()
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

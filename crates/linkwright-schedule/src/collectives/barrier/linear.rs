@@ -27,6 +27,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Hensgen, Finkel and Manber, IJPP 1988",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -26,6 +26,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Ni and McKinley, IEEE Computer 1993",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -30,6 +30,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Watts and van de Geijn, Parallel Processing Letters 1995",
     reads_bytes: false,
+    program: None,
     build,
 };
 

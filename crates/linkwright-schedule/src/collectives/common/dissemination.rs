@@ -12,7 +12,8 @@
 //! "Efficient algorithms for all-to-all communications in multiport message-passing systems"
 //! (IEEE TPDS 1997).
 
-use crate::builder::{Builder, Slot};
+use crate::builder::Slot;
+use crate::symmetric::Program;
 
 /// Which way round the ranks information flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,20 +25,18 @@ pub enum Towards {
 }
 
 /// Rounds after which everyone has block q of every rank q in `data`.
-pub fn disseminate(b: &mut Builder, p: u32, data: Slot, towards: Towards) {
+pub fn disseminate(b: &mut Program, data: Slot, towards: Towards) {
+    let p = b.ranks();
     let mut known = 1;
     while known < p {
         let told = known.min(p - known);
+        let (ahead, first) = match towards {
+            Towards::Higher => (known, p - told + 1),
+            Towards::Lower => (p - known, 0),
+        };
+        let blocks: Vec<u32> = (0..told).map(|i| (first + i) % p).collect();
         b.step();
-        for r in 0..p {
-            let (to, first) = match towards {
-                Towards::Higher => ((r + known) % p, (r + p - told + 1) % p),
-                Towards::Lower => ((r + p - known) % p, r),
-            };
-            let mut blocks: Vec<u32> = (0..told).map(|i| (first + i) % p).collect();
-            blocks.sort_unstable();
-            b.put_blocks(r, data, to, data, &blocks);
-        }
+        b.put_blocks(data, ahead, data, &blocks);
         known += told;
     }
 }

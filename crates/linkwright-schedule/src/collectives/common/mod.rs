@@ -5,6 +5,7 @@
 
 pub(super) mod butterfly;
 pub(super) mod butterfly_schedules;
+pub(super) mod cube;
 pub(super) mod dissemination;
 pub(super) mod hamiltonian;
 pub(super) mod ring;

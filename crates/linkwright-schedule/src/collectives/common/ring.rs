@@ -13,7 +13,10 @@
 //! workstations" (JPDC 2009).
 
 use crate::builder::{Builder, Shape, Slot};
+use crate::collectives::Algorithm;
+use crate::error::Result;
 use crate::ir::Hint;
+use crate::symmetric::{Group, Program};
 
 /// A cycle through all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,13 +116,40 @@ pub fn chain(
     }
 }
 
+/// A program for ranks in a ring; waived where `shape` names other rings.
+pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<Program> {
+    if !shape.rings.is_empty() {
+        return Err(algorithm.waive(
+            "in rings of a given order ranks are not alike; use rank order, or simulate every rank",
+        ));
+    }
+    Program::new(algorithm.collective, shape, Group::cyclic(shape.ranks))
+}
+
+/// Once round the ring of all ranks, as each of them does it.
+pub fn once_round(b: &mut Program, data: Slot, reduce: bool) {
+    for s in 0..b.ranks() - 1 {
+        let block = data.at(sent(b.ranks(), s, reduce));
+        b.step();
+        let written = b.put(block, 1, block);
+        if reduce {
+            written.reduce();
+        }
+    }
+}
+
+/// The block that place 0 of `p` sends in step `s`.
+fn sent(p: u32, s: u32, reduce: bool) -> u32 {
+    (p - s - u32::from(reduce)) % p
+}
+
 fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks, reduce: bool) {
     let p = rings.first().map_or(0, |ring| ring.ranks.len());
     for s in 0..p.saturating_sub(1) {
         b.step();
         for (index, ring) in rings.iter().enumerate() {
             for k in 0..p {
-                let block = (k + p - s - usize::from(reduce)) % p;
+                let block = (k + sent(p as u32, s as u32, reduce) as usize) % p;
                 let chunk = data.at(match blocks {
                     Blocks::ByRing => (index * p + block) as u32,
                     Blocks::ByRank => ring.ranks[block] * rings.len() as u32 + index as u32,

@@ -31,6 +31,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -33,6 +33,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "a grid; the root's row must have as many columns as there are rows to collect",
     source: "Jia, Tillman, Maggioni and Scarpazza 2019",
     reads_bytes: false,
+    program: None,
     build,
 };
 

@@ -11,11 +11,12 @@
 //! Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
 //! in MPICH" (IJHPCA 2005).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::Shape;
 use crate::collectives::Algorithm;
 use crate::error::Result;
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::{Group, Program};
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -28,21 +29,23 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
-fn build(shape: &Shape) -> Result<Schedule> {
+fn program(shape: &Shape) -> Result<Program> {
     let p = shape.ranks;
-    let mut b = Builder::new(Collective::ReduceScatter, shape);
-    let data = b.buffer(Buffer::vector("output", p));
-    for s in 1..p {
+    let mut b = Program::new(Collective::ReduceScatter, shape, Group::cyclic(p))?;
+    let data = b.relative("output");
+    for owner in 1..p {
         b.step();
-        for r in 0..p {
-            let owner = (r + s) % p;
-            b.put(r, data.at(owner), owner, data.at(owner)).reduce();
-        }
+        b.put(data.at(owner), owner, data.at(owner)).reduce();
     }
-    b.finish()
+    Ok(b)
+}
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    program(shape)?.expand()
 }
 
 #[cfg(test)]

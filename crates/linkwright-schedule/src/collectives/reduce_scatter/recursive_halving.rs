@@ -18,10 +18,12 @@
 use crate::builder::Shape;
 use crate::collectives::common::butterfly::Partners;
 use crate::collectives::common::butterfly_schedules::reduce_scatter;
+use crate::collectives::common::cube::Cube;
 use crate::collectives::Algorithm;
-use crate::error::Result;
+use crate::error::{Result, ScheduleError};
 use crate::ir::Schedule;
 use crate::spec::Collective;
+use crate::symmetric::Program;
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -35,11 +37,22 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
+fn program(shape: &Shape) -> Result<Program> {
+    let (cube, mut b) = Cube::program(&ALGORITHM, shape)?;
+    let data = b.relative("output");
+    cube.halve(&mut b, data);
+    Ok(b)
+}
+
 fn build(shape: &Shape) -> Result<Schedule> {
-    reduce_scatter(shape, Partners::Doubling)
+    match program(shape) {
+        Err(ScheduleError::Waived { .. }) => reduce_scatter(shape, Partners::Doubling),
+        program => program?.expand(),
+    }
 }
 
 #[cfg(test)]

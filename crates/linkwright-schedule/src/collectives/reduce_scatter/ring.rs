@@ -18,6 +18,7 @@ use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
+use crate::symmetric::Program;
 
 /// Registry entry.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -31,10 +32,21 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
     reads_bytes: false,
+    program: Some(program),
     build,
 };
 
+fn program(shape: &Shape) -> Result<Program> {
+    let mut b = ring::program(&ALGORITHM, shape)?;
+    let data = b.relative("output");
+    ring::once_round(&mut b, data, true);
+    Ok(b)
+}
+
 fn build(shape: &Shape) -> Result<Schedule> {
+    if shape.rings.is_empty() {
+        return program(shape)?.expand();
+    }
     let mut b = Builder::new(Collective::ReduceScatter, shape);
     let rings = ring::of(shape);
     let data = b.buffer(Buffer {

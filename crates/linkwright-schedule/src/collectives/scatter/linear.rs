@@ -27,6 +27,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     needs: "",
     source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
     reads_bytes: false,
+    program: None,
     build,
 };
 

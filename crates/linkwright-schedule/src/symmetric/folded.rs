@@ -1,0 +1,219 @@
+//! A folded schedule: the operations of one rank, each of which stands for one operation of every rank.
+//!
+//! *Instance* (k, e) is operation k of the rank e steps on. Whatever is said of instances is said from
+//! where one stands; from x steps on, (k, e) is (k, back(x) e).
+
+use super::program::{hint_at, Program};
+use super::Group;
+use crate::ir::{Completion, Edge, Op, Schedule};
+use std::ops::Range;
+
+/// An operation, and how many steps on the rank is that performs it.
+pub(super) type Instance = (u32, u32);
+
+/// "Wait for operation `op` of the rank `rank` steps on."
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    op: u32,
+    rank: u32,
+}
+
+const ACKNOWLEDGED: u32 = 1 << 31;
+
+impl Wait {
+    /// Until what is done that concerns the waiter: delivered at a target, source free at a source.
+    pub(super) fn on(op: u32, rank: u32) -> Self {
+        Wait { op, rank }
+    }
+
+    /// Until the waiter knows that its own `op` is delivered.
+    pub(super) fn acknowledged(op: u32) -> Self {
+        let op = op | ACKNOWLEDGED;
+        Wait { op, rank: 0 }
+    }
+
+    /// The same wait for another operation.
+    pub(super) fn with_op(self, op: u32) -> Self {
+        let op = (self.op & ACKNOWLEDGED) | op;
+        Wait { op, ..self }
+    }
+
+    /// The operation waited for.
+    #[inline]
+    pub fn op(self) -> u32 {
+        self.op & !ACKNOWLEDGED
+    }
+
+    /// How far on the rank is that performs it.
+    #[inline]
+    pub fn rank(self) -> u32 {
+        self.rank
+    }
+
+    /// Whether the acknowledgement is waited for, not only a free source.
+    #[inline]
+    pub fn is_acknowledged(self) -> bool {
+        self.op & ACKNOWLEDGED != 0
+    }
+}
+
+/// One rank's part of a schedule in which all ranks do the same, with its waits.
+///
+/// Its operations are those of a [`Program`] with one more meaning: `from` says which rank comes first
+/// in the order of ids. Operation k has the ids k p + i over all ranks, and the rank i steps on from
+/// `from` performs id k p + i.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    pub(super) program: Program,
+    pub(super) wait_start: Vec<u32>,
+    pub(super) waits: Vec<Wait>,
+}
+
+impl Folded {
+    /// Number of ranks for which one stands.
+    pub fn ranks(&self) -> u32 {
+        self.program.ranks()
+    }
+
+    /// How ranks see each other.
+    pub fn group(&self) -> Group {
+        self.program.group
+    }
+
+    /// The operations of one rank, in the order in which it issues them.
+    #[inline]
+    pub fn ops(&self) -> &[Op] {
+        &self.program.ops
+    }
+
+    /// What operation `k` waits for.
+    #[inline]
+    pub fn after(&self, k: u32) -> &[Wait] {
+        let (start, end) = (self.wait_start[k as usize], self.wait_start[k as usize + 1]);
+        &self.waits[start as usize..end as usize]
+    }
+
+    /// The rank that performs `op` for the `i`-th time.
+    #[inline]
+    pub fn performer(&self, op: &Op, i: u32) -> u32 {
+        match op.from {
+            0 => i,
+            turn => self.group().act(i, turn),
+        }
+    }
+
+    /// How far back the longest wait of any operation reaches.
+    pub fn longest_wait(&self) -> u32 {
+        let reach = |k: u32| self.after(k).iter().map(move |wait| k - wait.op()).max();
+        let ids = 0..self.ops().len() as u32;
+        ids.filter_map(reach).max().unwrap_or(0)
+    }
+
+    /// What `wait` tells the rank that waits; `None` where it cannot see the completion.
+    #[inline]
+    pub fn completion(&self, wait: Wait) -> Option<Completion> {
+        let op = &self.ops()[wait.op() as usize];
+        let own = wait.rank() == 0;
+        if wait.is_acknowledged() || !op.is_message() {
+            return own.then_some(Completion::Delivered);
+        }
+        match self.group().act(wait.rank(), op.to) == 0 {
+            true => Some(Completion::Delivered),
+            false => own.then_some(Completion::SourceFree),
+        }
+    }
+
+    /// The id of an instance in the schedule over all ranks, where rank 0 stands at rank 0.
+    pub(super) fn id(&self, (k, rank): Instance) -> u32 {
+        let first = self.group().back(self.ops()[k as usize].from);
+        k * self.ranks() + self.group().act(rank, first)
+    }
+
+    /// Bytes that `op` moves where `rank` performs it, and in how many contiguous runs.
+    pub fn size_at(&self, op: &Op, rank: u32) -> (u64, u32) {
+        if !op.moves_data() {
+            return (0, 0);
+        }
+        let program = &self.program;
+        let buffer = &program.buffers[op.src_buffer.0 as usize];
+        let bytes = |chunks: Range<u32>| {
+            let span = buffer.span(program.elements, chunks);
+            (span.end - span.start) * u64::from(program.element_bytes)
+        };
+        if program.is_one_chunk(op) {
+            let chunk = program.chunk_at(op.src_buffer, op.src, rank);
+            return (bytes(chunk..chunk + 1), 1);
+        }
+        let runs = program.runs_at(op, rank);
+        let all = runs.iter().map(|&(src, _, count)| bytes(src..src + count));
+        (all.sum(), runs.len() as u32)
+    }
+
+    /// A schedule over the same ranks and buffers, without operations.
+    pub fn frame(&self) -> Schedule {
+        let program = &self.program;
+        Schedule {
+            spec: program.spec,
+            ranks: program.ranks(),
+            memories: 0,
+            elements: program.elements,
+            element_bytes: program.element_bytes,
+            buffers: program.buffers.clone(),
+            sets: Vec::new(),
+            ops: Vec::new(),
+            edge_start: vec![0],
+            edges: Vec::new(),
+            ranges: Vec::new(),
+            work: Vec::new(),
+            own_waits: Default::default(),
+        }
+    }
+
+    /// The schedule over all ranks: what the folded one stands for.
+    pub fn unfold(&self) -> Schedule {
+        let (mut all, p) = (self.frame(), self.ranks());
+        for (k, op) in (0u32..).zip(self.ops()) {
+            for i in 0..p {
+                let rank = self.performer(op, i);
+                let op = self.op_at(op, rank, &mut all.ranges);
+                all.ops.push(op);
+                let waits = self.after(k).iter();
+                all.edges
+                    .extend(waits.map(|wait| self.edge_at(*wait, rank)));
+                all.edge_start.push(all.edges.len() as u32);
+            }
+        }
+        all
+    }
+
+    /// `wait` as `rank` has it.
+    fn edge_at(&self, wait: Wait, rank: u32) -> Edge {
+        let id = self.id((wait.op(), self.group().act(rank, wait.rank())));
+        match wait.is_acknowledged() {
+            true => Edge::acknowledged(id),
+            false => Edge::on(id),
+        }
+    }
+
+    /// `op` as `rank` performs it; its runs are appended to `listed` if it has several.
+    fn op_at(&self, op: &Op, rank: u32, listed: &mut Vec<(u32, u32, u32)>) -> Op {
+        let to = self.group().act(rank, op.to);
+        let mut runs = self.program.runs_at(op, rank);
+        let scattered = runs.len() > 1;
+        let (src, dst, count) = match scattered {
+            true => (listed.len() as u32, listed.len() as u32, runs.len() as u32),
+            false => runs.pop().unwrap_or((0, 0, 0)),
+        };
+        listed.append(&mut runs);
+        Op {
+            from: rank,
+            to,
+            src,
+            dst,
+            count,
+            hint: hint_at(op.hint, rank, to),
+            scattered,
+            ..*op
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Closing the steps of a program: conflicts go through scratch, as in `builder/step.rs`.
+//!
+//! Who accesses a chunk in a step is seen from the rank that has it: operation k of rank 0 reads its
+//! own chunks, and writes at the rank `to` steps on, which sees the writer `to` steps back.
+
+use super::program::Program;
+use crate::error::{Result, ScheduleError};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
+use std::collections::HashMap;
+
+const NOBODY: u32 = u32::MAX;
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// Which operations access a chunk in the current step.
+#[derive(Clone, Copy)]
+struct Mark {
+    step: u32,
+    reader: u32,
+    writer: u32,
+    layers: u32,
+    replaced: bool,
+}
+
+/// Marks by buffer and chunk, grown on demand; a mark of an older step counts as empty.
+#[derive(Default)]
+struct Marks(Vec<Vec<Mark>>);
+
+struct Layer {
+    program: Program,
+    marks: Marks,
+    /// Scratch made here: (buffer mirrored, layer) -> scratch.
+    mirrors: HashMap<(BufferId, u32), BufferId>,
+    laid: Vec<Op>,
+}
+
+/// The program with scratch where steps conflict and, unless `fused`, with combinations after the copy
+/// (see `transforms::unfuse`).
+pub(super) fn lay(mut program: Program, fused: bool) -> Result<Program> {
+    let ops = std::mem::take(&mut program.ops);
+    let mut layer = Layer {
+        marks: Marks::default(),
+        laid: Vec::with_capacity(ops.len()),
+        mirrors: HashMap::new(),
+        program,
+    };
+    for step in ops.chunk_by(|a, b| a.step == b.step) {
+        layer.close(step)?;
+    }
+    if !fused {
+        layer.unfuse()?;
+    }
+    Ok(Program {
+        ops: layer.laid,
+        ..layer.program
+    })
+}
+
+impl Layer {
+    fn close(&mut self, ops: &[Op]) -> Result<()> {
+        if let [op] = ops {
+            if self.program.is_one_chunk(op) && !self.meets_itself(op) {
+                self.laid.push(*op);
+                return Ok(());
+            }
+        }
+        for (k, op) in (0u32..).zip(ops) {
+            self.marks.enter(&self.program, op, k);
+        }
+        let mut locals = Vec::new();
+        for (k, op) in (0u32..).zip(ops) {
+            let (conflict, layer) = self.conflict(op, k)?;
+            if !conflict {
+                self.laid.push(*op);
+                continue;
+            }
+            let scratch = self.mirror(op.dst_buffer, layer)?;
+            locals.push(self.redirect(op, scratch));
+        }
+        self.laid.append(&mut locals);
+        Ok(())
+    }
+
+    /// Whether what one rank writes by `op`, another reads by it.
+    fn meets_itself(&self, op: &Op) -> bool {
+        let mut written = op.dst;
+        (self.program).written(op, |first, _| written = first);
+        op.to != 0 && (op.src_buffer, op.src) == (op.dst_buffer, written)
+    }
+
+    /// Whether `op` must go through scratch, and the first scratch layer free for it.
+    fn conflict(&mut self, op: &Op, k: u32) -> Result<(bool, u32)> {
+        let (mut conflict, mut layer) = (false, 0);
+        let mut twice = None;
+        let marks = &mut self.marks;
+        self.program.written(op, |first, count| {
+            for chunk in first..first + count {
+                let mark = *marks.at(op.dst_buffer, chunk, op.step);
+                // What reads here is rank 0's; it is this very operation only if it stays there.
+                let read = mark.reader != NOBODY && !(op.to == 0 && mark.reader == k);
+                let shared = mark.writer != k;
+                if shared && (mark.replaced || op.combine == Combine::Replace) {
+                    twice.get_or_insert(chunk);
+                }
+                conflict |= read || shared;
+                layer = layer.max(mark.layers);
+            }
+        });
+        if let Some(chunk) = twice {
+            return Err(ScheduleError::DoubleWrite {
+                step: op.step,
+                participant: 0,
+                buffer: self.program.buffers[op.dst_buffer.0 as usize].name.clone(),
+                chunk,
+            });
+        }
+        if conflict {
+            self.program.written(op, |first, count| {
+                for chunk in first..first + count {
+                    marks.at(op.dst_buffer, chunk, op.step).layers = layer + 1;
+                }
+            });
+        }
+        Ok((conflict, layer))
+    }
+
+    /// Send `op` to `scratch`; gives the operation that brings it from there to its place.
+    fn redirect(&mut self, op: &Op, scratch: BufferId) -> Op {
+        self.laid.push(Op {
+            dst_buffer: scratch,
+            combine: Combine::Replace,
+            ..*op
+        });
+        let mut placed = Vec::new();
+        (self.program).written(op, |dst, count| placed.push((dst, dst, count)));
+        let scattered = op.scattered || placed.len() > 1;
+        let ranges = &mut self.program.ranges;
+        let (src, count) = match scattered {
+            true => (ranges.len() as u32, placed.len() as u32),
+            false => (placed[0].0, placed[0].2),
+        };
+        if scattered {
+            ranges.extend(placed);
+        }
+        Op {
+            // The rank that waits for rank 0's message comes first.
+            from: op.to,
+            to: 0,
+            src,
+            dst: src,
+            count,
+            kind: OpKind::Local,
+            src_buffer: scratch,
+            lane: COMPUTE_LANE,
+            hint: Hint::None,
+            scattered,
+            ..*op
+        }
+    }
+
+    /// Combinations of messages become copies into scratch, and local ones at the end of the step.
+    fn unfuse(&mut self) -> Result<()> {
+        let ops = std::mem::take(&mut self.laid);
+        let mut scratch: Vec<Option<BufferId>> = vec![None; self.program.buffers.len()];
+        for step in ops.chunk_by(|a, b| a.step == b.step) {
+            let mut locals = Vec::new();
+            for op in step {
+                if op.combine != Combine::Reduce || op.kind == OpKind::Local {
+                    self.laid.push(*op);
+                    continue;
+                }
+                let slot = op.dst_buffer.0 as usize;
+                let into = match scratch[slot] {
+                    Some(known) => known,
+                    None => *scratch[slot].insert(self.scratch(op.dst_buffer)?),
+                };
+                locals.push(self.redirect(op, into));
+            }
+            self.laid.append(&mut locals);
+        }
+        Ok(())
+    }
+
+    /// The scratch buffer cut like `buffer`, number `layer`.
+    fn mirror(&mut self, buffer: BufferId, layer: u32) -> Result<BufferId> {
+        if let Some(&known) = self.mirrors.get(&(buffer, layer)) {
+            return Ok(known);
+        }
+        let made = self.scratch(buffer)?;
+        self.mirrors.insert((buffer, layer), made);
+        Ok(made)
+    }
+
+    /// One more scratch buffer, cut like `buffer`.
+    fn scratch(&mut self, buffer: BufferId) -> Result<BufferId> {
+        let program = &mut self.program;
+        let taken = program.buffers.iter();
+        let name = match taken.filter(|b| b.name.starts_with("scratch")).count() {
+            0 => "scratch".to_string(),
+            n => format!("scratch{n}"),
+        };
+        if program.buffers.len() >= 256 {
+            return Err(ScheduleError::TooLarge(256));
+        }
+        let mirrored = Buffer {
+            name,
+            ..program.buffers[buffer.0 as usize].clone()
+        };
+        program.buffers.push(mirrored);
+        program.relative.push(program.relative[buffer.0 as usize]);
+        Ok(BufferId(program.buffers.len() as u8 - 1))
+    }
+}
+
+impl Marks {
+    /// Note who accesses what by operation `k` of the step.
+    fn enter(&mut self, program: &Program, op: &Op, k: u32) {
+        for (src, _, count) in program.ranges_of(op) {
+            for chunk in src..src + count {
+                let mark = self.at(op.src_buffer, chunk, op.step);
+                mark.reader = match mark.reader == NOBODY || mark.reader == k {
+                    true => k,
+                    false => SEVERAL,
+                };
+            }
+        }
+        program.written(op, |first, count| {
+            for chunk in first..first + count {
+                let mark = self.at(op.dst_buffer, chunk, op.step);
+                mark.replaced |= op.combine == Combine::Replace;
+                mark.writer = match mark.writer == NOBODY {
+                    true => k,
+                    false => SEVERAL,
+                };
+            }
+        });
+    }
+
+    fn at(&mut self, buffer: BufferId, chunk: u32, step: u32) -> &mut Mark {
+        let empty = Mark {
+            step,
+            reader: NOBODY,
+            writer: NOBODY,
+            layers: 0,
+            replaced: false,
+        };
+        if self.0.len() <= buffer.0 as usize {
+            self.0.resize(buffer.0 as usize + 1, Vec::new());
+        }
+        let (table, chunk) = (&mut self.0[buffer.0 as usize], chunk as usize);
+        if chunk >= table.len() {
+            table.resize(chunk + 1, empty);
+        }
+        if table[chunk].step != step {
+            table[chunk] = empty;
+        }
+        &mut table[chunk]
+    }
+}

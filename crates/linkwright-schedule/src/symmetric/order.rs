@@ -1,0 +1,444 @@
+//! From a program to a folded schedule: hazards become waits and notices, as in `crate::order`.
+//!
+//! The rules are those of the whole schedule, applied to instances (operation, steps on). Whoever reads
+//! a chunk of rank 0 is rank 0; whoever writes it by operation k is `to` steps back. All instances of
+//! one operation are entered at once: none depends on another, for conflicts within a step went
+//! through scratch. So a hazard always leads to an operation before.
+//!
+//! A notice goes from a witness w steps on to rank 0, hence from rank 0 to the rank back(w).
+
+use super::cells::{Cells, NONE};
+use super::folded::{Folded, Instance, Wait};
+use super::lay::lay;
+use super::program::Program;
+use super::Group;
+use crate::error::{Result, ScheduleError};
+use crate::ir::{BufferId, Combine, Completion, Hint, Op, OpKind, MAX_OPS};
+
+/// Instances visited by one search for an implied wait; as in `crate::order`.
+const SEARCH_LIMIT: usize = 48;
+
+/// What about an earlier instance has to be known; participants are so many steps on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Its source may be overwritten.
+    SourceFree,
+    /// Its data are at this rank.
+    DeliveredAt(u32),
+}
+
+/// A chain of deliveries runs from rank to rank: rank 0's part of it in operation k began `began`
+/// steps on.
+#[derive(Clone, Copy)]
+struct Link {
+    chain: u32,
+    place: u32,
+    began: u32,
+}
+
+struct Orderer {
+    group: Group,
+    out: Folded,
+    cells: Cells,
+    links: Vec<Link>,
+    /// Last operation of each chain.
+    tail: Vec<u32>,
+    /// Last notice from each witness.
+    last_notice: Vec<(u32, u32)>,
+    /// Last fence, and what was issued since; only where there are fences.
+    fence: u32,
+    since: Vec<u32>,
+    fenced: bool,
+    needs: Vec<(Instance, Need)>,
+    proven: Vec<(Instance, Completion)>,
+    waits: Vec<Wait>,
+    stack: Vec<(Instance, Completion)>,
+    seen: Vec<Instance>,
+}
+
+impl Program {
+    /// The schedule of one rank, which stands for all; `fused` where transfers may combine.
+    pub fn fold(self, fused: bool) -> Result<Folded> {
+        let mut program = lay(self, fused)?;
+        let ops = std::mem::take(&mut program.ops);
+        let count = ops.len();
+        let mut orderer = Orderer {
+            group: program.group,
+            cells: Cells::new(program.buffers.len()),
+            fenced: ops.iter().any(|op| op.kind == OpKind::Fence),
+            out: Folded {
+                program,
+                wait_start: Vec::with_capacity(count + 1),
+                waits: Vec::with_capacity(count),
+            },
+            links: Vec::with_capacity(count),
+            tail: Vec::new(),
+            last_notice: Vec::new(),
+            fence: NONE,
+            since: Vec::new(),
+            needs: Vec::new(),
+            proven: Vec::new(),
+            waits: Vec::new(),
+            stack: Vec::new(),
+            seen: Vec::new(),
+        };
+        orderer.out.program.ops.reserve_exact(count);
+        orderer.out.wait_start.push(0);
+        for op in ops {
+            orderer.add(op)?;
+        }
+        Ok(hoist(orderer.out))
+    }
+}
+
+impl Orderer {
+    fn add(&mut self, op: Op) -> Result<()> {
+        self.collect(&op);
+        self.resolve(&op)?;
+        let k = self.push(op)?;
+        self.record(k, &op);
+        Ok(())
+    }
+
+    fn op(&self, k: u32) -> &Op {
+        &self.out.program.ops[k as usize]
+    }
+
+    /// Append `op` with the waits gathered; continue or open its chain.
+    fn push(&mut self, op: Op) -> Result<u32> {
+        let k = self.out.program.ops.len() as u32;
+        if k as usize >= MAX_OPS {
+            return Err(ScheduleError::TooLarge(MAX_OPS as u64));
+        }
+        let continued = self.waits.iter().find_map(|wait| {
+            let link = self.links[wait.op() as usize];
+            let strong = self.completion(*wait) == Completion::Delivered;
+            let last = self.tail[link.chain as usize] == wait.op();
+            (strong && last).then_some((wait.rank(), link))
+        });
+        let link = match continued {
+            Some((rank, link)) => {
+                self.tail[link.chain as usize] = k;
+                Link {
+                    place: link.place + 1,
+                    began: self.group.act(rank, link.began),
+                    ..link
+                }
+            }
+            None => {
+                self.tail.push(k);
+                Link {
+                    chain: self.tail.len() as u32 - 1,
+                    place: 0,
+                    began: 0,
+                }
+            }
+        };
+        self.links.push(link);
+        self.out.program.ops.push(op);
+        self.out.waits.append(&mut self.waits);
+        self.out.wait_start.push(self.out.waits.len() as u32);
+        Ok(k)
+    }
+
+    /// What satisfying `wait` tells the waiter; the waits made here are all visible.
+    #[inline]
+    fn completion(&self, wait: Wait) -> Completion {
+        let known = self.out.completion(wait);
+        known.expect("a wait is visible to its waiter")
+    }
+
+    /// Gather what `op` of rank 0 needs.
+    fn collect(&mut self, op: &Op) {
+        self.needs.clear();
+        let (program, group) = (&self.out.program, self.group);
+        // Who wrote a chunk of the rank `at` by operation `writer`, seen from rank 0.
+        let wrote = |writer: u32, at: u32| {
+            let sender = group.back(program.ops[writer as usize].to);
+            (writer, group.act(at, sender))
+        };
+        let (needs, cells) = (&mut self.needs, &mut self.cells);
+        for (src, _, count) in program.ranges_of(op) {
+            for chunk in src..src + count {
+                let writer = cells.cell(op.src_buffer, chunk).writer;
+                if writer != NONE {
+                    needs.push((wrote(writer, 0), Need::DeliveredAt(0)));
+                }
+            }
+        }
+        program.written(op, |first, count| {
+            for chunk in first..first + count {
+                let cell = *cells.cell(op.dst_buffer, chunk);
+                if cell.writer != NONE {
+                    needs.push((wrote(cell.writer, op.to), Need::DeliveredAt(op.to)));
+                }
+                cells.readers(cell, |reader| {
+                    needs.push(((reader, op.to), Need::SourceFree))
+                });
+            }
+        });
+        if self.fenced {
+            if self.fence != NONE {
+                needs.push(((self.fence, 0), Need::DeliveredAt(0)));
+            }
+            if op.kind == OpKind::Fence {
+                for k in std::mem::take(&mut self.since) {
+                    let at = program.ops[k as usize].to;
+                    needs.push(((k, 0), Need::DeliveredAt(at)));
+                }
+            }
+        }
+    }
+
+    /// Turn the needs into the fewest waits known to suffice, adding notices where necessary.
+    fn resolve(&mut self, op: &Op) -> Result<()> {
+        self.waits.clear();
+        self.proven.clear();
+        let mut needs = std::mem::take(&mut self.needs);
+        // Latest first: a late operation implies most of the earlier ones.
+        needs.sort_by_key(|need| std::cmp::Reverse(need.0));
+        needs.dedup();
+        let mut remote = Vec::new();
+        for &(id, need) in &needs {
+            match self.visible(id, need, 0) {
+                Some(wait) if !self.implied(id, need) => self.wait_for(wait),
+                Some(_) => self.prove(id, need),
+                None => remote.push((id, need)),
+            }
+        }
+        self.needs = needs;
+        for (id, need) in remote {
+            if !self.implied(id, need) {
+                self.notify(op, id, need)?;
+            }
+            self.prove(id, need);
+        }
+        Ok(())
+    }
+
+    fn prove(&mut self, id: Instance, need: Need) {
+        let known = match need {
+            Need::SourceFree => Completion::SourceFree,
+            Need::DeliveredAt(_) => Completion::Delivered,
+        };
+        self.proven.push((id, known));
+    }
+
+    fn wait_for(&mut self, wait: Wait) {
+        let known = self.completion(wait);
+        self.proven.push(((wait.op(), wait.rank()), known));
+        let same = |w: &&mut Wait| (w.op(), w.rank()) == (wait.op(), wait.rank());
+        match self.waits.iter_mut().find(same) {
+            Some(known) if wait.is_acknowledged() => *known = wait,
+            Some(_) => {}
+            None => self.waits.push(wait),
+        }
+    }
+
+    /// The wait by which the rank `at` steps on can see that instance `id` meets `need`.
+    fn visible(&self, id: Instance, need: Need, at: u32) -> Option<Wait> {
+        let (op, group) = (self.op(id.0), self.group);
+        let seen = group.act(group.back(at), id.1);
+        if op.is_message() && group.act(id.1, op.to) == at {
+            return Some(Wait::on(id.0, seen));
+        }
+        match (seen == 0, op.is_message(), need) {
+            (false, ..) => None,
+            (true, true, Need::DeliveredAt(_)) => Some(Wait::acknowledged(id.0)),
+            (true, ..) => Some(Wait::on(id.0, 0)),
+        }
+    }
+
+    fn implied(&mut self, id: Instance, need: Need) -> bool {
+        self.stack.clear();
+        self.stack.extend_from_slice(&self.proven);
+        self.follows(id, need)
+    }
+
+    /// Whether instance `id` meets `need` once all on the stack has happened.
+    fn follows(&mut self, id: Instance, need: Need) -> bool {
+        let Orderer {
+            group,
+            out,
+            links,
+            stack,
+            seen,
+            ..
+        } = self;
+        seen.clear();
+        let goal = links[id.0 as usize];
+        let begins = group.act(id.1, goal.began);
+        while let Some((at, known)) = stack.pop() {
+            let delivered = known == Completion::Delivered;
+            let source_free = delivered || known == Completion::SourceFree;
+            if at == id && (delivered || (source_free && need == Need::SourceFree)) {
+                return true;
+            }
+            let link = links[at.0 as usize];
+            let same_chain = link.chain == goal.chain && group.act(at.1, link.began) == begins;
+            if delivered && same_chain && link.place >= goal.place {
+                return true;
+            }
+            // Waits lead to operations before.
+            if at.0 <= id.0 || seen.len() >= SEARCH_LIMIT || seen.contains(&at) {
+                continue;
+            }
+            seen.push(at);
+            for &wait in out.after(at.0) {
+                let known = out.completion(wait).expect("visible");
+                stack.push(((wait.op(), group.act(at.1, wait.rank())), known));
+            }
+        }
+        false
+    }
+
+    /// Let a rank that can see it tell rank 0 that instance `id` meets `need`.
+    fn notify(&mut self, op: &Op, id: Instance, need: Need) -> Result<()> {
+        let witness = self.witness(id, need);
+        let last = self.last_notice.iter().position(|l| l.0 == witness);
+        if let Some(at) = last {
+            let notice = (self.last_notice[at].1, witness);
+            self.stack.clear();
+            self.stack.push((notice, Completion::Delivered));
+            if self.follows(id, need) {
+                self.wait_for(Wait::on(notice.0, notice.1));
+                return Ok(());
+            }
+        }
+        let seen = self.visible(id, need, witness);
+        let seen = seen.expect("a witness sees the operation");
+        let waits = std::mem::replace(&mut self.waits, vec![seen]);
+        let notice = self.push(Op {
+            // The witness of what rank 0 waits for comes first.
+            from: witness,
+            to: self.group.back(witness),
+            src: 0,
+            dst: 0,
+            count: 0,
+            kind: OpKind::Notice,
+            combine: Combine::Replace,
+            src_buffer: BufferId(0),
+            dst_buffer: BufferId(0),
+            hint: Hint::None,
+            scattered: false,
+            ..*op
+        })?;
+        self.waits = waits;
+        self.wait_for(Wait::on(notice, witness));
+        match last {
+            Some(at) => self.last_notice[at].1 = notice,
+            None => self.last_notice.push((witness, notice)),
+        }
+        Ok(())
+    }
+
+    /// A rank that can see that `id` meets `need`: nearest to the chunk concerned.
+    fn witness(&self, id: Instance, need: Need) -> u32 {
+        let near = match need {
+            Need::SourceFree => id.1,
+            Need::DeliveredAt(place) => place,
+        };
+        match self.visible(id, need, near) {
+            Some(_) => near,
+            None => id.1,
+        }
+    }
+
+    /// Enter operation `k` as reader and writer of its chunks, and into the fences.
+    fn record(&mut self, k: u32, op: &Op) {
+        let (program, cells) = (&self.out.program, &mut self.cells);
+        for (src, _, count) in program.ranges_of(op) {
+            (src..src + count).for_each(|chunk| cells.add_reader(op.src_buffer, chunk, k));
+        }
+        program.written(op, |first, count| {
+            (first..first + count).for_each(|chunk| cells.set_writer(op.dst_buffer, chunk, k));
+        });
+        match op.kind {
+            OpKind::Fence => self.fence = k,
+            _ if self.fenced => self.since.push(k),
+            _ => {}
+        }
+    }
+}
+
+/// Move notices to the front of their steps, see `crate::hoist`; none waits for its own step.
+fn hoist(folded: Folded) -> Folded {
+    let ops = folded.ops();
+    if !ops.iter().any(|op| op.kind == OpKind::Notice) {
+        return folded;
+    }
+    let mut order: Vec<u32> = (0..ops.len() as u32).collect();
+    let is_late = |&k: &u32| (ops[k as usize].step, ops[k as usize].kind != OpKind::Notice);
+    order.sort_by_key(is_late);
+    let mut new_id = vec![0; order.len()];
+    for (id, &old) in (0u32..).zip(&order) {
+        new_id[old as usize] = id;
+    }
+    let mut program = folded.program.clone();
+    program.ops.clear();
+    let (mut waits, mut wait_start) = (Vec::with_capacity(folded.waits.len()), vec![0]);
+    for &old in &order {
+        program.ops.push(folded.ops()[old as usize]);
+        let moved = folded.after(old).iter();
+        waits.extend(moved.map(|wait| wait.with_op(new_id[wait.op() as usize])));
+        wait_start.push(waits.len() as u32);
+    }
+    Folded {
+        program,
+        wait_start,
+        waits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::builder::Shape;
+    use crate::collectives::REGISTRY;
+    use crate::ir::Schedule;
+    use crate::text::print;
+    use crate::transforms::unfuse;
+
+    /// The text with the waits of each operation in the order of ids: those for one operation of
+    /// several ranks have no order that looks alike from everywhere.
+    fn sorted(mut schedule: Schedule) -> String {
+        for bounds in schedule.edge_start.windows(2) {
+            let waits = &mut schedule.edges[bounds[0] as usize..bounds[1] as usize];
+            waits.sort_by_key(|edge| edge.op());
+        }
+        print(&schedule)
+    }
+
+    #[test]
+    fn what_one_rank_does_unfolds_to_the_schedule_of_all() {
+        let mut folds = 0;
+        for algorithm in REGISTRY {
+            let Some(program) = algorithm.program else {
+                continue;
+            };
+            for p in (1..=33).chain([64]) {
+                let shape = Shape::new(p, 3 * u64::from(p) + 1);
+                let Ok(program) = program(&shape) else {
+                    continue;
+                };
+                folds += 1;
+                let due = (algorithm.build)(&shape).unwrap();
+                let found = program.clone().fold(true).unwrap().unfold();
+                assert_eq!(
+                    sorted(found),
+                    sorted(due.clone()),
+                    "{} p={p}",
+                    algorithm.key()
+                );
+                let due = unfuse(&due).unwrap();
+                let found = program.fold(false).unwrap().unfold();
+                assert_eq!(
+                    sorted(found),
+                    sorted(due.clone()),
+                    "{} p={p}",
+                    algorithm.key()
+                );
+            }
+        }
+        assert!(folds > 300, "{folds} programs");
+    }
+}

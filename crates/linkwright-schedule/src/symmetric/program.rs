@@ -1,0 +1,266 @@
+//! Writing a program: at this step, what rank 0 sends to whom, and with it everybody else.
+
+use super::Group;
+use crate::builder::{Chunks, Shape, Slot};
+use crate::error::Result;
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
+use crate::spec::{Collective, Spec};
+
+/// What every rank does, in the coordinates of rank 0.
+///
+/// Operations are those of a schedule, with these meanings: `to` counts steps of the group from the
+/// rank that acts, chunks of relative buffers are seen from there, and a hint names an axis along
+/// which the message goes, upwards to a higher rank and downwards to a lower one.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) spec: Spec,
+    pub(super) group: Group,
+    pub(super) elements: u64,
+    pub(super) element_bytes: u32,
+    pub(super) buffers: Vec<Buffer>,
+    /// Whether the chunks of each buffer turn with the rank.
+    pub(super) relative: Vec<bool>,
+    pub(super) ops: Vec<Op>,
+    /// (source chunk, destination chunk, count) of scattered operations.
+    pub(super) ranges: Vec<(u32, u32, u32)>,
+    pub(super) step: u32,
+}
+
+/// Options of the operation just written.
+pub struct Written<'a>(&'a mut Op);
+
+impl Written<'_> {
+    /// Combine with what is there instead of overwriting it.
+    pub fn reduce(self) -> Self {
+        self.0.combine = Combine::Reduce;
+        self
+    }
+
+    /// Prefer the first axis, towards the peer.
+    pub fn along_x(self) -> Self {
+        self.0.hint = Hint::PlusX;
+        self
+    }
+
+    /// Prefer the second axis, towards the peer.
+    pub fn along_y(self) -> Self {
+        self.0.hint = Hint::PlusY;
+        self
+    }
+}
+
+impl Program {
+    /// Start a program for `collective` over the ranks of `shape`.
+    pub fn new(collective: Collective, shape: &Shape, group: Group) -> Result<Self> {
+        shape.check()?;
+        let elements = match collective.is_blocked() {
+            true => shape.elements / u64::from(shape.ranks) * u64::from(shape.ranks),
+            false => shape.elements,
+        };
+        Ok(Program {
+            spec: Spec {
+                collective,
+                root: shape.root,
+                repeats: 1,
+            },
+            group,
+            elements,
+            element_bytes: shape.element_bytes,
+            buffers: Vec::new(),
+            relative: Vec::new(),
+            ops: Vec::new(),
+            ranges: Vec::new(),
+            step: 0,
+        })
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.group.ranks()
+    }
+
+    /// Declare a buffer of one block per rank, whose chunks each rank counts from its own block on.
+    pub fn relative(&mut self, name: &str) -> Slot {
+        let buffer = Buffer::vector(name, self.ranks());
+        self.buffer(buffer, true)
+    }
+
+    /// The same without bytes: its chunks are tokens.
+    pub fn tokens(&mut self, name: &str) -> Slot {
+        let buffer = Buffer::vector(name, self.ranks()).empty();
+        self.buffer(buffer, true)
+    }
+
+    /// Declare a buffer of the vector in `blocks` blocks, which all ranks count alike.
+    pub fn absolute(&mut self, name: &str, blocks: u32) -> Slot {
+        self.buffer(Buffer::vector(name, blocks), false)
+    }
+
+    fn buffer(&mut self, buffer: Buffer, relative: bool) -> Slot {
+        self.buffers.push(buffer);
+        self.relative.push(relative);
+        Slot(BufferId(self.buffers.len() as u8 - 1))
+    }
+
+    /// Begin the next step: simultaneous, as in [`crate::Builder`].
+    pub fn step(&mut self) {
+        self.step += 1;
+    }
+
+    /// Push chunks to the rank `ahead`; `dst` is seen from here, too.
+    pub fn put(&mut self, src: Chunks, ahead: u32, dst: Chunks) -> Written<'_> {
+        self.write(OpKind::Put, ahead, src, dst, false)
+    }
+
+    /// Push the same blocks of `src` and `dst` to the rank `ahead` in one message.
+    pub fn put_blocks(&mut self, src: Slot, ahead: u32, dst: Slot, blocks: &[u32]) -> Written<'_> {
+        let runs = blocks.iter().map(|&block| (block, block, 1));
+        self.scattered(OpKind::Put, src, ahead, dst, runs)
+    }
+
+    /// Copy chunks of one's own.
+    pub fn local(&mut self, src: Chunks, dst: Chunks) -> Written<'_> {
+        self.write(OpKind::Local, 0, src, dst, false)
+    }
+
+    /// Copy runs (first source chunk, first destination chunk, count) of one's own.
+    pub fn local_runs(&mut self, src: Slot, dst: Slot, runs: &[(u32, u32, u32)]) -> Written<'_> {
+        self.scattered(OpKind::Local, src, 0, dst, runs.iter().copied())
+    }
+
+    /// Everything earlier of a rank is complete before anything later of it starts.
+    pub fn fence(&mut self) {
+        self.step();
+        let none = Slot(BufferId(0)).range(0..0);
+        self.write(OpKind::Fence, 0, none, none, false);
+        self.step();
+    }
+
+    fn scattered(
+        &mut self,
+        kind: OpKind,
+        src: Slot,
+        ahead: u32,
+        dst: Slot,
+        runs: impl Iterator<Item = (u32, u32, u32)>,
+    ) -> Written<'_> {
+        let first = self.ranges.len() as u32;
+        for (a, b, n) in runs {
+            match self.ranges[first as usize..].last_mut() {
+                Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
+                _ => self.ranges.push((a, b, n)),
+            }
+        }
+        let listed = first..self.ranges.len() as u32;
+        self.write(
+            kind,
+            ahead,
+            src.range(listed.clone()),
+            dst.range(listed),
+            true,
+        )
+    }
+
+    fn write(
+        &mut self,
+        kind: OpKind,
+        to: u32,
+        src: Chunks,
+        dst: Chunks,
+        scattered: bool,
+    ) -> Written<'_> {
+        self.ops.push(Op {
+            from: 0,
+            to,
+            src: src.start,
+            dst: dst.start,
+            count: src.count,
+            step: self.step,
+            kind,
+            combine: Combine::Replace,
+            src_buffer: src.buffer,
+            dst_buffer: dst.buffer,
+            lane: match kind {
+                OpKind::Local => COMPUTE_LANE,
+                _ => 0,
+            },
+            hint: Hint::None,
+            scattered,
+        });
+        Written(self.ops.last_mut().expect("just written"))
+    }
+
+    /// Chunk ranges of an operation: (first source chunk, first destination chunk, count).
+    #[inline]
+    pub(super) fn ranges_of<'a>(
+        &'a self,
+        op: &'a Op,
+    ) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
+        let listed = match op.scattered {
+            true => &self.ranges[op.src as usize..(op.src + op.count) as usize],
+            false => &[],
+        };
+        let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
+        inline.into_iter().chain(listed.iter().copied())
+    }
+
+    /// The chunks that `op` writes, as the rank that has them sees them: (first, count).
+    #[inline]
+    pub(super) fn written(&self, op: &Op, mut each: impl FnMut(u32, u32)) {
+        let back = self.group.back(op.to);
+        for (_, dst, count) in self.ranges_of(op) {
+            match self.relative[op.dst_buffer.0 as usize] {
+                true if count == 1 => each(self.group.act(back, dst), 1),
+                true => self.group.moved(back, dst, count, &mut each),
+                false => each(dst, count),
+            }
+        }
+    }
+
+    /// What `rank` sees as chunk `chunk` of a buffer.
+    #[inline]
+    pub(super) fn chunk_at(&self, buffer: BufferId, chunk: u32, rank: u32) -> u32 {
+        match self.relative[buffer.0 as usize] {
+            true => self.group.act(rank, chunk),
+            false => chunk,
+        }
+    }
+
+    /// The contiguous runs of `op` as `rank` has them. They ascend, unless it moves chunks to other
+    /// places within the rank: then they keep their order.
+    pub(super) fn runs_at(&self, op: &Op, rank: u32) -> Vec<(u32, u32, u32)> {
+        let mut pairs = Vec::new();
+        for (src, dst, count) in self.ranges_of(op) {
+            pairs.extend((0..count).map(|k| {
+                let read = self.chunk_at(op.src_buffer, src + k, rank);
+                (read, self.chunk_at(op.dst_buffer, dst + k, rank))
+            }));
+        }
+        if op.is_message() || pairs.iter().all(|(src, dst)| src == dst) {
+            pairs.sort_unstable();
+        }
+        let mut runs: Vec<(u32, u32, u32)> = Vec::new();
+        for (src, dst) in pairs {
+            match runs.last_mut() {
+                Some((x, y, count)) if (*x + *count, *y + *count) == (src, dst) => *count += 1,
+                _ => runs.push((src, dst, 1)),
+            }
+        }
+        runs
+    }
+
+    /// Whether `op` is one chunk.
+    #[inline]
+    pub(super) fn is_one_chunk(&self, op: &Op) -> bool {
+        !op.scattered && op.count == 1
+    }
+}
+
+/// The hint of a message from `from` to `to`, where the program names an axis.
+pub(super) fn hint_at(hint: Hint, from: u32, to: u32) -> Hint {
+    match hint {
+        Hint::PlusX if to < from => Hint::MinusX,
+        Hint::PlusY if to < from => Hint::MinusY,
+        _ => hint,
+    }
+}

@@ -1,0 +1,171 @@
+//! Run by id, every chunk of rank 0 ends with exactly the contributions that the spec demands.
+
+use super::contents::{Contents, Turn};
+use super::Folded;
+use crate::ir::{BufferId, Combine, Op, Schedule};
+use crate::spec::Expected;
+use crate::verify::{Verified, VerifyError};
+
+pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), VerifyError> {
+    let frame = folded.frame();
+    let program = &folded.program;
+    // Contributions are chunks of the one buffer that holds data at the start.
+    let starts = ["input", "output"].map(|name| frame.buffer_named(name));
+    let chunks = starts.into_iter().flatten().any(|id| {
+        let holds = |chunk| initial(&frame, id, chunk) != Contents::Nothing;
+        program.relative[id.0 as usize] && (0..frame.buffer(id).chunks()).any(holds)
+    });
+    let turn = Turn {
+        group: folded.group(),
+        chunks,
+    };
+    let mut values: Vec<Vec<Contents>> = (0u8..=255)
+        .zip(&program.buffers)
+        .map(|(id, buffer)| {
+            let chunks = 0..buffer.chunks();
+            chunks
+                .map(|chunk| initial(&frame, BufferId(id), chunk))
+                .collect()
+        })
+        .collect();
+    for op in folded.ops() {
+        let back = turn.group.back(op.to);
+        for (src, dst, count) in program.ranges_of(op) {
+            report.chunk_moves += u64::from(count);
+            for k in 0..count {
+                let value = &values[op.src_buffer.0 as usize][(src + k) as usize];
+                if *value == Contents::Nothing {
+                    let problem = "is read before anything is in it; fill it in an earlier step, \
+                                   or send a chunk that has data";
+                    return Err(wrong(
+                        &frame,
+                        Some(op.step),
+                        op.src_buffer,
+                        src + k,
+                        problem,
+                    ));
+                }
+                let value = turn.turned(value, back);
+                let into = program.chunk_at(op.dst_buffer, dst + k, back);
+                let there = &mut values[op.dst_buffer.0 as usize][into as usize];
+                match (op.combine, &*there) {
+                    (Combine::Replace, _) => *there = value,
+                    (Combine::Reduce, Contents::Nothing) => {
+                        let problem = "is combined into before anything is in it; replace instead \
+                                       of reduce, or fill it in an earlier step";
+                        return Err(wrong(&frame, Some(op.step), op.dst_buffer, into, problem));
+                    }
+                    (Combine::Reduce, _) => *there = turn.sum(there, &value),
+                }
+            }
+        }
+    }
+    compare(folded, &frame, turn, &values)
+}
+
+fn initial(frame: &Schedule, id: BufferId, chunk: u32) -> Contents {
+    let first = frame.spec.initial(frame, 0, frame.buffer(id), chunk);
+    first.map_or(Contents::Nothing, |chunk| Turn::one(chunk, 0))
+}
+
+fn compare(
+    folded: &Folded,
+    frame: &Schedule,
+    turn: Turn,
+    values: &[Vec<Contents>],
+) -> Result<(), VerifyError> {
+    for (id, buffer) in (0u8..=255).map(BufferId).zip(&frame.buffers) {
+        for chunk in 0..buffer.chunks() {
+            let due = match frame.spec.expected(frame, 0, buffer, chunk) {
+                Expected::Any => continue,
+                Expected::One { rank, chunk } => Turn::one(chunk, rank),
+                Expected::All { chunk } => turn.all(chunk),
+            };
+            let found = &values[id.0 as usize][chunk as usize];
+            if *found != due {
+                let writes = |op: &&Op| {
+                    let mut hit = false;
+                    folded.program.written(op, |first, count| {
+                        hit |= op.dst_buffer == id && (first..first + count).contains(&chunk);
+                    });
+                    hit
+                };
+                let step = folded.ops().iter().rev().find(writes).map(|op| op.step);
+                let problem = difference(turn, found, &due);
+                return Err(wrong(frame, step, id, chunk, &problem));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// In words; `due` is one interval of ranks.
+fn difference(turn: Turn, found: &Contents, due: &Contents) -> String {
+    let Contents::One(due) = *due else {
+        unreachable!("a spec demands one contribution or everyone's");
+    };
+    let found = turn.counted(found);
+    let ranks = due.first..due.first + due.len;
+    if found.is_empty() {
+        return "ends empty; send data there".to_string();
+    }
+    let strange =
+        |c: &&(u32, u32, u32, u32)| c.0 != due.chunk || c.1 < ranks.start || c.1 + c.2 > ranks.end;
+    if let Some(&(chunk, rank, ..)) = found.iter().find(strange) {
+        return format!(
+            "ends with chunk {chunk} of rank {rank}, which does not belong there; it should hold \
+             chunk {} of {}",
+            due.chunk,
+            match due.len {
+                1 => format!("rank {}", due.first),
+                _ => "every rank".to_string(),
+            }
+        );
+    }
+    if let Some(&(_, rank, _, often)) = found.iter().find(|c| c.3 > 1) {
+        let times = match often {
+            2 => "twice".to_string(),
+            n => format!("{n} times"),
+        };
+        return format!(
+            "ends with rank {rank}'s contribution {times} instead of once; combine it on one way \
+             only, or replace instead of reduce"
+        );
+    }
+    let there: u32 = found.iter().map(|c| c.2).sum();
+    // The first gap between ascending intervals.
+    let ends = found.iter().map(|c| c.1 + c.2);
+    let starts = found.iter().map(|c| c.1).skip(1);
+    let mut gaps = ends.zip(starts);
+    let gap = gaps.find(|(end, start)| end < start);
+    let lacking = match gap {
+        _ if found[0].1 > ranks.start => ranks.start,
+        Some((end, _)) => end,
+        None => found[found.len() - 1].1 + found[found.len() - 1].2,
+    };
+    let others = match due.len - there {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    format!(
+        "ends without rank {lacking}'s contribution{others}; send it there before the last step, or \
+         reduce instead of replace"
+    )
+}
+
+fn wrong(
+    frame: &Schedule,
+    step: Option<u32>,
+    buffer: BufferId,
+    chunk: u32,
+    problem: &str,
+) -> VerifyError {
+    VerifyError::Semantics {
+        step,
+        participant: 0,
+        place: "rank 0".to_string(),
+        buffer: frame.buffer(buffer).name.clone(),
+        chunk,
+        problem: problem.to_string(),
+    }
+}
