@@ -20,6 +20,8 @@ pub(crate) struct Costs<'a> {
     pub notice: u64,
     /// First transfer of a step.
     pub phase: u64,
+    /// Handling an arrival, before it is combined.
+    pub receive: u64,
 }
 
 impl<'a> Costs<'a> {
@@ -32,6 +34,7 @@ impl<'a> Costs<'a> {
             barrier: run.path.barrier.0,
             notice: run.path.notice_start.0,
             phase: run.path.phase_start.0,
+            receive: run.path.receive.0,
         };
         for (id, op) in (0u32..).zip(messages.schedule.ops()) {
             if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
@@ -65,7 +68,7 @@ impl<'a> Costs<'a> {
                 self.path.start.0 + self.path.per_run.0 * u64::from(runs)
             }
             OpKind::Notice => self.notice,
-            OpKind::Local => self.local(op, messages),
+            OpKind::Local => self.local(op.combine, messages.bytes(op)),
             OpKind::Compute => {
                 let work = messages.schedule.op_work(op) as f64 * self.ps_per_operation;
                 self.path.compute_start.0 + work as u64
@@ -78,17 +81,17 @@ impl<'a> Costs<'a> {
     #[inline]
     pub fn arrival(&self, op: &Op, messages: &Messages<'_>) -> u64 {
         let combined = match op.combine {
-            Combine::Reduce => self.local(op, messages),
+            Combine::Reduce => self.local(op.combine, messages.bytes(op)),
             Combine::Replace => 0,
         };
-        self.path.receive.0 + combined
+        self.receive + combined
     }
 
-    fn local(&self, op: &Op, messages: &Messages<'_>) -> u64 {
-        let bytes = Bytes(messages.bytes(op));
-        match op.combine {
-            Combine::Reduce => self.path.combine_time(bytes, self.arithmetic).0,
-            Combine::Replace => self.path.copy_time(bytes).0,
+    /// How long a rank combines or copies `bytes`.
+    pub fn local(&self, combine: Combine, bytes: u64) -> u64 {
+        match combine {
+            Combine::Reduce => self.path.combine_time(Bytes(bytes), self.arithmetic).0,
+            Combine::Replace => self.path.copy_time(Bytes(bytes)).0,
         }
     }
 }

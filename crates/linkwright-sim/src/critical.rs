@@ -20,7 +20,6 @@
 use crate::costs::Costs;
 use crate::fabric::{Fabric, Msg};
 use crate::messages::Messages;
-use crate::outcome::OperationTimes;
 use crate::setup::Run;
 use linkwright_schedule::ir::{Op, OpKind};
 
@@ -127,15 +126,23 @@ impl Cause {
     }
 }
 
+/// What a simulation remembers of its operations.
+pub(crate) trait History {
+    /// When the lane of the operation took it up.
+    fn issued(&self, id: u32) -> u64;
+    /// When the fabric had delivered it.
+    fn delivered(&self, id: u32) -> u64;
+    /// What let it go.
+    fn cause(&self, id: u32) -> Cause;
+    /// Whether it paid the start of its phase.
+    fn paid_phase(&self, id: u32) -> bool;
+}
+
 /// Everything needed to walk back.
 pub(crate) struct Walk<'a> {
     pub messages: &'a Messages<'a>,
     pub costs: &'a Costs<'a>,
-    /// What let each operation go.
-    pub cause: &'a dyn Fn(u32) -> Cause,
-    /// Whether an operation paid the start of its phase.
-    pub paid_phase: &'a dyn Fn(u32) -> bool,
-    pub times: &'a OperationTimes,
+    pub history: &'a dyn History,
     pub run: &'a Run,
 }
 
@@ -155,14 +162,14 @@ impl Walk<'_> {
         let mut follower = None;
         while cause != Cause::NONE {
             let id = cause.0 & !HOW;
-            let issued = self.times.issued[id as usize];
+            let issued = self.history.issued(id);
             let acknowledged = follower.is_some_and(|f| self.waits_for_acknowledgement(f, id));
             let latency_after = acknowledged || cause.0 & HOW == COMPLETION;
             self.cut(id, issued, latency_after, fabric, &mut backwards);
             backwards.fill(issued, Some(id), Spent::Waiting);
             follower = Some(id);
             at = issued;
-            cause = (self.cause)(id);
+            cause = self.history.cause(id);
         }
         if at > first {
             backwards.fill(first, None, Spent::Waiting);
@@ -193,10 +200,10 @@ impl Walk<'_> {
             OpKind::Barrier => b.fill(issued, Some(id), Spent::Latency),
             OpKind::Fence => {}
             _ => {
-                let paid = (self.paid_phase)(id);
+                let paid = self.history.paid_phase(id);
                 let phase = if paid { self.costs.phase } else { 0 };
                 let offered = issued + self.costs.issue(op, self.messages) + phase;
-                let delivered = self.times.delivered[id as usize];
+                let delivered = self.history.delivered(id);
                 self.cut_after(id, op, delivered, latency_after, b);
                 if b.at > offered {
                     self.cut_carriage(id, offered, b.at >= delivered, fabric, b);

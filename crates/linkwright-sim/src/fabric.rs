@@ -10,6 +10,10 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
+use crate::error::SimError;
+use crate::outcome::Simulation;
+use crate::prepared::Prepared;
+use crate::{limits, pass};
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
@@ -163,6 +167,19 @@ pub trait Fabric {
     /// `linkwright-sim/src/pass.rs`.
     fn order_free(&self) -> bool {
         false
+    }
+
+    /// The order-free pass with this fabric; asked only where [`Fabric::order_free`] says so. It stands here,
+    /// with nothing for a fabric to add, so that it is compiled for each fabric and not for any.
+    #[doc(hidden)]
+    fn pass(&mut self, prepared: &Prepared<'_>) -> Result<Option<Simulation>, SimError> {
+        pass::simulate(prepared, self)
+    }
+
+    /// The longest chain of empty messages through a schedule; stands here like [`Fabric::pass`].
+    #[doc(hidden)]
+    fn longest_chain(&self, prepared: &Prepared<'_>) -> TimePs {
+        limits::longest_chain(prepared, self)
     }
 
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.

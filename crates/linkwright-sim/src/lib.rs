@@ -23,6 +23,7 @@ mod messages;
 pub mod outcome;
 mod pass;
 pub mod placement;
+mod prepared;
 pub mod probes;
 pub mod queue;
 mod random;

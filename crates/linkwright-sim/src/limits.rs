@@ -33,9 +33,10 @@
 
 use crate::costs::Costs;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Fabric, Msg};
+use crate::fabric::{Bounds, Fabric};
 use crate::messages::Messages;
 use crate::outcome::Simulation;
+use crate::prepared::Prepared;
 use crate::setup::Run;
 use linkwright_core::machine::Path;
 use linkwright_core::{Bytes, BytesPerSec, TimePs};
@@ -64,20 +65,19 @@ impl Limits {
         run: &Run,
         whole: bool,
     ) -> Result<Self, SimError> {
-        run.check(schedule.ranks, schedule.memories)?;
-        let messages = Messages::new(schedule, &run.placement, &run.networks);
-        let costs = Costs::new(run, &messages)?;
+        let prepared = Prepared::new(schedule, run)?;
+        let (messages, costs) = (&prepared.messages, &prepared.costs);
         let bounds = fabric.bounds();
         let cut = match whole && schedule.ranks % 2 == 0 {
             true => time(across_halves(schedule), bounds.halves),
             false => TimePs::ZERO,
         };
         let all = [
-            ("latency", latency(&messages, &costs, &run.path, fabric)),
-            ("port", port(&messages, &bounds)),
+            ("latency", fabric.longest_chain(&prepared)),
+            ("port", port(messages, &bounds)),
             ("cut", cut),
-            ("memory", memory(&messages, &bounds)),
-            ("compute", compute(&messages, &costs, run)),
+            ("memory", memory(messages, &bounds)),
+            ("compute", compute(messages, costs, run)),
         ];
         let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
         Ok(Limits(
@@ -112,49 +112,42 @@ fn time(bytes: u64, rate: Option<BytesPerSec>) -> TimePs {
 }
 
 /// The longest chain of messages, each without its data and alone on the machine.
-fn latency<F: Fabric + ?Sized>(
-    messages: &Messages<'_>,
-    costs: &Costs<'_>,
-    path: &Path,
-    fabric: &F,
-) -> TimePs {
-    let schedule = messages.schedule;
+pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: &F) -> TimePs {
+    let (messages, costs) = (&prepared.messages, &prepared.costs);
+    let (schedule, path) = (messages.schedule, &prepared.run.path);
     // Earliest issue of each operation, and the delivery of its message.
-    let mut earliest = vec![(0, 0); schedule.ops().len()];
+    let mut earliest: Vec<(u64, u64)> = Vec::with_capacity(schedule.ops().len());
     let mut longest = 0;
     for (id, op) in (0u32..).zip(schedule.ops()) {
         let waiter = op.initiator();
-        let waits = schedule.after(id).iter().map(|edge| {
+        let mut issue = 0;
+        for edge in schedule.after(id) {
             let earlier = &schedule.ops()[edge.op() as usize];
-            let (issue, delivery) = earliest[edge.op() as usize];
-            let visible = schedule.targets(earlier).contains(&waiter);
-            match (earlier.is_message(), edge.is_acknowledged(), visible) {
-                (true, true, _) => delivery,
-                (true, false, true) => {
-                    delivery + after_delivery(earlier, waiter, schedule.ranks, path)
+            let (issued, delivered) = earliest[edge.op() as usize];
+            let known = match (earlier.is_message(), edge.is_acknowledged()) {
+                (true, true) => delivered,
+                (true, false) if schedule.targets(earlier).contains(&waiter) => {
+                    delivered + after_delivery(earlier, waiter, schedule.ranks, path)
                 }
                 // Who waits for a free source does not wait for the message.
-                _ => issue,
-            }
-        });
-        let issue = waits.max().unwrap_or(0);
-        earliest[id as usize] = (issue, issue);
-        if op.is_message() {
-            let message = messages.message(id);
-            let empty = Msg {
-                bytes: 0,
-                ..message
+                _ => issued,
             };
-            let delivery = issue + costs.issue(op, messages) + fabric.quiet(&empty).0;
-            earliest[id as usize].1 = delivery;
+            issue = known.max(issue);
+        }
+        let mut delivery = issue;
+        if op.is_message() {
+            let empty = messages.without_data(id, op);
+            delivery = issue + costs.issue(op, messages) + fabric.quiet(&empty).0;
             let last = *schedule.targets(op).last().unwrap_or(&op.to);
             longest = longest.max(delivery + after_delivery(op, last, schedule.ranks, path));
         }
+        earliest.push((issue, delivery));
     }
     TimePs(longest)
 }
 
 /// Least software time at `target` between the delivery of `op` and its effect.
+#[inline]
 fn after_delivery(op: &Op, target: u32, ranks: u32, path: &Path) -> u64 {
     match op.kind {
         // A memory handles nothing.

@@ -8,7 +8,7 @@
 use crate::fabric::{Msg, MsgKind};
 use linkwright_core::machine::Hints;
 use linkwright_core::EndpointId;
-use linkwright_schedule::ir::{Hint, Op, OpKind, Schedule};
+use linkwright_schedule::ir::{Buffer, Hint, Op, OpKind, Schedule};
 
 /// Handles of the notices that a path sends after a transfer carry this bit.
 pub(crate) const SIGNAL: u32 = 1 << 30;
@@ -53,6 +53,7 @@ impl Networks {
         }
     }
 
+    #[inline]
     fn of(&self, op: &Op) -> u8 {
         match op.hint {
             Hint::None => self.lanes[op.lane as usize],
@@ -64,13 +65,38 @@ impl Networks {
     }
 }
 
-/// An even cut without divisions: part `i` starts at `i * length + min(i, longer)`.
+/// An even cut without divisions, in bytes: part `i` starts at `i * length + min(i, longer) * element`.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     length: u64,
     longer: u64,
+    element: u64,
     /// Buffers cut twice are rare enough to be asked themselves.
     nested: bool,
+}
+
+impl Cut {
+    fn of(buffer: &Buffer, schedule: &Schedule) -> Self {
+        let total = buffer.elements(schedule.elements);
+        let element = u64::from(schedule.element_bytes);
+        Cut {
+            length: total / u64::from(buffer.blocks) * element,
+            longer: total % u64::from(buffer.blocks),
+            element,
+            nested: buffer.slices > 1,
+        }
+    }
+
+    /// Bytes of `count` parts from `first` on.
+    #[inline]
+    fn bytes(&self, first: u32, count: u32) -> u64 {
+        let (first, count) = (u64::from(first), u64::from(count));
+        let even = count * self.length;
+        if self.longer == 0 {
+            return even;
+        }
+        even + ((first + count).min(self.longer) - first.min(self.longer)) * self.element
+    }
 }
 
 /// Translates the operations of one schedule.
@@ -88,19 +114,13 @@ impl<'a> Messages<'a> {
         placement: &'a [EndpointId],
         networks: &'a Networks,
     ) -> Self {
-        let cut = |buffer: &linkwright_schedule::Buffer| {
-            let total = buffer.elements(schedule.elements);
-            Cut {
-                length: total / u64::from(buffer.blocks),
-                longer: total % u64::from(buffer.blocks),
-                nested: buffer.slices > 1,
-            }
-        };
         Messages {
             schedule,
             placement,
             networks,
-            cuts: schedule.buffers.iter().map(cut).collect(),
+            cuts: (schedule.buffers.iter())
+                .map(|buffer| Cut::of(buffer, schedule))
+                .collect(),
         }
     }
 
@@ -110,12 +130,11 @@ impl<'a> Messages<'a> {
         if !op.moves_data() {
             return 0;
         }
-        let cut = self.cuts[op.src_buffer.0 as usize];
+        let cut = &self.cuts[op.src_buffer.0 as usize];
         if cut.nested || op.scattered {
             return self.schedule.op_bytes(op);
         }
-        let at = |i: u32| u64::from(i) * cut.length + u64::from(i).min(cut.longer);
-        (at(op.src + op.count) - at(op.src)) * u64::from(self.schedule.element_bytes)
+        cut.bytes(op.src, op.count)
     }
 
     /// Where participant `participant` is.
@@ -125,9 +144,17 @@ impl<'a> Messages<'a> {
     }
 
     /// The message of operation `id`.
-    #[inline]
     pub fn message(&self, id: u32) -> Msg {
         let op = &self.schedule.ops()[id as usize];
+        Msg {
+            bytes: self.bytes(op),
+            ..self.without_data(id, op)
+        }
+    }
+
+    /// The same for `op`, operation `id`, without its bytes.
+    #[inline(always)] // of its callers each needs other parts
+    pub fn without_data(&self, id: u32, op: &Op) -> Msg {
         let (kind, to, set) = match op.kind {
             OpKind::Put => (MsgKind::Put, op.to, 0),
             OpKind::Get => (MsgKind::Get, op.to, 0),
@@ -138,7 +165,7 @@ impl<'a> Messages<'a> {
             op: id,
             from: self.endpoint(op.from),
             to: self.endpoint(to),
-            bytes: self.bytes(op),
+            bytes: 0,
             runs: self.schedule.op_runs(op),
             kind,
             network: self.networks.of(op),

@@ -24,13 +24,13 @@ mod arrivals;
 mod lanes;
 
 use crate::costs::Costs;
-use crate::critical::{Cause, Walk};
+use crate::critical::{Cause, History, Walk};
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, Msg};
 use crate::graph::{Graph, NONE};
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals, NEVER};
-use crate::pass;
+use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
 use crate::setup::Run;
 use lanes::Lane;
@@ -87,22 +87,24 @@ pub fn simulate<F: Fabric + ?Sized>(
     fabric: &mut F,
     run: &Run,
 ) -> Result<Simulation, SimError> {
-    run.check(schedule.ranks, schedule.memories)?;
-    let messages = Messages::new(schedule, &run.placement, &run.networks);
-    let costs = Costs::new(run, &messages)?;
-    check_routes(&messages, fabric)?;
+    let prepared = Prepared::new(schedule, run)?;
     let sets: Vec<Vec<_>> = (schedule.sets.iter())
-        .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
+        .map(|set| set.iter().map(|&p| prepared.messages.endpoint(p)).collect())
         .collect();
     fabric.reset(run.seed, &sets);
-    let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
-    let start: Vec<u64> = (0..schedule.ranks as usize).map(arrival).collect();
     if fabric.order_free() {
-        if let Some(found) = pass::simulate(&messages, &costs, run, &start, fabric)? {
+        if let Some(found) = fabric.pass(&prepared)? {
             return Ok(found);
         }
         fabric.reset(run.seed, &sets);
     }
+    check_routes(&prepared.messages, fabric)?;
+    let Prepared {
+        messages,
+        costs,
+        start,
+        ..
+    } = prepared;
     let graph = Graph::new(schedule)?;
     let lane = |(i, &next): (usize, &u32)| Lane {
         next,
@@ -138,6 +140,30 @@ pub fn simulate<F: Fabric + ?Sized>(
     }
     engine.advance()?;
     engine.outcome(start)
+}
+
+/// What the engine remembers, once it is through.
+struct Past<'a> {
+    graph: &'a Graph,
+    times: &'a OperationTimes,
+}
+
+impl History for Past<'_> {
+    fn issued(&self, id: u32) -> u64 {
+        self.times.issued[id as usize]
+    }
+
+    fn delivered(&self, id: u32) -> u64 {
+        self.times.delivered[id as usize]
+    }
+
+    fn cause(&self, id: u32) -> Cause {
+        Cause(self.graph.nodes[id as usize].cause)
+    }
+
+    fn paid_phase(&self, id: u32) -> bool {
+        self.graph.nodes[id as usize].paid_phase()
+    }
 }
 
 /// That the fabric leads wherever the schedule sends.
@@ -303,9 +329,10 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         let walk = Walk {
             messages: &self.messages,
             costs: &self.costs,
-            cause: &|id| Cause(self.graph.nodes[id as usize].cause),
-            paid_phase: &|id| self.graph.nodes[id as usize].paid_phase(),
-            times: &self.times,
+            history: &Past {
+                graph: &self.graph,
+                times: &self.times,
+            },
             run: self.run,
         };
         let critical = walk.back(self.end, first, &*self.fabric);

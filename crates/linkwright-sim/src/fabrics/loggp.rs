@@ -82,6 +82,7 @@ impl Regime {
         self.occupancy + self.bandwidth.time(Bytes(bytes.saturating_sub(1)))
     }
 
+    #[inline]
     fn time(&self, bytes: u64) -> TimePs {
         self.serialisation(bytes) + self.latency
     }
@@ -95,6 +96,8 @@ pub struct LogGp {
     regimes: Vec<Regime>,
     /// When each endpoint may send again.
     next_departure: Vec<TimePs>,
+    /// A size, what keeps its source and its L; most messages are as long as the one before.
+    latest: (u64, TimePs, TimePs),
     sets: Vec<Vec<EndpointId>>,
     completions: Completions,
     links: LinkTable,
@@ -148,6 +151,7 @@ impl LogGp {
             gap: parameters.gap,
             regimes: vec![all],
             next_departure: vec![TimePs::ZERO; names.len()],
+            latest: (0, all.serialisation(0), all.latency),
             sets: Vec::new(),
             completions: Completions::default(),
             links: LinkTable::new(names),
@@ -180,9 +184,19 @@ impl LogGp {
         above.unwrap_or(&self.regimes[0])
     }
 
+    /// What a message of this size keeps its source, and its L.
+    #[inline]
+    fn times_of(&mut self, bytes: u64) -> (TimePs, TimePs) {
+        if self.latest.0 != bytes {
+            let regime = self.regime(bytes);
+            self.latest = (bytes, regime.serialisation(bytes), regime.latency);
+        }
+        (self.latest.1, self.latest.2)
+    }
+
     #[inline]
     fn send(&mut self, now: TimePs, m: &Msg) -> Times {
-        let regime = *self.regime(m.bytes);
+        let (serialisation, latency) = self.times_of(m.bytes);
         let source = m.from.index();
         // The request of a get needs no gap of its initiator, as an interface answers it.
         let request = match m.kind {
@@ -190,12 +204,12 @@ impl LogGp {
             _ => TimePs::ZERO,
         };
         let depart = (now + request).max(self.next_departure[source]);
-        let source_free = depart + regime.serialisation(m.bytes);
+        let source_free = depart + serialisation;
         self.next_departure[source] = source_free + self.gap;
         self.links.busy_ps[source] += (source_free - depart).0;
         self.links.bytes[source] += m.bytes;
         self.links.peak[source] = 1;
-        let delivered = source_free + regime.latency;
+        let delivered = source_free + latency;
         Times {
             source_free,
             delivered,
@@ -215,6 +229,7 @@ impl Fabric for LogGp {
         self.links.clear();
     }
 
+    #[inline]
     fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         (m.kind != MsgKind::Multicast).then(|| self.send(now, m))
     }
@@ -250,6 +265,7 @@ impl Fabric for LogGp {
         Stuck::default()
     }
 
+    #[inline]
     fn quiet(&self, m: &Msg) -> TimePs {
         let request = match m.kind {
             MsgKind::Get => self.regimes[0].latency,
@@ -258,6 +274,7 @@ impl Fabric for LogGp {
         request + self.regime(m.bytes).time(m.bytes)
     }
 
+    #[inline]
     fn hops(&self, _from: EndpointId, _to: EndpointId, _network: u8) -> u32 {
         1
     }

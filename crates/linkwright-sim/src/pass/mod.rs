@@ -1,0 +1,341 @@
+//! The order-free pass: a simulation without a queue, for fabrics that know all times of a message at once.
+//!
+//! Operation ids are a topological order, so one walk over the operations by id meets every completion
+//! before whoever waits for it:
+//!
+//! ```text
+//!   ready(i)   = max(lane free, completions of what i waits for)
+//!   leaves(i)  = ready(i) + software
+//!   arrives(i) = fabric(leaves(i))          visible(i) = max(arrives(i), target free) + receive
+//! ```
+//!
+//! This is the longest path through the schedule; nothing is sorted and no successors are kept. It gives
+//! the engine's times exactly where nothing depends on what the walk has not seen:
+//!
+//! - the answer of the fabric depends on earlier messages of the same source only
+//!   ([`Fabric::order_free`]), and a rank sends from one lane, so messages of a source leave by id;
+//! - arrivals at a rank come by id, or handling them costs nothing;
+//! - a batch ends before or after an issue, not at the same instant.
+//!
+//! Where a schedule breaks one of these ([`Pass`] finds out on the way), or has gets, multicasts,
+//! barriers, signals or starts of phases, the pass gives up and the engine does it all again. Where several things let an
+//! operation go at the same instant, the critical path may name another of them than the engine does.
+
+mod ranks;
+mod times;
+
+use crate::critical::{Cause, Walk};
+use crate::error::SimError;
+use crate::fabric::{Fabric, Msg};
+use crate::graph::waits_for;
+use crate::outcome::{Simulation, Totals};
+use crate::prepared::Prepared;
+use crate::setup::Issue;
+use linkwright_core::machine::Completion;
+use linkwright_core::TimePs;
+use linkwright_schedule::ir::{Combine, Op, OpKind};
+use ranks::{End, Rank, Unsuitable, MESSAGES};
+use times::{Moments, Times};
+
+/// A duration that depends on a size, worked out again only where the size is another.
+#[derive(Clone, Copy, Default)]
+struct BySize {
+    bytes: u64,
+    duration: Option<u64>,
+}
+
+impl BySize {
+    #[inline]
+    fn of(&mut self, bytes: u64, duration: impl FnOnce() -> u64) -> u64 {
+        match self.duration {
+            Some(known) if self.bytes == bytes => known,
+            _ => {
+                self.bytes = bytes;
+                *self.duration.insert(duration())
+            }
+        }
+    }
+}
+
+enum Stop {
+    Unsuitable,
+    Error(SimError),
+}
+
+impl From<Unsuitable> for Stop {
+    fn from(_: Unsuitable) -> Self {
+        Stop::Unsuitable
+    }
+}
+
+struct Pass<'a, F: ?Sized> {
+    prepared: &'a Prepared<'a>,
+    fabric: &'a mut F,
+    ranks: Vec<Rank>,
+    times: Times,
+    /// Combining and copying, locally and on arrival.
+    combining: BySize,
+    copying: BySize,
+    end: End,
+    totals: Totals,
+}
+
+/// The simulation, or `None` where the engine has to do it; the fabric then holds half of it.
+pub(crate) fn simulate<F: Fabric + ?Sized>(
+    prepared: &Prepared<'_>,
+    fabric: &mut F,
+) -> Result<Option<Simulation>, SimError> {
+    let run = prepared.run;
+    let phases = run.path.phase_start > TimePs::ZERO;
+    if run.path.signal || phases || matches!(run.issue, Issue::Window(k) if k > 1) {
+        return Ok(None);
+    }
+    let mut pass = Pass {
+        prepared,
+        fabric,
+        ranks: prepared
+            .start
+            .iter()
+            .map(|&at| Rank::arriving(at))
+            .collect(),
+        times: Times::new(prepared.messages.schedule, run.record_operations),
+        combining: BySize::default(),
+        copying: BySize::default(),
+        end: (0, Cause::NONE),
+        totals: Totals::default(),
+    };
+    match pass.walk() {
+        Ok(()) => Ok(Some(pass.outcome())),
+        Err(Stop::Unsuitable) => Ok(None),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}
+
+impl<F: Fabric + ?Sized> Pass<'_, F> {
+    fn walk(&mut self) -> Result<(), Stop> {
+        let schedule = self.prepared.messages.schedule;
+        for (id, op) in (0u32..).zip(schedule.ops()) {
+            if matches!(op.kind, OpKind::Get | OpKind::Multicast | OpKind::Barrier) {
+                return Err(Stop::Unsuitable);
+            }
+            let index = self.ranks[op.from as usize].lane(op)?;
+            let (waits, edge) = self.waits(id, op)?;
+            let issue = self.issue(op);
+            let rank = &mut self.ranks[op.from as usize];
+            if rank.ends_batch(op, index, waits, self.prepared.run.issue)? {
+                rank.free_batch(index, self.prepared.costs.barrier, &mut self.end);
+            }
+            let lane = &mut rank.lanes[index];
+            let own = waits < lane.free_at || waits == lane.free_at && lane.cause != Cause::NONE;
+            let cause = if own { lane.cause } else { edge };
+            let ready = waits.max(lane.free_at);
+            let leaves = ready + issue;
+            (lane.free_at, lane.cause) = (leaves, Cause::issue(id));
+            let at = match op.kind {
+                OpKind::Put | OpKind::Notice => self.send(id, op, index, ready, leaves)?,
+                _ => {
+                    rank.busy_until(leaves, Cause::edge(id), &mut self.end);
+                    Moments {
+                        issued: ready,
+                        source_free: leaves,
+                        delivered: leaves,
+                        visible: leaves,
+                        acknowledged: leaves,
+                    }
+                }
+            };
+            self.times.push(cause, at);
+        }
+        for rank in &mut self.ranks {
+            rank.free_batch(MESSAGES, self.prepared.costs.barrier, &mut self.end);
+        }
+        Ok(())
+    }
+
+    /// When the last of what `id` waits for is over, and what that is.
+    #[inline]
+    fn waits(&self, id: u32, op: &Op) -> Result<(u64, Cause), Stop> {
+        let schedule = self.prepared.messages.schedule;
+        let (mut latest, mut cause) = (0, Cause::NONE);
+        for &edge in schedule.after(id) {
+            let Some(wait) = waits_for(schedule, edge, op.from) else {
+                return Err(Stop::Error(SimError::Invisible {
+                    op: id,
+                    rank: op.from,
+                    earlier: edge.op(),
+                }));
+            };
+            let at = self.times.completion(edge.op(), wait);
+            if at >= latest {
+                (latest, cause) = (at, Cause::edge(edge.op()));
+            }
+        }
+        Ok((latest, cause))
+    }
+
+    /// How long `op` keeps its lane.
+    #[inline]
+    fn issue(&mut self, op: &Op) -> u64 {
+        let Prepared {
+            messages, costs, ..
+        } = self.prepared;
+        match (op.kind, op.combine) {
+            (OpKind::Local, Combine::Reduce) => {
+                let bytes = messages.bytes(op);
+                self.combining.of(bytes, || costs.local(op.combine, bytes))
+            }
+            (OpKind::Local, Combine::Replace) => {
+                let bytes = messages.bytes(op);
+                self.copying.of(bytes, || costs.local(op.combine, bytes))
+            }
+            _ => costs.issue(op, messages),
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        id: u32,
+        op: &Op,
+        index: usize,
+        issued: u64,
+        leaves: u64,
+    ) -> Result<Moments, Stop> {
+        let messages = &self.prepared.messages;
+        let message = Msg {
+            bytes: messages.bytes(op),
+            ..messages.without_data(id, op)
+        };
+        if let Some(problem) = (self.fabric).no_route(message.from, message.to, message.network) {
+            return Err(Stop::Error(SimError::NoRoute { op: id, problem }));
+        }
+        self.totals.count(&message, self.fabric, messages);
+        let answer = self.fabric.answer(TimePs(leaves), &message);
+        let times = answer.ok_or(Unsuitable)?;
+        let at = Moments {
+            issued,
+            source_free: times.source_free.0,
+            delivered: times.delivered.0,
+            visible: self.arrive(id, op, message.bytes, leaves, times.delivered.0)?,
+            acknowledged: times.acknowledged.0,
+        };
+        if op.kind == OpKind::Put {
+            let run = self.prepared.run;
+            let completes = match run.path.completion {
+                Completion::SourceFree => at.source_free,
+                Completion::Delivered => at.delivered,
+                Completion::Acknowledged => at.acknowledged,
+            };
+            let rank = &mut self.ranks[op.from as usize];
+            match run.issue {
+                Issue::Unlimited => {
+                    rank.busy_until(completes, Cause::completion(id), &mut self.end);
+                }
+                _ => rank.lanes[index].complete(id, completes),
+            }
+        }
+        Ok(at)
+    }
+
+    /// The target handles an arrival when it has handled those before.
+    #[inline]
+    fn arrive(
+        &mut self,
+        id: u32,
+        op: &Op,
+        bytes: u64,
+        sent: u64,
+        at: u64,
+    ) -> Result<u64, Unsuitable> {
+        let costs = &self.prepared.costs;
+        let Some(rank) = self.ranks.get_mut(op.to as usize) else {
+            return Ok(at); // a memory
+        };
+        let combining = match op.combine {
+            Combine::Reduce => self.combining.of(bytes, || costs.local(op.combine, bytes)),
+            Combine::Replace => 0,
+        };
+        let visible = rank.receiver.handle(at, sent, costs.receive + combining)?;
+        rank.busy_until(visible, Cause::edge(id), &mut self.end);
+        Ok(visible)
+    }
+
+    fn outcome(self) -> Simulation {
+        let start = self.prepared.start.clone();
+        let first = start.iter().copied().min().unwrap_or(0);
+        let walk = Walk {
+            messages: &self.prepared.messages,
+            costs: &self.prepared.costs,
+            history: &self.times,
+            run: self.prepared.run,
+        };
+        let critical = walk.back(self.end, first, &*self.fabric);
+        Simulation {
+            makespan: TimePs(self.end.0.max(first) - first),
+            start,
+            finish: self.ranks.iter().map(|rank| rank.finish).collect(),
+            totals: self.totals,
+            links: self.fabric.links().clone(),
+            critical,
+            operations: self.times.recorded(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabrics::loggp::{LogGp, Parameters};
+    use crate::setup::Run;
+    use linkwright_core::machine::Path;
+    use linkwright_core::BytesPerSec;
+    use linkwright_schedule::builder::Shape;
+    use linkwright_schedule::collectives::find;
+
+    /// Whether the pass does it alone, on 8 ranks.
+    fn suits(algorithm: &str, receive_ns: u64, issue: Issue) -> bool {
+        let schedule = (find(algorithm).unwrap().build)(&Shape::new(8, 800)).unwrap();
+        let path = Path {
+            receive: TimePs::from_ns(receive_ns),
+            fused_combine: true,
+            ..Path::default()
+        };
+        let run = Run {
+            issue,
+            ..Run::new(8, path)
+        };
+        let prepared = Prepared::new(&schedule, &run).unwrap();
+        let parameters = Parameters {
+            latency: TimePs::from_ns(1000),
+            gap: TimePs::from_ns(100),
+            bandwidth: BytesPerSec(1e9),
+        };
+        let mut fabric = LogGp::new(parameters, 8);
+        let found = simulate(&prepared, &mut fabric).unwrap();
+        found.is_some()
+    }
+
+    #[test]
+    fn steps_in_order_need_no_queue() {
+        for issue in [Issue::Blocking, Issue::Unlimited, Issue::Batch(4)] {
+            assert!(suits("allreduce/ring", 200, issue), "{issue}");
+            assert!(
+                suits("allreduce/recursive_doubling_latency", 200, issue),
+                "{issue}"
+            );
+            assert!(suits("alltoall/pairwise", 0, issue), "{issue}");
+        }
+    }
+
+    #[test]
+    fn what_it_cannot_tell_is_left_to_the_engine() {
+        assert!(
+            !suits("allreduce/ring", 200, Issue::Window(2)),
+            "freed one by one"
+        );
+        assert!(
+            !suits("broadcast/multicast", 0, Issue::Blocking),
+            "several targets"
+        );
+    }
+}

@@ -1,0 +1,32 @@
+//! A schedule with its places and durations, as the engine, the order-free pass and the limits need it.
+
+use crate::costs::Costs;
+use crate::error::SimError;
+use crate::messages::Messages;
+use crate::setup::Run;
+use linkwright_schedule::ir::Schedule;
+
+/// What there is to simulate; the fabric is all that is missing.
+pub struct Prepared<'a> {
+    pub(crate) messages: Messages<'a>,
+    pub(crate) costs: Costs<'a>,
+    pub(crate) run: &'a Run,
+    /// When each rank arrives.
+    pub(crate) start: Vec<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    /// `schedule` as `run` has it, or why it cannot.
+    pub(crate) fn new(schedule: &'a Schedule, run: &'a Run) -> Result<Self, SimError> {
+        run.check(schedule.ranks, schedule.memories)?;
+        let messages = Messages::new(schedule, &run.placement, &run.networks);
+        let costs = Costs::new(run, &messages)?;
+        let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
+        Ok(Prepared {
+            messages,
+            costs,
+            run,
+            start: (0..schedule.ranks as usize).map(arrival).collect(),
+        })
+    }
+}
