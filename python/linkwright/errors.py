@@ -33,6 +33,10 @@ class StoreError(LinkwrightError):
     """A run folder that cannot be read or written."""
 
 
+class EngineError(LinkwrightError):
+    """Workers or a scheduler that cannot run experiments, or no longer."""
+
+
 class SuiteError(UsageError):
     """A suite file that says something impossible."""
 

@@ -48,6 +48,12 @@ def _own_executors() -> list[Entry]:
     return list(ENTRIES)
 
 
+def _engines() -> list[Entry]:
+    from .suite import engines
+
+    return engines.entries()
+
+
 def _probes() -> list[Entry]:
     from . import probes
 
@@ -68,6 +74,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "probes": _probes,
     "fabrics": functools.partial(_native, "fabrics"),
     "executors": lambda: [*_native("executors"), *_own_executors()],
+    "engines": _engines,
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),

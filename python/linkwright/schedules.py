@@ -19,25 +19,22 @@ if TYPE_CHECKING:
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
     if experiment.collective is None:
-        return _native.Schedule.pattern(
-            experiment.algorithm,
-            experiment.ranks,
-            experiment.elements,
-            element_bytes=experiment.element_bytes,
-            root=experiment.root,
-            grid=experiment.grid,
-            count=experiment.messages,
-            both_ways=experiment.both_ways,
-        )
-    return _native.Schedule.build(
-        experiment.algorithm_key,
-        experiment.ranks,
-        experiment.elements,
-        element_bytes=experiment.element_bytes,
-        root=experiment.root,
-        grid=experiment.grid,
-        rings=rings,
-    )
+        return _native.Schedule.pattern(experiment.algorithm, **shape(experiment))
+    return _native.Schedule.build(experiment.algorithm_key, **shape(experiment), rings=rings)
+
+
+def shape(experiment: Experiment) -> dict[str, object]:
+    """What a schedule is asked for, by the keywords of `Schedule.build` or, of a pattern, of `Schedule.pattern`."""
+    found = {
+        "ranks": experiment.ranks,
+        "elements": experiment.elements,
+        "element_bytes": experiment.element_bytes,
+        "root": experiment.root,
+        "grid": experiment.grid,
+    }
+    if experiment.collective is None:
+        found |= {"count": experiment.messages, "both_ways": experiment.both_ways}
+    return found
 
 
 def read(path: Path) -> _native.Schedule:
@@ -89,18 +86,16 @@ def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | No
     return _native.lower(schedule, machine, path)
 
 
-def simulate(
-    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, **options: object
-) -> Simulated:
+def simulate(schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, **more: object) -> Simulated:
     """One simulation of a lowered schedule."""
-    return simulated(_native.simulate(schedule, machine, {**_asked(experiment), **options}))
+    return simulated(_native.simulate(schedule, machine, {**options(experiment), **more}))
 
 
 def link_rows(
     schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, seed: int
 ) -> list[dict[str, object]]:
     """The load of every link during one simulation, busiest first."""
-    found = _native.simulate(schedule, machine, {**_asked(experiment), "seed": seed, "links": True})
+    found = _native.simulate(schedule, machine, {**options(experiment), "seed": seed, "links": True})
     links, makespan_ps = found["links"], max(1, found["makespan_ps"])
     rows = [
         {"link": name, "busy_ns": busy / 1e3, "busy_share": busy / makespan_ps, "bytes": moved, "peak_messages": peak}
@@ -115,7 +110,8 @@ def link_rows(
     return sorted(rows, key=lambda row: -row["busy_ns"])
 
 
-def _asked(experiment: Experiment) -> dict[str, object]:
+def options(experiment: Experiment) -> dict[str, object]:
+    """How a schedule runs, by the options of the native `simulate`."""
     return {
         "path": experiment.path,
         "issue": experiment.issue,

@@ -16,6 +16,7 @@ mod sampling;
 mod schedule;
 mod simulate;
 mod stream;
+mod sweep;
 mod threads;
 
 use pyo3::prelude::*;
@@ -50,6 +51,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::fabrics, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::check_options, module)?)?;
+    module.add_class::<sweep::Simulations>()?;
     module.add_function(wrap_pyfunction!(simulate::quiet, module)?)?;
     module.add_function(wrap_pyfunction!(ladder::devices, module)?)?;
     module.add_function(wrap_pyfunction!(ladder::device_of, module)?)?;

@@ -8,7 +8,7 @@ use linkwright_exec::guard::Disturbance;
 use linkwright_exec::probes::{run, Answer, Setting, PROBES};
 use linkwright_exec::sampling::Samples;
 use linkwright_exec::topology::Topology;
-use linkwright_sim::probes::{answer, MODEL_PROBES};
+use linkwright_sim::probes::{answer, Answer as Modelled, MODEL_PROBES};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -59,7 +59,8 @@ fn entry<'py>(py: Python<'py>, about: &Description) -> PyResult<Bound<'py, PyDic
     Ok(row)
 }
 
-fn assignment(key: &str, axes: &Bound<'_, PyDict>) -> PyResult<Assignment> {
+/// The values of the axes of probe `key`, by name.
+pub fn assignment(key: &str, axes: &Bound<'_, PyDict>) -> PyResult<Assignment> {
     let wrong = |error| errors::exec(linkwright_exec::ExecError::Probe(error));
     let given: Vec<(String, String)> = axes
         .iter()
@@ -173,6 +174,11 @@ pub fn model_probe<'py>(
     let found = py
         .detach(|| answer(&machine.described, &asked))
         .map_err(errors::sim)?;
+    answered(py, found)
+}
+
+/// What a model answered, by name.
+pub fn answered(py: Python<'_>, found: Modelled) -> PyResult<Bound<'_, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("time_ps", found.time.0)?;
     row.set_item("counted_bytes", found.counted_bytes)?;

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
-use linkwright_sim::run::{lowered, run, Modelled, Options as Choices};
+use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
 use linkwright_sim::skew::Skew as Arrivals;
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, Issue, Spent};
@@ -71,17 +71,8 @@ pub fn simulate<'py>(
     let operations = asked.take("operations")?.unwrap_or(false);
     let links = asked.take("links")?.unwrap_or(false);
     let trace: Option<String> = asked.take("trace")?;
-    let choices = Choices {
-        path: asked.take("path")?,
-        issue: issue(asked.take("issue")?)?,
-        placement: placement(asked.take("placement")?)?,
-        skew: arrivals(asked.skew()?, seed),
-        grid: asked.take("grid")?,
-        arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
-        operations_per_s: asked.take("operations_per_s")?,
-        seed,
-        record_operations: operations || trace.is_some(),
-    };
+    let mut choices = choices(&mut asked, seed)?;
+    choices.record_operations = operations || trace.is_some();
     asked.finish()?;
     let described = &machine.described;
     let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
@@ -92,6 +83,36 @@ pub fn simulate<'py>(
         py.detach(|| write_trace(&file, schedule, &modelled))?;
     }
     table(py, modelled, operations, links)
+}
+
+/// How a schedule runs, by the options that `simulate` names.
+pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
+    Ok(Choices {
+        path: asked.take("path")?,
+        issue: issue(asked.take("issue")?)?,
+        placement: placement(asked.take("placement")?)?,
+        skew: arrivals(asked.skew()?, seed),
+        grid: asked.take("grid")?,
+        arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
+        operations_per_s: asked.take("operations_per_s")?,
+        seed,
+        record_operations: false,
+    })
+}
+
+/// Raise where `machine` has no such path, or `options` make no sense for so many `ranks`: before anything runs.
+#[pyfunction]
+#[pyo3(signature = (machine, ranks, options, seed=0))]
+pub fn check_options(
+    machine: &Machine,
+    ranks: u32,
+    options: &Bound<'_, PyDict>,
+    seed: u64,
+) -> PyResult<()> {
+    let mut asked = Options::new(Some(options));
+    let choices = choices(&mut asked, seed)?;
+    asked.finish()?;
+    check(&machine.described, ranks, &choices).map_err(errors::sim)
 }
 
 fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
@@ -106,7 +127,8 @@ fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult
         .map_err(failed)
 }
 
-fn table(
+/// Columns of a simulation, by name.
+pub fn table(
     py: Python<'_>,
     modelled: Modelled,
     operations: bool,
@@ -201,29 +223,8 @@ pub fn quiet(
 }
 
 fn issue(text: Option<String>) -> PyResult<Issue> {
-    let Some(text) = text else {
-        return Ok(Issue::default());
-    };
-    let count = |kind: &str| -> Option<u32> {
-        let inner = text
-            .strip_prefix(kind)?
-            .strip_prefix('(')?
-            .strip_suffix(')')?;
-        inner.trim().parse().ok().filter(|&count| count > 0)
-    };
-    let read = match text.as_str() {
-        "blocking" => Some(Issue::Blocking),
-        "unlimited" => Some(Issue::Unlimited),
-        _ => count("window")
-            .map(Issue::Window)
-            .or(count("batch").map(Issue::Batch)),
-    };
-    read.ok_or_else(|| {
-        let message = format!(
-            "issue `{text}` is not understood; write `blocking`, `window(k)`, `batch(k)` or `unlimited`"
-        );
-        errors::raise("UsageError", message)
-    })
+    let read = text.map_or(Ok(Issue::default()), |text| text.parse());
+    read.map_err(errors::sim)
 }
 
 fn placement(text: Option<String>) -> PyResult<Placement> {

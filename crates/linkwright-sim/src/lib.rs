@@ -30,6 +30,7 @@ mod random;
 pub mod run;
 pub mod setup;
 pub mod skew;
+pub mod sweep;
 pub mod trace;
 
 pub use critical::{CriticalPath, Segment, Spent};

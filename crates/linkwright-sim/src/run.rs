@@ -108,6 +108,12 @@ pub fn run(
     })
 }
 
+/// That the machine has the path that `options` name, and that they make sense for so many ranks.
+pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
+    path(machine, options.path.as_deref())?;
+    options.skew.arrivals(ranks).map(drop)
+}
+
 /// The schedule as a machine and one of its paths need it; `None` where it will do as it is.
 ///
 /// Where the path does not combine while it writes, every transfer that does becomes a copy into

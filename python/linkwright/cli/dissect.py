@@ -18,7 +18,7 @@ LEVELS = tuple(BUDGETS_S)
     "--on",
     shell_complete=options.completed("executors", "machines"),
     metavar="A,B",
-    help="Executors (measured) and machines (modelled); default: threads.",
+    help="Executors (measured) and machines (modelled); default: those of the suite, or threads.",
 )
 @click.option(
     "--suite", default="dissect", show_default=True, metavar="NAME", help="A suite, or the path of a suite file."
@@ -66,8 +66,9 @@ def command(
         if on:
             raise UsageError("--resume goes on with what the run was asked for; leave --on away")
         return sessions.resume(root_folder, resume, outputs)
+    asked = load.load(registry.suite_path(suite))
     request = Request(
-        on=on or "threads",
+        on=on or ",".join(asked.machines) or "threads",
         budget_s=time_budget or BUDGETS_S[level],
         level=level,
         ranks=ranks,
@@ -75,4 +76,4 @@ def command(
         seed=seed,
         watts=watts,
     )
-    return sessions.start(root_folder, load.load(registry.suite_path(suite)), request, outputs)
+    return sessions.start(root_folder, asked, request, outputs)

@@ -25,6 +25,7 @@ VERBS = (
     "run",
     "probe",
     "dissect",
+    "sweep",
     "reproduce",
     "predict",
     "plan",

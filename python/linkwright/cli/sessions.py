@@ -1,4 +1,4 @@
-"""What `run` and `dissect` have in common: a live table, a run folder, a report at the end."""
+"""What `run`, `dissect` and `sweep` have in common: a live table, a run folder, a report at the end."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from linkwright.executors import mpi
 from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
+from linkwright.suite.engines import Engine
 from linkwright.suite.load import Suite
 
 
-def start(root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...]) -> int:
-    """Run `suite`; the exit status."""
+def start(
+    root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], engine: Engine | None = None
+) -> int:
+    """Run `suite`, what is modelled of it on `engine`; the exit status."""
     for path in outputs:
         export.check_suffix(path)
     with mpi.job(request.on) as first:
         if not first:
             return 0
         table = LiveTable()
-        return _end(session.start(root, suite, request, table), table, outputs)
+        return _end(session.start(root, suite, request, table, engine), table, outputs, engine)
 
 
-def resume(root: Path, name: str, outputs: tuple[Path, ...]) -> int:
+def resume(root: Path, name: str, outputs: tuple[Path, ...], engine: Engine | None = None) -> int:
     """Go on with a run; the exit status."""
     for path in outputs:
         export.check_suffix(path)
@@ -34,18 +37,17 @@ def resume(root: Path, name: str, outputs: tuple[Path, ...]) -> int:
         if not first:
             return 0
         table = LiveTable()
-        return _end(session.resume(runs.find(root, name), table), table, outputs)
+        return _end(session.resume(runs.find(root, name), table, engine), table, outputs, engine)
 
 
-def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...]) -> int:
+def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], engine: Engine | None) -> int:
     table.finish()
     for path in outputs:
         export.write(outcome.rows, path)
     run = outcome.run
     if outcome.interrupted:
         click.echo(
-            f"linkwright: interrupted; everything finished is in {run.folder}; "
-            f"`linkwright dissect --resume {run.id} --runs {run.folder.parent}` goes on",
+            f"linkwright: interrupted; everything finished is in {run.folder}; {session.goes_on(run, engine)}",
             err=True,
         )
         return 130

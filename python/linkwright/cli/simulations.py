@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from linkwright import schedules
+from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import UsageError
 from linkwright.store import export
@@ -14,7 +14,8 @@ from linkwright.store.files import write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.load import Suite
-from linkwright.suite.model import model
+from linkwright.suite.model import Work, in_order, on_sample
+from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Row
 from linkwright.suite.targets import Target, resolve
 
@@ -42,6 +43,7 @@ def run(
         if not target.modelled:
             raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
     planned = [(target, expand(suite, target.extent)) for target in targets]
+    _check_options(planned, seed)
     for flag, file in (("--trace", trace_file), ("--links", links_file)):
         if file:
             _only(flag, planned)
@@ -50,9 +52,8 @@ def run(
     for target, experiments in planned:
         table.target(target, experiments)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-        for done, (experiment, found) in enumerate(
-            model(target, experiments, metrics, "", suite.name, seed, known={}), 1
-        ):
+        work = Work(target, target.context("", suite.name), metrics, seed)
+        for done, (experiment, found) in enumerate(in_order(experiments, simulated(work, experiments)), 1):
             table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
             table.rows(experiment, found)
             rows += found
@@ -67,6 +68,15 @@ def run(
 
 
 Planned = list[tuple[Target, list[Experiment]]]
+
+
+def _check_options(planned: Planned, seed: int) -> None:
+    """A path that a machine lacks, or an option that nobody understands, is said once and before anything runs."""
+    for target, experiments in planned:
+        first = {(e.ranks, e.path, e.issue, e.skew): e for e in experiments}
+        for experiment in first.values():
+            asked = schedules.options(on_sample(target, experiment))
+            _native.check_options(target.machine, experiment.ranks, asked, seed)
 
 
 def _write_trace(file: Path, planned: Planned, seed: int) -> None:

@@ -164,8 +164,17 @@ class Modelled:
 def model(machine: _native.Machine, key: str, axes: Axes) -> Modelled:
     """The answer of a described machine; raises a `WaivedError` where it has none."""
     if not find(key).modelled:
-        raise WaivedError(f"probe {key}: waived: it has no model; run it on hardware")
-    found = _native.model_probe(machine, key, dict(axes))
+        raise without_model(key)
+    return modelled(_native.model_probe(machine, key, dict(axes)))
+
+
+def without_model(key: str) -> WaivedError:
+    """Why a probe that only hardware answers is waived on a described machine."""
+    return WaivedError(f"probe {key}: waived: it has no model; run it on hardware")
+
+
+def modelled(found: Mapping) -> Modelled:
+    """The columns of the native half in the units of result rows."""
     return Modelled(
         found["time_ps"] / 1e3, found["counted_bytes"], found["moved_bytes"], found["columns"], found["work"]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from linkwright import units
@@ -65,11 +65,12 @@ class Suite:
     summary: str
     text: str
     parts: tuple[Part, ...]
+    machines: tuple[str, ...] = ()  # where --on names none
 
     def at(self, level: str) -> Suite:
         """The parts of a run of this level."""
         kept = tuple(part for part in self.parts if LEVELS.index(part.level) <= LEVELS.index(level))
-        return Suite(self.name, self.summary, self.text, kept)
+        return replace(self, parts=kept)
 
 
 def load(path: Path) -> Suite:
@@ -89,19 +90,20 @@ def parse(text: str, file: str) -> Suite:
         raise SuiteError(f"{file}: suite.format is not {FORMAT}, the only one this version reads")
     name, summary = head.take("name"), head.take("summary")
     head.take("description", "")
+    machines = head.texts("machines") if head.has("machines") else ()
     head.end()
     parts = tuple(_part(reader.sub(table, f"part[{i}]")) for i, table in enumerate(reader.take("part")))
     reader.end()
     names = [part.name for part in parts]
     if len(set(names)) < len(names):
         raise SuiteError(f"{file}: two parts have the same name; every part needs its own")
-    return Suite(name, summary, text, parts)
+    return Suite(name, summary, text, parts, machines)
 
 
-def one_part(name: str, summary: str, **axes: object) -> Suite:
+def one_part(name: str, summary: str, part: str | None = None, **axes: object) -> Suite:
     """A suite of a single part, for a question asked on the command line; its text reads back."""
     lines = ["[suite]", f"format = {FORMAT}", f'name = "{name}"', f'summary = "{summary}"', "", "[[part]]"]
-    axes = {"name": name, "summary": summary, **axes}
+    axes = {"name": part or name, "summary": summary, **axes}
     lines += [f"{key} = {_toml(value)}" for key, value in axes.items() if value is not None]
     return parse("\n".join(lines) + "\n", f"{name}.toml")
 
@@ -204,6 +206,12 @@ class _Reader:
                 raise SuiteError(f"{self.where}: missing key `{key}`")
             return default
         return self.values[key]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found = self.take(key)
+        if not isinstance(found, list) or not found or not all(isinstance(text, str) for text in found):
+            raise SuiteError(f"{self.where}: {key} is {found!r}; write a list of names")
+        return tuple(found)
 
     def table(self, key: str) -> _Reader:
         return self.sub(self.take(key), key)

@@ -1,59 +1,93 @@
-"""Simulating a list of experiments on all cores; every number is exact, so the order does not matter."""
+"""Modelled experiments: what is asked of the native half, and the rows of what it answers.
+
+    Work (target, metrics, seed)      what all experiments of one machine have in common
+      + experiments -> engine -> (experiment, rows), as they end
+                                  -> in_order: in the order of the plan
+
+Which engine runs them decides only where and when: every number is exact, so the rows are the same bytes on one
+thread, on many, and on other machines. engines/ holds one file for each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from linkwright import probes, schedules
-from linkwright.errors import LinkwrightError, NoRoomError, TooFewEndpointsError, WaivedError
+from linkwright import _native, probes, schedules
+from linkwright.errors import EngineError, LinkwrightError, NoRoomError, TooFewEndpointsError, WaivedError
 
 from . import rows
 from .experiment import Experiment
 from .targets import Target
 
-
-def model(
-    target: Target,
-    experiments: Sequence[Experiment],
-    metrics: Mapping[str, Sequence[str]],
-    run: str,
-    suite: str,
-    seed: int,
-    known: Mapping[str, list[rows.Row]],
-) -> Iterator[tuple[Experiment, list[rows.Row]]]:
-    """The rows of each experiment, in order; `known` holds those that need no second simulation."""
-    context = target.context(run, suite)
-
-    def one(experiment: Experiment) -> list[rows.Row]:
-        return simulate_rows(context, target, experiment, metrics[experiment.part], seed)
-
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        waiting = [(e, None if e.key in known else pool.submit(one, e)) for e in experiments]
-        for experiment, future in waiting:
-            yield experiment, known[experiment.key] if future is None else future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+Found = tuple[Experiment, list[rows.Row]]
+# What gives no number, and is nobody's mistake.
+_WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError)
 
 
-def simulate_rows(
-    context: rows.Context, target: Target, experiment: Experiment, metrics: Sequence[str], seed: int
-) -> list[rows.Row]:
-    """The rows of one modelled experiment; an error becomes a row that says why."""
-    try:
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What all experiments of one modelled machine have in common."""
+
+    target: Target
+    context: rows.Context
+    metrics: Mapping[str, Sequence[str]]  # by part of the suite
+    seed: int
+
+    def rows(self, experiment: Experiment, answer: dict | Exception) -> list[rows.Row]:
+        """The rows of what the native half answered; an error becomes a row that says why."""
+        if isinstance(answer, LinkwrightError):
+            status = "waived" if isinstance(answer, _WAIVED) else "failed"
+            return rows.without_value(self.context, experiment, status, str(answer))
+        if isinstance(answer, Exception):
+            raise answer
         if experiment.probe:
-            answer = probes.model(target.machine, experiment.algorithm, dict(experiment.axes or ()))
-            return rows.of_modelled_probe(context, experiment, answer)
-        schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
-        found = schedules.simulate(schedule, target.machine, on_sample(target, experiment), seed=seed)
-    except (WaivedError, TooFewEndpointsError, NoRoomError) as error:
-        return rows.without_value(context, experiment, "waived", str(error))
-    except LinkwrightError as error:
-        return rows.without_value(context, experiment, "failed", str(error))
-    return rows.of_simulation(context, experiment, metrics, found)
+            return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
+        metrics = self.metrics[experiment.part]
+        return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer))
+
+
+def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Found]:
+    """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
+    asked = []
+    for experiment in experiments:
+        if experiment.probe and not probes.find(experiment.probe).modelled:
+            yield experiment, work.rows(experiment, probes.without_model(experiment.probe))
+        else:
+            asked.append(experiment)
+    if not asked:
+        return
+    running = _native.Simulations(work.target.machine, [_asked(work.target, e) for e in asked], work.seed, jobs)
+    try:
+        for place, answer in running:
+            yield asked[place], work.rows(asked[place], answer)
+    finally:
+        running.stop()
+
+
+def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Iterator[Found]:
+    """`found` in the order of `experiments`; cut short, also what has ended behind a gap, then the error."""
+    waiting: dict[str, Found] = {}
+    remaining = iter(experiments)
+    missing = next(remaining, None)
+    try:
+        for experiment, its_rows in found:
+            waiting[experiment.key] = experiment, its_rows
+            while missing is not None and missing.key in waiting:
+                yield waiting.pop(missing.key)
+                missing = next(remaining, None)
+    except (KeyboardInterrupt, EngineError):
+        yield from (waiting.pop(e.key) for e in remaining if e.key in waiting)
+        raise
+
+
+def known_rows(records: list[dict], target: Target) -> dict[str, list[rows.Row]]:
+    """Rows of this target that an earlier part of the run has in its journal."""
+    known: dict[str, list[rows.Row]] = {}
+    for row in (row for record in records for row in record.get("rows", ())):
+        if (row["machine"], row["executor"]) == (target.machine_name, target.executor):
+            known.setdefault(row["experiment"], []).append(row)
+    return known
 
 
 def on_sample(target: Target, experiment: Experiment) -> Experiment:
@@ -64,10 +98,10 @@ def on_sample(target: Target, experiment: Experiment) -> Experiment:
     return dataclasses.replace(experiment, placement=tuple(target.sample[rank] for rank in ranks))
 
 
-def known_rows(records: list[dict], target: Target) -> dict[str, list[rows.Row]]:
-    """Rows of this target that an earlier part of the run has in its journal."""
-    known: dict[str, list[rows.Row]] = {}
-    for row in (row for record in records for row in record.get("rows", ())):
-        if (row["machine"], row["executor"]) == (target.machine_name, target.executor):
-            known.setdefault(row["experiment"], []).append(row)
-    return known
+def _asked(target: Target, experiment: Experiment) -> tuple[str, str, dict, dict | None]:
+    """An experiment as the native half takes it."""
+    if experiment.probe:
+        return "probe", experiment.probe, dict(experiment.axes or ()), None
+    kind = "collective" if experiment.collective else "pattern"
+    placed = on_sample(target, experiment)
+    return kind, experiment.algorithm_key, schedules.shape(experiment), schedules.options(placed)

@@ -1,6 +1,6 @@
 """Running a suite on its targets, into a run folder.
 
-    plan -> for each target: modelled experiments on all cores, measured ones by launches
+    plan -> for each target: modelled experiments by an engine, measured ones by launches
          -> rows of an experiment as soon as they are final, in the order of the plan
          -> results.parquet and samples.parquet, whole, also after Ctrl-C
 
@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
-from linkwright.errors import StoreError
+from linkwright.errors import EngineError, StoreError
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
 
 from . import rows
 from .bounds import Bounds
+from .engines import Engine, Local
 from .expand import expand
 from .experiment import Experiment
 from .load import Suite, parse
 from .measure import Launch, Options, State, measure
-from .model import known_rows, model
+from .model import Found, Work, in_order, known_rows
 from .peaks import Peaks
 from .sweeps import half_peaks
 from .targets import Target, resolve
@@ -78,31 +80,36 @@ class Outcome:
         return [row for row in self.rows if row["status"] == "failed"]
 
 
-def start(root: Path, suite: Suite, request: Request, watcher: Watcher) -> Outcome:
-    """Run `suite` in a new folder below `root`."""
+def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Engine | None = None) -> Outcome:
+    """Run `suite` in a new folder below `root`; `engine` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
     job = next((target.world for target in targets if target.world), None)
     about = {"mpi": job.environment()} if job else {}
+    if engine:
+        about |= {"sweep": engine.about()}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
-    return _execute(run, suite, targets, request, watcher)
+    return _execute(run, suite, targets, request, watcher, engine or Local())
 
 
-def resume(run: runs.Run, watcher: Watcher) -> Outcome:
-    """Go on with a run that was interrupted."""
+def resume(run: runs.Run, watcher: Watcher, engine: Engine | None = None) -> Outcome:
+    """Go on with a run that was interrupted, on the same engine or on another one."""
     plan = run.plan
     if plan["state"] == "done":
         raise StoreError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
-    return _execute(run, suite, resolve(request.on, request.ranks, request.grid), request, watcher)
+    targets = resolve(request.on, request.ranks, request.grid)
+    return _execute(run, suite, targets, request, watcher, engine or Local())
 
 
-def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher) -> Outcome:
+def _execute(
+    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, engine: Engine
+) -> Outcome:
     found: list[rows.Row] = []
-    interrupted = False
+    interrupted, broken = False, None
     with run.open_journal() as journal:
         records = run.records()
         try:
@@ -110,24 +117,34 @@ def _execute(run: runs.Run, suite: Suite, targets: list[Target], request: Reques
                 experiments = expand(suite.at(request.level), target.extent)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-                execute = _model if target.modelled else _measure
-                for experiment, its_rows in execute(
-                    target, experiments, metrics, run, suite.name, request, records, journal, watcher
-                ):
+                if target.modelled:
+                    work = Work(target, target.context(run.id, suite.name), metrics, request.seed)
+                    executed = _model(work, experiments, records, journal, watcher, engine)
+                else:
+                    executed = _measure(
+                        target, experiments, metrics, run, suite.name, request, records, journal, watcher
+                    )
+                for experiment, its_rows in executed:
                     found += its_rows
                     watcher.rows(experiment, its_rows)
         except KeyboardInterrupt:
             interrupted = True
+        except EngineError as error:
+            broken = error
         except StoreError as error:
-            raise StoreError(
-                f"{error}; what is finished is kept, and `linkwright dissect --resume {run.id} "
-                f"--runs {run.folder.parent}` goes on"
-            ) from error
+            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, engine)}") from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
-            _save(run, found, targets, done=not interrupted)
+            _save(run, found, targets, done=not interrupted and not broken)
+    if broken:
+        raise EngineError(f"{broken}; what is finished is kept, and {goes_on(run, engine)}") from broken
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
+
+
+def goes_on(run: runs.Run, engine: Engine | None) -> str:
+    """What to type to go on with an interrupted run."""
+    return f"`linkwright {(engine or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
 
 
 def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
@@ -185,16 +202,24 @@ def _measure(target, experiments, metrics, run, suite_name, request, records, jo
         raise KeyboardInterrupt
 
 
-def _model(target, experiments, metrics, run, suite_name, request, records, journal, watcher):
-    """Simulations on all cores, their rows in the order of the plan."""
-    known = known_rows(records, target)
-    with _Bunch(journal) as bunch:
-        modelled = model(target, experiments, metrics, run.id, suite_name, request.seed, known)
-        for done, (experiment, its_rows) in enumerate(modelled, 1):
-            if experiment.key not in known:
+def _model(
+    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, engine: Engine
+) -> Iterator[Found]:
+    """What is known already, and what `engine` finds of the rest, in the order of the plan."""
+    known = known_rows(records, work.target)
+
+    def found() -> Iterator[Found]:
+        yield from ((e, known[e.key]) for e in experiments if e.key in known)
+        missing = [e for e in experiments if e.key not in known]
+        with _Bunch(journal) as bunch:
+            for done, (experiment, its_rows) in enumerate(
+                engine.run(work, missing), len(experiments) - len(missing) + 1
+            ):
                 bunch.add(its_rows)
-            watcher.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
-            yield experiment, its_rows
+                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{engine.note}")
+                yield experiment, its_rows
+
+    return in_order(experiments, found())
 
 
 class _Bunch:

@@ -25,6 +25,17 @@ MOST_RANKS = 64
 
 
 @dataclass(frozen=True)
+class Recipe:
+    """What a modelled target is made of, as plain values: another process makes the same one of it."""
+
+    name: str  # as typed after --on
+    text: str  # of the machine file
+    file: str  # its name, for messages
+    ranks: int | None = None
+    grid: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Target:
     """Something that gives a number for an experiment."""
 
@@ -36,6 +47,7 @@ class Target:
     machine: _native.Machine | None = None  # None: this machine, measured
     world: World | None = None  # the MPI job that measures
     sample: tuple[int, ...] | None = None  # endpoint of each rank, where the machine has more than take part
+    recipe: Recipe | None = None  # of a modelled one
 
     def context(self, run: str, suite: str, watts: float | None = None) -> Context:
         """What all rows of this target have in common."""
@@ -76,10 +88,13 @@ def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
     known = registry.keys("machines")
     if name not in known and not name.endswith(".toml") and "/" not in name:
         raise unknown("machine or executor", name, [*known, "threads", "mpi"], where="--on")
-    return _modelled(machines.load(name), name, ranks, grid)
+    return modelled(Recipe(name, *machines.source(name), ranks, grid))
 
 
-def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+def modelled(recipe: Recipe) -> Target:
+    """The described machine of a recipe, with a size if its file leaves that open."""
+    name, ranks, grid = recipe.name, recipe.ranks, recipe.grid
+    machine = _native.Machine.parse(recipe.text, recipe.file)
     if machine.open_size:
         if grid or (machine.open_size == "grid" and ranks is None):
             machine = machine.with_grid(*(grid or OPEN_GRID))
@@ -99,6 +114,7 @@ def _modelled(machine: _native.Machine, name: str, ranks: int | None, grid: tupl
         endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
         machine=machine,
         sample=sample,
+        recipe=recipe,
     )
 
 

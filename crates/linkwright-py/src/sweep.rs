@@ -1,0 +1,153 @@
+//! Many experiments on one machine, on all cores.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use linkwright_schedule::patterns::Traffic;
+use linkwright_schedule::Shape;
+use linkwright_sim::sweep::{Experiment, Failure, Found, Next, Question, Sweep};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::probes::{answered, assignment};
+use crate::simulate::{choices, table};
+
+/// How often a wait looks whether Ctrl-C was pressed.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern` or `probe`.
+type Asked<'py> = (
+    String,
+    String,
+    Bound<'py, PyDict>,
+    Option<Bound<'py, PyDict>>,
+);
+
+/// Simulations of a list of experiments under way; iterate for `(place in the list, result)`, in the order in which
+/// they end. A result is what `simulate` or `model_probe` gives, or the exception that it raises.
+#[pyclass(frozen, module = "linkwright._native")]
+pub struct Simulations {
+    running: Mutex<Option<Sweep>>,
+    wrong: Mutex<Vec<(usize, PyErr)>>,
+}
+
+#[pymethods]
+impl Simulations {
+    /// Begin; `jobs` threads, 0 for one on each processor. An experiment is `(kind, key, shape, options)`: the
+    /// keywords of `Schedule.build` or `Schedule.pattern` and the options of `simulate`, or the axes of a probe.
+    #[new]
+    #[pyo3(signature = (machine, experiments, seed=0, jobs=0))]
+    fn new(machine: &Machine, experiments: Vec<Asked<'_>>, seed: u64, jobs: usize) -> Self {
+        let (mut right, mut wrong) = (Vec::new(), Vec::new());
+        for (place, asked) in experiments.into_iter().enumerate() {
+            match experiment(place, asked, seed) {
+                Ok(read) => right.push(read),
+                Err(error) => wrong.push((place, error)),
+            }
+        }
+        let sweep = Sweep::start(machine.described.clone(), right, jobs);
+        Simulations {
+            running: Mutex::new(Some(sweep)),
+            wrong: Mutex::new(wrong),
+        }
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
+        if let Some((place, error)) = self.wrong.lock().expect("no panic while held").pop() {
+            return Ok(Some((place, thrown(py, error))));
+        }
+        loop {
+            let next = py.detach(|| {
+                let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+                (running.as_ref()).map_or(Next::End, |sweep| sweep.next_within(SIGNALS_EVERY))
+            });
+            match next {
+                Next::Result(place, Ok(found)) => return Ok(Some((place, columns(py, found)?))),
+                Next::Result(place, Err(why)) => {
+                    return Ok(Some((place, thrown(py, failure(why)))))
+                }
+                Next::Later => py.check_signals()?,
+                Next::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Begin no further experiment.
+    fn stop(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment> {
+    let (kind, key, about, options) = asked;
+    let question = match kind.as_str() {
+        "probe" => Question::Probe(assignment(&key, &about)?),
+        "collective" => {
+            let mut given = Options::new(Some(&about));
+            let shape = shape(&mut given)?;
+            given.finish()?;
+            Question::Collective(key, shape)
+        }
+        "pattern" => {
+            let mut given = Options::new(Some(&about));
+            let traffic = Traffic {
+                shape: shape(&mut given)?,
+                seed: 0,
+                count: given.take("count")?.unwrap_or(1),
+                both_ways: given.take("both_ways")?.unwrap_or(false),
+            };
+            given.finish()?;
+            Question::Pattern(key, traffic)
+        }
+        _ => {
+            let message = format!("unknown kind `{kind}`; known: collective, pattern, probe");
+            return Err(errors::raise("UnknownNameError", message));
+        }
+    };
+    let mut given = Options::new(options.as_ref());
+    let options = choices(&mut given, seed)?;
+    given.finish()?;
+    Ok(Experiment {
+        place,
+        question,
+        options,
+    })
+}
+
+fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
+    let mut shape = Shape::new(
+        given.take("ranks")?.unwrap_or(0),
+        given.take("elements")?.unwrap_or(0),
+    );
+    shape.element_bytes = given.take("element_bytes")?.unwrap_or(shape.element_bytes);
+    shape.root = given.take("root")?.unwrap_or(shape.root);
+    shape.grid = given.take("grid")?;
+    Ok(shape)
+}
+
+fn columns<'py>(py: Python<'py>, found: Found) -> PyResult<Bound<'py, PyAny>> {
+    let columns = match found {
+        Found::Times(modelled) => table(py, *modelled, false, false)?,
+        Found::Answer(answer) => answered(py, answer)?,
+    };
+    Ok(columns.into_any())
+}
+
+fn failure(why: Failure) -> PyErr {
+    match why {
+        Failure::Schedule(error) => errors::schedule(error),
+        Failure::Verify(error) => errors::verify(error),
+        Failure::Sim(error) => errors::sim(error),
+    }
+}
+
+fn thrown(py: Python<'_>, error: PyErr) -> Bound<'_, PyAny> {
+    error.into_value(py).into_bound(py).into_any()
+}

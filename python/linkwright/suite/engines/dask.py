@@ -1,0 +1,241 @@
+"""The engine `dask`: processes of this machine, or workers of a Dask cluster on any number of them.
+
+    this process                    scheduler                    worker ... worker
+      plan -> tasks  ---------------->  queue  ----------------->  simulate
+      journal <- rows  <----------------------------------------  rows
+
+A task is a few experiments in the order of the plan, with the text of the machine file, so workers need linkwright
+and no file of ours. Dask gives the tasks of a lost worker to another one; a task that has killed several workers is
+cut into its experiments, so that only the one to blame fails. Rows are written to the journal of the run as tasks
+end: after Ctrl-C or the end of the scheduler a resumed run repeats only what is missing.
+
+All workers have the version of linkwright that this process has, or nothing runs: another version may give other
+numbers under the same name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.metadata
+import logging
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING
+
+from linkwright.errors import EngineError, UsageError
+from linkwright.suite import rows, targets
+from linkwright.suite.experiment import Experiment
+from linkwright.suite.model import Found, Work, simulate
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, LocalCluster
+
+ENTRY = {
+    "key": "dask",
+    "summary": "processes of this machine, or the workers of a Dask cluster",
+    "description": __doc__.partition("\n\n")[2].strip(),
+    "needs": "the extra `linkwright[dask]`; on other machines a scheduler and workers with this linkwright",
+}
+
+# Without --grain a machine's experiments become at most so many tasks: a task costs the scheduler a millisecond.
+MOST_TASKS = 512
+# Dask logs tracebacks about every lost worker; what matters of them is ours to say.
+SILENT = logging.CRITICAL + 1
+# How long a scheduler and its first worker may take to answer.
+PATIENCE_S = 15
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some experiments and what they need, as plain values."""
+
+    version: str
+    recipe: targets.Recipe
+    context: rows.Context
+    metrics: Mapping[str, Sequence[str]]
+    seed: int
+    experiments: tuple[Experiment, ...]
+
+
+def run_task(task: Task) -> list[Found]:
+    """The rows of a task's experiments; this runs on a worker."""
+    if task.version != version():  # of a worker that came while the sweep ran
+        from distributed import get_worker
+
+        raise EngineError(_stranger(get_worker().address, version(), task.version))
+    work = Work(_target(task.recipe), task.context, task.metrics, task.seed)
+    return list(simulate(work, task.experiments, jobs=1))
+
+
+@functools.lru_cache(maxsize=4)
+def _target(recipe: targets.Recipe) -> targets.Target:
+    """Of a machine with thousands of tiles the file takes longer to read than a small simulation."""
+    return targets.modelled(recipe)
+
+
+def version() -> str:
+    """Of the linkwright that is installed here."""
+    return importlib.metadata.version("linkwright")
+
+
+class Dask:
+    """Workers of the scheduler at `scheduler`, or `jobs` processes of this machine where there is none."""
+
+    def __init__(self, scheduler: str | None = None, jobs: int = 0, grain: int | None = None):
+        self.command = "sweep --engine dask" + (f" --scheduler {scheduler}" if scheduler else "")
+        self.note = ""
+        self._scheduler, self._jobs, self._grain = scheduler, jobs, grain
+        self._client: Client | None = None
+        self._closing = contextlib.ExitStack()
+
+    def __enter__(self) -> Dask:
+        with contextlib.ExitStack() as opened:
+            self._client = opened.enter_context(_connected(self._scheduler, self._jobs))
+            _refuse_strangers(self._client)
+            self._closing = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def about(self) -> dict[str, object]:
+        """Scheduler and workers, as they are now."""
+        addresses = sorted(self._client.nthreads())
+        return {"engine": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
+
+    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
+        """The rows of each experiment, task by task as they end."""
+        from distributed import as_completed
+
+        grain = self._grain or -(-len(experiments) // MOST_TASKS) or 1
+        batches = [tuple(experiments[i : i + grain]) for i in range(0, len(experiments), grain)]
+        asked: dict[str, tuple[Future, tuple[Experiment, ...]]] = {}
+        done, tasks = 0, len(batches)
+
+        def submit(batch: tuple[Experiment, ...]) -> Future:
+            task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)
+            future = self._client.submit(run_task, task, pure=False)
+            asked[future.key] = (future, batch)
+            return future
+
+        ended = as_completed([submit(batch) for batch in batches], loop=self._client.loop)
+        try:
+            for future in ended:
+                _, batch = asked.pop(future.key)
+                if future.status == "cancelled":
+                    raise self._gone()
+                if future.status == "error" and _killed(future) and len(batch) > 1:
+                    ended.update([submit((experiment,)) for experiment in batch])
+                    tasks += len(batch)
+                else:
+                    yield from _rows(work, future, batch)
+                done += 1
+                self.note = f"; {done} of {tasks} tasks, {self._workers()} workers"
+        finally:
+            with contextlib.suppress(Exception):  # of a scheduler that is gone
+                self._client.cancel([future for future, _ in asked.values()])
+
+    def _workers(self) -> int:
+        with contextlib.suppress(OSError):
+            return len(self._client.nthreads())
+        return 0
+
+    def _gone(self) -> EngineError:
+        where = self._scheduler or "of this machine"
+        return EngineError(f"--engine dask: the scheduler {where} is gone; start one again")
+
+
+def _rows(work: Work, future: Future, batch: tuple[Experiment, ...]) -> list[Found]:
+    """The rows of a task that has ended."""
+    if future.status != "error":
+        return future.result()
+    if _killed(future):
+        reason = "every worker that ran it was killed, as happens where memory ends; give workers more of it"
+        return [(batch[0], rows.without_value(work.context, batch[0], "failed", reason))]
+    error = future.exception()
+    if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("linkwright"):
+        raise EngineError(_stranger("of the cluster", None, version())) from error
+    raise error
+
+
+def _killed(future: Future) -> bool:
+    from distributed import KilledWorker
+
+    return isinstance(future.exception(), KilledWorker)
+
+
+@contextlib.contextmanager
+def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
+    """A client of the scheduler, or of a cluster of processes that ends with it."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise UsageError(
+            "--engine dask: the package `distributed` is missing; "
+            "`pip install 'linkwright[dask]'`, or leave --engine away"
+        ) from error
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(SILENT)
+    with contextlib.ExitStack() as opened:
+        cluster = scheduler or opened.enter_context(_processes(jobs))
+        try:
+            client = opened.enter_context(distributed.Client(cluster, timeout=PATIENCE_S, set_as_default=False))
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                f"--scheduler {scheduler}: no Dask scheduler answers there; start one with `dask scheduler`, "
+                "or leave --scheduler away for processes of this machine"
+            ) from error
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError as error:
+            raise EngineError(
+                f"--scheduler {scheduler}: it has no worker; start some with `dask worker {scheduler}`"
+            ) from error
+        yield client
+
+
+@contextlib.contextmanager
+def _processes(jobs: int) -> Iterator[LocalCluster]:
+    """A scheduler in this process, and workers of one thread each: their rows are made in Python."""
+    from distributed import LocalCluster
+
+    with _deaf_to_ctrl_c():
+        opened = LocalCluster(n_workers=jobs or None, threads_per_worker=1, dashboard_address=":0", silence_logs=SILENT)
+    with opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Processes and threads that begin here are not told of Ctrl-C: a terminal tells everybody, one has to act."""
+    resource_tracker.ensure_running()  # which would let Ctrl-C through again for the thread that starts it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _refuse_strangers(client: Client) -> None:
+    """Workers with another version of linkwright, or with none."""
+
+    def installed() -> str | None:  # sent by value: a worker without linkwright can run it
+        import importlib.metadata
+
+        try:
+            return importlib.metadata.version("linkwright")
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    for address, found in sorted(client.run(installed).items()):
+        if found != version():
+            raise EngineError(_stranger(address, found, version()))
+
+
+def _stranger(address: str, found: str | None, wanted: str) -> str:
+    has = f"linkwright {found}" if found else "no linkwright"
+    return f"worker {address} has {has}, this sweep is of {wanted}; install {wanted} on all workers, or stop that one"

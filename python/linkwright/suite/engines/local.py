@@ -1,0 +1,43 @@
+"""The engine `local`: all processors of this process, as threads of the native half.
+
+A pool of rayon threads takes experiments one by one, in the order of the plan; this process makes rows of what they
+find meanwhile. Nothing is copied but the answers, and a sweep of 4,000 small experiments costs no more than a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from linkwright.suite.experiment import Experiment
+from linkwright.suite.model import Found, Work, simulate
+
+ENTRY = {
+    "key": "local",
+    "summary": "threads of this process, by default one for each processor",
+    "description": __doc__.partition("\n\n")[2].strip(),
+    "needs": "nothing",
+}
+
+
+@dataclass(frozen=True)
+class Local:
+    """`jobs` threads; 0 for one on each processor that this process may use."""
+
+    jobs: int = 0
+    command: str = "dissect"
+    note: str = ""
+
+    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
+        """The rows of each experiment, as they end."""
+        return simulate(work, experiments, self.jobs)
+
+    def about(self) -> dict[str, object]:
+        """What the environment of a run says of it."""
+        return {"engine": "local", "jobs": self.jobs or None}
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Threads end with the experiments that they run."""

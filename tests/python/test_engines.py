@@ -1,0 +1,262 @@
+"""Where modelled experiments run changes no byte of the results: threads, Dask, workers and schedulers that die."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from linkwright import registry
+from linkwright.errors import EngineError
+from linkwright.store import run as runs
+from linkwright.suite import load
+from linkwright.suite.engines import Dask, Local, dask
+from linkwright.suite.session import Request, Watcher, resume, start
+from linkwright_cases import invoke
+
+SUITE = """
+[suite]
+format = 1
+name = "small"
+summary = "a few collectives, and a probe that has no model"
+machines = ["loggp", "wormhole-n150"]
+
+[[part]]
+name = "collectives"
+summary = "every algorithm"
+collectives = ["allreduce", "alltoall"]
+sizes = ["1K", "64K"]
+ranks = [4, 16]
+metrics = ["time", "alg_bw"]
+
+[[part]]
+name = "lines"
+summary = "waived"
+probe = "cache_line"
+"""
+REQUEST = Request(on="loggp,wormhole-n150", budget_s=1)
+
+
+@pytest.fixture
+def suite_file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SUITE)
+    return str(path)
+
+
+def started(folder, engine, watcher=None):
+    return start(folder, load.parse(SUITE, "small.toml"), REQUEST, watcher or Watcher(), engine).run
+
+
+def rows_of(run):
+    return run.results().drop_columns(["run"])
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The rows on one thread."""
+    return rows_of(started(tmp_path_factory.mktemp("one"), Local(jobs=1)))
+
+
+class At(Watcher):
+    """Does something once, after so many experiments of the last machine."""
+
+    def __init__(self, count, do):
+        self.count, self.do, self.done, self.of = count, do, None, 0
+
+    def target(self, target, experiments):
+        self.of = len(experiments)
+
+    def progress(self, launch, done, text):
+        if done >= self.count and self.done is None:
+            self.done = done
+            self.do()
+
+
+# --- threads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jobs", [0, 2, 7])
+def test_any_number_of_threads_gives_the_same_rows(tmp_path, expected, jobs):
+    assert rows_of(started(tmp_path, Local(jobs))).equals(expected)
+
+
+def test_a_sweep_ends_with_its_report_and_says_what_ran_it(tmp_path, suite_file, expected):
+    result = invoke("sweep", suite_file, "--jobs", "2", "--runs", str(tmp_path))
+    assert result.status == 0, result.err
+    assert result.out.splitlines()[-1].endswith("report/index.html")
+    run = runs.find(tmp_path, "latest")
+    assert rows_of(run).equals(expected)
+    environment = json.loads((run.folder / "environment.json").read_text())
+    assert environment["sweep"] == {"engine": "local", "jobs": 2}
+
+
+class Counting(Local):
+    """Remembers what it was asked for."""
+
+    def run(self, work, experiments):
+        self.__dict__.setdefault("asked", []).extend(e.key for e in experiments)
+        return super().run(work, experiments)
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_after_ctrl_c_only_the_rest_is_run(tmp_path, expected):
+    outcome = start(tmp_path, load.parse(SUITE, "small.toml"), REQUEST, At(9, interrupt), Local(jobs=1))
+    assert outcome.interrupted
+    kept = {row["experiment"] for record in outcome.run.records() for row in record["rows"]}
+    assert len(kept) >= 9
+    rest = Counting(jobs=1)
+    assert not resume(outcome.run, Watcher(), rest).interrupted
+    assert rows_of(outcome.run).equals(expected)
+    on_both = len(set(expected["experiment"].to_pylist()))
+    assert len(rest.asked) == 2 * on_both - len(kept)
+
+
+# --- Dask -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process of its own."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=dask.SILENT) as opened:
+        yield opened
+
+
+def pids(cluster):
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        return set(client.run(os.getpid).values())
+
+
+def test_a_worker_killed_in_the_middle_costs_nothing(tmp_path, cluster, expected):
+    before = pids(cluster)
+    victim = min(before)
+    killing = At(3, lambda: os.kill(victim, signal.SIGKILL))
+    with Dask(cluster.scheduler_address, grain=1) as engine:
+        run = started(tmp_path, engine, killing)
+    assert killing.done < killing.of
+    assert victim not in pids(cluster)
+    assert rows_of(run).equals(expected)
+    environment = json.loads((run.folder / "environment.json").read_text())
+    assert len(environment["sweep"]["workers"]) == 2
+
+
+def test_workers_with_another_linkwright_are_refused(tmp_path, cluster, suite_file, monkeypatch):
+    monkeypatch.setattr(dask, "version", lambda: "9.9.9")
+    command = ("sweep", suite_file, "--engine", "dask", "--scheduler", cluster.scheduler_address)
+    result = invoke(*command, "--runs", str(tmp_path / "runs"))
+    assert result.status == 1
+    assert "has linkwright 0.1.0, this sweep is of 9.9.9; install 9.9.9 on all workers" in result.err
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+    # One that joins later is refused by its first task.
+    monkeypatch.setattr(dask, "_refuse_strangers", lambda client: None)
+    result = invoke(*command, "--runs", str(tmp_path / "runs"))
+    assert result.status == 1
+    assert "has linkwright 0.1.0, this sweep is of 9.9.9" in result.err
+    assert "sweep --engine dask --scheduler" in result.err
+
+
+@contextlib.contextmanager
+def scheduler_process(folder):
+    """A scheduler and a worker, as a user starts them."""
+    file = folder / "scheduler.json"
+    dask_command = [sys.executable, "-m", "dask"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = [*dask_command, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    worker = [*dask_command, "worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--scheduler-file", str(file)]
+    with subprocess.Popen(scheduler, **quiet) as head, subprocess.Popen(worker, **quiet) as hand:
+        try:
+            while not file.exists() or not file.read_text().endswith("}"):
+                time.sleep(0.05)
+            yield head, json.loads(file.read_text())["address"]
+        finally:
+            head.kill()
+            hand.kill()
+
+
+def test_after_the_scheduler_is_killed_a_run_goes_on(tmp_path, expected):
+    with scheduler_process(tmp_path) as (process, address):
+        killing = At(3, process.kill)
+        with (
+            Dask(address, grain=1) as engine,
+            pytest.raises(EngineError, match=rf"{address} is gone; .* `linkwright sweep --engine dask .*--resume"),
+        ):
+            started(tmp_path / "runs", engine, killing)
+    run = runs.find(tmp_path / "runs", "latest")
+    kept = len({row["experiment"] for record in run.records() for row in record["rows"]})
+    assert kept >= 3
+    assert run.results().num_rows  # what is known is readable
+    result = invoke("sweep", "--resume", run.id, "--runs", str(tmp_path / "runs"))
+    assert result.status == 0, result.err
+    assert rows_of(run).equals(expected)
+
+
+def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
+    command = [sys.executable, "-m", "linkwright", "sweep", suite_file, "--engine", "dask", "--jobs", "1"]
+    command += ["--grain", "1", "--runs", str(tmp_path / "runs")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        for line in process.stdout:
+            if line.startswith("# collectives: "):
+                break
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "sweep --engine dask --resume" in err
+    assert err.count("\n") == 1
+    run = runs.find(tmp_path / "runs", "latest")
+    assert run.records()
+    assert invoke("sweep", "--resume", "latest", "--runs", str(tmp_path / "runs")).status == 0
+    assert rows_of(run).equals(expected)
+
+
+# --- wrong usage ------------------------------------------------------------------------------------
+
+
+def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = invoke("sweep", "dissect", "--on", "loggp", "--engine", "dask", "--runs", str(tmp_path))
+    assert result.status == 2
+    assert "pip install 'linkwright[dask]'" in result.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["dissect"], 2, "no machine; name some with --on"),
+        ([], 2, "name a SUITE"),
+        (["dissect", "--resume", "latest"], 2, "one of them"),
+        (["dissect", "--on", "threads"], 2, "this executor measures, and a second job beside it would disturb"),
+        (["dissect", "--on", "loggp,threads", "--jobs", "2"], 2, "--on threads: this executor measures"),
+        (["dissect", "--on", "loggp", "--scheduler", "tcp://x:1"], 2, "add --engine dask"),
+        (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --engine dask"),
+        (["dissect", "--on", "logp"], 2, "did you mean `loggp`"),
+        (["disect", "--on", "loggp"], 2, "did you mean `dissect`"),
+        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "nowhere"], 1, "no Dask scheduler answers"),
+        (["--resume", "latest", "--on", "loggp"], 2, "leave --on away"),
+    ],
+)
+def test_bad_input_is_one_clear_message(tmp_path, arguments, status, message):
+    result = invoke("sweep", *arguments, "--runs", str(tmp_path))
+    assert result.status == status
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_the_option_knows_every_engine():
+    from linkwright.cli.sweep import ENGINES
+
+    assert list(ENGINES) == registry.keys("engines")
