@@ -96,6 +96,21 @@ def test_runs_are_joined_by_experiment(tmp_path):
     assert isinstance(first.samples(), pa.Table)
 
 
+def test_launches_that_were_set_aside_are_not_compared(tmp_path):
+    def run_with(disturbed_ns):
+        folder = run.create(tmp_path, "s", "", {})
+        row = {"experiment": "real", "machine": "m", "executor": "e", "metric": "time", "value": 100.0, "status": "ok"}
+        quiet = [{"launch": i, "values_ns": [v] * 3} for i, v in enumerate(STEADY)]
+        beside = [{"launch": 100 + i, "values_ns": [disturbed_ns] * 3, "foreign": 1.0} for i in range(20)]
+        records = [{"samples": {"experiment": "real", **samples}} for samples in quiet + beside]
+        folder.write_results([schema.row(run=folder.id, **row)], run.samples_table(folder, records))
+        return folder
+
+    first, second = run_with(500.0), run_with(900.0)
+    assert set(first.samples()["set_aside"].to_pylist()) == {None, "foreign"}
+    assert runs.compare_runs(first, second).counts() == {Verdict.SAME: 1}
+
+
 def test_reference_tables_are_read_with_their_keys():
     cells = references.read("wormhole", "data_movement", value="cycles", unit="cycle")
     assert len(cells) == 300

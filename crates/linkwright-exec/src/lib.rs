@@ -10,6 +10,7 @@ pub mod dtype;
 pub mod error;
 pub mod executor;
 pub mod fill;
+pub mod free_memory;
 pub mod guard;
 pub mod mpi;
 pub mod probes;

@@ -9,6 +9,7 @@
 use crate::dtype::{DType, ReduceOp};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
+use crate::free_memory::available_memory;
 use linkwright_schedule::ir::{BufferId, Op, Owner, Schedule};
 use linkwright_schedule::spec::Expected;
 use std::ops::Range;
@@ -321,16 +322,6 @@ impl<'a> Contents<'a> {
         }
         wrong
     }
-}
-
-/// `MemAvailable` of the kernel.
-pub(crate) fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// All buffers of all participants.

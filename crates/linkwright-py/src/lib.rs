@@ -47,6 +47,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(probes::run_probe, module)?)?;
     module.add_function(wrap_pyfunction!(probes::model_probe, module)?)?;
     module.add_function(wrap_pyfunction!(probes::caches, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::cycles_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(probes::available_memory, module)?)?;
     module.add_function(wrap_pyfunction!(links::pcie_link, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::fabrics, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::lower, module)?)?;

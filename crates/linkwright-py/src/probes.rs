@@ -192,6 +192,21 @@ pub fn answered(py: Python<'_>, found: Modelled) -> PyResult<Bound<'_, PyDict>> 
     Ok(row)
 }
 
+/// Nanoseconds per cycle of each of these processors just now, by default of the one that the caller runs
+/// on; None where it cannot be measured.
+#[pyfunction]
+#[pyo3(signature = (cpus=None))]
+pub fn cycles_ns(py: Python<'_>, cpus: Option<Vec<u32>>) -> Vec<Option<f64>> {
+    let cpus = cpus.unwrap_or_else(|| vec![linkwright_exec::guard::current_cpu() as u32]);
+    py.detach(|| linkwright_exec::probes::cycle::cycles_ns(&cpus))
+}
+
+/// Bytes that this process may still take, by machine, control group and its own limit; None: unknown.
+#[pyfunction]
+pub fn available_memory() -> Option<u64> {
+    linkwright_exec::free_memory::available_memory()
+}
+
 /// Caches that the first processor sees, nearest first: `level, kind, bytes, shared_by` each.
 #[pyfunction]
 pub fn caches(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

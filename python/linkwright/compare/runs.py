@@ -57,5 +57,7 @@ def _times(run: Run) -> dict[Key, float]:
 def _launch_medians(run: Run) -> dict[str, np.ndarray]:
     frame = run.samples().to_pandas()
     slowest = frame[frame["rank"].isna()]
+    if "set_aside" in frame:  # runs of earlier versions do not say which launches were disturbed
+        slowest = slowest[slowest["set_aside"].isna()]
     medians = slowest.groupby(["experiment", "launch"])["value_ns"].median()
     return {key: group.to_numpy() for key, group in medians.groupby(level=0)}

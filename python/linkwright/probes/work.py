@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from linkwright import _native
 from linkwright.errors import WaivedError
@@ -83,13 +82,9 @@ def fits_memory(key: str, needed: int, setting: Setting) -> None:
 
 
 def _free_bytes() -> int:
-    """What the kernel could give without swapping; all there is where it does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        lines = []
-    found = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
-    return found[0] if found else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """What this process may still take; all there is where the system does not say."""
+    free = _native.available_memory()
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if free is None else free
 
 
 def fits_time(key: str, one_s: float, setting: Setting) -> None:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from linkwright.errors import StoreError
 
-from . import environment, journal, schema
+from . import environment, journal, peace, schema
 from .files import make_folder, named, write_text, write_whole
 
 
@@ -145,12 +145,27 @@ def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
         columns["rank"] += [rank] * n
         columns["start_ns"] += starts
         columns["value_ns"] += values
+        columns["set_aside"] += [aside.get((samples["experiment"], samples["launch"]))] * n
 
-    for samples in (record["samples"] for record in records if "samples" in record):
+    launches = [record["samples"] for record in records if "samples" in record]
+    aside = _set_aside(launches)
+    for samples in launches:
         add(samples, None, [None] * len(samples["values_ns"]), samples["values_ns"])
         for rank, (starts, values) in enumerate(samples.get("ranks_ns", ())):
             add(samples, rank, starts, values)
     return pa.table(columns, schema=schema.arrow_schema(schema.SAMPLES))
+
+
+def _set_aside(launches: Iterable[dict]) -> dict[tuple[str, int], str | None]:
+    """Why the launches that do not count are set aside, by experiment and number."""
+    by_experiment: dict[str, list[dict]] = {}
+    for samples in launches:
+        by_experiment.setdefault(samples["experiment"], []).append(samples)
+    return {
+        (key, samples["launch"]): peace.disturbed(samples)
+        for key, its in by_experiment.items()
+        for samples in peace.counting(its)[1]
+    }
 
 
 def _read(path: Path) -> pa.Table:

@@ -66,6 +66,11 @@ SAMPLES = {
         False,
         "duration of one operation, since this rank started; of a probe, of what its description says",
     ),
+    "set_aside": (
+        pa.string(),
+        True,
+        "why the samples of this launch do not count, `foreign` load or a `clock` that moved; null: they count",
+    ),
 }
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
@@ -80,6 +85,7 @@ METRICS = {
     "time_row_last": ("ns", "low", "last of the five: ranks leave at different times, so the next begins skewed"),
     "probe_before": ("ns", "low", "8-byte round trip between two processors before the experiment, median of launches"),
     "probe_after": ("ns", "low", "the same after the experiment; far from the value before, the machine moved"),
+    "clock": ("Hz", "", "measured clock of the slowest processor looked at, after the experiment, median of launches"),
     "sync_residual": ("ns", "low", "largest error of the clocks by which MPI ranks start; `reason` names the method"),
     "time_rank_mean": ("ns", "low", "mean over the ranks' own times"),
     "time_rank_min": ("ns", "low", "fastest rank"),

@@ -20,6 +20,7 @@ import time
 from linkwright import _native, probes, schedules
 from linkwright.errors import LinkwrightError, WaivedError
 
+from .clocks import Clocks
 from .experiment import Experiment
 from .foreign import Watch
 from .probe import Probe
@@ -37,7 +38,7 @@ def main() -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         plan = json.load(sys.stdin)
         end = time.monotonic() + plan["deadline_s"]
-        probe, watch = Probe(), Watch()
+        probe, watch, clocks = Probe(), Watch(), Clocks(_native.cpus())
         before = probe.median_ns(plan["deadline_s"] / max(1, len(plan["work"])))
         for number, work in enumerate(plan["work"]):
             left = end - time.monotonic()
@@ -47,11 +48,13 @@ def main() -> None:
             # An equal share of what is left: what a quick experiment saves, a slow one may use.
             budget_s = left / (len(plan["work"]) - number)
             record = _measure(experiment, plan, budget_s)
-            foreign = watch.foreign()
+            foreign, clock_change = watch.foreign(), clocks.change()
             after = probe.median_ns(budget_s)
             if "samples" in record:
                 record["samples"]["probe_ns"] = [before, after]
                 record["samples"]["foreign"] = foreign
+                record["samples"]["clock_change"] = clock_change
+                record["samples"]["clock_hz"] = clocks.slowest_hz
             before = after
             out.write(json.dumps(record) + "\n")
             out.flush()

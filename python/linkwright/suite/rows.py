@@ -10,7 +10,7 @@ import numpy as np
 from linkwright import probes
 from linkwright.stats import bandwidth
 from linkwright.stats.summary import Summary, enough_launches, summarise, tolerance_of
-from linkwright.store import schema
+from linkwright.store import peace, schema
 
 from . import axes, probe_rows
 from .experiment import Experiment
@@ -121,7 +121,8 @@ class Measured:
     notes: tuple[str, ...]  # what a reader must know of the values
     probes: tuple[tuple[float | None, float | None], ...] = ()  # a ping-pong before and after, in ns, by launch
     in_a_row: tuple[tuple[float, float], ...] = ()  # first and last of five without a barrier, in ns, by launch
-    foreign: float | None = None  # processors that others kept busy, where no launch was left in peace
+    clocks_hz: tuple[float, ...] = ()  # of the slowest processor after the experiment, by launch
+    unrest: str | None = None  # what went on in every launch, where none was left in peace
     # Error of the ranks' clocks in ns and how they start together, by launch; empty where they share one clock.
     syncs: tuple[tuple[float, str], ...] = ()
     carried: dict[str, float] = field(default_factory=dict)  # by kind of rate: bytes, work of one operation of a probe
@@ -130,22 +131,18 @@ class Measured:
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
         """From the records of launches, as the journal holds them; None where none kept a sample."""
-        kept = [record for record in records if record["values_ns"]]
+        kept, set_aside = peace.counting(records)
         if not kept:
             return None
-        # Launches in peace alone count; where there was none, all do, and `foreign` says so.
-        peaceful = [record for record in kept if not record.get("foreign")]
-        disturbed = [record for record in kept if record.get("foreign")] if peaceful else []
-        foreign = None if peaceful else max(record["foreign"] for record in kept)
-        kept = peaceful or kept
         return cls(
             launches=tuple(np.array(record["values_ns"]) for record in kept),
             first_ns=kept[0]["first_ns"],
-            dropped=_with_foreign(dropped_samples(records), disturbed),
+            dropped=_with_set_aside(dropped_samples(records), set_aside),
             notes=tuple(dict.fromkeys(note for record in kept for note in record["notes"])),
             probes=tuple(tuple(record.get("probe_ns", (None, None))) for record in kept),
             in_a_row=tuple(tuple(record["row_ns"]) for record in kept if record.get("row_ns")),
-            foreign=foreign,
+            clocks_hz=tuple(record["clock_hz"] for record in kept if record.get("clock_hz")),
+            unrest=_unrest(kept) if peace.disturbed(kept[0]) else None,
             syncs=tuple((record["residual_ns"], record["sync"]) for record in kept if "sync" in record),
             carried={
                 "counted_rate": kept[0].get("counted_bytes", 0),
@@ -187,16 +184,27 @@ def dropped_samples(records: Sequence[dict]) -> dict[str, int]:
     return dropped
 
 
-def _with_foreign(dropped: dict[str, int], disturbed: Sequence[dict]) -> dict[str, int]:
-    """What the guards dropped, and the samples of launches beside which others kept processors busy."""
-    return {**dropped, "foreign": sum(len(record["values_ns"]) for record in disturbed)}
+def _unrest(records: Sequence[dict]) -> str:
+    """What went on, where it did so in every launch."""
+    busy = max(record.get("foreign") or 0 for record in records)
+    change = max((record.get("clock_change") or 0 for record in records), key=abs)
+    load = f"others kept up to {busy:g} processors busy" if busy else ""
+    moved = f"the clock of a processor changed by up to {change:+.1%}" if change else ""
+    return f"{' or '.join(filter(None, [load, moved]))} in every launch; stop what else runs"
+
+
+def _with_set_aside(dropped: dict[str, int], set_aside: Sequence[dict]) -> dict[str, int]:
+    """What the guards dropped, and the samples of launches that were set aside whole."""
+    dropped = {**dropped, **dict.fromkeys(peace.REASONS, 0)}
+    for record in set_aside:
+        dropped[peace.disturbed(record)] += len(record["values_ns"])
+    return dropped
 
 
 def settled(measured: Measured, size_bytes: int | None) -> bool:
     """Whether enough launches agree closely enough to stop."""
     summary = measured.summary()
-    in_peace = measured.foreign is None
-    return in_peace and enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
+    return measured.unrest is None and enough_launches(summary.launches) and summary.converged(tolerance_of(size_bytes))
 
 
 def of_samples(
@@ -237,6 +245,7 @@ def of_samples(
         "samples": float(summary.samples),
         **_probe_medians(found),
         **_row_medians(found),
+        **({"clock": float(np.median(found.clocks_hz))} if found.clocks_hz else {}),
     }
     rows += [context.row(experiment, metric, value=value, **common) for metric, value in spread.items()]
     dropped = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items() if count) or None
@@ -260,8 +269,8 @@ def _column(launches: Sequence[np.ndarray]) -> dict[str, float | None]:
 
 
 def _why_unconverged(found: Measured, summary: Summary, experiment: Experiment) -> str:
-    if found.foreign is not None:
-        return f"others kept up to {found.foreign:g} processors busy in every launch; stop what else runs"
+    if found.unrest:
+        return found.unrest
     if summary.ci_low is None:
         return f"{summary.launches} launches in the time budget; an interval needs 6"
     half_width = (summary.ci_high - summary.ci_low) / 2 / summary.median

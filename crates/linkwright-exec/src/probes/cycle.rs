@@ -5,21 +5,33 @@
 //! some processors fold them away when they rename registers.)
 
 use crate::timer::Clock;
+use crate::topology::pin_to;
 
 /// Links of the chain in one go.
 const CHAIN: u32 = 100;
 /// Goes of one reading: some 10 us.
 const GOES: u32 = 400;
 
+/// The cycle of each of these processors, 0.3 ms each. `None` also where a thread cannot be tied to one.
+pub fn cycles_ns(cpus: &[u32]) -> Vec<Option<f64>> {
+    let on = |&cpu: &u32| pin_to(cpu).ok().and_then(|()| cycle_ns());
+    // A thread of its own, so that the caller stays where it may run.
+    std::thread::scope(|scope| {
+        let readings = scope.spawn(|| cpus.iter().map(on).collect());
+        readings.join().expect("reading a clock does not panic")
+    })
+}
+
 /// Nanoseconds per cycle: the shortest of several readings. `None` on a processor we have no chain for.
-pub(super) fn cycle_ns() -> Option<f64> {
+pub fn cycle_ns() -> Option<f64> {
     if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
         return None;
     }
     let clock = Clock::get();
     let reading = |_| {
         let start = clock.now();
-        (0..GOES).for_each(|_| chain());
+        // One go begins with the result of the one before: independent ones would overlap.
+        std::hint::black_box((0..GOES).fold(1, |link, _| chain(link)));
         clock.ns_between(start, clock.now()) / f64::from(CHAIN * GOES)
     };
     (0..20).map(reading).min_by(f64::total_cmp)
@@ -27,32 +39,36 @@ pub(super) fn cycle_ns() -> Option<f64> {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn chain() {
+fn chain(mut link: u64) -> u64 {
     // SAFETY: changes one register that the compiler knows of.
     unsafe {
         std::arch::asm!(
             ".rept 100", "xor {x}, {y}", ".endr",
-            x = inout(reg) 1u64 => _, y = in(reg) 3u64,
+            x = inout(reg) link, y = in(reg) 3u64,
             options(nomem, nostack),
         );
     }
+    link
 }
 
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn chain() {
+fn chain(mut link: u64) -> u64 {
     // SAFETY: changes one register that the compiler knows of.
     unsafe {
         std::arch::asm!(
             ".rept 100", "eor {x}, {x}, {y}", ".endr",
-            x = inout(reg) 1u64 => _, y = in(reg) 3u64,
+            x = inout(reg) link, y = in(reg) 3u64,
             options(nomem, nostack),
         );
     }
+    link
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn chain() {}
+fn chain(link: u64) -> u64 {
+    link
+}
 
 #[cfg(test)]
 mod tests {
@@ -62,5 +78,12 @@ mod tests {
             // 100 MHz to 10 GHz; a machine that is busy only seems slower.
             assert!((0.1..10.0).contains(&ns), "{ns} ns");
         }
+    }
+
+    #[test]
+    fn a_processor_that_does_not_exist_has_no_cycle() {
+        let there = crate::topology::allowed_cpus()[0];
+        let found = super::cycles_ns(&[there, u32::MAX]);
+        assert_eq!((found.len(), found[1]), (2, None));
     }
 }

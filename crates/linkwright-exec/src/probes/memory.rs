@@ -6,7 +6,7 @@
 
 use super::{waived, Setting};
 use crate::error::Result;
-use crate::state::available_memory;
+use crate::free_memory::available_memory;
 use linkwright_core::probes::Description;
 use std::fs;
 

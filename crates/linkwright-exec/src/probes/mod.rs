@@ -14,7 +14,7 @@
 
 pub mod cache_line;
 mod crew;
-mod cycle;
+pub mod cycle;
 pub mod fma_peak;
 pub mod loaded_latency;
 mod memory;

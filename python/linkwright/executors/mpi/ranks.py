@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from linkwright import schedules
 from linkwright.errors import LinkwrightError, MpiError, RankFailedError, WaivedError
+from linkwright.suite.clocks import Clocks
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.launch import MAX_SAMPLES
 
@@ -104,6 +105,7 @@ def _answer(world: World, order: dict) -> dict | None:
     members = experiment.placement or tuple(range(experiment.ranks))
     if world.rank not in members:
         return None
+    clocks = Clocks()
     try:
         found = _run(world, members, experiment, order)
     except WaivedError as error:
@@ -117,7 +119,7 @@ def _answer(world: World, order: dict) -> dict | None:
     except Exception:
         _abort(world, traceback.format_exc())
     samples.append(order["folder"], world.rank, experiment.key, order["launch"], members.index(world.rank), found)
-    return {"found": found}
+    return {"found": found, "clock_change": clocks.change(), "clock_hz": clocks.slowest_hz}
 
 
 def _abort(world: World, message: str) -> None:
@@ -180,6 +182,8 @@ def _record(name: dict, answers: list[dict]) -> dict:
             "sync": found["sync"],
             "residual_ns": round(max(answer["found"]["residual_ns"] for answer in answers), 2),
             "probe_ns": [round(value, 2) for value in found["probe_ns"]],
+            "clock_change": max((answer["clock_change"] or 0 for answer in answers), key=abs) or None,
+            "clock_hz": min((answer["clock_hz"] for answer in answers if answer["clock_hz"]), default=None),
         }
     }
 
