@@ -87,6 +87,9 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["describe", "rign"], "unknown name `rign`"),
         (["reproduce", "volo"], "unknown study `volo`; did you mean `vollo`?"),
         (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "ask for one at a time"),
+        (["machines", "show", "loggp", "--devices"], "linkwright: machine loggp has a fabric of kind loggp and no"),
+        (["machines", "show", "ipu-c2-chip", "--device", "1"], "linkwright: machine ipu-c2-chip is one chip"),
+        (["machines", "show", "ipu-c2-board", "--device", "1,77"], "linkwright: there is no chip 77"),
         (["machines", "show", "wormhole"], "unknown machine `wormhole`; did you mean `wormhole-n150`?"),
         (["machines", "show", "nowhere/x.toml"], "`nowhere/x.toml` does not exist"),
     ],
@@ -143,3 +146,48 @@ def test_no_verb_at_all_is_wrong_usage():
     result = invoke()
     assert result.status == 2
     assert result.err.startswith("Usage: linkwright")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce", "vollo", "--json"],
+        ["simulate", "allreduce", "--on", "loggp", "--output"],
+    ],
+)
+def test_a_reader_that_goes_away_costs_no_result(tmp_path, arguments):
+    file = tmp_path / "kept.json"
+    command = [sys.executable, "-m", "linkwright", *arguments, str(file)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        err = process.stderr.read()
+    assert err == ""
+    assert json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--json", "vollo"], "takes `vollo` for its FILE; write `linkwright reproduce vollo --json`"),
+        (["--json", "cell", "vollo"], "takes `cell` for its FILE"),
+        ([], "Missing argument 'STUDY'"),
+        (["--json"], "Missing argument 'STUDY'"),
+    ],
+)
+def test_a_study_is_not_mistaken_for_a_file(arguments, message):
+    result = invoke("reproduce", *arguments)
+    assert result.status == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_query_may_ask_for_the_time(tmp_path):
+    run = tmp_path / "a-run"
+    run.mkdir()
+    for table in ("results", "samples"):
+        assert invoke("simulate", "barrier", "--on", "loggp", "--output", str(run / f"{table}.parquet")).status == 0
+    query = "select now() as moment, [now()] as moments, count(*) as n from results"
+    (row,) = json.loads(invoke("query", query, "--json", "--runs", str(tmp_path)).out)
+    assert row["n"] > 0
+    assert row["moment"].startswith("20")
+    assert "20" in invoke("query", query, "--runs", str(tmp_path)).out.splitlines()[1]

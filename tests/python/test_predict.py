@@ -123,7 +123,8 @@ def test_what_does_not_fit_has_no_time(tmp_path):
         (HEAD + STEP + '[[superstep.message]]\nlist = [[1, 1, "8"]]\n', "goes to its own source"),
         (HEAD + STEP + '[[superstep.message]]\nlist = [[0, 1, "0"]]\n', "is none"),
         (HEAD + STEP + '[[superstep.message]]\npattern = "neighbor"\nsize = "8"\n', "did you mean"),
-        (HEAD, "missing key `superstep`"),
+        (HEAD, "missing key `superstep`; add it"),
+        (HEAD + STEP.replace("superstep", "supersteps"), "missing key `superstep`; did you mean it by `supersteps`?"),
     ],
 )
 def test_bad_programs_name_the_cure(text, message, tmp_path):
@@ -132,6 +133,34 @@ def test_bad_programs_name_the_cure(text, message, tmp_path):
     result = invoke("predict", str(app), "--on", "loggp")
     assert result.status == 2
     assert message in result.err
+
+
+def test_machines_stand_side_by_side(tmp_path):
+    app = tmp_path / "x.toml"
+    message = '[[superstep.message]]\npattern = "neighbour"\nsize = "64K"\n'
+    app.write_text(HEAD + STEP + 'time = "5us"\n' + message)
+    machines = ("loggp", "crossbar", "wormhole-n150")
+    result = invoke("predict", str(app), "--on", ",".join(machines))
+    assert result.status == 0, result.err
+    alone = [forecast(app.read_text(), name).time_ns for name in machines]
+    header, *lines = result.out.partition("side by side")[2].splitlines()[1:]
+    assert header.split() == ["part", *machines, "lead", "over", "crossbar", "lead", "over", "wormhole-n150"]
+    assert [line.split("  ")[0] for line in lines] == ["s: work", "s: messages", "in all"]
+    found = json.loads(invoke("predict", str(app), "--on", ",".join(machines), "--json").out)
+    assert [one["time_ns"] for one in found["forecasts"]] == alone
+    assert [lead["lead"] for lead in found["leads"]] == [pytest.approx(time / alone[0] - 1) for time in alone[1:]]
+    assert f"{alone[1] / alone[0] - 1:+.1%}" in lines[-1]
+
+
+def test_a_machine_without_room_is_compared_all_the_same(tmp_path):
+    app = tmp_path / "x.toml"
+    app.write_text(HEAD + 'memory = "1G"\n' + STEP + 'time = "5us"\n')
+    result = invoke("predict", str(app), "--on", "loggp,wormhole-n150")
+    assert result.status == 1
+    assert result.out.splitlines()[-1].split("  ")[0] == "in all"
+    assert "does not fit" in result.out.splitlines()[-1]
+    found = json.loads(invoke("predict", str(app), "--on", "loggp,wormhole-n150", "--json").out)
+    assert found["leads"] == [{"first": "loggp", "second": "wormhole-n150", "lead": None}]
 
 
 def test_endpoints_must_exist():

@@ -109,6 +109,9 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
     assert waived
     assert "fit into no level" in waived[0]["reason"]
     assert "working_set=4K  latency" in result.out
+    assert "# probe memory_latency" in result.out
+    assert "redop" not in result.out  # a column of collectives
+    assert rows[0]["experiment"] == "memory_latency/probe/memory_latency/working_set=4K"
     run = runs.find(tmp_path, "latest")
     samples = run.samples().to_pandas()
     assert (samples["value_ns"] > 0).all()

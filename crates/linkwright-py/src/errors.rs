@@ -104,6 +104,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::TooFewEndpoints { .. } => "TooFewEndpointsError",
         SimError::NoRoom { .. } => "NoRoomError",
         SimError::Unknown { .. } => "UnknownNameError",
+        SimError::NoDevice(_) => "UsageError",
         SimError::Option { .. } => "OptionError",
         SimError::BelowLimit { .. } => "BelowLimitError",
     };

@@ -104,6 +104,9 @@ pub enum SimError {
         /// All known names.
         known: String,
     },
+    /// A machine without the devices, or the chips, that were asked for.
+    #[error("{0}")]
+    NoDevice(String),
     /// An option of the run that makes no sense.
     #[error("option `{option}`: {problem}")]
     Option {

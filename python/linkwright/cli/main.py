@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 import keyword
-import os
 import sys
 
 import click
 
+from linkwright.cli.output import discard_stdout
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
 # Verb -> module, in the order in which help lists them. One file per verb.
@@ -96,12 +96,12 @@ def status_of(arguments: list[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except BrokenPipeError:
         # The reader of a pipe went away, as `head` does: nobody is left to be told.
-        _discard_stdout()
+        discard_stdout()
         return 1
     except OSError as error:
         if error.filename is not None:
             return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
-        _discard_stdout()
+        discard_stdout()
         return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
 
 
@@ -113,11 +113,6 @@ def _said_by_rank_0(error: Exception) -> bool:
     from linkwright.executors.mpi.world import rank_from_launcher
 
     return rank_from_launcher() > 0
-
-
-def _discard_stdout() -> None:
-    """What is still buffered goes nowhere, so that the interpreter does not complain when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, status: int) -> int:

@@ -5,11 +5,25 @@ from __future__ import annotations
 import decimal
 import json
 import math
+import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import click
+
+
+def say(line: str) -> None:
+    """A line on stdout, of work whose results are kept: a reader that goes away, as `head` does, does not end it."""
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        discard_stdout()
+
+
+def discard_stdout() -> None:
+    """What is still buffered goes nowhere, so that the interpreter does not complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: object) -> None:
@@ -72,14 +86,14 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=what)
 
-    def print(self, line: str) -> None:
+    def print(self, line: str, echo: Callable[[str], None] = click.echo) -> None:
         """A line on stdout that does not tear the bar on a shared terminal."""
         if self._bar is not None:
             self._bar.stop()
-            click.echo(line)
+            echo(line)
             self._bar.start()
         else:
-            click.echo(line)
+            echo(line)
 
     def close(self) -> None:
         """Remove the bar."""

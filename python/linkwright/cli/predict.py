@@ -21,12 +21,12 @@ VIEWS = {
 @click.argument("app", shell_complete=options.completed("workloads"))
 @click.option(
     "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
-    help="A described machine, or a machine file; for training several, the first against each other.",
+    help="Described machines, or machine files; of several, the first against each other.",
 )  # fmt: skip
 @training_options
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
-    """Forecast the program APP on a described machine.
+    """Forecast the program APP on a described machine, or on several side by side.
 
     APP is a TOML file, or a shipped network (`linkwright list workloads`); docs/predict.md explains both
     kinds. Of supersteps, the file says what every endpoint computes, holds and sends; of training, the layers

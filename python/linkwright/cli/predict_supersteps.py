@@ -22,16 +22,20 @@ def answer(found: Opened, machines: list[_native.Machine], asked: dict[str, obje
     given = [name.replace("_", "-") for name, value in asked.items() if value not in (None, False)]
     if given:
         raise UsageError(f"--{given[0]} is for programs of kind training; {found.head.where} has kind {found.kind}")
-    if len(machines) > 1:
-        raise UsageError(
-            f"{found.head.where}: kind {found.kind} is forecast on one machine at a time; give one by --on"
-        )
-    forecast = supersteps.forecast(found.document, found.head, machines[0])
-    if as_json:
-        print_json(forecast.as_dict())
+    forecasts = [supersteps.forecast(found.document, found.head, machine) for machine in machines]
+    first, *others = forecasts
+    if as_json and not others:
+        print_json(first.as_dict())
+    elif as_json:
+        leads = [{"first": first.machine, "second": other.machine, "lead": first.lead(other)} for other in others]
+        print_json({"forecasts": [forecast.as_dict() for forecast in forecasts], "leads": leads})
     else:
-        _print(forecast)
-    return 1 if forecast.room.fits is False else 0
+        for number, forecast in enumerate(forecasts):
+            click.echo("\n" if number else "", nl=False)
+            _print(forecast)
+        if others:
+            _print_side_by_side(forecasts)
+    return 1 if any(forecast.room.fits is False for forecast in forecasts) else 0
 
 
 def _print(found: Forecast) -> None:
@@ -48,6 +52,28 @@ def _print(found: Forecast) -> None:
     print_table(["part", "times", "once", "together", "share", "mostly", "by"], rows, left=(0, 5, 6))
     shares = ", ".join(f"{share:.1%} {cause}" for cause, share in found.shares().items())
     click.echo(f"\n{format_time(found.time_ns)} in all: {shares}")
+
+
+def _print_side_by_side(forecasts: list[Forecast]) -> None:
+    """Every part and the whole on all machines, and how far the first is ahead of each other one."""
+    first, *others = forecasts
+    click.echo(f"\nside by side; lead of {first.machine}: how much longer the other takes")
+    parts = [forecast.parts for forecast in forecasts]
+    rows = []
+    # The parts of a program are the same everywhere, unless a machine has no room for it.
+    if all(parts):
+        rows = [[group[0].name, *(part.time_ns for part in group)] for group in zip(*parts, strict=True)]
+    rows.append(["in all", *(forecast.time_ns if forecast.parts else None for forecast in forecasts)])
+    header = ["part", *(forecast.machine for forecast in forecasts), *(f"lead over {o.machine}" for o in others)]
+    print_table(header, [_compared(name, times) for name, *times in rows])
+
+
+def _compared(name: str, times_ns: list[float | None]) -> list[str]:
+    from linkwright.predict import lead
+
+    leads = [lead(times_ns[0], other) for other in times_ns[1:]]
+    told = ["does not fit" if time is None else format_time(time) for time in times_ns]
+    return [name, *told, *("-" if share is None else f"{share:+.1%}" for share in leads)]
 
 
 def _room(found: Forecast) -> str:

@@ -58,6 +58,7 @@ def command(
     suite = one_part(
         "probe",
         probe.summary,
+        part=probe.key,  # as the parts of a suite are called, so that both runs compare
         probe=probe.key,
         axes=dict(_axis(probe, text) for text in stated) or None,
         placement="every_pair" if every_pair else None,

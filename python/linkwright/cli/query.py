@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
@@ -36,10 +37,19 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
         if answer is None:
             raise UsageError("query: holds no statement; write one such as `select * from results`")
         columns = [column[0] for column in answer.description]
-        rows = answer.fetchall()
+        rows = _rows(answer)
     except duckdb.Error as error:
         raise UsageError(f"query: {str(error).strip()}") from error
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
         print_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows])
+
+
+def _rows(answer) -> list[tuple]:
+    """All rows; DuckDB makes times with a zone by way of a package that is not ours, Arrow by itself."""
+    if not any("TIME ZONE" in str(kind) for _, kind, *_ in answer.description):
+        return answer.fetchall()
+    with warnings.catch_warnings(action="ignore"):  # that Arrow copies the rows once more
+        columns = answer.to_arrow_table().columns
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from linkwright.cli import options
 from linkwright.cli.output import Progress, print_table
-from linkwright.studies import Options, Outcome, held
+from linkwright.errors import UsageError
+from linkwright.studies import REGISTRY, Options, Outcome, held
+
+if TYPE_CHECKING:
+    from linkwright.store.run import Run
 
 # Tables of a study that are printed as well as shown in its report, where it has them.
 PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
 
 
 @click.command(name="reproduce")
-@click.argument("study", metavar="STUDY", shell_complete=options.completed("studies"))
+@click.argument("study", required=False, metavar="STUDY", shell_complete=options.completed("studies"))
 @click.option("--full", is_flag=True, help="Also more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all that is random.")
 @click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Only this table; may be repeated.")
@@ -32,7 +37,7 @@ PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
 )
 @options.runs
 def command(
-    study: str,
+    study: str | None,
     full: bool,
     seed: int,
     tables: tuple[str, ...],
@@ -49,8 +54,9 @@ def command(
     single tables, ablations and scaling up from small cases; others say that they do not. `linkwright list
     studies` names them.
     """
-    from linkwright import studies
+    from linkwright import report, studies
 
+    _check_file(study, json_file)
     bar = _Bar()
     try:
         options = Options(full=full, seed=seed, tables=tables, ablate=ablate, holdout_scale=holdout_scale, progress=bar)
@@ -60,9 +66,23 @@ def command(
     if json_file == "-":
         click.echo(_json(outcome), nl=False)
     else:
+        # First of all what is kept: a reader of the rest may go away, as `head` does.
+        run = _save(study, outcome, json_file, root_folder)
+        shown = report.render(run.folder)
         _print(outcome)
-        _save(study, outcome, json_file, root_folder)
+        click.echo(str(shown))
     return 0
+
+
+def _check_file(study: str | None, json_file: str | None) -> None:
+    """`--json STUDY` takes the study for its file."""
+    if json_file in REGISTRY:
+        raise UsageError(
+            f"--json {json_file}: takes `{json_file}` for its FILE; write `linkwright reproduce {json_file} --json`, "
+            f"or `--json=./{json_file}` if the file is meant"
+        )
+    if study is None:
+        raise click.UsageError("Missing argument 'STUDY'.", click.get_current_context())
 
 
 def _json(outcome: Outcome) -> str:
@@ -116,9 +136,8 @@ def _print_rows(name: str, outcome: Outcome) -> None:
     click.echo("")
 
 
-def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path) -> None:
-    """The run folder with the study and its report, and the file that was asked for."""
-    from linkwright import report
+def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path) -> Run:
+    """The run folder with the study, and the file that was asked for."""
     from linkwright.store import run as runs
     from linkwright.store.files import write_text
 
@@ -127,7 +146,7 @@ def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path
     run = runs.create(root_folder, f"reproduce-{study}", "", {"study": study})
     write_text(run.folder / "study.json", json.dumps(outcome.as_dict(), ensure_ascii=False) + "\n")
     run.mark("done")
-    click.echo(str(report.render(run.folder)))
+    return run
 
 
 class _Bar:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from linkwright import report
+from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import mpi
 from linkwright.store import export
@@ -51,8 +52,8 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
             err=True,
         )
         return 130
-    click.echo(f"# {_counts(outcome.rows)}")
-    click.echo(str(report.render(run.folder)))
+    say(f"# {_counts(outcome.rows)}")
+    say(str(report.render(run.folder)))
     return 1 if outcome.failed else 0
 
 

@@ -47,7 +47,7 @@ def run(
     for flag, file in (("--trace", trace_file), ("--links", links_file)):
         if file:
             _only(flag, planned)
-    table = LiveTable()
+    table = LiveTable(kept=bool(outputs or trace_file or links_file))
     rows: list[Row] = []
     for target, experiments in planned:
         table.target(target, experiments)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import click
 
 from linkwright import probes, units
-from linkwright.cli.output import Progress
+from linkwright.cli.output import Progress, say
 from linkwright.suite.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
@@ -82,9 +82,13 @@ MODELLED: tuple[Column, ...] = (
 
 
 class LiveTable(Watcher):
-    """Prints the rows of a session as they become final, and progress on stderr."""
+    """Prints the rows of a session as they become final, and progress on stderr.
 
-    def __init__(self) -> None:
+    `kept`: the rows are also written elsewhere, so work goes on where the reader of these lines goes away.
+    """
+
+    def __init__(self, kept: bool = True) -> None:
+        self._echo = say if kept else click.echo
         self._columns: tuple[Column, ...] = ()
         self._heading = ""
         self._progress: Progress | None = None
@@ -99,20 +103,22 @@ class LiveTable(Watcher):
         self._heading = ""
         self._progress = Progress(len(experiments), target.name)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
-        click.echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
+        self._echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
             paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
-            click.echo(
+            self._echo(
                 f"# constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
                 f"of which {fitted} fitted; `linkwright machines show {target.name}` lists them"
             )
+        if all(experiment.probe for experiment in experiments):
+            return  # their lines have no columns
         head = f"#{'size':>11} {'count':>11} {'type':>6} {'redop':>6} {'root':>5} {'time':>10} {'algbw':>8}"
         unit = f"#{'(B)':>11} {'(elements)':>11} {'':>6} {'':>6} {'':>5} {'(us)':>10} {'(GB/s)':>8}"
         head += f" {'busbw':>8} {'#wrong':>6}"
         unit += f" {'(GB/s)':>8} {'':>6}"
-        click.echo(head + "".join(f" {name:>{width}}" for name, _, width, _ in self._columns))
-        click.echo((unit + "".join(f" {unit:>{width}}" for _, unit, width, _ in self._columns)).rstrip())
+        self._echo(head + "".join(f" {name:>{width}}" for name, _, width, _ in self._columns))
+        self._echo((unit + "".join(f" {unit:>{width}}" for _, unit, width, _ in self._columns)).rstrip())
 
     def progress(self, launch: int, done: int, text: str) -> None:
         """Move the bar on stderr."""
@@ -132,7 +138,9 @@ class LiveTable(Watcher):
             return
         self._bimodal += "mode1" in metrics
         heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
-        heading = f"# {experiment.part}: probe {experiment.probe}" if experiment.probe else heading
+        if experiment.probe:
+            own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
+            heading = f"# {own}probe {experiment.probe}"
         if heading != self._heading:
             self._heading = heading
             self._write(heading)
@@ -146,10 +154,10 @@ class LiveTable(Watcher):
             self._progress.close()
         for (status, reason), keys in self._left_out.items():
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            click.echo(f"# {status}: {keys[0]}{more}: {reason}")
+            self._echo(f"# {status}: {keys[0]}{more}: {reason}")
         self._left_out = {}
         if self._bimodal:
-            click.echo(
+            self._echo(
                 f"# {self._bimodal} experiments have two modes; the table gives the larger one, "
                 "the results both with their shares"
             )
@@ -179,9 +187,9 @@ class LiveTable(Watcher):
 
     def _write(self, line: str) -> None:
         if self._progress is not None:
-            self._progress.print(line)
+            self._progress.print(line, self._echo)
         else:
-            click.echo(line)
+            self._echo(line)
 
 
 def _probe_line(experiment: Experiment, metrics: Metrics) -> str:

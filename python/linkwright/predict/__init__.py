@@ -86,6 +86,10 @@ class Forecast:
         ordered = sorted(by_cause.items(), key=lambda item: -item[1])
         return {cause: spent / total for cause, spent in ordered if spent > 0}
 
+    def lead(self, second: Forecast) -> float | None:
+        """How much longer the program takes on `second`; None where it does not fit on both."""
+        return lead(self.time_ns if self.parts else None, second.time_ns if second.parts else None)
+
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
@@ -101,6 +105,11 @@ class Forecast:
             "shares": self.shares() if self.parts else None,
             "parts": [{**vars(part), "time_ns": part.time_ns} for part in self.parts],
         }
+
+
+def lead(first_ns: float | None, second_ns: float | None) -> float | None:
+    """Lead of the first of two times, second / first - 1; None where one is not known or nothing takes time."""
+    return second_ns / first_ns - 1 if first_ns and second_ns is not None else None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Sizes are texts such as `64K` (K, M and G are 1024-based), times are texts such 
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from pathlib import Path
 
@@ -126,11 +127,16 @@ class Table:
             if key not in self._known:
                 raise unknown("key", key, self._known, where=self.where)
 
+    def _cure(self, missing: str) -> str:
+        """A key that nobody asks for and that is close may be a misspelt one."""
+        close = difflib.get_close_matches(missing, set(self._values) - self._known, n=1)
+        return f"did you mean it by `{close[0]}`?" if close else "add it"
+
     def _take(self, key: str, kind: type | tuple[type, ...], default: object = None) -> object:
         self._known.add(key)
         found = self._values.get(key, default)
         if found is None:
-            raise self.error(f"missing key `{key}`; add it")
+            raise self.error(f"missing key `{key}`; {self._cure(key)}")
         # A boolean is an int to Python, not to the file.
         if not isinstance(found, kind) or (isinstance(found, bool) and kind in (int, (int, float))):
             words = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}

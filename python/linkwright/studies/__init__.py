@@ -14,7 +14,7 @@ import csv
 import importlib
 import os
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import resources
@@ -65,9 +65,9 @@ class Cell:
     """One published cell beside its prediction.
 
     `keys` are the key columns of the reference file as they stand there; `reference` is None for a
-    holdout cell; `table` groups cells for the summary. `interval` is where the published value is expected,
-    for studies that say so. `erratum` says what is wrong with the printed
-    value, where the source contradicts itself; such a cell is shown and not scored.
+    holdout cell, `predicted` for what no model has; `table` groups cells for the summary. `interval` is
+    where the published value is expected, for studies that say so. `erratum` says what is wrong with the
+    printed value, where the source contradicts itself; such a cell is shown and not scored.
     """
 
     table: str
@@ -81,8 +81,8 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Relative error; 0 or 1 for texts and lists; None without a reference."""
-        if self.reference is None:
+        """Relative error; 0 or 1 for texts and lists; None without a reference or a prediction."""
+        if self.reference is None or self.predicted is None:
             return None
         if isinstance(self.predicted, (int, float)) and isinstance(self.reference, (int, float)):
             if self.reference == 0:
@@ -182,6 +182,24 @@ def reference_rows(study: str, file: str) -> list[dict[str, str]]:
     """The rows of `references/<study>/<file>` as they stand there."""
     path = resources.files("linkwright") / "references" / study / file
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def facts(
+    study: str, rules: Mapping[str, Callable[[], object]], keys: Iterable[str], errata: Mapping[str, str]
+) -> list[Cell]:
+    """Every stated number or word of `facts.csv`, predicted where `rules` say how, by the fact's id."""
+    return [
+        Cell(
+            table="facts",
+            keys={"table": "facts"} | {key: row[key] for key in ("id", *keys)},
+            predicted=rules[row["id"]]() if row["id"] in rules else None,
+            reference=number(row["value"]) if row["value"] else None,
+            unit=row["unit"],
+            split=row["split"],
+            erratum=errata.get(row["id"]),
+        )
+        for row in reference_rows(study, "facts.csv")
+    ]
 
 
 def number(text: str) -> object:

@@ -2,8 +2,8 @@
 
 Numbers that were put into the machine file (clocks, widths, queue depths) come out exactly, which shows no more than
 that they were copied right; what the model makes of them stands under the benchmark's rows. Two cells are
-calibrated: the put deficits of hot spot and pairwise. Facts that are words, or concern parts that no model has, are
-left out.
+calibrated: the put deficits of hot spot and pairwise. Facts that are words, or concern parts that no model has, stand
+there without a prediction.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from linkwright.studies import Cell, number, reference_rows
+from linkwright import studies
+from linkwright.studies import Cell, reference_rows
 from linkwright.studies.cell import experiments, known
 from linkwright.studies.cell.chip import LINE
 from linkwright.studies.cell.curves import Points
@@ -42,7 +43,8 @@ class Grounds:
 
 def cells(g: Grounds) -> list[Cell]:
     """Table 1, the known points, the facts."""
-    return [*_components(g), *_known_points(g), *_facts(g)]
+    facts = studies.facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
+    return [*_components(g), *_known_points(g), *facts]
 
 
 def _components(g: Grounds) -> list[Cell]:
@@ -74,17 +76,6 @@ def _known_points(g: Grounds) -> list[Cell]:
         predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
         keys = {"table": "known points", "figure": row["figure"], "operation": operation, "at": at}
         made.append(Cell("known points", keys, predicted, float(row["value"]), row["unit"], row["split"]))
-    return made
-
-
-def _facts(g: Grounds) -> list[Cell]:
-    rules = _rules(g)
-    made = []
-    for row in reference_rows("cell", "facts.csv"):
-        if row["id"] in rules:
-            keys = {"table": "facts"} | {key: row[key] for key in ("id", "quantity", "element", "statement", "basis")}
-            predicted, reference = rules[row["id"]](), number(row["value"])
-            made.append(Cell("facts", keys, predicted, reference, row["unit"], row["split"], ERRATA.get(row["id"])))
     return made
 
 

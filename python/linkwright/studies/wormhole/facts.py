@@ -1,7 +1,8 @@
 """Numbers of the thesis that follow from the schedules, the layout and its own formulas.
 
 Each prediction is computed: bytes and steps from the operations of a schedule, hops and link loads from the
-layout, times from the theory. `ERRATA` names printed values that contradict the source's own listings or the
+layout, times from the theory. Facts that are words, formulas or of no part of the model stand there without a
+prediction. `ERRATA` names printed values that contradict the source's own listings or the
 only layout that fits its other hop counts; they are shown beside our value and not scored.
 """
 
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.studies import Cell, number, reference_rows
+from linkwright import studies
+from linkwright.studies import Cell, reference_rows
 from linkwright.studies.wormhole.layout import Layout, exchanges, hop_table, link_loads
 from linkwright.studies.wormhole.theory import KIB, RANKS, STEPS, Theory
 
@@ -43,18 +45,8 @@ class Grounds:
 
 
 def cells(grounds: Grounds) -> list[Cell]:
-    """Every fact that can be computed, beside its printed value."""
-    rules = predictions(grounds)
-    made = []
-    for row in reference_rows("wormhole", "facts.csv"):
-        if row["id"] not in rules:
-            continue
-        keys = {"table": "facts", "id": row["id"], "quantity": row["quantity"]}
-        reference = number(row["value"]) if row["value"] else None
-        predicted = rules[row["id"]]()
-        erratum = ERRATA.get(row["id"])
-        made.append(Cell("facts", keys, predicted, reference, row["unit"], row["split"], erratum))
-    return made
+    """Every fact, with its computed value where it has one."""
+    return studies.facts("wormhole", predictions(grounds), ("quantity",), ERRATA)
 
 
 def predictions(g: Grounds) -> dict[str, Callable[[], object]]:

@@ -189,10 +189,7 @@ impl Ladder {
 
     /// The device of exactly these chips, given by device id in any order.
     pub fn device_of(&self, ids: &[u32]) -> Result<Device, SimError> {
-        let missing = |problem| SimError::Option {
-            option: "device",
-            problem,
-        };
+        let missing = SimError::NoDevice;
         let last = self.chips() - 1;
         if let Some(id) = ids.iter().find(|&&id| self.position(id).is_none()) {
             return Err(missing(format!(

@@ -269,21 +269,18 @@ impl Fabric for Exchange {
 
 /// The ladder of a machine of this kind; an error where it has none.
 pub fn ladder(machine: &Machine) -> Result<Ladder, SimError> {
-    let missing = |problem| SimError::Option {
-        option: "device",
-        problem,
-    };
+    let missing = SimError::NoDevice;
     if machine.fabric_kind() != KIND.key {
         let kind = machine.fabric_kind();
         return Err(missing(format!(
-            "machine {} has a fabric of kind {kind} and no devices; name one with a ladder",
+            "machine {} has a fabric of kind {kind} and no devices; name a machine whose chips form a ladder",
             machine.name()
         )));
     }
     let links = Config::read(machine)?.links;
     links.map(|links| links.ladder).ok_or_else(|| {
         missing(format!(
-            "machine {} is one chip and has no other devices; name one with a ladder",
+            "machine {} is one chip and has no other devices; name a machine whose chips form a ladder",
             machine.name()
         ))
     })
