@@ -1,7 +1,8 @@
 """A clock that moves during an experiment: seen from injected cycles, set aside, said where nothing else is left."""
 
+from linkwright.cli.table import LiveTable
 from linkwright.suite.clocks import MOST_PROCESSORS, MOVED, Clocks, spread
-from test_foreign import launch, time_row
+from test_foreign import EXPERIMENT, launch, time_row
 
 
 def clocks(*readings):
@@ -63,3 +64,14 @@ def test_without_a_launch_at_one_clock_the_row_says_so():
 def test_load_and_clock_together_are_both_named():
     found = time_row([launch(100.0, 0.5), launch(100.0) | {"clock_change": -0.1}] * 4)
     assert "others kept up to 0.5 processors busy or the clock of a processor changed" in found["time"]["reason"]
+
+
+def test_the_table_ends_with_what_was_set_aside(capsys):
+    table = LiveTable()
+    disturbed = [launch(100.0, 1.25) for _ in range(6)]
+    table.rows(EXPERIMENT, list(time_row([launch(100.0)] * 6 + [launch(900.0) | {"clock_change": -0.2}]).values()))
+    table.rows(EXPERIMENT, list(time_row(disturbed).values()))
+    table.finish()
+    printed = capsys.readouterr().out
+    assert "# samples set aside: 8 clock\n" in printed
+    assert f"# no launch in peace: {EXPERIMENT.key}: others kept up to 1.25 processors busy in every launch" in printed

@@ -8,12 +8,14 @@ A line stands as soon as its number is final. What is no row of numbers begins w
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 
 import click
 
 from linkwright import probes, units
 from linkwright.cli.output import Progress, say
+from linkwright.store.peace import IN_EVERY_LAUNCH
 from linkwright.suite.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
@@ -95,6 +97,8 @@ class LiveTable(Watcher):
         self._left_out: dict[tuple[str, str], list[str]] = {}
         self._matrix: list[Row] = []
         self._bimodal = 0
+        self._dropped: Counter[str] = Counter()  # samples set aside, by reason
+        self._unrest: dict[str, str] = {}  # experiment -> what went on in every launch
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """Announce a target and begin its table."""
@@ -137,6 +141,7 @@ class LiveTable(Watcher):
             self._left_out.setdefault((str(time["status"]), str(time["reason"])), []).append(experiment.key)
             return
         self._bimodal += "mode1" in metrics
+        self._note_unrest(experiment, metrics)
         heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
         if experiment.probe:
             own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
@@ -162,6 +167,24 @@ class LiveTable(Watcher):
                 "the results both with their shares"
             )
         self._bimodal = 0
+        if self._dropped:
+            counts = ", ".join(f"{count} {reason}" for reason, count in self._dropped.most_common())
+            self._echo(f"# samples set aside: {counts}")
+        if self._unrest:
+            (key, reason), count = next(iter(self._unrest.items())), len(self._unrest)
+            more = f" and {count - 1} more" if count > 1 else ""
+            self._echo(f"# no launch in peace: {key}{more}: {reason}")
+        self._dropped, self._unrest = Counter(), {}
+
+    def _note_unrest(self, experiment: Experiment, metrics: Metrics) -> None:
+        """Count what the guards set aside, and keep what was never left in peace."""
+        for text in str((metrics.get("dropped") or {}).get("reason") or "").split(", "):
+            if text:
+                count, reason = text.split(" ", 1)
+                self._dropped[reason] += int(count)
+        why = str(metrics["time"]["reason"]).split("; ")[0]
+        if why.endswith(IN_EVERY_LAUNCH):
+            self._unrest[experiment.key] = why
 
     def _line(self, experiment: Experiment, metrics: Metrics) -> str:
         rate = metrics.get("alg_bw") or metrics.get("bandwidth")

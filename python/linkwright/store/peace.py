@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 REASONS = ("foreign", "clock")
+# How the first words of a row's reason end, where no launch was left in peace.
+IN_EVERY_LAUNCH = "in every launch, so stop what else runs"
 
 
 def disturbed(record: dict) -> str | None:

@@ -190,7 +190,7 @@ def _unrest(records: Sequence[dict]) -> str:
     change = max((record.get("clock_change") or 0 for record in records), key=abs)
     load = f"others kept up to {busy:g} processors busy" if busy else ""
     moved = f"the clock of a processor changed by up to {change:+.1%}" if change else ""
-    return f"{' or '.join(filter(None, [load, moved]))} in every launch; stop what else runs"
+    return f"{' or '.join(filter(None, [load, moved]))} {peace.IN_EVERY_LAUNCH}"
 
 
 def _with_set_aside(dropped: dict[str, int], set_aside: Sequence[dict]) -> dict[str, int]:

@@ -182,6 +182,41 @@ def test_headline_of_the_memory(whole):
     assert not any("read write" in question for question in found)
 
 
+def test_headlines_of_the_other_probes():
+    rates = {"unit": "Flop/s", "size_bytes": None}
+    trips = {"unit": "ns", "size_bytes": 64}
+    rows = [
+        *loaded(),
+        *(
+            row(
+                "round_trip",
+                "round_trip",
+                "round_trip_p50",
+                time,
+                axes=f"out_bytes={reply} transport={transport}",
+                **trips,
+            )
+            for reply, transport, time in [("64", "in_place", 500.0), ("64", "tcp", 9e4), ("16K", "in_place", 3e3)]
+        ),
+        row("peak", "fma_peak", "flop_rate", 50e9, axes="dtype=f64", **rates),
+        row("peak", "fma_peak", "flop_rate", 100e9, axes="dtype=f64", **(rates | {"ranks": 2})),
+        row("matmul", "matmul", "flop_rate", 40e9, axes="n=64 dtype=f64", **rates),
+        row("matmul", "matmul", "flop_rate", 80e9, axes="n=512 dtype=f64", **rates),
+        row("random", "random", "sample_rate", 9e9, axes="generator=store", unit="1/s", size_bytes=65536),
+        row("random", "random", "sample_rate", 1e9, axes="generator=pcg", unit="1/s", size_bytes=65536),
+    ]
+    found = {pick.question: (pick.row["value"], pick.about) for pick in headline.picks(run_of(*rows), "host")}
+    assert found == {
+        "Memory: latency while others read": (pytest.approx(200e-9), "others read 20 GB/s"),
+        "Shared cache: latency while others read": (pytest.approx(200e-9), "others read 20 GB/s"),
+        "Round trip to another process, fastest way": (pytest.approx(500e-9), "64 B and 64 B back, in place"),
+        "Round trip to another process, slowest way": (pytest.approx(9e-5), "64 B and 64 B back, tcp"),
+        "Multiply-adds on registers, f64": (100e9, "2 threads"),
+        "Matrix product, f64": (80e9, "n = 512, 1 thread"),
+        "Random numbers": (1e9, "pcg, 1 thread"),
+    }
+
+
 def test_variants_of_a_probe_are_matrices_of_their_own(whole):
     *maps, groups = matrices.section(whole).items
     assert [heat.title for heat in maps] == [

@@ -16,7 +16,7 @@ import pandas as pd
 from .. import quantity
 from ..model import Cell, Column, Section, Table
 from ..runs import Run, ok
-from . import axes, collectives, levels, memory, picture, values
+from . import axes, collectives, levels, memory, picture, probe_headlines, values
 from .groups import Group, groups
 
 HELP = (
@@ -27,12 +27,15 @@ HELP = (
     "collective stands here with its fastest algorithm. Empty cells say why they are empty."
 )
 
+# Of a `Pick`: the collectives come after everything else.
+FIRST_COLLECTIVE = 20
+
 
 @dataclass(frozen=True)
 class Pick:
     """One row that answers one question for one machine."""
 
-    order: int  # pairs, then sizes, then load, then the collectives
+    order: int  # memory, pairs, then sizes, then load, other processes, computing, then the collectives
     question: str
     row: pd.Series
     about: str  # what was chosen: size, pair, algorithm
@@ -70,6 +73,8 @@ def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column
 def picks(run: Run, name: str) -> Iterator[Pick]:
     """The rows that stand for this machine, in reading order."""
     yield from _memory_picks(run, name)
+    for headline in probe_headlines.headlines(run, name):
+        yield Pick(*headline)
     told = set()
     for group in groups(run):
         if (group.part, group.pattern, group.metric) in told:
@@ -84,7 +89,7 @@ def picks(run: Run, name: str) -> Iterator[Pick]:
         rows = collectives.times(run, kind)
         best = collectives.fastest(rows[rows["machine"] == name])
         if len(best):
-            yield from _collective_picks(10 + number, kind, best, _common_sizes(rows))
+            yield from _collective_picks(FIRST_COLLECTIVE + number, kind, best, _common_sizes(rows))
 
 
 def _memory_picks(run: Run, name: str) -> Iterator[Pick]:

@@ -41,6 +41,8 @@ def launch_medians(run: Run) -> dict[str, np.ndarray]:
     if run.samples.empty:
         return {}
     slowest = run.samples[run.samples["rank"].isna()]
+    if "set_aside" in slowest:
+        slowest = slowest[slowest["set_aside"].isna()]
     medians = slowest.groupby(["experiment", "launch"], sort=True)["value_ns"].median()
     found = {name: part.to_numpy() for name, part in medians.groupby(level=0)}
     return {

@@ -11,6 +11,8 @@ from functools import lru_cache
 
 import pandas as pd
 
+from linkwright.store.peace import IN_EVERY_LAUNCH
+
 from .. import quantity
 from ..model import Badge, Cell, Column, Section, Table
 from ..runs import Run
@@ -38,9 +40,11 @@ def badges(run: Run) -> list[Badge]:
     """How many experiments ended how; an experiment counts once, by the worst of its rows."""
     counts = experiments(run)["status"].value_counts()
     ok = [Badge(int(counts.get("ok", 0)), "ok", "good")]
-    return ok + [
+    found = ok + [
         Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet") for name, tone, _ in _STATUSES
     ]
+    restless = int(experiments(run)["reason"].str.contains(IN_EVERY_LAUNCH, regex=False).sum())
+    return [*found, Badge(restless, "never left in peace", "warn")] if restless else found
 
 
 def section(run: Run) -> Section | None:

@@ -1,0 +1,80 @@
+"""What stands for the probes in the first table: one line per question, not one per axis.
+
+Latency while others read all they can; the fastest and the slowest way to ask another process; and of what the cores
+compute, per element type, the best rate with its size or generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from linkwright import units
+
+from .. import quantity
+from ..runs import Run, ok
+from . import axes, memory, values
+
+# (order in the table, question, row, what was chosen)
+Headline = tuple[int, str, pd.Series, str]
+
+_ROUND_TRIP, _COMPUTE = 6, 7
+
+
+def headlines(run: Run, machine: str) -> Iterator[Headline]:
+    """The rows that stand for this machine, in reading order."""
+    rows = ok(run.rows)
+    rows = rows[rows["machine"] == machine]
+    for kind in (_loaded, _round_trips, _computing):
+        yield from kind(rows)
+
+
+def _loaded(rows: pd.DataFrame) -> Iterator[Headline]:
+    found = axes.where(_of(rows, "loaded_latency", "latency"), pause="0")
+    injected = _of(rows, "loaded_latency", "injected_bandwidth").set_index("experiment")["value"]
+    for at, part in found.groupby(_axis(found, "at"), sort=False):
+        row = part.loc[part["value"].idxmax()]
+        others = injected.get(row["experiment"])
+        about = f"others read {quantity.text(others, 'B/s')}" if others else ""
+        yield -1, f"{values.words(at).capitalize()}: latency while others read", row, about
+
+
+def _round_trips(rows: pd.DataFrame) -> Iterator[Headline]:
+    found = _of(rows, "round_trip", "round_trip_p50")
+    if found.empty:
+        return
+    reply = _axis(found, "out_bytes").map(units.parse_size)
+    total = found["size_bytes"] + reply
+    least = found[total == total.min()]
+    ends = {"fastest": least["value"].idxmin(), "slowest": least["value"].idxmax()}
+    sizes = f"{quantity.size(least['size_bytes'].iloc[0])} and {quantity.size(reply[least.index[0]])}"
+    for word, at in ends.items() if len(least) > 1 else [("", least.index[0])]:
+        row = found.loc[at]
+        transport = values.words(axes.stated(row["axes"]).get("transport", ""))
+        question = " ".join(filter(None, ["Round trip to another process,", word, "way"])) if word else "Round trip"
+        yield _ROUND_TRIP, question, row, ", ".join(filter(None, [f"{sizes} back", transport]))
+
+
+def _computing(rows: pd.DataFrame) -> Iterator[Headline]:
+    kinds: tuple[tuple[str, str, str, Callable[[dict[str, str]], str]], ...] = (
+        ("fma_peak", "flop_rate", "Multiply-adds on registers", lambda said: ""),
+        ("matmul", "flop_rate", "Matrix product", lambda said: f"n = {said.get('n')}"),
+        ("convolution", "flop_rate", "Convolution", lambda said: f"{said.get('layer')}, batch {said.get('batch')}"),
+        ("random", "sample_rate", "Random numbers", lambda said: said.get("generator", "")),
+    )
+    for number, (probe, metric, question, about) in enumerate(kinds):
+        found = _of(rows, probe, metric)
+        found = found[_axis(found, "generator") != "store"]  # storing without making is the limit
+        for dtype, part in found.groupby(_axis(found, "dtype"), sort=True):
+            row = part.loc[part["value"].idxmax()]
+            words = [about(axes.stated(row["axes"])), memory.threads(row["ranks"]) if row["ranks"] else ""]
+            yield _COMPUTE + number, ", ".join(filter(None, [question, dtype])), row, ", ".join(filter(None, words))
+
+
+def _of(rows: pd.DataFrame, probe: str, metric: str) -> pd.DataFrame:
+    return rows[(rows["algorithm"] == probe) & (rows["metric"] == metric)]
+
+
+def _axis(rows: pd.DataFrame, key: str) -> pd.Series:
+    return rows["axes"].map(lambda text: axes.stated(text).get(key, ""))
