@@ -8,6 +8,7 @@
 //!
 //! An algorithm knows ranks, chunks and at most a grid; it never knows a machine.
 
+mod accesses;
 pub mod barriers;
 pub mod builder;
 pub mod collectives;

@@ -20,185 +20,22 @@
 //! reducing), the builder sends it to scratch and adds a local operation that moves it from there.
 //! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
 
+mod shape;
 mod step;
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{
-    Buffer, BufferId, Combine, Hint, Op, OpKind, Owner, Schedule, COMPUTE_LANE, MAX_RANKS,
-};
-use crate::order::{order, Draft};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::order::{Draft, Orderer};
 use crate::spec::{Collective, Spec};
-use linkwright_core::Participant;
 use std::collections::HashMap;
 use std::ops::Range;
 use step::Marks;
 
+pub use shape::Shape;
+pub(crate) use step::check;
+
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
 const MAX_WRITTEN: usize = 1 << 27;
-
-/// Most rings at once: each has a lane, besides the compute lane.
-const MAX_RINGS: usize = 255;
-
-/// What an algorithm is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Number of ranks, at least 1.
-    pub ranks: u32,
-    /// Root of rooted collectives.
-    pub root: u32,
-    /// Columns and rows of a 2-D arrangement; rank = row * columns + column.
-    pub grid: Option<(u32, u32)>,
-    /// Elements of one vector (S / element size).
-    pub elements: u64,
-    /// Bytes of one element.
-    pub element_bytes: u32,
-    /// Orders in which ring algorithms go round the ranks, each with its part of the vector; empty:
-    /// rank order.
-    pub rings: Vec<Vec<u32>>,
-}
-
-impl Shape {
-    /// `ranks` ranks in a line, root 0, vectors of `elements` elements of 4 bytes.
-    pub fn new(ranks: u32, elements: u64) -> Self {
-        Shape {
-            ranks,
-            root: 0,
-            grid: None,
-            elements,
-            element_bytes: 4,
-            rings: Vec::new(),
-        }
-    }
-
-    /// The same for ring algorithms that go round `rings`.
-    pub fn with_rings(mut self, rings: Vec<Vec<u32>>) -> Self {
-        self.rings = rings;
-        self
-    }
-
-    /// The same with another root.
-    pub fn with_root(mut self, root: u32) -> Self {
-        self.root = root;
-        self
-    }
-
-    /// The same on a grid of `columns` x `rows`.
-    pub fn with_grid(mut self, columns: u32, rows: u32) -> Self {
-        self.grid = Some((columns, rows));
-        self
-    }
-
-    /// Check what no algorithm can serve: no ranks, a root outside, a grid of another size.
-    pub fn check(&self) -> Result<()> {
-        let error = |text: String| Err(ScheduleError::Shape(text));
-        if self.ranks == 0 {
-            return error("0 ranks; at least 1 is needed".into());
-        }
-        if self.ranks > MAX_RANKS {
-            return error(format!(
-                "{} ranks; at most {MAX_RANKS} are possible, use fewer",
-                self.ranks
-            ));
-        }
-        if self.root >= self.ranks {
-            return error(format!(
-                "root {} does not exist; ranks are 0..{}",
-                self.root,
-                self.ranks - 1
-            ));
-        }
-        if self.element_bytes == 0 {
-            return error("elements of 0 bytes; at least 1 is needed".into());
-        }
-        self.check_rings()?;
-        match self.grid {
-            Some((columns, rows))
-                if u64::from(columns) * u64::from(rows) != u64::from(self.ranks) =>
-            {
-                error(format!(
-                    "grid {columns}x{rows} has {} places for {} ranks; make them equal",
-                    u64::from(columns) * u64::from(rows),
-                    self.ranks
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Shape {
-    /// Each ring visits each rank once.
-    fn check_rings(&self) -> Result<()> {
-        let error = |text: String| Err(ScheduleError::Shape(text));
-        if self.rings.len() > MAX_RINGS {
-            let rings = self.rings.len();
-            return error(format!(
-                "{rings} rings; at most {MAX_RINGS} are possible, use fewer"
-            ));
-        }
-        let last = self.ranks - 1;
-        for (index, ring) in self.rings.iter().enumerate() {
-            let mut seen = vec![false; self.ranks as usize];
-            for &rank in ring {
-                let problem = match seen.get_mut(rank as usize) {
-                    None => format!("rank {rank} does not exist"),
-                    Some(true) => format!("rank {rank} stands there twice"),
-                    Some(seen) => {
-                        *seen = true;
-                        continue;
-                    }
-                };
-                return error(format!(
-                    "ring {index}: {problem}; name each of 0..{last} once"
-                ));
-            }
-            if let Some(rank) = seen.iter().position(|&seen| !seen) {
-                return error(format!(
-                    "ring {index} does not visit rank {rank}; name each of 0..{last} once"
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Buffer {
-    /// A buffer of the whole vector in `blocks` blocks, one per rank.
-    pub fn vector(name: &str, blocks: u32) -> Self {
-        Buffer {
-            name: name.into(),
-            owner: Owner::Ranks,
-            mul: 1,
-            div: 1,
-            blocks,
-            slices: 1,
-        }
-    }
-
-    /// A buffer of one block, the vector's `ranks`-th part.
-    pub fn block(name: &str, ranks: u32) -> Self {
-        Buffer {
-            name: name.into(),
-            owner: Owner::Ranks,
-            mul: 1,
-            div: ranks,
-            blocks: 1,
-            slices: 1,
-        }
-    }
-
-    /// The same buffer, at one participant only.
-    pub fn only_at(mut self, participant: u32) -> Self {
-        self.owner = Owner::One(Participant(participant));
-        self
-    }
-
-    /// The same buffer without bytes: its chunks are tokens.
-    pub fn empty(mut self) -> Self {
-        self.mul = 0;
-        self
-    }
-}
 
 /// A buffer as an author addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,35 +93,37 @@ impl Written<'_> {
 
     /// Wait for an operation of an earlier step, besides the hazards.
     pub fn after(self, earlier: u32) -> Self {
-        let this = self.position();
+        let this = self.builder.written() - 1;
         self.builder.waits.push((this, earlier));
         self
     }
 
     /// Position of this operation, for [`Written::after`].
-    pub fn position(&self) -> u32 {
-        (self.builder.position_of.len() + self.builder.pending.len()) as u32 - 1
+    pub fn position(self) -> u32 {
+        let this = self.builder.written() - 1;
+        self.builder.named.push((this, this));
+        this
     }
 
+    #[inline]
     fn change(self, change: impl FnOnce(&mut Op)) -> Self {
-        change(
-            self.builder
-                .pending
-                .last_mut()
-                .expect("an operation was just written"),
-        );
+        let written = self.builder.orderer.out.ops.last_mut();
+        change(written.expect("an operation was just written"));
         self
     }
 }
 
 /// Collects the operations of a schedule, step by step.
 pub struct Builder {
-    draft: Draft,
+    /// The schedule so far, in order, and behind it the operations of the current step as written.
+    orderer: Orderer,
     step: u32,
-    /// Operations of the current step.
-    pending: Vec<Op>,
-    /// Position in the draft of every operation of the steps before, for explicit waits.
-    position_of: Vec<u32>,
+    /// Operations written in the steps before.
+    written_before: u32,
+    /// Operations that explicit waits may name: the position that the author knows, and where the effect
+    /// comes among what is ordered, once the step is closed.
+    named: Vec<(u32, u32)>,
+    /// Explicit waits of the current step, by the positions that the author knows.
     waits: Vec<(u32, u32)>,
     marks: Marks,
     /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
@@ -322,10 +161,10 @@ impl Builder {
             waits: Vec::new(),
         };
         Builder {
-            draft,
+            orderer: Orderer::new(draft),
             step: 0,
-            pending: Vec::new(),
-            position_of: Vec::new(),
+            written_before: 0,
+            named: Vec::new(),
             waits: Vec::new(),
             marks: Marks::default(),
             mirrors: HashMap::new(),
@@ -336,13 +175,13 @@ impl Builder {
 
     /// Add a passive memory; returns its participant number.
     pub fn memory(&mut self) -> u32 {
-        self.draft.memories += 1;
-        self.draft.ranks + self.draft.memories - 1
+        self.orderer.out.memories += 1;
+        self.orderer.out.ranks + self.orderer.out.memories - 1
     }
 
     /// Declare a buffer.
     pub fn buffer(&mut self, buffer: Buffer) -> Slot {
-        let id = self.draft.buffers.len();
+        let id = self.orderer.out.buffers.len();
         if id >= 256 {
             self.fail(ScheduleError::TooLarge(256));
         } else if buffer.blocks == 0 || buffer.slices == 0 || buffer.div == 0 {
@@ -351,7 +190,7 @@ impl Builder {
                 buffer.name
             )));
         }
-        self.draft.buffers.push(buffer);
+        self.orderer.out.buffers.push(buffer);
         Slot(BufferId(id.min(255) as u8))
     }
 
@@ -448,8 +287,8 @@ impl Builder {
 
     /// `rank` computes `operations` arithmetic operations.
     pub fn compute(&mut self, rank: u32, operations: u64) -> Written<'_> {
-        let index = self.draft.work.len() as u32;
-        self.draft.work.push(operations);
+        let index = self.orderer.out.work.len() as u32;
+        self.orderer.out.work.push(operations);
         self.control(OpKind::Compute, rank, rank, index)
             .lane(COMPUTE_LANE)
     }
@@ -481,25 +320,24 @@ impl Builder {
     /// Find the hazards and close the schedule; the first mistake made while writing ends here.
     pub fn finish(mut self) -> Result<Schedule> {
         self.close_step();
-        if let Some(error) = self.error {
-            return Err(error);
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.orderer.finish()),
         }
-        let position_of = self.position_of;
-        self.draft.waits = self
-            .waits
-            .into_iter()
-            .map(|(op, earlier)| (position_of[op as usize], position_of[earlier as usize]))
-            .collect();
-        self.draft.waits.sort_unstable();
-        order(self.draft)
+    }
+
+    /// Operations written so far.
+    fn written(&self) -> u32 {
+        let pending = self.orderer.out.ops.len() - self.orderer.ordered();
+        self.written_before + pending as u32
     }
 
     fn set(&mut self, members: &[u32]) -> u32 {
-        if let Some(known) = self.draft.sets.iter().position(|set| set == members) {
+        if let Some(known) = self.orderer.out.sets.iter().position(|set| set == members) {
             return known as u32;
         }
-        self.draft.sets.push(members.to_vec());
-        self.draft.sets.len() as u32 - 1
+        self.orderer.out.sets.push(members.to_vec());
+        self.orderer.out.sets.len() as u32 - 1
     }
 
     fn fail(&mut self, error: ScheduleError) {
@@ -533,14 +371,15 @@ impl Builder {
                 problem,
             });
         }
-        if self.draft.ops.len() + self.pending.len() >= MAX_WRITTEN {
+        if self.orderer.out.ops.len() >= MAX_WRITTEN {
             self.fail(ScheduleError::TooLarge(MAX_WRITTEN as u64));
         }
         if self.error.is_some() {
             // Nothing will come of it; the author's loop must not fill the memory all the same.
-            self.pending.clear();
+            let ordered = self.orderer.ordered();
+            self.orderer.out.ops.truncate(ordered);
         }
-        self.pending.push(Op {
+        self.orderer.out.ops.push(Op {
             from,
             to,
             src: src.start,
@@ -567,20 +406,20 @@ impl Builder {
         dst: Slot,
         runs: impl Iterator<Item = (u32, u32, u32)>,
     ) -> Written<'_> {
-        let first = self.draft.ranges.len();
+        let first = self.orderer.out.ranges.len();
         for (a, b, n) in runs {
-            match self.draft.ranges[first..].last_mut() {
+            match self.orderer.out.ranges[first..].last_mut() {
                 Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
-                _ => self.draft.ranges.push((a, b, n)),
+                _ => self.orderer.out.ranges.push((a, b, n)),
             }
         }
-        let runs = self.draft.ranges.len() - first;
+        let runs = self.orderer.out.ranges.len() - first;
         if runs <= 1 {
-            let (a, b, n) = self.draft.ranges[first..]
+            let (a, b, n) = self.orderer.out.ranges[first..]
                 .first()
                 .copied()
                 .unwrap_or((0, 0, 0));
-            self.draft.ranges.truncate(first);
+            self.orderer.out.ranges.truncate(first);
             return self.transfer(kind, from, src.range(a..a + n), to, dst.range(b..b + n));
         }
         let listed = Chunks {
@@ -606,7 +445,7 @@ impl Builder {
 pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
     let shape = Shape::new(written.ranks, written.elements).with_root(written.spec.root);
     let mut b = Builder::new(written.spec.collective, &shape);
-    b.draft = Draft {
+    b.orderer = Orderer::new(Draft {
         spec: written.spec,
         ranks: written.ranks,
         memories: written.memories,
@@ -618,13 +457,14 @@ pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
         ranges: written.ranges,
         work: written.work,
         waits: Vec::new(),
-    };
+    });
+    b.orderer.expect_fences(&written.ops);
     for op in written.ops {
         if op.step != b.step {
             b.close_step();
             b.step = op.step;
         }
-        b.pending.push(op);
+        b.orderer.out.ops.push(op);
     }
     b.finish()
 }

@@ -13,54 +13,63 @@
 //! write a chunk and do not both combine are the author's mistake.
 
 use super::{Builder, Slot};
+use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
-use crate::order::{owns, Draft};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::order::{owns, Orderer};
 
 impl Builder {
-    /// Check the operations of the step, resolve their conflicts, append them to the draft.
+    /// Check the operations of the step, resolve their conflicts, order them.
     pub(super) fn close_step(&mut self) {
         if self.error.is_some() {
             return;
         }
-        let pending = std::mem::take(&mut self.pending);
-        match self.resolve_step(&pending) {
-            Ok(()) => {}
-            Err(error) => self.fail(error),
+        if let Err(error) = self.order_step() {
+            self.fail(error);
         }
-        self.pending = pending;
-        self.pending.clear();
     }
 
-    fn resolve_step(&mut self, pending: &[Op]) -> Result<()> {
-        for op in pending {
-            check(&self.draft, op)?;
+    fn order_step(&mut self) -> Result<()> {
+        let (first, written) = (self.orderer.ordered(), self.written());
+        for op in &self.orderer.out.ops[first..] {
+            check(&self.orderer.out, op)?;
         }
-        self.marks.begin(
-            self.draft.ranks + self.draft.memories,
-            self.draft.buffers.len(),
-        );
-        for (k, op) in pending.iter().enumerate() {
-            mark(&mut self.marks, &self.draft, op, k as u32);
+        let moved = match self.orderer.pending_meet() {
+            true => self.resolve_conflicts(first)?,
+            false => Vec::new(),
+        };
+        if !self.named.is_empty() || !self.waits.is_empty() {
+            self.explicit_waits(&moved);
+        }
+        self.written_before = written;
+        self.orderer.order_pending()
+    }
+
+    /// Send through scratch what would spoil the state with which the step, written from `first` on, begins.
+    /// Gives the operations, by their places in the step, whose effects come at later positions.
+    fn resolve_conflicts(&mut self, first: usize) -> Result<Vec<(u32, u32)>> {
+        let last = self.orderer.out.ops.len();
+        self.marks.begin();
+        for index in first..last {
+            let op = self.orderer.out.ops[index];
+            self.marks
+                .mark(&mut self.orderer, &op, (index - first) as u32);
         }
         let mut locals = Vec::new();
-        for (k, op) in pending.iter().enumerate() {
-            let (conflict, layer) = self.conflict(op, k as u32)?;
-            self.position_of.push(self.draft.ops.len() as u32);
+        for index in first..last {
+            let op = self.orderer.out.ops[index];
+            let (conflict, layer) = self.conflict(&op, (index - first) as u32)?;
             if !conflict {
-                self.draft.ops.push(*op);
                 continue;
             }
             let layer = layer * self.scratch_layers + self.step % self.scratch_layers;
             let scratch = self.mirror(op.dst_buffer, layer)?;
-            let redirected = Op {
-                dst_buffer: scratch,
-                combine: Combine::Replace,
-                ..*op
-            };
-            self.draft.ops.push(redirected);
-            for target in targets(&self.draft, op).to_vec() {
-                if target >= self.draft.ranks {
+            let redirected = &mut self.orderer.out.ops[index];
+            redirected.dst_buffer = scratch;
+            redirected.combine = Combine::Replace;
+            for t in 0..self.orderer.out.targets(&op).len() {
+                let target = self.orderer.out.targets(&op)[t];
+                if target >= self.orderer.out.ranks {
                     let problem = format!(
                         "memory {target} cannot bring data into place itself; \
                          write what is read in this step in a later one"
@@ -70,27 +79,52 @@ impl Builder {
                         problem,
                     });
                 }
-                locals.push((k, into_place(&mut self.draft, op, scratch, target)));
+                let local = into_place(&mut self.orderer.out, &op, scratch, target);
+                locals.push(((index - first) as u32, local));
             }
         }
-        let first = self.position_of.len() - pending.len();
-        for (k, local) in locals {
-            self.position_of[first + k] = self.draft.ops.len() as u32;
-            self.draft.ops.push(local);
+        let behind = self.orderer.position() + (last - first) as u32;
+        let moved = locals.iter().zip(behind..).map(|(local, at)| (local.0, at));
+        let moved = moved.collect();
+        let locals = locals.into_iter().map(|local| local.1);
+        self.orderer.out.ops.extend(locals);
+        Ok(moved)
+    }
+
+    /// Tell the orderer of the explicit waits of the step.
+    fn explicit_waits(&mut self, moved: &[(u32, u32)]) {
+        let (before, place) = (self.written_before, self.orderer.position());
+        let effect = |this: u32| {
+            let k = this - before;
+            let last = moved.iter().rev().find(|moved| moved.0 == k);
+            last.map_or(place + k, |moved| moved.1)
+        };
+        let new = self.named.partition_point(|named| named.0 < before);
+        for named in &mut self.named[new..] {
+            named.1 = effect(named.0);
         }
-        Ok(())
+        let positions = self.named[new..].iter().map(|named| named.1);
+        self.orderer.name(positions.collect());
+        let named = &self.named;
+        let waits = self.waits.drain(..).map(|(this, earlier)| {
+            let at = named.binary_search_by_key(&earlier, |named| named.0);
+            let at = at.expect("an author waits for a position that was asked for");
+            (effect(this), named[at].1)
+        });
+        self.orderer.wait(waits.collect());
     }
 
     /// Whether `op` must go through scratch, and the first scratch layer free for it.
     fn conflict(&mut self, op: &Op, k: u32) -> Result<(bool, u32)> {
         let (mut conflict, mut layer) = (false, 0);
-        let name = |draft: &Draft| draft.buffers[op.dst_buffer.0 as usize].name.clone();
-        for (target, chunk) in written_chunks(&self.draft, op) {
-            let mark = self.marks.at(target, op.dst_buffer, chunk);
-            let read = mark.reader != NOBODY && mark.reader != k;
-            let written = mark.writer != k;
-            if written && (mark.replaced || op.combine == Combine::Replace) {
-                let (step, participant, buffer) = (op.step, target, name(&self.draft));
+        let written = written_chunks(&self.orderer.out, op).collect::<Vec<_>>();
+        for &(target, chunk) in &written {
+            let mark = (self.marks).at(self.orderer.cell(target, op.dst_buffer, chunk));
+            let read = mark.reader != NONE && mark.reader != k;
+            let written_twice = mark.writer != k;
+            if written_twice && (mark.replaced || op.combine == Combine::Replace) {
+                let (step, participant) = (op.step, target);
+                let buffer = self.orderer.out.buffer(op.dst_buffer).name.clone();
                 return Err(ScheduleError::DoubleWrite {
                     step,
                     participant,
@@ -98,12 +132,13 @@ impl Builder {
                     chunk,
                 });
             }
-            conflict |= read || written;
+            conflict |= read || written_twice;
             layer = layer.max(mark.layers);
         }
         if conflict {
-            for (target, chunk) in written_chunks(&self.draft, op) {
-                self.marks.at(target, op.dst_buffer, chunk).layers = layer + 1;
+            for &(target, chunk) in &written {
+                let cell = self.orderer.cell(target, op.dst_buffer, chunk);
+                self.marks.at(cell).layers = layer + 1;
             }
         }
         Ok((conflict, layer))
@@ -114,10 +149,7 @@ impl Builder {
         if let Some(&known) = self.mirrors.get(&(buffer, layer)) {
             return Ok(known);
         }
-        let count = self
-            .draft
-            .buffers
-            .iter()
+        let count = (self.orderer.out.buffers.iter())
             .filter(|b| b.name.starts_with("scratch"))
             .count();
         let name = match count {
@@ -126,7 +158,7 @@ impl Builder {
         };
         let mirrored = Buffer {
             name,
-            ..self.draft.buffers[buffer.0 as usize].clone()
+            ..self.orderer.out.buffer(buffer).clone()
         };
         let Slot(id) = self.buffer(mirrored);
         self.mirrors.insert((buffer, layer), id);
@@ -138,7 +170,7 @@ impl Builder {
 }
 
 /// The local operation that brings what `op` left in `scratch` of `target` to its place.
-fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op {
+fn into_place(draft: &mut Schedule, op: &Op, scratch: BufferId, target: u32) -> Op {
     let mut local = Op {
         from: target,
         to: target,
@@ -161,51 +193,15 @@ fn into_place(draft: &mut Draft, op: &Op, scratch: BufferId, target: u32) -> Op 
     local
 }
 
-fn targets<'a>(draft: &'a Draft, op: &'a Op) -> &'a [u32] {
-    match op.kind {
-        OpKind::Multicast => &draft.sets[op.to as usize],
-        _ => std::slice::from_ref(&op.to),
-    }
-}
-
-fn ranges<'a>(draft: &'a Draft, op: &'a Op) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
-    let listed = match op.scattered {
-        true => &draft.ranges[op.src as usize..(op.src + op.count) as usize],
-        false => &[],
-    };
-    let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
-    inline.into_iter().chain(listed.iter().copied())
-}
-
-fn written_chunks<'a>(draft: &'a Draft, op: &'a Op) -> impl Iterator<Item = (u32, u32)> + 'a {
-    ranges(draft, op).flat_map(move |(_, dst, count)| {
-        targets(draft, op)
-            .iter()
-            .flat_map(move |&t| (dst..dst + count).map(move |c| (t, c)))
+fn written_chunks<'a>(s: &'a Schedule, op: &'a Op) -> impl Iterator<Item = (u32, u32)> + 'a {
+    s.chunk_ranges(op).flat_map(move |(_, dst, count)| {
+        let targets = s.targets(op).iter();
+        targets.flat_map(move |&t| (dst..dst + count).map(move |c| (t, c)))
     })
 }
 
-fn mark(marks: &mut Marks, draft: &Draft, op: &Op, k: u32) {
-    for (src, _, count) in ranges(draft, op) {
-        for chunk in src..src + count {
-            let mark = marks.at(op.from, op.src_buffer, chunk);
-            // Two readers besides the writer itself, or one: all that matters is "another one".
-            mark.reader = if mark.reader == NOBODY || mark.reader == k {
-                k
-            } else {
-                SEVERAL
-            };
-        }
-    }
-    for (target, chunk) in written_chunks(draft, op) {
-        let mark = marks.at(target, op.dst_buffer, chunk);
-        mark.replaced |= op.combine == Combine::Replace;
-        mark.writer = if mark.writer == NOBODY { k } else { SEVERAL };
-    }
-}
-
 /// Participants, buffers and chunks of `op` exist.
-fn check(draft: &Draft, op: &Op) -> Result<()> {
+pub(crate) fn check(draft: &Schedule, op: &Op) -> Result<()> {
     let (ranks, memories, step) = (draft.ranks, draft.memories, op.step);
     let no_participant = |participant| ScheduleError::NoParticipant {
         step,
@@ -233,17 +229,18 @@ fn check(draft: &Draft, op: &Op) -> Result<()> {
             return Err(no_participant(participant));
         }
     }
-    for (src, dst, count) in ranges(draft, op) {
+    for (src, dst, count) in draft.chunk_ranges(op) {
         check_chunks(draft, op.from, op.src_buffer, src, count, step)?;
-        for &target in targets(draft, op) {
+        for &target in draft.targets(op) {
             check_chunks(draft, target, op.dst_buffer, dst, count, step)?;
         }
     }
     Ok(())
 }
 
+#[inline]
 fn check_chunks(
-    draft: &Draft,
+    draft: &Schedule,
     participant: u32,
     id: BufferId,
     first: u32,
@@ -272,7 +269,6 @@ fn check_chunks(
     Ok(())
 }
 
-const NOBODY: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
 /// Who reads and writes a chunk in the current step.
@@ -285,41 +281,54 @@ struct Mark {
     replaced: bool,
 }
 
-/// Marks of all chunks, grown on demand; a mark of an older step counts as empty.
+/// Marks of all chunks by their cells, grown on demand; a mark of an older step counts as empty.
 #[derive(Default)]
 pub(super) struct Marks {
     step: u32,
-    buffers: usize,
-    tables: Vec<Vec<Mark>>,
+    marks: Vec<Mark>,
 }
 
 impl Marks {
-    fn begin(&mut self, participants: u32, buffers: usize) {
+    fn begin(&mut self) {
         self.step += 1;
-        if self.buffers != buffers || self.tables.len() != participants as usize * buffers {
-            // Buffers are added while writing; marks live for one step only.
-            self.buffers = buffers;
-            self.tables = vec![Vec::new(); participants as usize * buffers];
+    }
+
+    fn mark(&mut self, orderer: &mut Orderer, op: &Op, k: u32) {
+        for index in 0..orderer.out.range_count(op) {
+            let (src, dst, count) = orderer.out.range_at(op, index);
+            for chunk in src..src + count {
+                let mark = self.at(orderer.cell(op.from, op.src_buffer, chunk));
+                // Two readers besides the writer itself, or one: all that matters is "another one".
+                mark.reader = match mark.reader == NONE || mark.reader == k {
+                    true => k,
+                    false => SEVERAL,
+                };
+            }
+            for t in 0..orderer.out.targets(op).len() {
+                let target = orderer.out.targets(op)[t];
+                for chunk in dst..dst + count {
+                    let mark = self.at(orderer.cell(target, op.dst_buffer, chunk));
+                    mark.replaced |= op.combine == Combine::Replace;
+                    mark.writer = if mark.writer == NONE { k } else { SEVERAL };
+                }
+            }
         }
     }
 
-    fn at(&mut self, participant: u32, buffer: BufferId, chunk: u32) -> &mut Mark {
-        let step = self.step;
-        let table = &mut self.tables[participant as usize * self.buffers + buffer.0 as usize];
+    fn at(&mut self, cell: usize) -> &mut Mark {
         let empty = Mark {
-            step,
-            reader: NOBODY,
-            writer: NOBODY,
+            step: self.step,
+            reader: NONE,
+            writer: NONE,
             layers: 0,
             replaced: false,
         };
-        let chunk = chunk as usize;
-        if chunk >= table.len() {
-            table.resize(chunk + 1, empty);
+        if cell >= self.marks.len() {
+            self.marks.resize(cell + 1, empty);
         }
-        if table[chunk].step != step {
-            table[chunk] = empty;
+        if self.marks[cell].step != self.step {
+            self.marks[cell] = empty;
         }
-        &mut table[chunk]
+        &mut self.marks[cell]
     }
 }
