@@ -2,7 +2,8 @@
 //!
 //! Nodes are called by their names. An edge is `"A - B"`; either side may be `*`, all ranks, or a run
 //! of names that end in numbers, `GPU 0..3`. A side of several nodes means an edge to each, so that
-//! `"GPU 0..3 - GPU 0..3"` is a full mesh.
+//! `"GPU 0..3 - GPU 0..3"` is a full mesh. A side may be dealt out in blocks, each to one node of the other
+//! side: `"GPU 0..63 / 8 - switch 0..7"` are eight switches with eight GPUs each.
 
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
@@ -10,7 +11,7 @@ use super::topology::{SwitchLimits, Topology};
 use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
 use linkwright_core::{Bytes, BytesPerSec, Machine, MachineError, TimePs};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 type Read<T> = Result<T, MachineError>;
 
@@ -62,12 +63,15 @@ fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {
     let endpoints = machine.endpoints();
     let mut names: Vec<String> = endpoints.iter().map(|e| e.name.clone()).collect();
     if s.has("switches") {
-        for name in s.texts("switches")? {
-            if names.contains(&name) {
-                let problem = format!("two nodes are named \"{name}\"; rename one");
-                return Err(s.inconsistent("switches", problem));
+        let mut known: HashSet<String> = names.iter().cloned().collect();
+        for text in s.texts("switches")? {
+            for name in run_of_names(&text).unwrap_or(vec![text]) {
+                if !known.insert(name.clone()) {
+                    let problem = format!("two nodes are named \"{name}\"; rename one");
+                    return Err(s.inconsistent("switches", problem));
+                }
+                names.push(name);
             }
-            names.push(name);
         }
     }
     let ranks = endpoints
@@ -92,14 +96,8 @@ fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
         let index = classes.len() as u32;
         for edge in class.texts("edges")? {
             let problem = |text: String| class.inconsistent("edges", format!("`{edge}`: {text}"));
-            let (a, b) = (edge.split_once(" - "))
-                .ok_or_else(|| problem("an edge is two nodes, `A - B`".into()))?;
-            let (left, right) = (
-                side(topology, a.trim()).map_err(problem)?,
-                side(topology, b.trim()).map_err(problem)?,
-            );
-            for &from in &left {
-                for &to in &right {
+            for (left, right) in sides(topology, &edge).map_err(problem)? {
+                for (&from, &to) in left.iter().flat_map(|a| right.iter().map(move |b| (a, b))) {
                     let both = left.contains(&to) && right.contains(&from);
                     if from == to || both && topology.is_connected(from, to, index) {
                         continue;
@@ -120,12 +118,42 @@ fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
     Ok(classes)
 }
 
+type Side = Vec<u32>;
+
+/// The nodes on both sides of an edge, several times where one side is dealt out in blocks.
+fn sides(topology: &Topology, edge: &str) -> Result<Vec<(Side, Side)>, String> {
+    let (a, b) = edge
+        .split_once(" - ")
+        .ok_or("an edge is two nodes, `A - B`")?;
+    let blocks = |text: &str| {
+        let (nodes, size) = text.rsplit_once(" / ")?;
+        Some((nodes.trim().to_string(), size.trim().parse::<usize>().ok()?))
+    };
+    let (dealt, size, others) = match (blocks(a), blocks(b)) {
+        (None, None) => return Ok(vec![(side(topology, a.trim())?, side(topology, b.trim())?)]),
+        (Some((nodes, size)), None) => (nodes, size, b),
+        (None, Some((nodes, size))) => (nodes, size, a),
+        _ => return Err("both sides are dealt out in blocks; write ` / ` on one of them".into()),
+    };
+    let (nodes, others) = (side(topology, &dealt)?, side(topology, others.trim())?);
+    if size == 0 || nodes.len() != size * others.len() {
+        let (count, wanted) = (nodes.len(), others.len());
+        return Err(format!(
+            "{count} nodes in blocks of {size} do not suit {wanted} nodes on the other side; there must be one for each block"
+        ));
+    }
+    let pairs = nodes.chunks(size).zip(others);
+    Ok(pairs
+        .map(|(block, other)| (block.to_vec(), vec![other]))
+        .collect())
+}
+
 /// The nodes that one side of an edge names.
-fn side(topology: &Topology, text: &str) -> Result<Vec<u32>, String> {
+fn side(topology: &Topology, text: &str) -> Result<Side, String> {
     if text == "*" {
         return Ok((0..topology.ranks).collect());
     }
-    let one = |name: &str| {
+    let one = |name: &String| {
         let cure = || {
             format!(
                 "no node `{name}`; endpoints and `switches` are nodes, such as {}",
@@ -134,19 +162,22 @@ fn side(topology: &Topology, text: &str) -> Result<Vec<u32>, String> {
         };
         topology.find(name).ok_or_else(cure)
     };
-    let Some((head, last)) = text.split_once("..") else {
-        return Ok(vec![one(text)?]);
-    };
+    if !text.contains("..") {
+        return Ok(vec![one(&text.to_string())?]);
+    }
+    let names = run_of_names(text).ok_or_else(|| {
+        format!("`{text}` is no run of names; write `GPU 0..3`, both ends included")
+    })?;
+    names.iter().map(one).collect()
+}
+
+/// `GPU 0..3` as its four names; `None` where `text` is no run.
+fn run_of_names(text: &str) -> Option<Vec<String>> {
+    let (head, last) = text.split_once("..")?;
     let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (prefix, first) = head.split_at(head.len() - digits);
-    match (first.parse::<u32>(), last.parse::<u32>()) {
-        (Ok(first), Ok(last)) if first <= last => (first..=last)
-            .map(|i| one(&format!("{prefix}{i}")))
-            .collect(),
-        _ => Err(format!(
-            "`{text}` is no run of names; write `GPU 0..3`, both ends included"
-        )),
-    }
+    let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+    (first <= last).then(|| (first..=last).map(|i| format!("{prefix}{i}")).collect())
 }
 
 fn some(topology: &Topology) -> String {
@@ -374,5 +405,34 @@ fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Opt
             );
             Err(s.inconsistent("route", problem))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology() -> Topology {
+        let names = ["GPU 0", "GPU 1", "GPU 2", "GPU 3", "switch 0", "switch 1"];
+        Topology::new(names.map(String::from).to_vec(), 4, 4)
+    }
+
+    #[test]
+    fn a_side_in_blocks_is_dealt_out_to_the_other() {
+        let found = sides(&topology(), "GPU 0..3 / 2 - switch 0..1").unwrap();
+        assert_eq!(found, [(vec![0, 1], vec![4]), (vec![2, 3], vec![5])]);
+        let turned = sides(&topology(), "switch 0..1 - * / 2").unwrap();
+        assert_eq!(turned, found);
+        let whole = sides(&topology(), "switch 0 - GPU 2..3").unwrap();
+        assert_eq!(whole, [(vec![4], vec![2, 3])]);
+    }
+
+    #[test]
+    fn blocks_that_do_not_come_out_even_name_their_cure() {
+        let error = |edge: &str| sides(&topology(), edge).unwrap_err();
+        assert!(error("GPU 0..3 / 3 - switch 0..1").contains("4 nodes in blocks of 3"));
+        assert!(error("* / 4 - switch 0..1").contains("one for each block"));
+        assert!(error("* / 2 - switch 0..1 / 2").contains("on one of them"));
+        assert!(error("GPU 3..0 - switch 0").contains("no run of names"));
     }
 }

@@ -229,7 +229,7 @@ impl Routing {
         }
         let relays = t.relays != Relays::None;
         let way = |a: u32, b: u32| {
-            let tree = self.topology.tree(a, &t.classes, relays);
+            let tree = self.topology.tree(a, Some(b), &t.classes, relays);
             self.topology.way(&tree, a, b)
         };
         let (links, stage) = match &own.way {

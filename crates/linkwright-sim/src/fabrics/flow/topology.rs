@@ -41,6 +41,7 @@ pub(super) type Uses = Vec<(u32, u32)>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Topology {
     pub names: Vec<String>,
+    by_name: HashMap<String, u32>,
     /// Rank endpoints; memories follow, then switches.
     pub ranks: u32,
     pub endpoints: u32,
@@ -60,6 +61,7 @@ impl Topology {
     pub fn new(names: Vec<String>, ranks: u32, endpoints: u32) -> Self {
         Topology {
             out: vec![Vec::new(); names.len()],
+            by_name: names.iter().cloned().zip(0..).collect(),
             names,
             ranks,
             endpoints,
@@ -122,7 +124,7 @@ impl Topology {
     }
 
     pub fn find(&self, name: &str) -> Option<u32> {
-        (self.names.iter().position(|n| n == name)).map(|i| i as u32)
+        self.by_name.get(name).copied()
     }
 
     /// What a copy inside `endpoint` uses, where the machine describes such copies.
@@ -165,8 +167,14 @@ impl Topology {
     }
 
     /// The link into each node on the shortest way from `source`, over links of `classes`; with
-    /// `relays` the way may lead through ranks.
-    pub fn tree(&self, source: u32, classes: &[bool], relays: bool) -> Vec<Option<u32>> {
+    /// `relays` the way may lead through ranks. It ends with `target`, where one is given.
+    pub fn tree(
+        &self,
+        source: u32,
+        target: Option<u32>,
+        classes: &[bool],
+        relays: bool,
+    ) -> Vec<Option<u32>> {
         let mut into = vec![None; self.names.len()];
         let mut queue = VecDeque::from([source]);
         while let Some(node) = queue.pop_front() {
@@ -178,6 +186,9 @@ impl Topology {
                 let Link { to, class, .. } = self.links[link as usize];
                 if classes[class as usize] && to != source && into[to as usize].is_none() {
                     into[to as usize] = Some(link);
+                    if target == Some(to) {
+                        return into;
+                    }
                     queue.push_back(to);
                 }
             }
@@ -219,7 +230,7 @@ impl Topology {
                 .max()
                 .unwrap_or(0)
         ];
-        let tree = self.tree(0, &classes, true);
+        let tree = self.tree(0, None, &classes, true);
         (1..self.ranks).find(|&rank| tree[rank as usize].is_none())
     }
 
