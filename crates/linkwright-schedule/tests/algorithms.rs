@@ -79,6 +79,7 @@ fn only_hamiltonian_cycles_and_rows_are_ever_waived() {
         [
             format!("allreduce/hamiltonian_rings {odd}"),
             format!("allreduce/hamiltonian_rings_bidirectional {odd}"),
+            format!("allreduce/hierarchical {all:?}"),
             format!("reduce/by_rows {all:?}"),
         ]
     );

@@ -75,6 +75,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &allreduce::swing_bandwidth::ALGORITHM,
     &allreduce::shared_memory::ALGORITHM,
     &allreduce::reduce_broadcast::ALGORITHM,
+    &allreduce::hierarchical::ALGORITHM,
     &reduce_scatter::ring::ALGORITHM,
     &reduce_scatter::recursive_halving::ALGORITHM,
     &reduce_scatter::swing::ALGORITHM,

@@ -4,6 +4,7 @@
     compute     time of forward and backward pass on one device        compute.py
     gradients   allreduces, simulated, whole or in buckets             gradients.py
     recipes     which schedules an allreduce is                        recipes.py
+    nodes       one of many equal ones, for the whole                  hierarchical.py
     input       from host memory over the host links                   staging.py
     step        all of it in order, for a batch on g devices           step.py
     lead        two machines side by side                              lead.py

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from linkwright import _native
 from linkwright.errors import SimError, UsageError
+from linkwright.predict.training import hierarchical
 from linkwright.predict.training.recipes import Recipe, recipes
 
 if TYPE_CHECKING:
@@ -68,7 +70,10 @@ class Allreduce:
     def run(self, size: int, arrivals_ns: Sequence[float]) -> Reduced:
         """The ranks enter at these times."""
         first = min(arrivals_ns)
-        late = tuple(round(arrival - first, 3) for arrival in arrivals_ns)
+        if max(arrivals_ns) == first:
+            late = (0.0,) * len(arrivals_ns)
+        else:
+            late = tuple(round(arrival - first, 3) for arrival in arrivals_ns)
         if (size, late) not in self._known:
             self._known[size, late] = self._simulated(size, late)
         found = self._known[size, late]
@@ -81,6 +86,8 @@ class Allreduce:
     def _simulated(self, size: int, late: tuple[float, ...]) -> Reduced:
         if self._ranks == 1:
             return Reduced([0.0], {}, "")
+        if self._how[0] == hierarchical.NAME:
+            return self._alike(size, late)
         if size not in self._recipes:
             self._recipes[size] = recipes(self._machine, self._ranks, size, *self._how)
         skew = "list:" + ",".join(f"{ns:.3f}ns" for ns in late) if any(late) else None
@@ -100,3 +107,16 @@ class Allreduce:
         if not tried:
             raise UsageError(f"{self._machine.name}: no allreduce algorithm works on this path; choose another --path")
         return min(tried, key=lambda one: one[0])[1]
+
+    def _alike(self, size: int, late: tuple[float, ...]) -> Reduced:
+        if any(late):
+            raise UsageError(
+                "hierarchical takes all nodes for alike, and a late rank is not; leave --imbalance and --skew out, or "
+                "use --algorithm ring"
+            )
+        time_ns, causes = self._nodes.simulated(size)
+        return Reduced([time_ns] * self._ranks, causes, hierarchical.WHOLE)
+
+    @cached_property
+    def _nodes(self) -> hierarchical.Nodes:
+        return hierarchical.Nodes.of(self._machine, self._ranks, self._how[1])

@@ -2,6 +2,7 @@
 
 ring, swing_bandwidth, ...   one algorithm on the path asked for
 best                         the fastest of all that work on it
+hierarchical                 not here: one node and one column of devices tell the whole (hierarchical.py)
 nccl-1.3.4, nccl-2.3.5       rings, slices and mode of that version, from the machine's links; they choose the path
 """
 

@@ -3,6 +3,7 @@
 pub mod hamiltonian_ring;
 pub mod hamiltonian_rings;
 pub mod hamiltonian_rings_bidirectional;
+pub mod hierarchical;
 pub mod recursive_doubling_bandwidth;
 pub mod recursive_doubling_latency;
 pub mod reduce_broadcast;
