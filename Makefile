@@ -73,8 +73,9 @@ generate: setup-dev ## write generated files again: golden texts, tables in docu
 	$(BIN)/python tests/python/regenerate.py
 	$(BIN)/python tests/python/report/pages.py
 
-bench: ## allreduce on threads beside Open MPI's; needs mpicc and mpirun
+bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); the simulator beside SimGrid, where installed
 	$(PYTHON) benches/allreduce_vs_mpi.py
+	$(BIN)/python benches/simulators.py
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)

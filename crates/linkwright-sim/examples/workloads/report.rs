@@ -24,7 +24,7 @@ pub struct Figures {
 }
 
 pub const HEAD: &str =
-    "workload                      messages   machine     build     lower    verify    engine    \
+    "workload                     transfers   notices   machine     build     lower    verify    engine    \
                         limits   M/s engine   M/s total  peak MB  B/message";
 
 impl Figures {

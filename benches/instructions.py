@@ -1,0 +1,129 @@
+"""Instructions of every stage of small workloads, counted by callgrind, beside the table in instructions.toml.
+
+    python3 benches/instructions.py [--update]
+
+Needs cargo and valgrind. Counts do not depend on what else the machine does, and hardly on the machine: hash seeds and
+the C library's choice of copy routines move them by about a percent, another release of rustc by a few. So a stage
+that takes 25 % more instructions than the table says has become slower, and the exit status is 1; one that takes 25 %
+less wants `--update`, which writes the table again, as does a change that costs instructions on purpose (the commit
+says why). Other architectures need other tables; there is one for x86-64. Stages below a million instructions are
+listed only.
+"""
+
+import argparse
+import json
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = Path(__file__).with_suffix(".toml")
+WORKLOADS = ["w1-64", "w2-1024", "w4-posted-256", "w4-stepwise-256", "w1c-crossbar-64", "w3-short", "noc-64",
+             "exchange-64", "flow-8", "slotted-ring-8", "host-link-3"]  # fmt: skip
+# Functions of stages.rs, which are never inlined, in the order in which a workload calls them.
+STAGES = {"machine": "machine", "build": "build", "lower": "lower", "prove": "verify", "engine": "engine",
+          "limits": "limits", "inject": "engine"}  # fmt: skip
+FIRST = ("machine", "inject")
+TOLERANCE = 0.25
+LEAST = 1_000_000
+
+Counts = dict[str, dict[str, int]]  # workload -> stage -> instructions
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write the table instead of comparing with it")
+    update = parser.parse_args().update
+    counts = count(build())
+    if update:
+        TABLE.write_text(written(counts, rustc()), encoding="utf-8")
+        return
+    known = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    for workload, stages in counts.items():
+        for stage, found in stages.items():
+            before = known["counts"].get(workload, {}).get(stage)
+            change = f"{found / before - 1:+8.1%}" if before else "     new"
+            print(f"{workload:18} {stage:8} {found:>13,} {change}")
+    slower, faster = compare(counts, known["counts"])
+    for line in [*slower, *faster]:
+        print(line)
+    sys.exit(1 if slower else 0)
+
+
+def build() -> Path:
+    """The workload runner, in the release profile of the repository."""
+    words = ["cargo", "build", "--release", "--locked", "-p", "linkwright-sim", "--example", "workloads"]
+    done = subprocess.run([*words, "--message-format", "json"], check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    return Path(next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == "workloads"))
+
+
+def count(runner: Path, workloads: list[str] = WORKLOADS) -> Counts:
+    """One run of all workloads in one process; callgrind writes a file when a stage ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "counts"
+        words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={files}"]
+        for stage in STAGES:
+            words += [f"--zero-before=workloads::stages::{stage}", f"--dump-after=workloads::stages::{stage}"]
+        done = subprocess.run([*words, runner, "--once", *workloads], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"callgrind failed: {done.stderr[-2000:]}")
+        dumps = sorted(Path(folder).glob("counts.*"), key=lambda path: int(path.suffix[1:]))
+        return sorted_out([dump.read_text(encoding="utf-8") for dump in dumps], workloads)
+
+
+def sorted_out(dumps: list[str], workloads: list[str]) -> Counts:
+    """Which workload and stage each file is of: they come in order, and a workload begins with its machine."""
+    counts, rest = {}, iter(workloads)
+    for text in dumps:
+        stopped = re.search(r"^desc: Trigger: --dump-after=workloads::stages::(\w+)", text, re.MULTILINE)
+        if not stopped:
+            continue
+        if stopped[1] in FIRST:
+            stages = counts.setdefault(next(rest), {})
+        stages[STAGES[stopped[1]]] = int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1])
+    if len(counts) < len(workloads):
+        raise RuntimeError(f"callgrind saw {len(counts)} of {len(workloads)} workloads; were the stages inlined?")
+    return counts
+
+
+def compare(counts: Counts, known: Counts) -> tuple[list[str], list[str]]:
+    """What became slower by more than the tolerance, and what became faster by as much."""
+    slower, faster = [], []
+    for workload, stages in counts.items():
+        for stage, found in stages.items():
+            before = known.get(workload, {}).get(stage)
+            if before is None:
+                slower.append(f"{workload}: {stage} is not in {TABLE.name}; write it with --update")
+            elif max(before, found) < LEAST:
+                continue
+            elif found > before * (1 + TOLERANCE):
+                slower.append(f"{workload}: {stage} takes {found:,} instructions, {found / before:.2f} x {before:,}")
+            elif found < before * (1 - TOLERANCE):
+                faster.append(f"{workload}: {stage} takes {found / before:.2f} x {before:,} instructions; --update")
+    return slower, faster
+
+
+def written(counts: Counts, version: str) -> str:
+    """The table as text."""
+    lines = [
+        "# Instructions of every stage of small workloads. Written by `python3 benches/instructions.py --update`.",
+        f'rustc = "{version}"',
+        f'architecture = "{platform.machine()}"',
+    ]
+    for workload, stages in counts.items():
+        lines += ["", f'[counts."{workload}"]', *(f"{stage} = {found:_}" for stage, found in stages.items())]
+    return "\n".join(lines) + "\n"
+
+
+def rustc() -> str:
+    """The compiler's release."""
+    return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The workloads on SimGrid: platforms with the same latency and bandwidth, actors (S4U) and MPI processes (SMPI).
+
+Used by simulators.py. SimGrid has no overhead per message apart from latency, so that the overheads at both ends
+are part of it; everything else of the platforms are the numbers of the machines that linkwright simulates.
+"""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parent / "simgrid"
+PACKAGE = "libsimgrid-dev"
+# Plain links: the latency and bandwidth of the platform, no TCP window, no acknowledgements that take bandwidth.
+OPTIONS = [
+    "--cfg=network/model:CM02",
+    "--cfg=network/crosstraffic:0",
+    "--log=root.thresh:error",
+]
+PLATFORM = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="c" prefix="n" suffix="" radical="0-{last}" speed="1Gf" bw="{bandwidth}" lat="{latency}"
+           sharing_policy="{sharing}" {topology}/>
+</platform>
+"""
+# Of loggp.toml: 1 us and twice 200 ns over two links; of crossbar.toml 500 ns and 100 ns; of the torus in
+# catalogue.rs one link of 1 us for each hop.
+MACHINES = {
+    "loggp": {"bandwidth": "12.5GBps", "latency": "0.7us", "sharing": "FATPIPE", "topology": ""},
+    "crossbar": {"bandwidth": "25GBps", "latency": "0.3us", "sharing": "SPLITDUPLEX", "topology": ""},
+    "fifo-torus": {
+        "bandwidth": "12.5GBps",
+        "latency": "1us",
+        "sharing": "SPLITDUPLEX",
+        "topology": 'topology="TORUS" topo_parameters="32,32"',
+    },
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What SimGrid is asked for: messages of `bytes` between `ranks`, in one of four orders."""
+
+    machine: str
+    order: str  # ring, doubling, posted or stepwise
+    ranks: int
+    bytes: int = 1024
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one run of SimGrid took, or why there is none."""
+
+    messages: int = 0
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    simulated_s: float = 0.0
+    reason: str = ""
+
+
+class SimGrid:
+    """SimGrid as installed, with the two programs compiled into `folder`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.version = pkg_config("--modversion")
+        flags = pkg_config("--cflags", "--libs").split()
+        source = str(SOURCES / "s4u.cpp")
+        subprocess.run(["g++", "-O2", "-std=c++17", "-o", folder / "s4u", source, *flags], check=True)
+        subprocess.run(["smpicc", "-O2", "-o", folder / "smpi", SOURCES / "smpi.c"], check=True)
+
+    def s4u(self, work: Work, limit_s: float) -> Found:
+        """One run as actors."""
+        words = [self.folder / "s4u", self.platform(work), work.order, str(work.ranks), str(work.bytes), *OPTIONS]
+        # A context per actor: stacks small enough that 16,384 of them may be mapped.
+        return run([*words, "--cfg=contexts/stack-size:64", "--cfg=contexts/guard-size:0"], limit_s)
+
+    def smpi(self, work: Work, limit_s: float) -> Found:
+        """One run as an MPI program; its ranks are not privatised, because they share no variables."""
+        words = ["smpirun", "-no-privatize", "-np", str(work.ranks), "-platform", self.platform(work)]
+        words += [*OPTIONS, "--cfg=smpi/simulate-computation:no", "--cfg=contexts/guard-size:0"]
+        words += ["--cfg=contexts/stack-size:64"]
+        return run([*words, self.folder / "smpi", work.order, str(work.bytes)], limit_s)
+
+    def platform(self, work: Work) -> Path:
+        """The file of a platform."""
+        path = self.folder / f"{work.machine}-{work.ranks}.xml"
+        path.write_text(PLATFORM.format(last=work.ranks - 1, **MACHINES[work.machine]), encoding="ascii")
+        return path
+
+
+def lacking() -> str | None:
+    """Why SimGrid cannot take part; `None` where it can."""
+    for tool in ("pkg-config", "g++"):
+        if not shutil.which(tool):
+            return f"`{tool}` is not installed"
+    if subprocess.run(["pkg-config", "--exists", "simgrid"], check=False).returncode:
+        return f"SimGrid is not installed (Debian: apt-get install {PACKAGE})"
+    if not shutil.which("smpicc"):
+        return f"`smpicc` is not installed (Debian: {PACKAGE})"
+    return None
+
+
+def pkg_config(*words: str) -> str:
+    """What pkg-config says of SimGrid."""
+    return subprocess.run(["pkg-config", *words, "simgrid"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def run(words: list, limit_s: float) -> Found:
+    """One process, its last line read."""
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, problem = program.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, 9)
+        program.communicate()
+        return Found(reason=f"more than {limit_s:.0f} s")
+    lines = out.strip().splitlines()
+    if program.returncode or not lines:
+        last = problem.strip().splitlines()
+        return Found(reason=f"failed: {last[0][:80] if last else f'status {program.returncode}'}")
+    messages, seconds, peak, simulated = lines[-1].split()
+    return Found(int(messages), float(seconds), int(peak), float(simulated))
