@@ -49,6 +49,7 @@ def test_blocks_are_whole_elements_of_every_rank():
     made = collective_experiment("c", "allgather", "ring", 3, 100, "f64", "sum")
     assert (made.size_bytes, made.op) == (96, None)
     assert collective_experiment("c", "allreduce", "ring", 3, 104, "f64", "sum").op == "sum"
+    assert collective_experiment("c", "allgather", "ring", 3, 8, "f64", "sum").size_bytes == 24  # not nothing
 
 
 @pytest.mark.parametrize(

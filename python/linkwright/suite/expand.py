@@ -50,10 +50,10 @@ def collective_experiment(
     op: str,
     **more: object,
 ) -> Experiment:
-    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank."""
+    """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
-    size_bytes = 0 if collective == "barrier" else size_bytes // step * step
+    size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
     return Experiment(
         part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
     )

@@ -28,6 +28,10 @@ from linkwright.suite.launch import MAX_SAMPLES
 from . import NATIVE_IN_PLACE, samples
 from .world import World
 
+NO_PROBES = (
+    "a probe asks one host by itself, and ranks that wait spin beside it; "
+    "`linkwright dissect --on threads` on that host measures it"
+)
 ROUNDS_NOTE = "launches are rounds of one mpirun: fresh memory, the same processes"
 _SYNC_NOTES = {
     "window": "ranks start at an agreed time (window)",
@@ -40,14 +44,15 @@ def launch(
 ) -> Iterator[dict]:
     """The records of one round of the list, at rank 0."""
     end = time.monotonic() + deadline_s
+    for experiment in work:
+        if experiment.probe:
+            yield {"waived": {"experiment": experiment.key, "launch": number, "reason": NO_PROBES}}
+    work = [experiment for experiment in work if not experiment.probe]
     for done, experiment in enumerate(work):
         left = end - time.monotonic()
         if left <= 0:
             return
         name = {"experiment": experiment.key, "launch": number}
-        if experiment.probe:
-            yield {"waived": {**name, "reason": "a probe asks one machine by itself; `--on threads` measures it"}}
-            continue
         order = {
             "experiment": experiment.to_json(),
             "folder": folder,
@@ -128,8 +133,6 @@ def _abort(world: World, message: str) -> None:
 
 
 def _run(world: World, members: tuple[int, ...], experiment: Experiment, order: dict) -> dict:
-    if experiment.probe:
-        raise WaivedError(f"probe {experiment.probe}: a probe asks one host, not a job; run it with --on threads")
     options = {
         "dtype": experiment.dtype,
         "op": experiment.op,

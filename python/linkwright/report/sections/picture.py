@@ -18,7 +18,7 @@ from linkwright.store.topology import Cache, Topology
 
 from .. import quantity
 from ..model import Cell, Column, Section, Table
-from ..runs import Run
+from ..runs import Run, ok
 from . import axes, memory, values
 
 ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
@@ -76,11 +76,11 @@ def _filled(rows: pd.DataFrame, cache: Cache | None) -> pd.Series:
 
 
 def section(run: Run) -> Section | None:
-    """One table for the measured machine, where the kernel tells of it and the run asked about its memory."""
+    """One table for the measured machine, where the kernel tells of it and the run measured its memory."""
     topology = Topology(run.environment)
     for machine in run.machines:
         here = run.rows[run.rows["machine"] == machine]
-        if topology.rows and not here["modelled"].any() and here["algorithm"].isin(memory.PROBES).any():
+        if topology.rows and not here["modelled"].any() and ok(here)["algorithm"].isin(memory.PROBES).any():
             rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
             return Section("The machine", [Table(f"{machine}: levels", _COLUMNS, rows)], INTRO)
     return None
