@@ -2,13 +2,15 @@
 
     python3 benches/memory_vs_peers.py [--launches 6]
 
-Run with the interpreter of .venv. Needs cc; `likwid-bench` (Debian: likwid) and `core-to-core-latency` (cargo install
-core-to-core-latency) take part where they are installed. All run on the first processors; the best of each launch is
-taken on both sides, because that is what the peers print. Printed: medians over launches, and ours over theirs.
+Run with the interpreter of .venv. Needs cc; `likwid-bench` (Debian: likwid), `core-to-core-latency` (cargo install
+core-to-core-latency), `lat_mem_rd` (lmbench) and `stream_c.exe` or `stream` (STREAM) take part where they are
+installed. All run on the first processors; the best of each launch is taken on both sides,
+because that is what the peers print. Printed: medians over launches, and ours over theirs.
 """
 
 import argparse
 import json
+import os
 import re
 import shutil
 import statistics
@@ -50,6 +52,22 @@ def likwid(size):
     return float(re.search(r"MByte/s:\s+([\d.]+)", found)[1]) / 1e3
 
 
+def lmbench(size):
+    """Nanoseconds of a load in random order: its line `MiB ns` on stderr of the largest working set."""
+    words = ["taskset", "-c", "0", "lat_mem_rd", "-t", "-P", "1", f"{max(size >> 20, 1)}", "64"]
+    found = subprocess.run(words, check=True, capture_output=True, text=True).stderr
+    lines = [line.split() for line in found.splitlines() if re.fullmatch(r"[\d.]+ [\d.]+", line.strip())]
+    return next(float(ns) for mib, ns in reversed(lines) if float(mib) * 2**20 <= size)
+
+
+def stream(program):
+    """Triad of all its threads in GB/s, best of its repetitions; its arrays have the size that it was compiled with."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    words = ["taskset", "-c", "0", program]
+    found = subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
+    return float(re.search(r"Triad:\s+([\d.]+)", found)[1]) / 1e3
+
+
 def core_to_core():
     """Nearest pair in ns, one way."""
     found = subprocess.run(["core-to-core-latency", "300", "--csv"], check=True, capture_output=True, text=True).stdout
@@ -67,15 +85,18 @@ def main():
         print(f"{'what':24} {'ours':>10} {'peer':>10} {'ratio':>7}  peer")
         for level, size in LATENCY.items():
             axes = {"working_set": str(size)}
-            compare(
-                f"latency {level} (ns)", launches, lambda axes=axes: ours("memory_latency", axes, [0]),
-                {"reference loop": lambda size=size: reference(binary, "chase", size)},
-            )  # fmt: skip
+            peers = {"reference loop": lambda size=size: reference(binary, "chase", size)}
+            if shutil.which("lat_mem_rd"):
+                peers["lmbench"] = lambda size=size: lmbench(size)
+            compare(f"latency {level} (ns)", launches, lambda axes=axes: ours("memory_latency", axes, [0]), peers)
         for level, size in TRIAD.items():
             axes = {"block": str(size), "kernel": "triad"}
             peers = {"reference loop": lambda size=size: reference(binary, "triad", size)}
             if shutil.which("likwid-bench"):
                 peers["likwid-bench"] = lambda size=size: likwid(size)
+            program = shutil.which("stream_c.exe") or shutil.which("stream")
+            if program and level == "DRAM":
+                peers["STREAM"] = lambda program=program: stream(program)
             rate = lambda axes=axes, size=size: 3 * size / ours("memory_bandwidth", axes, [0])  # noqa: E731
             compare(f"triad {level} (GB/s)", launches, rate, peers)
         if shutil.which("core-to-core-latency"):

@@ -1,0 +1,111 @@
+"""Ping-pong of two threads against Open MPI over shared memory, alternating launches.
+
+    python3 benches/ping_pong_vs_mpi.py [--launches 6] [--sizes 8,1024,...]
+
+Run with the interpreter of .venv. Needs mpicc and mpirun (Debian: libopenmpi-dev openmpi-bin). Peers: a loop of
+MPI_Send and MPI_Recv as in OSU's latency test (mpi_ping_pong.c); mpi4py.bench, which adds what Python costs; and
+osu_latency, where it is installed. All print half a round trip. Compared are the median over launches
+of their medians and the fastest sample; of OSU and mpi4py, which print one mean per launch, the best launches.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = """
+import json, sys
+import numpy as np
+from linkwright import _native
+for size in json.loads(sys.argv[1]):
+    schedule = _native.Schedule.pattern("ping_pong", 2, size, element_bytes=1)
+    schedule.verify()
+    found = _native.run_threads(schedule, {"dtype": "u8", "samples": 101, "budget_s": 0.5, "check": False})
+    halves = np.concatenate([found["slowest_ns"], found["disturbed_ns"]]) / 2  # as MPI's: no sample is dropped
+    print(f"{size},threads,{np.median(halves)},{halves.min()}")
+"""
+
+
+def rows(command):
+    """Lines `size,name,median,min` of a command."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    for line in done.stdout.splitlines():
+        size, _, median, fastest = line.split(",")
+        yield int(size), (float(median), float(fastest))
+
+
+def table(command):
+    """Lines `size microseconds` of OSU, `size MB/s | seconds ...` of mpi4py."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if len(words) >= 2 and words[0].isdigit():
+            seconds = float(words[3]) if words[2:3] == ["|"] else float(words[1]) * 1e-6
+            yield int(words[0]), (seconds * 1e9,) * 2
+
+
+def peers(mpirun, binary, sizes):
+    """Name -> command and how its output is read."""
+    found = {"Open MPI": (rows, [*mpirun, binary, *map(str, sizes)])}
+    span = f"{min(sizes)}:{max(sizes)}"
+    if shutil.which("osu_latency"):
+        found["osu_latency"] = (table, [*mpirun, "osu_latency", "-m", span])
+    if importlib.util.find_spec("mpi4py"):
+        words = ["-m", "mpi4py.bench", "pingpong", "--array", "numpy", "-m", str(min(sizes)), "-n", str(max(sizes))]
+        found["mpi4py.bench"] = (table, [*mpirun, sys.executable, *words])
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=6)
+    parser.add_argument("--sizes", default="8,1024,32768,65536,1048576")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    root_user = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    mpirun = ["mpirun", *root_user, "--bind-to", "core", "-np", "2"]
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "mpi_ping_pong"
+        subprocess.run(["mpicc", "-O3", "-o", binary, "benches/mpi_ping_pong.c"], check=True, cwd=ROOT)
+        ours = {"threads": (rows, [sys.executable, "-c", OURS, json.dumps(sizes)])}
+        sides = ours | peers(mpirun, binary, sizes)
+        times = collections.defaultdict(list)
+        for _ in range(options.launches):
+            for name, (read, command) in sides.items():
+                for size, values in read(command):
+                    times[size, name].append(values)
+    report(sizes, [name for name in sides if name != "threads"], times)
+
+
+def report(sizes, names, times):
+    print(f"{'size':>9} {'threads: median':>16} {'fastest':>9}   peer: its own in ns, ratios ours/peer")
+    for size in sizes:
+        own = times[size, "threads"]
+        mine, least = middle(own)
+        told = []
+        for name in names:
+            values = times.get((size, name))
+            if values and name == "Open MPI":
+                theirs, their_least = middle(values)
+                told.append(f"{name} {theirs:.0f}, {their_least:.0f}: {mine / theirs:.2f}, {least / their_least:.2f}")
+            elif values:
+                theirs = min(values)[0]
+                told.append(f"{name} {theirs:.0f}: {min(own)[0] / theirs:.2f}")
+        print(f"{size:>9} {mine:>16.0f} {least:>9.0f}   {'; '.join(told)}")
+
+
+def middle(values):
+    """Median of the launches' medians, and the fastest of all."""
+    return statistics.median(m for m, _ in values), min(f for _, f in values)
+
+
+if __name__ == "__main__":
+    main()
