@@ -173,6 +173,10 @@ class CudaError(ExecError):
     """A GPU, its driver or its compiler that is not there, or cannot do what is asked."""
 
 
+class NoGpuError(UsageError):
+    """A GPU is asked for where there is none."""
+
+
 class SimError(LinkwrightError):
     """A simulation that gave no number."""
 

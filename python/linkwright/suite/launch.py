@@ -16,6 +16,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from typing import Protocol
 
 from linkwright import _native, probes, schedules
 from linkwright.errors import LinkwrightError, WaivedError
@@ -29,40 +31,39 @@ from .probe import Probe
 MAX_SAMPLES = 100
 
 
-def main() -> None:
-    """Measure what standard input asks for."""
-    # Ctrl-C goes to the whole process group; the parent decides what happens then.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Only records go to the parent: anything else that prints goes to stderr.
-    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        plan = json.load(sys.stdin)
-        end = time.monotonic() + plan["deadline_s"]
-        probe, watch, clocks = Probe(), Watch(), Clocks(_native.cpus())
-        before = probe.median_ns(plan["deadline_s"] / max(1, len(plan["work"])))
-        for number, work in enumerate(plan["work"]):
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            experiment = Experiment.from_json(work)
-            # An equal share of what is left: what a quick experiment saves, a slow one may use.
-            budget_s = left / (len(plan["work"]) - number)
-            record = _measure(experiment, plan, budget_s)
-            foreign, clock_change = watch.foreign(), clocks.change()
-            after = probe.median_ns(budget_s)
-            if "samples" in record:
-                record["samples"]["probe_ns"] = [before, after]
-                record["samples"]["foreign"] = foreign
-                record["samples"]["clock_change"] = clock_change
-                record["samples"]["clock_hz"] = clocks.slowest_hz
-            before = after
-            out.write(json.dumps(record) + "\n")
-            out.flush()
+class Measurer(Protocol):
+    """A machine that experiments are measured on, made anew for each launch."""
+
+    def probe_ns(self, budget_s: float) -> float | None:
+        """A value that stays the same as long as the machine does."""
+
+    def disturbances(self) -> dict[str, object]:
+        """What disturbed an experiment from outside, as its record keeps it."""
+
+    def measure(self, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
+        """One experiment, as plain values for the journal."""
 
 
-def _measure(experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
-    name = {"experiment": experiment.key, "launch": plan["launch"]}
-    try:
+class Host:
+    """The processors of this machine."""
+
+    def __init__(self, plan: dict):
+        self._probe, self._watch, self._clocks = Probe(), Watch(), Clocks(_native.cpus())
+
+    def probe_ns(self, budget_s: float) -> float | None:
+        """A ping-pong that tells, before and after an experiment, whether the machine moved."""
+        return self._probe.median_ns(budget_s)
+
+    def disturbances(self) -> dict[str, object]:
+        """Processors that somebody else kept busy, and a clock that moved."""
+        return {
+            "foreign": self._watch.foreign(),
+            "clock_change": self._clocks.change(),
+            "clock_hz": self._clocks.slowest_hz,
+        }
+
+    def measure(self, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
+        """One experiment, as plain values for the journal."""
         how = {
             "samples": plan["samples"] or MAX_SAMPLES,
             "warmup_at_most": plan["warmup"],
@@ -72,9 +73,42 @@ def _measure(experiment: Experiment, plan: dict, budget_s: float) -> dict[str, o
             "seed": plan["seed"] + plan["launch"],
         }
         if experiment.probe:
-            found = _probe(experiment, how)
-        else:
-            found = schedules.run_threads(schedules.of(experiment), experiment, check=plan["check"], **how)
+            return _probe(experiment, how)
+        return schedules.run_threads(schedules.of(experiment), experiment, check=plan["check"], **how)
+
+
+def serve(measurer: Callable[[dict], Measurer]) -> None:
+    """Measure what standard input asks for."""
+    # Ctrl-C goes to the whole process group; the parent decides what happens then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Only records go to the parent: anything else that prints goes to stderr.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        plan = json.load(sys.stdin)
+        end = time.monotonic() + plan["deadline_s"]
+        machine = measurer(plan)
+        before = machine.probe_ns(plan["deadline_s"] / max(1, len(plan["work"])))
+        for number, work in enumerate(plan["work"]):
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            experiment = Experiment.from_json(work)
+            # An equal share of what is left: what a quick experiment saves, a slow one may use.
+            budget_s = left / (len(plan["work"]) - number)
+            record = _record(machine, experiment, plan, budget_s)
+            disturbances = machine.disturbances()
+            after = machine.probe_ns(budget_s)
+            if "samples" in record:
+                record["samples"] |= {"probe_ns": [before, after], **disturbances}
+            before = after
+            out.write(json.dumps(record) + "\n")
+            out.flush()
+
+
+def _record(machine: Measurer, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
+    name = {"experiment": experiment.key, "launch": plan["launch"]}
+    try:
+        found = machine.measure(experiment, plan, budget_s)
     except WaivedError as error:
         return {"waived": {**name, "reason": str(error)}}
     except LinkwrightError as error:
@@ -92,4 +126,4 @@ def _probe(experiment: Experiment, how: dict) -> dict[str, object]:
 
 if __name__ == "__main__":
     with contextlib.suppress(BrokenPipeError):
-        main()
+        serve(Host)

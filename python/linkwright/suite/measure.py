@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from linkwright.stats.interval import MIN_VALUES
@@ -27,6 +27,8 @@ from . import rows
 from .experiment import Experiment
 
 MAX_LAUNCHES = 50
+# A process that has said everything still gives back its memory, or that of a GPU.
+EXIT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def measure(
 
     `launch_of` gives the records of one launch; by default those of a fresh process.
     """
-    launch_of = launch_of or _launch
+    launch_of = launch_of or fresh_process
     end = time.monotonic() + options.budget_s
     for launch in range(MAX_LAUNCHES):
         work = [e for e in experiments if state.wants(e, launch)]
@@ -109,8 +111,19 @@ def measure(
             progress(launch, done, f"launch {launch + 1}: {done} of {len(work)}")
 
 
-def _launch(launch: int, work: list[Experiment], deadline_s: float, options: Options) -> Iterator[dict]:
-    """The records of one launch; a process that dies costs only the experiment it was in."""
+def fresh_process(
+    launch: int,
+    work: list[Experiment],
+    deadline_s: float,
+    options: Options,
+    *,
+    module: str = "linkwright.suite.launch",
+    about: Mapping[str, object] | None = None,
+) -> Iterator[dict]:
+    """The records of one launch; a process that dies costs only the experiment it was in.
+
+    The process runs `module`, which is told `about` its machine what the session knows.
+    """
     end = time.monotonic() + deadline_s
     while work and (left := end - time.monotonic()) > 0:
         plan = {
@@ -121,16 +134,18 @@ def _launch(launch: int, work: list[Experiment], deadline_s: float, options: Opt
             "warmup": options.warmup,
             "check": options.check,
             "work": [experiment.to_json() for experiment in work],
+            **(about or {}),
         }
-        finished = 0
-        process = _Child(plan)
+        finished, patience_s = 0, 0.5
+        process = _Child(module, plan)
         try:
             for line in process.lines():
                 finished += 1
                 yield json.loads(line)
+            patience_s = EXIT_S
         finally:
-            status = process.end()
-        if status == 0:
+            status = process.end(patience_s)
+        if status == 0 or finished == len(work):
             return
         reason = f"the launch's process ended with {_ended_by(status)} during this experiment"
         yield {"failed": {"experiment": work[finished].key, "launch": launch, "reason": reason}}
@@ -140,9 +155,9 @@ def _launch(launch: int, work: list[Experiment], deadline_s: float, options: Opt
 class _Child:
     """The process of one launch."""
 
-    def __init__(self, plan: dict):
+    def __init__(self, module: str, plan: dict):
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "linkwright.suite.launch"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -156,12 +171,12 @@ class _Child:
         assert self._process.stdout is not None
         return self._process.stdout
 
-    def end(self) -> int:
+    def end(self, patience_s: float) -> int:
         """Its exit status; a process that still runs (the user interrupted) is stopped."""
         if self._process.stdout is not None:
             self._process.stdout.close()
         try:
-            return self._process.wait(timeout=0.5)
+            return self._process.wait(patience_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()

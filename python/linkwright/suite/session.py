@@ -27,7 +27,7 @@ from .engines import Engine, Local
 from .expand import expand
 from .experiment import Experiment
 from .load import Suite, parse
-from .measure import Launch, Options, State, measure
+from .measure import Launch, Options, State, fresh_process, measure
 from .model import Found, Work, in_order, known_rows
 from .peaks import Peaks
 from .sweeps import half_peaks
@@ -87,6 +87,8 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
     about = {"mpi": job.environment()} if job else {}
     if engine:
         about |= {"sweep": engine.about()}
+    gpu = next((target.about for target in targets if target.about), None)
+    about |= {"cuda": gpu} if gpu else {}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
@@ -160,7 +162,11 @@ def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: 
 
 
 def _launcher(target: Target, run: runs.Run) -> Launch | None:
-    """How a target makes launches, where it does not take fresh processes."""
+    """How a target makes launches, where it does not take fresh processes of the host."""
+    if target.sms:
+        from linkwright.executors import cuda
+
+        return functools.partial(fresh_process, module=cuda.LAUNCH_MODULE, about={"sms": target.sms})
     if target.world is None:
         return None
     from linkwright.executors.mpi import ranks

@@ -46,6 +46,8 @@ class Target:
     endpoint_names: tuple[str, ...]
     machine: _native.Machine | None = None  # None: this machine, measured
     world: World | None = None  # the MPI job that measures
+    sms: tuple[int, ...] = ()  # of the GPU that measures: SM of each rank
+    about: dict[str, object] | None = None  # what a reader must know of that GPU
     sample: tuple[int, ...] | None = None  # endpoint of each rank, where the machine has more than take part
     recipe: Recipe | None = None  # of a modelled one
 
@@ -82,12 +84,14 @@ def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
         return _threads(ranks, grid)
     if name == "mpi":
         return _mpi(ranks, grid)
+    if name == "cuda":
+        return _cuda(ranks, grid)
     if name in registry.keys("executors"):
         cure = "name a machine to simulate on" if name == "sim" else "it checks data; use `threads` or a machine"
         raise UsageError(f"--on {name}: this executor gives no times by itself; {cure}")
     known = registry.keys("machines")
     if name not in known and not name.endswith(".toml") and "/" not in name:
-        raise unknown("machine or executor", name, [*known, "threads", "mpi"], where="--on")
+        raise unknown("machine or executor", name, [*known, "threads", "mpi", "cuda"], where="--on")
     return modelled(Recipe(name, *machines.source(name), ranks, grid))
 
 
@@ -182,4 +186,27 @@ def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         extent=Extent("measured", ranks or job.size, grid, own_algorithms=mpi.native_algorithms),
         endpoint_names=job.endpoint_names(),
         world=job,
+    )
+
+
+def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    from linkwright.executors.cuda.clocks import measure
+    from linkwright.executors.cuda.device import device
+
+    gpu = device()
+    clocks = measure(gpu)
+    sms = sorted(clocks.sms)
+    if ranks is not None and ranks > len(sms):
+        raise ShapeError(
+            f"--ranks {ranks}: {gpu.name} has {len(sms)} SMs, one for each rank; ask for at most that many"
+        )
+    chosen = sms[:ranks] if ranks else [sms[i] for i in sampled(len(sms)) or range(len(sms))]
+    return Target(
+        name="cuda",
+        machine_name=gpu.name,
+        executor="cuda",
+        extent=Extent("measured", len(chosen), grid, last_cache=gpu.attribute("L2_CACHE_SIZE") or LAST_CACHE),
+        endpoint_names=tuple(f"SM {sm}" for sm in chosen),
+        sms=tuple(chosen),
+        about={**gpu.environment(), "calibration": clocks.calibration(), "endpoints": chosen},
     )

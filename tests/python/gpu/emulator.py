@@ -6,17 +6,46 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda.compiler import KERNELS
 from linkwright.executors.cuda.job import Job
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++20", "-O1", "-g1", "-pthread", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-unused-parameter")
+
+
+@functools.cache
+def why_no_gpu() -> str:
+    """Why this machine has none; empty where it has one."""
+    from linkwright.executors.cuda.device import device
+
+    try:
+        device()
+    except LinkwrightError as error:
+        return str(error)
+    return ""
+
+
+def has_gpu() -> bool:
+    """Whether tests of the hardware can run."""
+    return not why_no_gpu()
+
+
+def has_nvrtc() -> bool:
+    """Whether kernels can be compiled for a GPU."""
+    try:
+        from cuda.bindings import nvrtc
+
+        return bool(nvrtc)
+    except ImportError:
+        return False
 
 
 @functools.cache
@@ -34,15 +63,44 @@ def _folder() -> tempfile.TemporaryDirectory:
 
 
 @functools.cache
+def kernels(*flags: str) -> Path:
+    """All kernels as one object; programs and the driver share it."""
+    return _compile(_target("kernels.o", *flags), "kernels.cpp", "-c", "-fPIC", *flags)
+
+
+@functools.cache
 def program(source: str, *flags: str) -> Path:
-    """`source` compiled; all tests of a session share it."""
-    target = Path(_folder().name) / "-".join([source, *(flag.strip("-") for flag in flags)])
-    command = [compiler(), *FLAGS, *flags, "-I", KERNELS, "-I", HERE, "-o", target, HERE / source, "-ldl"]
+    """`source` compiled with the kernels; all tests of a session share it."""
+    return _compile(_target(source.removesuffix(".cpp"), *flags), source, kernels(*flags), *flags)
+
+
+def _target(name: str, *flags: str) -> Path:
+    return Path(_folder().name) / "-".join([name, *(flag.strip("-") for flag in flags)])
+
+
+def _compile(target: Path, source: str, *more: object) -> Path:
+    command = [compiler(), *FLAGS, "-I", KERNELS, "-I", HERE, "-o", target, HERE / source, *more]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode and "-fsanitize=thread" in flags and "tsan" in done.stderr:
+    if done.returncode and "-fsanitize=thread" in more and "tsan" in done.stderr:
         pytest.skip("no ThreadSanitizer (libtsan)")
     assert not done.returncode, done.stderr
     return target
+
+
+@functools.cache
+def driver_folder() -> Path:
+    """A folder with a libcuda.so.1 whose GPU is CPU threads."""
+    folder = Path(_folder().name) / "driver"
+    folder.mkdir()
+    _compile(folder / "libcuda.so.1", "driver.cpp", kernels(), "-shared", "-fPIC", "-ldl")
+    return folder
+
+
+def on_fake_gpu(arguments: list[object], **more: object) -> subprocess.CompletedProcess:
+    """A Python process that finds that driver."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver_folder()), **more.pop("environment", {})}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300, **more)
 
 
 def run(jobs: list[Job], sms: int, *flags: str, environment: dict[str, str] | None = None) -> list[dict]:

@@ -1,21 +1,7 @@
-// Every kernel, compiled for CPU threads, by name. A file that is compiled twice gets a namespace each.
+// The kernels by name, and what runs them.
 #pragma once
-#include "combine.cuh"
+#include "cuda_shim.h"
 #include <map>
 #include <string>
 
-namespace in_global_memory {
-#include "schedule_walk.cu"
-}
-#define WALK_IN_CLUSTER
-namespace in_cluster {
-#include "schedule_walk.cu"
-}
-#undef WALK_IN_CLUSTER
-
-#define ENTRY(place, name) {#name, (shim::Kernel)place::name}
-
-static const std::map<std::string, shim::Kernel> kernels = {
-    ENTRY(in_global_memory, schedule_walk),
-    ENTRY(in_cluster, schedule_walk_in_cluster),
-};
+extern const std::map<std::string, shim::Kernel> kernels;

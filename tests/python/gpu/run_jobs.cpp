@@ -3,12 +3,8 @@
 //   in:  jobs; each: kernel (32 bytes), blocks, threads, shared bytes, cluster, SMs, words, arrays (u64 each),
 //        words (0, number) or (1, array), then lengths of arrays in bytes, then the arrays
 //   out: the arrays of all jobs, one after the other
-#include "combine.cuh"
 #include <cstdio>
 #include <cstdlib>
-#include <map>
-#include <string>
-
 #include "kernels.h"
 
 static FILE *in;

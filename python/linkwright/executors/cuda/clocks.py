@@ -1,0 +1,129 @@
+"""The clocks of a GPU: what `clocks.cu` found, and what NVML says of throttling.
+
+Times are taken by the cycle counter of each SM, because the timer of the GPU goes in steps of up to a
+microsecond; a rate measured over 20 ms makes nanoseconds of cycles. The same kernel before and after an experiment
+tells whether the clock moved meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwright.errors import CudaError
+
+from .device import Device
+from .job import LINE_WORDS, Job
+
+SPAN_NS = 20_000_000
+# Relative change of the rate from which the clock counts as moved.
+MOVED = 0.005
+_COLUMNS = 8
+# Bits of nvmlDeviceGetCurrentClocksEventReasons that mean less than the clock asked for.
+_THROTTLED = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "temperature", 0x40: "temperature", 0x80: "power brake"}
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """What one run of the kernel found."""
+
+    sms: tuple[int, ...]  # SM of each block
+    rate: float  # cycles per ns, of the median SM
+    rate_spread: float  # largest less smallest rate, relative
+    resolution_ns: float  # of the timer
+    overhead_cycles: float  # of reading the cycle counter
+    offset_cycles: tuple[int, ...]  # of each SM's counter, against the first one's
+    drift_cycles: float  # largest change of an offset
+
+    @classmethod
+    def of(cls, found: np.ndarray) -> Clocks:
+        """From the words that the kernel wrote."""
+        sm, first, first_ns, last, last_ns, resolution, overhead, looks = found.astype(np.int64).T
+        if (looks == 0).any() or (last_ns <= first_ns).any() or (last <= first).any():
+            raise CudaError("the clocks of the GPU stand still; no time can be taken")
+        rates = (last - first) / (last_ns - first_ns)
+        rate = float(np.median(rates))
+        return cls(
+            sms=tuple(sm.tolist()),
+            rate=rate,
+            rate_spread=float((rates.max() - rates.min()) / rate),
+            resolution_ns=float(resolution.min()),
+            overhead_cycles=float(overhead.min()),
+            offset_cycles=tuple((first - first[0]).tolist()),
+            drift_cycles=float(np.abs((last - last[0]) - (first - first[0])).max()),
+        )
+
+    def ns(self, cycles: np.ndarray) -> np.ndarray:
+        """Nanoseconds of so many cycles between two readings of the counter."""
+        return np.maximum(cycles - self.overhead_cycles, 0) / self.rate
+
+    def calibration(self) -> list[dict[str, object]]:
+        """What the executor knows of its clocks: `key, value, unit` each."""
+        offsets = np.array(self.offset_cycles)
+        return [
+            {"key": "sm_clock", "value": self.rate * 1e9, "unit": "Hz"},
+            {"key": "sm_clock_spread", "value": self.rate_spread, "unit": "1"},
+            {"key": "timer_resolution", "value": self.resolution_ns, "unit": "ns"},
+            {"key": "counter_overhead", "value": self.overhead_cycles, "unit": "cycle"},
+            {"key": "counter_offset", "value": float(offsets.max() - offsets.min()), "unit": "cycle"},
+            {"key": "counter_drift", "value": self.drift_cycles, "unit": "cycle"},
+        ]
+
+
+def job(sms: int, shared_bytes: int, span_ns: int = SPAN_NS) -> Job:
+    """A launch of one block on each SM."""
+    words = {
+        "span_ns": span_ns,
+        "arrived": np.zeros(2 * LINE_WORDS, np.uint64),
+        "found": np.zeros((sms, _COLUMNS), np.uint64),
+    }
+    return Job("clocks", "clocks", words, blocks=sms, threads=1, shared_bytes=shared_bytes)
+
+
+def measure(device: Device, span_ns: int = SPAN_NS) -> Clocks:
+    """The clocks of all SMs, now."""
+    with device.loaded(job(device.sm_count, device.whole_sm_bytes, span_ns)) as loaded:
+        loaded.run()
+        found = Clocks.of(loaded.read("found"))
+    if len(set(found.sms)) < len(found.sms):
+        raise CudaError(
+            f"{device.name}: two blocks share an SM although each takes most of its shared memory; "
+            "another process may be using the GPU (MPS), or it is partitioned (MIG): use a whole GPU"
+        )
+    return found
+
+
+class Throttling:
+    """What NVML says of one GPU; says nothing where there is no NVML."""
+
+    def __init__(self, bus_id: str):
+        self._handle = None
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode())
+            self._nvml = pynvml
+            self.note = None
+        except ImportError:
+            self.note = "throttling not watched: nvidia-ml-py is not installed"
+        except pynvml.NVMLError as error:
+            self.note = f"throttling not watched: {error}"
+
+    def reasons(self) -> list[str]:
+        """Why the clock is lower now than it was asked to be."""
+        if self._handle is None:
+            return []
+        bits = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        return list(dict.fromkeys(reason for bit, reason in _THROTTLED.items() if bits & bit))
+
+
+@contextmanager
+def watched(throttling: Throttling) -> Iterator[list[str]]:
+    """A list that holds, after the block, why the clock was lowered during it."""
+    found = throttling.reasons()
+    yield found
+    found += [reason for reason in throttling.reasons() if reason not in found]

@@ -1,0 +1,116 @@
+// A libcuda.so.1 whose GPU is CPU threads, for tests of everything between the command line and the driver.
+//
+// It has the calls that linkwright makes, with the structures of cuda.h, and looks kernels up by name; the machine
+// code that it is given is real, and ignored. Blocks have two threads, however many are asked for.
+// Nothing of it is installed: a number that it gives is no measurement.
+#include <dlfcn.h>
+#include <cstdlib>
+#include <mutex>
+#include "kernels.h"
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
+
+static const u32 SMS = 12, THREADS = 2;
+static std::vector<std::thread> running;
+
+struct Attribute {
+    u32 id;
+    u32 pad;
+    union {
+        char bytes[64];
+        int cooperative;
+        struct { u32 x, y, z; } cluster;
+    } value;
+};
+
+struct Config {
+    u32 grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    void *stream;
+    Attribute *attributes;
+    u32 count;
+};
+
+extern "C" {
+
+int cuGetProcAddress_v2(const char *name, void **function, int, u64, int *status) {
+    *function = dlsym(RTLD_DEFAULT, name);
+    if (!*function) {
+        static void *self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+        *function = dlsym(self, name);
+    }
+    if (status) *status = *function ? 0 : 1;
+    return *function ? SUCCESS : NOT_FOUND;
+}
+
+// NVRTC asks for tables of its own here, and does without.
+int cuGetExportTable(const void **table, const void *) { return *table = nullptr, NOT_FOUND; }
+
+int cuInit(u32) { return getenv("FAKE_GPU_NONE") ? 100 : SUCCESS; }
+int cuDriverGetVersion(int *version) { return *version = 12090, SUCCESS; }
+int cuDeviceGetCount(int *count) { return *count = 1, SUCCESS; }
+int cuDeviceGet(int *device, int) { return *device = 0, SUCCESS; }
+int cuDeviceGetName(char *name, int length, int) {
+    snprintf(name, length, "CPU threads behind the driver's interface");
+    return SUCCESS;
+}
+int cuDeviceTotalMem(size_t *bytes, int) { return *bytes = 1ull << 30, SUCCESS; }
+int cuDeviceGetPCIBusId(char *name, int length, int) { return snprintf(name, length, "0000:00:00.0"), SUCCESS; }
+
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+    static const std::map<int, int> known = {
+        {8, 48 << 10},  {13, 2000000}, {16, SMS}, {36, 1000000}, {38, 1 << 20},
+        {75, 9},        {76, 0},       {81, 128 << 10}, {95, 1}, {97, 100000},
+    };
+    const auto found = known.find(attribute);
+    if (found == known.end()) return INVALID_VALUE;
+    *value = found->second;
+    return SUCCESS;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int) { return *context = (void *)0x10, SUCCESS; }
+int cuCtxSetCurrent(void *) { return SUCCESS; }
+int cuCtxSynchronize() {
+    for (auto &thread : running) thread.join();
+    running.clear();
+    return SUCCESS;
+}
+
+int cuModuleLoadData(void **module, const void *image) {
+    if (memcmp(image, "\x7f" "ELF", 4)) return 200;
+    *module = (void *)0x20;
+    return SUCCESS;
+}
+int cuModuleGetFunction(void **function, void *, const char *name) {
+    const auto found = kernels.find(name);
+    if (found == kernels.end()) return NOT_FOUND;
+    *function = (void *)found->second;
+    return SUCCESS;
+}
+int cuFuncSetAttribute(void *, int, int) { return SUCCESS; }
+
+int cuMemAlloc(u64 *address, size_t bytes) {
+    *address = (u64)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    return *address ? SUCCESS : OUT_OF_MEMORY;
+}
+int cuMemFree(u64 address) { return free((void *)address), SUCCESS; }
+int cuMemcpyHtoD(u64 to, const void *from, size_t bytes) { return memcpy((void *)to, from, bytes), SUCCESS; }
+int cuMemcpyDtoH(void *to, u64 from, size_t bytes) { return memcpy(to, (const void *)from, bytes), SUCCESS; }
+
+int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **) {
+    u32 cluster = 1;
+    bool cooperative = false;
+    for (u32 i = 0; i < config->count; ++i) {
+        if (config->attributes[i].id == 2) cooperative = config->attributes[i].value.cooperative;
+        if (config->attributes[i].id == 4) cluster = config->attributes[i].value.cluster.x;
+    }
+    if (cooperative && config->grid_x > SMS) return 720;
+    if (config->grid_x % cluster || config->shared > 100000) return INVALID_VALUE;
+    const void *words = *(const void **)parameters[0];
+    const u32 blocks = config->grid_x, threads = config->block_x < THREADS ? config->block_x : THREADS;
+    const u32 shared = config->shared;
+    running.emplace_back([=] { shim::launch((shim::Kernel)function, words, blocks, threads, shared, cluster, SMS); });
+    return SUCCESS;
+}
+
+int cuGetErrorString(int, const char **text) { return *text = "said by the driver of the tests", SUCCESS; }
+}

@@ -1,0 +1,195 @@
+"""The executor from the command line to the driver, on a driver whose GPU is CPU threads."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import emulator
+import numpy as np
+import pytest
+
+from linkwright import _native, registry
+from linkwright.cli.main import status_of
+from linkwright.errors import CudaError
+from linkwright.executors.cuda import clocks
+from linkwright.suite.experiment import Experiment
+
+needs_nvrtc = pytest.mark.skipif(
+    not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"
+)
+
+
+def allreduce(ranks: int, size: int = 256, **more) -> Experiment:
+    return Experiment("test", "allreduce", more.pop("algorithm", "ring"), ranks, size, "f32", op="sum", **more)
+
+
+PING_PONG = Experiment("test", None, "ping_pong", 2, 8, "u8", placement=(1, 6))
+
+
+@pytest.fixture(scope="module")
+def answers() -> list[dict]:
+    """What one process on that GPU says to all that it is asked."""
+    asked = [
+        {"experiment": allreduce(4)},
+        {"experiment": allreduce(6, algorithm="swing_latency", path="cluster")},
+        {"experiment": PING_PONG},
+        {"experiment": allreduce(3, skew="late:1:3ms")},
+        {"experiment": allreduce(4), "spoil": True},
+        {"experiment": allreduce(17, path="cluster")},
+        {"experiment": allreduce(13)},
+        {"experiment": allreduce(4, path="eth")},
+        {"experiment": allreduce(4, 1 << 20, path="cluster")},
+    ]
+    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
+    done = emulator.on_fake_gpu([emulator.HERE / "on_gpu.py"], input=given)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_nvrtc
+def test_the_gpu_describes_itself(answers):
+    about = answers[0]
+    assert about["environment"]["gpu"] == "CPU threads behind the driver's interface"
+    assert about["environment"]["architecture"] == "sm_90"
+    assert sorted(about["sms"]) == list(range(12))
+    rate = {row["key"]: row["value"] for row in about["calibration"]}["sm_clock"]
+    assert rate == pytest.approx(2e9, rel=0.01)  # the shim counts two cycles per nanosecond
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("number", "ranks"), [(1, 4), (2, 6), (3, 2), (4, 3)])
+def test_checked_samples_of_every_rank(answers, number, ranks):
+    found = answers[number]["found"]
+    assert found["values_ns"], found
+    assert len(found["ranks_ns"]) == ranks
+    durations = np.array([durations for _, durations in found["ranks_ns"]])
+    assert durations.max(axis=0).tolist() == found["values_ns"]
+    assert (durations > 0).all()
+    assert "data not checked" not in found["notes"]
+    assert found["sync"] == "timer"
+
+
+@needs_nvrtc
+def test_ranks_arrive_late_where_that_is_asked(answers):
+    starts = np.array([starts for starts, _ in answers[4]["found"]["ranks_ns"]])
+    assert np.median(starts[1] - starts[0]) > 2e6
+
+
+@needs_nvrtc
+def test_wrong_data_give_no_number(answers):
+    assert answers[5]["error"][0] == "WrongResultError"
+    assert answers[5]["error"][1].startswith("rank 0: byte 0 of output is wrong, and 1 bytes in all, after cuda ran")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (6, "17 ranks; a cluster has at most 16 blocks"),
+        (7, "13 ranks need as many SMs; 12 take part"),
+        (8, "there is no path `eth`; use `global_memory` or `cluster`"),
+        (9, "a rank holds 1048576 bytes and the shared memory of a block 100000"),
+    ],
+)
+def test_what_it_cannot_do_is_waived(answers, number, reason):
+    assert answers[number]["error"][0] == "WaivedError"
+    assert reason in answers[number]["error"][1]
+
+
+ONE_LAUNCH = "import sys; from linkwright.suite import measure; from linkwright.cli.main import main; "
+ONE_LAUNCH += "measure.MAX_LAUNCHES = 1; main(sys.argv[1:])"
+
+
+@needs_nvrtc
+def test_a_whole_run(tmp_path):
+    """From the command line through a launch's process and the driver to rows, but one launch instead of six."""
+    out = tmp_path / "rows.json"
+    arguments = ["run", "allreduce/ring", "--on", "cuda,loggp", "--ranks", "4", "--sizes", "256", "--iters", "4"]
+    arguments += ["--time-budget", "120s", "--runs", tmp_path, "--output", out]
+    done = emulator.on_fake_gpu(["-c", ONE_LAUNCH, *arguments])
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in json.loads(out.read_text(encoding="utf-8"))["rows"] if row["executor"] == "cuda"]
+    times = [row for row in rows if row["metric"] == "time"]
+    assert [row["machine"] for row in times] == ["CPU threads behind the driver's interface"]
+    assert times[0]["status"] == "unconverged"
+    assert "1 launches in the time budget; an interval needs 6" in times[0]["reason"]
+    residual = next(row for row in rows if row["metric"] == "sync_residual")
+    assert residual["reason"] == "timer"
+    about = json.loads(next(tmp_path.glob("*/environment.json")).read_text(encoding="utf-8"))["cuda"]
+    assert about["endpoints"] == [0, 1, 2, 3]
+    assert {row["key"] for row in about["calibration"]} >= {"sm_clock", "timer_resolution", "counter_offset"}
+
+
+@needs_nvrtc
+def test_more_ranks_than_sms_is_wrong_usage(tmp_path):
+    done = emulator.on_fake_gpu(
+        ["-m", "linkwright", "run", "allreduce", "--on", "cuda", "-p", "13", "--runs", tmp_path]
+    )
+    assert done.returncode == 2
+    assert "--ranks 13: CPU threads behind the driver's interface has 12 SMs" in done.stderr
+
+
+@needs_nvrtc
+def test_a_driver_without_a_gpu_says_so(tmp_path):
+    done = emulator.on_fake_gpu(
+        ["-m", "linkwright", "dissect", "--on", "cuda", "--runs", tmp_path], environment={"FAKE_GPU_NONE": "1"}
+    )
+    assert done.returncode == 2
+    assert "the NVIDIA driver does not start (CUDA_ERROR_NO_DEVICE)" in done.stderr
+
+
+@pytest.mark.skipif(emulator.has_gpu(), reason="there is a GPU")
+@pytest.mark.parametrize("arguments", [["run", "allreduce"], ["dissect"], ["probe", "memory_latency"]])
+def test_without_a_gpu_every_command_says_what_would_do(arguments, tmp_path, capsys):
+    assert status_of([*arguments, "--on", "cuda", "--runs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "no NVIDIA driver" in said or "pip install linkwright[cuda]" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_lists_and_describes_itself_without_a_gpu(capsys):
+    assert "cuda" in registry.keys("executors")
+    assert status_of(["describe", "cuda"]) == 0
+    assert "distributed shared memory" in capsys.readouterr().out
+
+
+def test_clocks_from_what_the_kernel_wrote():
+    # SM, cycles and ns at the begin, cycles and ns at the end, resolution, overhead, looks.
+    words = np.array([[5, 1000, 100, 19000, 10100, 32, 12, 50], [7, 4000, 100, 22010, 10100, 32, 14, 50]], np.uint64)
+    found = clocks.Clocks.of(words)
+    assert found.sms == (5, 7)
+    assert found.rate == pytest.approx(1.8005)
+    assert found.offset_cycles == (0, 3000)
+    assert found.drift_cycles == 10
+    assert found.resolution_ns == 32
+    assert found.ns(np.array([12.0, 1812.0])) == pytest.approx([0.0, 1800 / 1.8005])
+    words[1, 3] = 4000
+    with pytest.raises(CudaError, match="stand still"):
+        clocks.Clocks.of(words)
+
+
+def test_throttling_is_named_by_its_cause(monkeypatch):
+    bits = iter([0, 0x4 | 0x20])
+    monkeypatch.setitem(
+        sys.modules,
+        "pynvml",
+        SimpleNamespace(
+            nvmlInit=lambda: None,
+            nvmlDeviceGetHandleByPciBusId=lambda bus: bus,
+            nvmlDeviceGetCurrentClocksThrottleReasons=lambda handle: next(bits),
+            NVMLError=RuntimeError,
+        ),
+    )
+    with clocks.watched(clocks.Throttling("0000:00:00.0")) as lowered:
+        pass
+    assert lowered == ["power cap", "temperature"]
+
+
+def test_delays_are_those_of_the_other_executors():
+    late = _native.arrival_delays(3, 2, {"skew": "late:2:5us"}).reshape(2, 3)
+    assert late.tolist() == [[0, 0, 5000], [0, 0, 5000]]
+    drawn = _native.arrival_delays(64, 4, {"skew": "uniform:1us", "seed": 1})
+    assert 0 <= drawn.min() < 100
+    assert 900 < drawn.max() <= 1000

@@ -1,0 +1,63 @@
+"""On a real GPU: the kernel and the executor. Without one they are skipped, with the reason."""
+
+from __future__ import annotations
+
+import cases
+import emulator
+import numpy as np
+import pytest
+
+from linkwright import _native
+from linkwright.executors.cuda import clocks, job, measure
+from linkwright.suite.experiment import Experiment
+
+pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> measure.Gpu:
+    from linkwright.executors.cuda.device import device
+
+    found = clocks.measure(device())
+    sms = tuple(sorted(found.sms))
+    return measure.Gpu(device(), sms, found.sms, found, clocks.Throttling(device().bus_id))
+
+
+def left_by(gpu: measure.Gpu, case: cases.Case, cluster: bool) -> dict[str, np.ndarray]:
+    device = gpu.device
+    placed = job.Placement.on(list(gpu.sms), case.schedule.ranks, device.whole_sm_bytes, device.most_shared_bytes)
+    made = cases.walk_of(case, placement=placed, threads=measure.THREADS, cluster=cluster)
+    with device.loaded(made) as loaded:
+        loaded.run()
+        return {name: loaded.read(name) for name in ("memory", "trouble", "sm_of_rank")}
+
+
+def check(gpu: measure.Gpu, case: cases.Case, cluster: bool = False) -> None:
+    left = left_by(gpu, case, cluster)
+    assert job.trouble_of(left["trouble"]) is None, case.name
+    case.memory.check(case.stream, left["memory"], f"cuda, {case.name},")
+
+
+def test_every_algorithm_on_few_and_on_all_sms(gpu):
+    for algorithm in _native.algorithms():
+        for case in cases.buildable(algorithm["key"], (2, 5, 8, len(gpu.sms)), 1200):
+            check(gpu, case)
+
+
+def test_every_type_and_operator(gpu):
+    for dtype, op in cases.TYPES:
+        check(gpu, cases.build("allreduce/ring", 4, 1000, dtype, op))
+
+
+def test_in_clusters(gpu):
+    if not gpu.device.has_clusters:
+        pytest.skip(f"{gpu.device.name} has no clusters")
+    for ranks in (2, 4, 8):
+        check(gpu, cases.build("allreduce/swing_bandwidth", ranks, 1024), cluster=True)
+
+
+def test_samples_are_plausible(gpu):
+    how = measure.How(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
+    found = measure.run(gpu, Experiment("test", "allreduce", "ring", 8, 4096, "f32", op="sum"), how)
+    # Fourteen messages, each of which crosses the L2 at least once.
+    assert 14 * 200 < np.median(found["values_ns"]) < 1e6
