@@ -96,6 +96,48 @@ __device__ inline u8 *block_memory() {
 // What a spinning thread does between two looks: nothing, since an SM has nobody else to run.
 __device__ inline void look_again() {}
 
+// The same two without order: nothing but the word itself is handed on.
+__device__ inline u64 fetch_add_alone(u64 *address, u64 value) {
+    u64 old;
+    asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
+    return old;
+}
+
+__device__ inline u64 compare_and_swap_alone(u64 *address, u64 expected, u64 value) {
+    u64 old;
+    asm volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old) : "l"(address), "l"(expected), "l"(value) : "memory");
+    return old;
+}
+
+// All that this thread wrote is visible to the GPU before what it writes next.
+__device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+// Loads that a chain of pointers is followed by: through the L1, past it, and from the memory of this block.
+__device__ inline u64 load_through_l1(const u64 *address) {
+    u64 value;
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline u64 load_past_l1(const u64 *address) {
+    u64 value;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline u64 load_shared(u64 offset) {
+    u64 value;
+    u32 base = (u32)__cvta_generic_to_shared(block_memory());
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(base + (u32)offset) : "memory");
+    return value;
+}
+
+// Returns when `value` is there: whoever reads a clock next reads it after the load that gave it.
+__device__ inline void arrived(u64 value, u64 *somewhere) {
+    asm volatile("st.volatile.u64 [%0], %1;" : : "l"(somewhere), "l"(value) : "memory");
+}
+
 // A value that the compiler can neither predict nor drop.
 __device__ inline u32 opaque(u32 value) {
     asm volatile("" : "+r"(value));
@@ -118,10 +160,21 @@ __device__ inline u8 *of_block(u8 *own, u32 number) {
     return address;
 }
 
+// Order between the blocks of a cluster only.
+__device__ inline u64 load_acquire_cluster(const u64 *address) {
+    u64 value;
+    asm volatile("ld.acquire.cluster.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline void store_release_cluster(u64 *address, u64 value) {
+    asm volatile("st.release.cluster.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
 // Returns when all threads of all blocks of the cluster are here.
 __device__ inline void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+    asm volatile("barrier.cluster.arrive.release;" : : : "memory");
+    asm volatile("barrier.cluster.wait.acquire;" : : : "memory");
 }
 
 #endif

@@ -5,6 +5,7 @@ the operating system as Python sees it, is a module of this package with a const
 
     PROBE = described("matmul", measure=measure)           # described in the catalogue, so it may have a model
     PROBE = Probe(key="pipe_round_trip", ..., measure=measure)    # described here, without one
+    PROBES = (Probe(...), ...)                             # several of a kind
 
     def measure(axes, setting) -> dict                     # one launch; see `native` for what it returns
 
@@ -22,7 +23,7 @@ from linkwright import _native, units
 from linkwright.errors import UsageError, WaivedError, unknown
 
 # Modules of this package that measure in Python.
-MODULES: tuple[str, ...] = ("matmul", "convolution", "random")
+MODULES: tuple[str, ...] = ("matmul", "convolution", "random", "gpu")
 
 Value = int | str
 Axes = Mapping[str, Value]
@@ -185,8 +186,9 @@ def registry() -> dict[str, Probe]:
     """Every probe by key: the catalogue in its order, then those described in Python."""
     probes = dict(_catalogue())
     for name in MODULES:
-        probe: Probe = importlib.import_module(f"{__name__}.{name}").PROBE
-        probes[probe.key] = probe
+        module = importlib.import_module(f"{__name__}.{name}")
+        found: tuple[Probe, ...] = getattr(module, "PROBES", None) or (module.PROBE,)
+        probes |= {probe.key: probe for probe in found}
     return probes
 
 

@@ -81,7 +81,19 @@ inline u64 compare_and_swap(u64 *address, u64 expected, u64 value) {
     __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return expected;
 }
+inline u64 fetch_add_alone(u64 *address, u64 value) { return __atomic_fetch_add(address, value, __ATOMIC_RELAXED); }
+inline u64 compare_and_swap_alone(u64 *address, u64 expected, u64 value) {
+    __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
 inline u8 *block_memory() { return shim::here.memory; }
+inline void fence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+inline u64 load_through_l1(const u64 *address) { return *address; }
+inline u64 load_past_l1(const u64 *address) { return *address; }
+inline u64 load_shared(u64 offset) { return *(const u64 *)(shim::here.memory + offset); }
+inline void arrived(u64 value, u64 *somewhere) { *(volatile u64 *)somewhere = value; }
+inline u64 load_acquire_cluster(const u64 *address) { return load_acquire(address); }
+inline void store_release_cluster(u64 *address, u64 value) { store_release(address, value); }
 // The host has fewer processors than the GPU has SMs: let somebody else run.
 inline void look_again() { sched_yield(); }
 inline u32 opaque(u32 value) {

@@ -1,7 +1,8 @@
 // A libcuda.so.1 whose GPU is CPU threads, for tests of everything between the command line and the driver.
 //
 // It has the calls that linkwright makes, with the structures of cuda.h, and looks kernels up by name; the machine
-// code that it is given is real, and ignored. Blocks have two threads, however many are asked for.
+// code that it is given is real, and ignored. Blocks have two threads, however many are asked for, but where threads
+// are counted.
 // Nothing of it is installed: a number that it gives is no measurement.
 #include <dlfcn.h>
 #include <cstdlib>
@@ -106,7 +107,9 @@ int cuLaunchKernelEx(const Config *config, void *function, void **parameters, vo
     if (cooperative && config->grid_x > SMS) return 720;
     if (config->grid_x % cluster || config->shared > 100000) return INVALID_VALUE;
     const void *words = *(const void **)parameters[0];
-    const u32 blocks = config->grid_x, threads = config->block_x < THREADS ? config->block_x : THREADS;
+    const bool counted = function == (void *)kernels.at("atomic_add");
+    const u32 blocks = config->grid_x, asked = config->block_x;
+    const u32 threads = counted || asked < THREADS ? asked : THREADS;
     const u32 shared = config->shared;
     running.emplace_back([=] { shim::launch((shim::Kernel)function, words, blocks, threads, shared, cluster, SMS); });
     return SUCCESS;

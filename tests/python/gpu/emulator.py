@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -101,6 +102,14 @@ def on_fake_gpu(arguments: list[object], **more: object) -> subprocess.Completed
     environment = {**os.environ, "LD_LIBRARY_PATH": str(driver_folder()), **more.pop("environment", {})}
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300, **more)
+
+
+def answers(asked: list[dict]) -> list[dict]:
+    """What one process on that GPU says of itself, of each experiment, and of its jobs."""
+    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
+    done = on_fake_gpu([HERE / "on_gpu.py"], input=given)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def run(jobs: list[Job], sms: int, *flags: str, environment: dict[str, str] | None = None) -> list[dict]:

@@ -11,12 +11,24 @@ namespace in_cluster {
 }
 #undef WALK_IN_CLUSTER
 
+#include "atomic_add.cu"
+#include "block_barrier.cu"
 #include "clocks.cu"
+#include "flag_handover.cu"
+#include "memory_stream.cu"
+#include "pointer_chase.cu"
 
 #define ENTRY(place, name) {#name, (shim::Kernel)place::name}
 
 const std::map<std::string, shim::Kernel> kernels = {
+    ENTRY(, atomic_add),
+    ENTRY(, block_barrier),
+    ENTRY(, block_barrier_in_cluster),
     ENTRY(, clocks),
+    ENTRY(, flag_handover),
+    ENTRY(, flag_handover_in_cluster),
+    ENTRY(, memory_stream),
+    ENTRY(, pointer_chase),
     ENTRY(in_global_memory, schedule_walk),
     ENTRY(in_cluster, schedule_walk_in_cluster),
 };

@@ -1,7 +1,7 @@
 """Measures what standard input asks for on the GPU of this process; the tests run it where the driver is theirs.
 
 in    [{"experiment": {...}, "spoil": bool}, ...]
-out   one JSON line each: {"found": ...} or {"error": [kind, text]}
+out   the GPU, then one JSON line each: {"found": ...} or {"error": [kind, text]}, then the words of all jobs by kernel
 """
 
 from __future__ import annotations
@@ -9,10 +9,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
 
 from linkwright.errors import LinkwrightError
-from linkwright.executors.cuda import clocks, measure, stream
-from linkwright.executors.cuda.device import device
+from linkwright.executors.cuda import clocks, measure, probes, stream
+from linkwright.executors.cuda.device import Device, device
+from linkwright.executors.cuda.job import Job
+from linkwright.executors.cuda.probes import bandwidth, latency
 from linkwright.suite.experiment import Experiment
 
 HOW = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
@@ -24,22 +30,48 @@ def main() -> None:
     sms = tuple(sorted(found.sms)[::-1])
     whole = measure.Gpu(gpu, sms, found.sms, found, clocks.Throttling(gpu.bus_id))
     print(json.dumps({"environment": gpu.environment(), "sms": sms, "calibration": found.calibration()}))
-    plain = stream.memory
+    words = recorded(gpu)
     for asked in json.load(sys.stdin):
-        if asked.get("spoil"):
-            stream.memory = lambda *given: spoiled(plain(*given))
-        try:
-            print(json.dumps({"found": measure.run(whole, Experiment.from_json(asked["experiment"]), HOW)}))
-        except LinkwrightError as error:
-            print(json.dumps({"error": [type(error).__name__, str(error)]}))
-        stream.memory = plain
+        experiment = Experiment.from_json(asked["experiment"])
+        with spoiled() if asked.get("spoil") else nullcontext():
+            try:
+                answer = probes.measure if experiment.probe else measure.run
+                print(json.dumps({"found": answer(whole, experiment, HOW)}))
+            except LinkwrightError as error:
+                print(json.dumps({"error": [type(error).__name__, str(error)]}))
+    print(json.dumps(words))
 
 
-def spoiled(memory: stream.Memory) -> stream.Memory:
-    """Another result is expected than will come."""
-    other = memory.reference.copy()
-    other[0] ^= 1
-    return dataclasses.replace(memory, reference=other)
+def recorded(gpu: Device) -> dict[str, list]:
+    """By kernel the names of its words, and whether each is an array; filled while jobs are loaded."""
+    words: dict[str, list] = {}
+    load = gpu.loaded
+
+    def loaded(job: Job):
+        words[job.kernel] = [job.source, [[name, isinstance(word, np.ndarray)] for name, word in job.words.items()]]
+        return load(job)
+
+    gpu.loaded = loaded
+    return words
+
+
+@contextmanager
+def spoiled() -> Iterator[None]:
+    """Other results are expected than will come."""
+    plain, after, factor = stream.memory, latency.after, bandwidth._FACTOR
+    stream.memory = lambda *given: other(plain(*given))
+    latency.after = lambda *given: after(*given) + 1
+    bandwidth._FACTOR = factor + np.uint32(1)
+    try:
+        yield
+    finally:
+        stream.memory, latency.after, bandwidth._FACTOR = plain, after, factor
+
+
+def other(memory: stream.Memory) -> stream.Memory:
+    wrong = memory.reference.copy()
+    wrong[0] ^= 1
+    return dataclasses.replace(memory, reference=wrong)
 
 
 if __name__ == "__main__":

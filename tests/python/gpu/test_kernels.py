@@ -15,7 +15,7 @@ pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install linkwri
 
 WALK = ("WALK_DTYPE=0", "WALK_OP=0")
 VARIANTS = [
-    ("clocks", (), "sm_80"),
+    *((source, (), "sm_80") for source in compiler.sources() if source != "schedule_walk"),
     ("schedule_walk", WALK, "sm_80"),
     ("schedule_walk", ("WALK_IN_CLUSTER", *WALK), compiler.CLUSTERS_FROM),
 ]

@@ -219,6 +219,11 @@ class Loaded:
             self.close()
             raise
 
+    @property
+    def source(self) -> str:
+        """The file of its kernel."""
+        return self._job.source
+
     def run(self) -> None:
         """One launch, to its end."""
         self.start()
@@ -227,6 +232,10 @@ class Loaded:
     def start(self) -> None:
         """One launch; `wait` of the device ends it."""
         self._device.start(self._job, self._at)
+
+    def address(self, name: str) -> int:
+        """Where an array lies."""
+        return self._addresses[name]
 
     def read(self, name: str) -> np.ndarray:
         """What an array holds now."""

@@ -1,0 +1,27 @@
+"""Probes on a GPU: those of the catalogue whose axes fit, and those that only a GPU can answer.
+
+Each is a module with a dictionary `PROBES`: key -> a function that takes the GPU, the axes, the SMs in order and
+how to measure, and gives one launch as `linkwright.probes.native` does. What no module answers is waived.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from linkwright.errors import WaivedError
+from linkwright.suite.experiment import Experiment
+
+from ..measure import Gpu, How
+
+MODULES = ("latency", "bandwidth", "handover", "together")
+
+
+def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
+    """One launch of a probe on its SMs; those that it does not name follow."""
+    chosen = [gpu.sms[endpoint] for endpoint in experiment.placement or ()]
+    sms = [*chosen, *(sm for sm in gpu.sms if sm not in chosen)]
+    for name in MODULES:
+        answers = importlib.import_module(f"{__name__}.{name}").PROBES
+        if experiment.probe in answers:
+            return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
+    raise WaivedError(f"probe {experiment.probe}: waived: it asks processors of a host; `--on threads` measures it")

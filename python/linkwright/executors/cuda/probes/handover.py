@@ -1,0 +1,72 @@
+"""A word from SM to SM: `cache_line` of the catalogue through the L2, `sm_cluster_latency` in a cluster.
+
+The reference of `flag_handover.cu`: what the words count up to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwright.errors import WaivedError, WrongResultError
+
+from ..job import LINE_WORDS
+from ..measure import Gpu, How
+from .sampling import enough_sms, job, sampled
+
+ROUNDS = 64
+_WARP = 32
+
+
+def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+    """Half a round trip between the first two SMs."""
+    key = "cache_line"
+    if axes["how"] == "one_way":
+        raise WaivedError(f"{key}: waived: the clocks of two SMs do not agree to a cycle; ask for another `how`")
+    if axes["touched_by"] != "first":
+        raise WaivedError(f"{key}: waived: a line of the L2 has its place by its address, whoever touches it first")
+    swap = axes["how"] == "compare_and_swap"
+    words = {"rounds": ROUNDS, "swap": int(swap), "words": np.zeros(2 * LINE_WORDS, np.uint64)}
+    made = job(gpu, "flag_handover", enough_sms(key, sms, 2), words, threads=_WARP)
+    with gpu.device.loaded(made) as loaded:
+
+        def check(samples: int) -> None:
+            rounds = samples * ROUNDS
+            found = loaded.read("words")[[0, LINE_WORDS]].tolist()
+            if found != ([2 * rounds, 0] if swap else [rounds, rounds]):
+                raise WrongResultError(f"{key}: the words count {found} after {rounds} rounds; no value is reported")
+
+        return sampled(gpu, loaded, how, operations=2 * ROUNDS, check=check, reset=("words",), part=0, least_cycles=1)
+
+
+def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+    """Half a round trip between block 0 of a cluster and one of its peers."""
+    key = "sm_cluster_latency"
+    blocks, peer = int(axes["threads"]), int(axes["peer"])
+    in_cluster(key, gpu, blocks)
+    if not 1 <= peer < blocks:
+        raise WaivedError(f"{key}: waived: block 0 has peers 1 to {blocks - 1}; there is no peer {peer}")
+    words = {"rounds": ROUNDS, "swap": 0, "words": np.zeros(blocks, np.uint64)}
+    made = job(gpu, "flag_handover", gpu.all_sms[:blocks], words, threads=1, shared_bytes=128, cluster=True)
+    with gpu.device.loaded(made) as loaded:
+
+        def check(samples: int) -> None:
+            found = loaded.read("words").tolist()
+            last = (samples - 1) * (blocks - 1) * ROUNDS
+            wanted = [last + (blocks - 1) * ROUNDS, *(last + each * ROUNDS for each in range(1, blocks))]
+            if found != wanted:
+                raise WrongResultError(f"{key}: the blocks counted {found}, not {wanted}; no value is reported")
+
+        return sampled(gpu, loaded, how, operations=2 * ROUNDS, check=check, part=peer, least_cycles=1)
+
+
+def in_cluster(key: str, gpu: Gpu, blocks: int) -> None:
+    """Waives what is no cluster of this GPU."""
+    if not gpu.device.has_clusters:
+        raise WaivedError(f"{key}: waived: {gpu.device.name} has no clusters; sm_90 and newer have")
+    if blocks not in (2, 4, 8, 16):
+        raise WaivedError(f"{key}: waived: a cluster has 2, 4, 8 or 16 blocks, not {blocks}")
+    if blocks > len(gpu.all_sms):
+        raise WaivedError(f"{key}: waived: {blocks} blocks need as many SMs; there are {len(gpu.all_sms)}")
+
+
+PROBES = {"cache_line": cache_line, "sm_cluster_latency": sm_cluster_latency}

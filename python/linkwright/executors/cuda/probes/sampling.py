@@ -1,0 +1,157 @@
+"""One launch of a probe whose kernel times itself: warm up, sample, check what it left.
+
+Every kernel takes a number of samples and writes cycles by (sample, part). A value is the time of the slowest
+part over the operations of a sample.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from linkwright.errors import CudaError, ImplausibleError, WaivedError
+from linkwright.stats.interval import MIN_VALUES, median_interval
+
+from ..clocks import watched
+from ..device import Loaded
+from ..job import LINE_WORDS, NO_RANK, Job, Word
+from ..measure import Gpu, How
+
+SAMPLES = 16  # of one kernel
+_HEAD_BYTES = 128
+_AGREEING, _WITHIN, _WARMUPS = 5, 0.02, 50
+
+
+def job(
+    gpu: Gpu,
+    source: str,
+    parts: Sequence[int],
+    words: Mapping[str, Word],
+    *,
+    threads: int,
+    shared_bytes: int = 0,
+    cluster: bool = False,
+) -> Job:
+    """A launch in which part i is played by the i-th of these SMs; in a cluster the hardware places the blocks."""
+    part_of_sm = np.full(max(gpu.all_sms) + 1, NO_RANK, np.uint32)
+    part_of_sm[list(parts)] = np.arange(len(parts), dtype=np.uint32)
+    common: dict[str, Word] = {
+        "parts": len(parts),
+        "part_of_sm": part_of_sm,
+        "sms": len(part_of_sm),
+        "sm_of_part": np.zeros(len(parts), np.uint64),
+        "arrived": np.zeros(LINE_WORDS, np.uint64),
+        "trouble": np.zeros(1, np.uint64),
+        "samples": SAMPLES,
+        "cycles": np.zeros((SAMPLES, len(parts)), np.uint64),
+    }
+    shared = _HEAD_BYTES + shared_bytes
+    return Job(
+        source=source,
+        kernel=f"{source}_in_cluster" if cluster else source,
+        words={**common, **words},
+        blocks=len(parts) if cluster else len(gpu.all_sms),
+        threads=threads,
+        shared_bytes=shared if cluster else max(shared, gpu.device.whole_sm_bytes),
+        cluster=len(parts) if cluster else 1,
+        cooperative=not cluster,
+    )
+
+
+def enough_sms(key: str, sms: Sequence[int], wanted: int) -> list[int]:
+    """The first so many SMs, or a waiver."""
+    if wanted > len(sms):
+        raise WaivedError(f"{key}: waived: {wanted} parts need as many SMs; {len(sms)} take part")
+    if wanted < 1:
+        raise WaivedError(f"{key}: waived: no SM takes part; ask for one at least")
+    return list(sms[:wanted])
+
+
+def fits(key: str, gpu: Gpu, nbytes: int) -> None:
+    """Waives what needs more than a quarter of the memory of the GPU."""
+    most = gpu.device.memory_bytes // 4
+    if nbytes > most:
+        raise WaivedError(f"{key}: waived: it needs {nbytes} bytes and may use {most}, a quarter of the GPU's memory")
+
+
+def sampled(
+    gpu: Gpu,
+    loaded: Loaded,
+    how: How,
+    *,
+    operations: float,
+    check: Callable[[int], None],
+    reset: Iterable[str] = (),
+    part: int | None = None,
+    least_cycles: float = 0,
+    counted_bytes: float = 0,
+    moved_bytes: float = 0,
+    work: float = 0,
+) -> dict[str, object]:
+    """One launch; `check` gets the number of samples of the kernel that ran last and raises where it was wrong.
+
+    The time of `part` counts, by default that of the slowest. An operation of fewer than `least_cycles` cannot be.
+    """
+    end = time.monotonic() + how.budget_s
+
+    def kernel() -> np.ndarray:
+        loaded.restore("sm_of_part", "arrived", "trouble", *reset)
+        loaded.run()
+        if loaded.read("trouble").any():
+            raise CudaError(
+                f"{gpu.device.name}: an SM that was to take part had no block, or two; "
+                "another process may be using the GPU: use it alone"
+            )
+        check(SAMPLES)
+        cycles = loaded.read("cycles").astype(np.int64)
+        taken = cycles.max(axis=1) if part is None else cycles[:, part]
+        if (taken <= least_cycles * operations).any():
+            raise ImplausibleError(
+                f"{loaded.source}: an operation took {taken.min() / operations:.3g} cycles; it takes more than "
+                f"{least_cycles:g}, so no value is reported"
+            )
+        return gpu.clocks.ns(taken) / operations
+
+    first = kernel()
+    medians: list[float] = []
+    at_most = _WARMUPS if how.warmup_at_most is None else how.warmup_at_most
+    while len(medians) < at_most and time.monotonic() < end - how.budget_s / 2:
+        medians.append(float(np.median(kernel())))
+        if _agree(medians):
+            break
+    values, dropped = np.empty(0), {}
+    while len(values) < how.samples:
+        with watched(gpu.throttling) as lowered:
+            found = kernel()
+        for reason in lowered[:1]:
+            dropped[reason] = dropped.get(reason, 0) + len(found)
+        values = values if lowered else np.append(values, found)
+        if time.monotonic() >= end or _settled(values, how.settle_within):
+            break
+    notes = [*filter(None, [gpu.throttling.note])]
+    notes += [] if _agree(medians) else ["warm-up ended before its batches agreed"]
+    return {
+        "values_ns": [round(value, 4) for value in values[: how.samples].tolist()],
+        "first_ns": round(float(first[0]), 4),
+        "batch": max(1, round(operations)),
+        "dropped": dropped,
+        "notes": notes,
+        "counted_bytes": counted_bytes,
+        "moved_bytes": moved_bytes,
+        "work": work,
+        "columns": {},
+    }
+
+
+def _agree(medians: list[float]) -> bool:
+    last = medians[-_AGREEING:]
+    return len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN)
+
+
+def _settled(values: np.ndarray, within: float | None) -> bool:
+    if within is None or len(values) < MIN_VALUES:
+        return False
+    low, high = median_interval(values)
+    return (high - low) / 2 <= within * float(np.median(values))

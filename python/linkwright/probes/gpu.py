@@ -1,0 +1,93 @@
+"""Questions that only a GPU can be asked; `linkwright.executors.cuda.probes` answers them.
+
+What else a GPU answers are probes of the catalogue whose axes fit: `memory_latency` (in pages of 2 MiB),
+`memory_bandwidth`, and `cache_line` between any two SMs.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from linkwright.errors import WaivedError
+
+from . import Axes, Axis, Metric, Probe, Setting
+
+_LATENCY = Metric("latency", "ns", "low", "time of one operation", "time")
+_ORDERS = ("random", "stride_128", "stride_4096")
+_SMS = "SMs that take part at once"
+
+
+def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
+    raise WaivedError(f"probe {key}: waived: it asks the SMs of a GPU; measure it with --on cuda")
+
+
+def _probe(key: str, summary: str, description: str, axes: tuple[Axis, ...], source: str, waived: str, **more) -> Probe:
+    return Probe(
+        key=key, summary=summary, description=description, axes=axes, source=source, waived=waived,
+        metrics=more.pop("metrics", (_LATENCY,)), measure=functools.partial(_on_a_gpu, key), **more,
+    )  # fmt: skip
+
+
+PROBES = (
+    _probe(
+        "sm_load_latency",
+        "load-to-use latency of one SM, by what the load passes through and by working set",
+        "One operation is one load of 8 bytes whose address is the value of the load before, one per line of 128 "
+        "bytes. `shared` loads from the shared memory of the block, `l1` through the L1 and what lies behind it, `l2` "
+        "past the L1. The working set decides which level answers. With threads, so many SMs chase at once, each through "
+        "memory of its own.",
+        (
+            Axis("through", "word", "what a load passes through", "l1", ("shared", "l1", "l2")),
+            Axis("working_set", "bytes", "bytes that the chase visits", "16K"),
+            Axis(
+                "order", "word", "random, or a fixed stride in bytes", "random", ("random", "stride_128", "stride_4096")
+            ),
+            Axis("threads", "count", _SMS, "1"),
+        ),
+        "Saavedra and Smith, Measuring cache and TLB performance (1995); Wong et al., Demystifying GPU "
+        "microarchitecture through microbenchmarking (ISPASS 2010)",
+        "on a host; where the working set is more than a quarter of the GPU's memory, or than a block's shared memory",
+        size_axis="working_set",
+    ),
+    _probe(
+        "sm_cluster_latency",
+        "half a round trip between two SMs of a cluster through distributed shared memory",
+        "One operation is one passing of a count from block 0 of a cluster to a peer, or back, half a round trip: each "
+        "waits at a word of its own shared memory, which the other writes. Blocks are placed by the hardware.",
+        (
+            Axis("threads", "count", "blocks of the cluster: 2, 4, 8 or 16", "2"),
+            Axis("peer", "count", "which block answers block 0", "1"),
+        ),
+        "Luo et al., Benchmarking and dissecting the Nvidia Hopper GPU architecture (2024)",
+        "on a host, on a GPU without clusters (before sm_90), and where the GPU forms no cluster of that size",
+    ),
+    _probe(
+        "sm_barrier",
+        "a barrier of SMs: by a counter in the L2, or by the hardware of a cluster",
+        "One operation is one barrier of all threads of all blocks that take part, 256 each. `grid` adds to a counter "
+        "in the L2 and waits for it, with a barrier of the block on either side; `cluster` is the instruction.",
+        (
+            Axis("how", "word", "which barrier", "grid", ("grid", "cluster")),
+            Axis("threads", "count", _SMS, "2"),
+        ),
+        "CUDA C++ programming guide, cooperative groups and thread block clusters",
+        "on a host; `cluster` also on a GPU without clusters and for other numbers than 2, 4, 8, 16",
+    ),
+    _probe(
+        "sm_atomic",
+        "an atomic addition whose result is used, at one word or at many",
+        "One operation is one addition of every thread that takes part, each waiting for the result of its last one. "
+        "`same` adds to one word, which the L2 does one after the other; with `own` each warp has a line of its own.",
+        (
+            Axis("at", "word", "one word for all, or a line for each warp", "same", ("same", "own")),
+            Axis("warps", "count", "warps of 32 threads on each SM", "1"),
+            Axis("threads", "count", _SMS, "1"),
+        ),
+        "PTX ISA, atom",
+        "on a host; for more than 32 warps",
+        metrics=(
+            _LATENCY,
+            Metric("add_rate", "1/s", "high", "additions of all threads per second", "work_rate"),
+        ),
+    ),
+)

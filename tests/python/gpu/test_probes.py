@@ -1,0 +1,142 @@
+"""The probes of a GPU on a driver whose GPU is CPU threads: what they do is checked, what they take means nothing."""
+
+from __future__ import annotations
+
+import re
+
+import emulator
+import numpy as np
+import pytest
+
+from linkwright import probes
+from linkwright.errors import WaivedError
+from linkwright.executors.cuda import compiler
+from linkwright.executors.cuda.probes import latency
+from linkwright.suite.experiment import Experiment
+
+needs_nvrtc = pytest.mark.skipif(
+    not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"
+)
+
+
+def asked(key: str, *, placement: tuple[int, ...] | None = None, spoil: bool = False, **axes) -> dict:
+    assigned = probes.find(key).assignment(axes)
+    ranks = int(assigned.get("threads", 1))
+    experiment = Experiment("test", None, key, ranks, None, None, axes=tuple(assigned.items()), placement=placement)
+    return {"experiment": experiment, "spoil": spoil}
+
+
+ANSWERED = [
+    asked("memory_latency", pages="2M"),
+    asked("memory_latency", pages="2M", order="stride_256", neighbours=2),
+    *(asked("sm_load_latency", through=through, threads=2) for through in ("shared", "l1", "l2")),
+    asked("sm_load_latency", working_set="2M"),
+    *(asked("memory_bandwidth", kernel=kernel, threads=3, block=4112) for kernel in ("read", "write", "copy", "triad")),
+    *(asked("memory_bandwidth", kernel="triad", width=width) for width in ("32", "64")),
+    asked("cache_line", placement=(3, 8)),
+    asked("cache_line", how="read_write"),
+    asked("sm_cluster_latency", threads=4, peer=3),
+    asked("sm_barrier", threads=3),
+    asked("sm_barrier", how="cluster", threads=4),
+    asked("sm_atomic", threads=2),
+    asked("sm_atomic", at="own", warps=2),
+]
+SPOILED = [
+    asked("sm_load_latency", spoil=True),
+    asked("memory_bandwidth", kernel="triad", spoil=True),
+]
+WAIVED = {
+    "maps the memory of a GPU by pages of 2 MiB": asked("memory_latency"),
+    "shared memory of a block has 100000 bytes": asked("sm_load_latency", through="shared", working_set="1M"),
+    "a quarter of the GPU's memory": asked("sm_load_latency", working_set="512M"),
+    "accesses 32, 64 or 128 bits at once, not `512`": asked("memory_bandwidth", width="512"),
+    "the clocks of two SMs do not agree": asked("cache_line", how="one_way"),
+    "a cluster has 2, 4, 8 or 16 blocks, not 3": asked("sm_cluster_latency", threads=3),
+    "there is no peer 2": asked("sm_cluster_latency", threads=2, peer=2),
+    "16 blocks need as many SMs; there are 12": asked("sm_barrier", how="cluster", threads=16),
+    "13 parts need as many SMs; 12 take part": asked("sm_barrier", threads=13),
+    "1 to 32 warps, not 99": asked("sm_atomic", warps=99),
+    "it asks processors of a host": asked("round_trip"),
+}
+
+
+@pytest.fixture(scope="module")
+def answers() -> list[dict]:
+    return emulator.answers([*ANSWERED, *SPOILED, *WAIVED.values()])
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("number", range(len(ANSWERED)), ids=lambda i: ANSWERED[i]["experiment"].algorithm)
+def test_an_answer_is_checked_samples(answers, number):
+    found = answers[1 + number].get("found")
+    assert found, answers[1 + number]
+    assert len(found["values_ns"]) == 8
+    assert min(found["values_ns"]) > 0
+    metrics = probes.find(ANSWERED[number]["experiment"].probe).metrics
+    rates = {metric.source for metric in metrics} & {"counted_rate", "moved_rate", "work_rate"}
+    carried = {"counted_rate": "counted_bytes", "moved_rate": "moved_bytes", "work_rate": "work"}
+    assert all(found[carried[rate]] > 0 for rate in rates)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("number", range(len(SPOILED)))
+def test_a_wrong_result_gives_no_number(answers, number):
+    assert answers[1 + len(ANSWERED) + number]["error"][0] == "WrongResultError"
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("reason", WAIVED)
+def test_what_a_gpu_cannot_answer_is_waived(answers, reason):
+    kind, text = answers[1 + len(ANSWERED) + len(SPOILED) + list(WAIVED).index(reason)]["error"]
+    assert kind == "WaivedError"
+    assert re.search(reason, text), text
+
+
+@needs_nvrtc
+def test_words_are_the_fields_of_the_structs(answers):
+    words = answers[-1]
+    assert {source for source, _ in words.values()} == set(compiler.sources()) - {"schedule_walk", "clocks"}
+    common = fields("probe.cuh", "Parts")
+    for kernel, (source, given) in words.items():
+        struct = re.search(
+            rf"{kernel}\(const (\w+) \*", (compiler.KERNELS / f"{source}.cu").read_text(encoding="utf-8")
+        )
+        own = fields(f"{source}.cu", struct[1])
+        assert own[0] == ["parts", False]
+        assert given == [*common, *own[1:]], kernel
+
+
+def fields(file: str, struct: str) -> list[list]:
+    """Names of a struct's fields, and whether each is a pointer."""
+    text = (compiler.KERNELS / file).read_text(encoding="utf-8").partition(f"struct {struct} {{")[2].partition("};")[0]
+    lines = re.sub(r"//.*", "", text).split(";")
+    return [[name, "*" in line] for line in lines for name in re.findall(r"(\w+)(?:,|\s*$)", line.strip())]
+
+
+@pytest.mark.parametrize("order", ["random", "stride_128", "stride_256", "stride_4096"])
+@pytest.mark.parametrize("lines", [2, 3, 64, 100])
+def test_a_chain_is_one_cycle_over_all_lines(order, lines):
+    following = latency.chain(lines, order, seed=1)
+    seen, at = [], 0
+    for _ in range(lines):
+        seen.append(at)
+        at = int(following[at])
+    assert at == 0
+    assert sorted(seen) == list(range(lines))
+    for steps in (0, 1, 5, 3 * lines + 1):
+        assert latency.after(following, 0, steps) == (seen * 4)[steps]
+    if order == "stride_256" and lines == 64:
+        assert seen[:3] == [0, 2, 4]
+
+
+@pytest.mark.parametrize("key", ["sm_load_latency", "sm_cluster_latency", "sm_barrier", "sm_atomic"])
+def test_a_host_waives_what_only_a_gpu_can_answer(key):
+    setting = probes.Setting(cpus=(0,), budget_s=1.0)
+    with pytest.raises(WaivedError, match=f"probe {key}: waived: it asks the SMs of a GPU; measure it with --on cuda"):
+        probes.measure(key, probes.find(key).assignment({}), setting)
+
+
+def test_the_summary_of_each_probe_is_in_the_list():
+    keys = {entry["key"] for entry in probes.entries()}
+    assert {f"probe/{probe.key}" for probe in probes.gpu.PROBES} <= keys
+    assert np.unique([entry["summary"] for entry in probes.entries()]).size == len(keys)
