@@ -15,7 +15,7 @@ struct Atomic {
     u64 *words;  // LINE words for each warp of each part
 };
 
-KERNEL atomic_add(const Atomic *job) {
+KERNEL(1024) atomic_add(const Atomic *job) {
     const u32 part = take_part(job->parts);
     if (part == NO_PART) return;
     const u64 warps = (blockDim.x + 31) / 32, warp = part * warps + threadIdx.x / 32;

@@ -22,7 +22,7 @@ __device__ inline void look_at_neighbour(const Barrier *job, u32 part, u64 round
     if (load_acquire(job->seen + next * LINE) < round) fetch_add(job->late, 1);
 }
 
-KERNEL block_barrier(const Barrier *job) {
+KERNEL(256) block_barrier(const Barrier *job) {
     const u32 part = take_part(job->parts);
     if (part == NO_PART) return;
     u64 round = 0;
@@ -48,7 +48,7 @@ KERNEL block_barrier(const Barrier *job) {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-KERNEL block_barrier_in_cluster(const Barrier *job) {
+KERNEL(256) block_barrier_in_cluster(const Barrier *job) {
     const u32 part = block_in_cluster();
     if (threadIdx.x == 0) job->parts.sm_of_part[part] = 1 + (u64)sm_number();
     u64 round = 0;

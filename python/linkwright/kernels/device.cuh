@@ -19,7 +19,8 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
-#define KERNEL extern "C" __global__ void
+// A kernel, and the most threads that a block of it has: so many must fit into the registers of an SM.
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 
 // Cycles of this SM.
 __device__ inline u64 cycles() {
@@ -169,6 +170,10 @@ __device__ inline u64 load_acquire_cluster(const u64 *address) {
 
 __device__ inline void store_release_cluster(u64 *address, u64 value) {
     asm volatile("st.release.cluster.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+__device__ inline void add_release_cluster(u64 *address, u64 value) {
+    asm volatile("red.release.cluster.add.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
 }
 
 // Returns when all threads of all blocks of the cluster are here.

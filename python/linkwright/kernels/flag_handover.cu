@@ -37,7 +37,7 @@ __device__ inline void flagged(u64 *own, const u64 *other, u32 part, u64 first, 
     }
 }
 
-KERNEL flag_handover(const Handover *job) {
+KERNEL(32) flag_handover(const Handover *job) {
     const u32 part = take_part(job->parts);
     if (part == NO_PART) return;
     for (u64 sample = 0; sample < job->parts.samples; ++sample) {
@@ -55,7 +55,7 @@ KERNEL flag_handover(const Handover *job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Block 0 with block 1, then with block 2, ...; `cycles` by (sample, peer), at peer 0 the sum.
-KERNEL flag_handover_in_cluster(const Handover *job) {
+KERNEL(32) flag_handover_in_cluster(const Handover *job) {
     const u32 own = block_in_cluster();
     u64 *flag = (u64 *)(block_memory() + HEAD);
     if (threadIdx.x == 0) {

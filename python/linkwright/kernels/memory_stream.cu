@@ -1,7 +1,7 @@
 // Bandwidth of reading, writing, copying and triad, by working set, width of one access and number of SMs.
 //
 // Every part passes over arrays of its own with all threads of its block, neighbouring threads on neighbouring
-// accesses, eight in flight per thread:
+// accesses, four in flight per thread:
 //
 //     read  fold b        write  a = s        copy  a = b        triad  a = b + s c      (32-bit integers, which wrap)
 //
@@ -15,7 +15,7 @@
 
 enum Kind : u64 { READ, WRITE, COPIED, TRIAD };
 const u32 FACTOR = 3;
-const u32 FLIGHT = 8;
+const u32 FLIGHT = 4;
 
 struct Stream {
     Parts parts;
@@ -81,7 +81,7 @@ __device__ inline u32 pass_of(const Stream *job, u32 part) {
     return pass_as<4>(job, part);
 }
 
-KERNEL memory_stream(const Stream *job) {
+KERNEL(1024) memory_stream(const Stream *job) {
     const u32 part = take_part(job->parts);
     if (part == NO_PART) return;
     u32 fold = 0;

@@ -43,7 +43,7 @@ __device__ inline u64 followed(u64 through, u64 at, u64 steps) {
     return follow<L2>(at, steps);
 }
 
-KERNEL pointer_chase(const Chase *job) {
+KERNEL(32) pointer_chase(const Chase *job) {
     const u32 part = take_part(job->parts);
     if (part == NO_PART) return;
     if (job->through == SHARED) {

@@ -10,9 +10,9 @@
 //
 // Flags are counters that only grow, one per (source -> destination), each in 128 bytes of its own:
 //
-//     wait     load_acquire(counter)  >=  epoch * per_epoch + ordinal
-//     raise    store_release(counter, epoch * per_epoch + ordinal)      one writer
-//     arrive   add_release(counter, 1)                                  a barrier: many writers
+//     wait     look(counter)  >=  epoch * per_epoch + ordinal      acquire
+//     raise    counter = epoch * per_epoch + ordinal               release, one writer
+//     arrive   counter += 1                                        release, a barrier: many writers
 //
 // The epoch is the repetition; counters are zero when the kernel begins and are not reset in between, so nobody
 // can miss a value. Thread 0 waits and raises; a barrier of the block on either side makes all threads part of
@@ -115,6 +115,17 @@ struct Program {
     const LinkedCount *raises;
 };
 
+// Flags order as far as they reach.
+#if defined(WALK_IN_CLUSTER)
+__device__ inline u64 look(const u64 *flag) { return load_acquire_cluster(flag); }
+__device__ inline void raise(u64 *flag, u64 count) { store_release_cluster(flag, count); }
+__device__ inline void arrive(u64 *flag) { add_release_cluster(flag, 1); }
+#else
+__device__ inline u64 look(const u64 *flag) { return load_acquire(flag); }
+__device__ inline void raise(u64 *flag, u64 count) { store_release(flag, count); }
+__device__ inline void arrive(u64 *flag) { add_release(flag, 1); }
+#endif
+
 __device__ inline Block *block() { return (Block *)block_memory(); }
 
 __device__ inline void report(const Walk *walk, u64 what, u64 rank, const u64 *counter, u64 wanted, u64 found) {
@@ -128,14 +139,14 @@ __device__ inline void report(const Walk *walk, u64 what, u64 rank, const u64 *c
 // Thread 0: returns true when the counter has reached `wanted`, false when somebody gave up.
 __device__ inline bool reach(const Walk *walk, u64 rank, const u64 *counter, u64 wanted) {
     u64 begun = 0;
-    for (u32 looks = 1; load_acquire(counter) < wanted; ++looks) {
+    for (u32 looks = 1; look(counter) < wanted; ++looks) {
         look_again();
         if (looks % 256) continue;
         if (load_acquire(walk->trouble) != NONE) return false;
         const u64 now = nanoseconds();
         if (begun == 0) begun = now;
         if (now - begun > walk->patience_ns) {
-            report(walk, STUCK, rank, counter, wanted, load_acquire(counter));
+            report(walk, STUCK, rank, counter, wanted, look(counter));
             return false;
         }
     }
@@ -262,16 +273,16 @@ __device__ inline Program link(const Walk *walk, u32 rank) {
 // Thread 0: returns at the common start time plus the rank's delay; false when somebody gave up.
 __device__ inline bool start(const Walk *walk, u32 rank, u64 repetition) {
     u64 *arrived = walk->arrivals, *named = walk->arrivals + LINE;
-    const u64 before = load_acquire(named);
-    add_release(arrived, 1);
+    const u64 before = look(named);
+    arrive(arrived);
     if (rank == 0) {
         if (!reach(walk, rank, arrived, (repetition + 1) * walk->ranks)) return false;
         const u64 now = nanoseconds();
-        store_release(named, (now > before ? now : before) + walk->margin_ns + 1);
+        raise(named, (now > before ? now : before) + walk->margin_ns + 1);
     } else if (!reach(walk, rank, named, before + 1)) {
         return false;
     }
-    const u64 begin = load_acquire(named) + walk->delays[repetition * walk->ranks + rank];
+    const u64 begin = look(named) + walk->delays[repetition * walk->ranks + rank];
     while (nanoseconds() < begin) look_again();
     return true;
 }
@@ -286,11 +297,11 @@ __device__ inline bool wait_all(const Walk *walk, u32 rank, const Program &progr
 
 __device__ inline void raise_all(const Program &program, u32 code, u32 first, u32 end, u64 epoch) {
     for (u32 i = first; i < end; ++i) {
-        const LinkedCount raise = program.raises[i];
+        const LinkedCount count = program.raises[i];
         if (code == ARRIVE)
-            add_release(raise.counter, 1);
+            arrive(count.counter);
         else
-            store_release(raise.counter, epoch * raise.per_epoch + raise.ordinal);
+            raise(count.counter, epoch * count.per_epoch + count.ordinal);
     }
 }
 
@@ -328,9 +339,9 @@ __device__ inline void run(const Walk *walk, u32 rank, const Program &program, u
 }
 
 #if defined(WALK_IN_CLUSTER)
-KERNEL schedule_walk_in_cluster(const Walk *given) {
+KERNEL(256) schedule_walk_in_cluster(const Walk *given) {
 #else
-KERNEL schedule_walk(const Walk *given) {
+KERNEL(256) schedule_walk(const Walk *given) {
 #endif
     if (threadIdx.x == 0) {
         block()->walk = *given;

@@ -34,8 +34,8 @@ PROBES = (
         "load-to-use latency of one SM, by what the load passes through and by working set",
         "One operation is one load of 8 bytes whose address is the value of the load before, one per line of 128 "
         "bytes. `shared` loads from the shared memory of the block, `l1` through the L1 and what lies behind it, `l2` "
-        "past the L1. The working set decides which level answers. With threads, so many SMs chase at once, each through "
-        "memory of its own.",
+        "past the L1. The working set decides which level answers. With threads, so many SMs chase at once, each "
+        "through memory of its own.",
         (
             Axis("through", "word", "what a load passes through", "l1", ("shared", "l1", "l2")),
             Axis("working_set", "bytes", "bytes that the chase visits", "16K"),
@@ -72,6 +72,24 @@ PROBES = (
         ),
         "CUDA C++ programming guide, cooperative groups and thread block clusters",
         "on a host; `cluster` also on a GPU without clusters and for other numbers than 2, 4, 8, 16",
+    ),
+    _probe(
+        "gpu_copy",
+        "a copy between the host and its GPU, by size, direction and kind of host memory",
+        "One operation is one copy by the driver that the caller waits for, so that small sizes show the latency of a "
+        "call and large ones the link. Pageable memory goes through buffers of the driver, pinned memory does not.",
+        (
+            Axis("bytes", "bytes", "size of a copy", "64K"),
+            Axis("direction", "word", "where to", "to_device", ("to_device", "to_host")),
+            Axis("memory", "word", "kind of host memory", "pinned", ("pageable", "pinned")),
+        ),
+        "nvbandwidth, host to device and device to host by the copy engine",
+        "on a host without a GPU; where the copy is more than a quarter of the GPU's memory",
+        metrics=(
+            _LATENCY,
+            Metric("bandwidth", "B/s", "high", "bytes of a copy over its time", "counted_rate"),
+        ),
+        size_axis="bytes",
     ),
     _probe(
         "sm_atomic",

@@ -20,7 +20,7 @@ typedef unsigned long long u64;
 typedef int32_t i32;
 typedef long long i64;
 
-#define KERNEL extern "C" void
+#define KERNEL(threads) extern "C" void
 #define __device__
 
 namespace shim {
@@ -94,6 +94,7 @@ inline u64 load_shared(u64 offset) { return *(const u64 *)(shim::here.memory + o
 inline void arrived(u64 value, u64 *somewhere) { *(volatile u64 *)somewhere = value; }
 inline u64 load_acquire_cluster(const u64 *address) { return load_acquire(address); }
 inline void store_release_cluster(u64 *address, u64 value) { store_release(address, value); }
+inline void add_release_cluster(u64 *address, u64 value) { add_release(address, value); }
 // The host has fewer processors than the GPU has SMs: let somebody else run.
 inline void look_again() { sched_yield(); }
 inline u32 opaque(u32 value) {

@@ -97,6 +97,10 @@ int cuMemFree(u64 address) { return free((void *)address), SUCCESS; }
 int cuMemcpyHtoD(u64 to, const void *from, size_t bytes) { return memcpy((void *)to, from, bytes), SUCCESS; }
 int cuMemcpyDtoH(void *to, u64 from, size_t bytes) { return memcpy(to, (const void *)from, bytes), SUCCESS; }
 
+int cuMemHostAlloc(void **address, size_t bytes, u32) { return cuMemAlloc((u64 *)address, bytes); }
+int cuMemFreeHost(void *address) { return free(address), SUCCESS; }
+int cuMemHostGetDevicePointer(u64 *seen, void *address, u32) { return *seen = (u64)address, SUCCESS; }
+
 int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **) {
     u32 cluster = 1;
     bool cooperative = false;
@@ -112,6 +116,12 @@ int cuLaunchKernelEx(const Config *config, void *function, void **parameters, vo
     const u32 threads = counted || asked < THREADS ? asked : THREADS;
     const u32 shared = config->shared;
     running.emplace_back([=] { shim::launch((shim::Kernel)function, words, blocks, threads, shared, cluster, SMS); });
+    return SUCCESS;
+}
+
+// A cluster of this GPU is at most half of it.
+int cuOccupancyMaxActiveClusters(int *clusters, void *, const Config *config) {
+    *clusters = config->grid_x <= SMS / 2 ? 1 : 0;
     return SUCCESS;
 }
 

@@ -15,6 +15,7 @@ namespace in_cluster {
 #include "block_barrier.cu"
 #include "clocks.cu"
 #include "flag_handover.cu"
+#include "host_echo.cu"
 #include "memory_stream.cu"
 #include "pointer_chase.cu"
 
@@ -27,6 +28,7 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, clocks),
     ENTRY(, flag_handover),
     ENTRY(, flag_handover_in_cluster),
+    ENTRY(, host_echo),
     ENTRY(, memory_stream),
     ENTRY(, pointer_chase),
     ENTRY(in_global_memory, schedule_walk),

@@ -40,7 +40,12 @@ ANSWERED = [
     asked("sm_barrier", how="cluster", threads=4),
     asked("sm_atomic", threads=2),
     asked("sm_atomic", at="own", warps=2),
-]
+    *(asked("gpu_copy", bytes=5000, direction=there, memory=memory)
+      for there in ("to_device", "to_host") for memory in ("pageable", "pinned")),
+    asked("round_trip", transport="in_place", in_bytes=100, out_bytes=5000),
+    asked("round_trip", transport="in_place", in_bytes=5000, out_bytes=64),
+    asked("round_trip", transport="user_buffers", in_bytes=64, out_bytes=300),
+]  # fmt: skip
 SPOILED = [
     asked("sm_load_latency", spoil=True),
     asked("memory_bandwidth", kernel="triad", spoil=True),
@@ -52,11 +57,13 @@ WAIVED = {
     "accesses 32, 64 or 128 bits at once, not `512`": asked("memory_bandwidth", width="512"),
     "the clocks of two SMs do not agree": asked("cache_line", how="one_way"),
     "a cluster has 2, 4, 8 or 16 blocks, not 3": asked("sm_cluster_latency", threads=3),
+    "forms no cluster of 8 blocks with 256 bytes of shared memory each": asked("sm_cluster_latency", threads=8),
     "there is no peer 2": asked("sm_cluster_latency", threads=2, peer=2),
     "16 blocks need as many SMs; there are 12": asked("sm_barrier", how="cluster", threads=16),
     "13 parts need as many SMs; 12 take part": asked("sm_barrier", threads=13),
     "1 to 32 warps, not 99": asked("sm_atomic", warps=99),
-    "it asks processors of a host": asked("round_trip"),
+    "a GPU has no transport pipe; ask for in_place or user_buffers": asked("round_trip", transport="pipe"),
+    "it asks processors of a host": asked("fma_peak"),
 }
 
 
@@ -70,8 +77,10 @@ def answers() -> list[dict]:
 def test_an_answer_is_checked_samples(answers, number):
     found = answers[1 + number].get("found")
     assert found, answers[1 + number]
-    assert len(found["values_ns"]) == 8
-    assert min(found["values_ns"]) > 0
+    assert len(found["values_ns"]) <= 8
+    assert all(value > 0 for value in found["values_ns"])
+    # The host's clock watches whether the host was disturbed; on a busy one every sample may have been.
+    assert found["values_ns"] or sum(found["dropped"].values()), found
     metrics = probes.find(ANSWERED[number]["experiment"].probe).metrics
     rates = {metric.source for metric in metrics} & {"counted_rate", "moved_rate", "work_rate"}
     carried = {"counted_rate": "counted_bytes", "moved_rate": "moved_bytes", "work_rate": "work"}
@@ -98,12 +107,13 @@ def test_words_are_the_fields_of_the_structs(answers):
     assert {source for source, _ in words.values()} == set(compiler.sources()) - {"schedule_walk", "clocks"}
     common = fields("probe.cuh", "Parts")
     for kernel, (source, given) in words.items():
-        struct = re.search(
-            rf"{kernel}\(const (\w+) \*", (compiler.KERNELS / f"{source}.cu").read_text(encoding="utf-8")
-        )
+        text = (compiler.KERNELS / f"{source}.cu").read_text(encoding="utf-8")
+        struct = re.search(rf"{kernel}\(const (\w+) \*", text)
         own = fields(f"{source}.cu", struct[1])
-        assert own[0] == ["parts", False]
-        assert given == [*common, *own[1:]], kernel
+        wanted = [*common, *own[1:]] if own[0] == ["parts", False] else own
+        # The host's own memory is given by its address.
+        addresses = ("asked", "answered", "request", "reply") if source == "host_echo" else ()
+        assert given == [[name, pointer and name not in addresses] for name, pointer in wanted], kernel
 
 
 def fields(file: str, struct: str) -> list[list]:

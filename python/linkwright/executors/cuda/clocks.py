@@ -117,7 +117,11 @@ class Throttling:
         """Why the clock is lower now than it was asked to be."""
         if self._handle is None:
             return []
-        bits = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        try:
+            bits = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        except self._nvml.NVMLError as error:
+            self._handle, self.note = None, f"throttling not watched: {error}"
+            return []
         return list(dict.fromkeys(reason for bit, reason in _THROTTLED.items() if bits & bit))
 
 

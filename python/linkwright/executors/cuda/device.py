@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import CudaError, NoGpuError
+from linkwright.errors import CudaError, NoGpuError, WaivedError
 
 from . import compiler
 from .job import Job
@@ -142,6 +142,27 @@ class Device:
             self._call("cuMemcpyDtoH", found.ctypes.data, address, found.nbytes)
         return found
 
+    def allocate_host(self, nbytes: int) -> int:
+        """Pinned memory of the host that the GPU can reach; its address."""
+        flags = self._driver.CU_MEMHOSTALLOC_DEVICEMAP
+        return int(self._call("cuMemHostAlloc", max(nbytes, _LEAST_BYTES), flags))
+
+    def free_host(self, address: int) -> None:
+        """Give pinned memory back."""
+        self._call("cuMemFreeHost", address)
+
+    def mapped(self, address: int) -> int:
+        """The address at which the GPU sees pinned memory."""
+        return int(self._call("cuMemHostGetDevicePointer", address, 0))
+
+    def copy_in(self, address: int, host: int, nbytes: int) -> None:
+        """Copy from the host, to the end of it."""
+        self._call("cuMemcpyHtoD", address, host, nbytes)
+
+    def copy_out(self, address: int, host: int, nbytes: int) -> None:
+        """Copy to the host, to the end of it."""
+        self._call("cuMemcpyDtoH", host, address, nbytes)
+
     @contextmanager
     def loaded(self, job: Job) -> Iterator[Loaded]:
         """The arrays of a job in the memory of the GPU, for as long as the context lasts."""
@@ -160,6 +181,11 @@ class Device:
         config.sharedMemBytes = job.shared_bytes
         config.attrs = self._attributes(job)
         config.numAttrs = len(config.attrs)
+        if job.cluster > 1 and not self._call("cuOccupancyMaxActiveClusters", function, config):
+            raise WaivedError(
+                f"cuda: waived: {self.name} forms no cluster of {job.cluster} blocks with {job.shared_bytes} bytes of "
+                "shared memory each; use fewer blocks or a smaller size"
+            )
         self._call("cuLaunchKernelEx", config, function, ((words,), (ctypes.c_void_p,)), 0)
 
     def wait(self) -> None:

@@ -48,7 +48,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
     wanted = {"read": words["a"], "write": np.full(elements, _FACTOR), "copy": b, "triad": b + _FACTOR * c}[kind]
     with gpu.device.loaded(made) as loaded:
 
-        def check(samples: int) -> None:
+        def check() -> None:
             # Every element, once: later kernels write the same.
             if check.done:
                 return

@@ -11,7 +11,7 @@ from linkwright.errors import WaivedError, WrongResultError
 
 from ..job import LINE_WORDS
 from ..measure import Gpu, How
-from .sampling import enough_sms, job, sampled
+from .sampling import SAMPLES, enough_sms, job, sampled
 
 ROUNDS = 64
 _WARP = 32
@@ -29,8 +29,8 @@ def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
     made = job(gpu, "flag_handover", enough_sms(key, sms, 2), words, threads=_WARP)
     with gpu.device.loaded(made) as loaded:
 
-        def check(samples: int) -> None:
-            rounds = samples * ROUNDS
+        def check() -> None:
+            rounds = SAMPLES * ROUNDS
             found = loaded.read("words")[[0, LINE_WORDS]].tolist()
             if found != ([2 * rounds, 0] if swap else [rounds, rounds]):
                 raise WrongResultError(f"{key}: the words count {found} after {rounds} rounds; no value is reported")
@@ -49,9 +49,9 @@ def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[s
     made = job(gpu, "flag_handover", gpu.all_sms[:blocks], words, threads=1, shared_bytes=128, cluster=True)
     with gpu.device.loaded(made) as loaded:
 
-        def check(samples: int) -> None:
+        def check() -> None:
             found = loaded.read("words").tolist()
-            last = (samples - 1) * (blocks - 1) * ROUNDS
+            last = (SAMPLES - 1) * (blocks - 1) * ROUNDS
             wanted = [last + (blocks - 1) * ROUNDS, *(last + each * ROUNDS for each in range(1, blocks))]
             if found != wanted:
                 raise WrongResultError(f"{key}: the blocks counted {found}, not {wanted}; no value is reported")

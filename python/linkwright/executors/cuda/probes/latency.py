@@ -89,8 +89,9 @@ def _chase(key: str, gpu: Gpu, axes: dict, sms: list[int], how: How, through: st
         if not shared:
             _fill_caches(loaded, lines)
 
-        def check(samples: int) -> None:
-            end = after(following, 0, samples * (STEPS + warm))
+        end = after(following, 0, SAMPLES * (STEPS + warm))
+
+        def check() -> None:
             wrong = np.flatnonzero(loaded.read("last") != (base + LINE_BYTES * end).astype(np.uint64))
             if len(wrong):
                 raise WrongResultError(f"{key}: part {wrong[0]} did not follow its chain; no value is reported")

@@ -82,7 +82,7 @@ def sampled(
     how: How,
     *,
     operations: float,
-    check: Callable[[int], None],
+    check: Callable[[], None],
     reset: Iterable[str] = (),
     part: int | None = None,
     least_cycles: float = 0,
@@ -90,7 +90,7 @@ def sampled(
     moved_bytes: float = 0,
     work: float = 0,
 ) -> dict[str, object]:
-    """One launch; `check` gets the number of samples of the kernel that ran last and raises where it was wrong.
+    """One launch; `check` looks at what a kernel left after `SAMPLES` samples and raises where that is wrong.
 
     The time of `part` counts, by default that of the slowest. An operation of fewer than `least_cycles` cannot be.
     """
@@ -104,7 +104,7 @@ def sampled(
                 f"{gpu.device.name}: an SM that was to take part had no block, or two; "
                 "another process may be using the GPU: use it alone"
             )
-        check(SAMPLES)
+        check()
         cycles = loaded.read("cycles").astype(np.int64)
         taken = cycles.max(axis=1) if part is None else cycles[:, part]
         if (taken <= least_cycles * operations).any():

@@ -12,7 +12,7 @@ from linkwright.errors import WaivedError, WrongResultError
 from ..job import LINE_WORDS
 from ..measure import Gpu, How
 from .handover import in_cluster
-from .sampling import enough_sms, job, sampled
+from .sampling import SAMPLES, enough_sms, job, sampled
 
 ROUNDS = 64
 THREADS = 256
@@ -35,9 +35,9 @@ def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
     made = job(gpu, "block_barrier", chosen, words, threads=THREADS, cluster=cluster)
     with gpu.device.loaded(made) as loaded:
 
-        def check(samples: int) -> None:
+        def check() -> None:
             arrived, late = int(loaded.read("counter")[0]), int(loaded.read("late")[0])
-            if late or arrived != samples * ROUNDS * blocks:
+            if late or arrived != SAMPLES * ROUNDS * blocks:
                 raise WrongResultError(
                     f"{key}: {late} neighbours were not there after a barrier, {arrived} arrivals; no value is reported"
                 )
@@ -55,8 +55,8 @@ def sm_atomic(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, objec
     made = job(gpu, "atomic_add", enough_sms(key, sms, parts), words, threads=threads, shared_bytes=8 * threads)
     with gpu.device.loaded(made) as loaded:
 
-        def check(samples: int) -> None:
-            found, wanted = int(loaded.read("words").sum()), parts * threads * ROUNDS * samples
+        def check() -> None:
+            found, wanted = int(loaded.read("words").sum()), parts * threads * ROUNDS * SAMPLES
             if found != wanted:
                 raise WrongResultError(f"{key}: the words add up to {found}, not {wanted}; no value is reported")
 
