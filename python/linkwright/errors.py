@@ -209,6 +209,10 @@ class OptionError(UsageError):
     """An option of a run that makes no sense."""
 
 
+class UnsuitedError(UsageError):
+    """Something that cannot be folded or streamed, because ranks, endpoints or options make a difference."""
+
+
 class BelowLimitError(SimError):
     """A simulated time that physics forbids; a bug of the model."""
 

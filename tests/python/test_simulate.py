@@ -239,3 +239,52 @@ def test_names_and_sizes_are_checked():
         lw.schedule("allreduce", "ring", ranks=2, size=6)
     with pytest.raises(lw.UsageError, match="unknown machine"):
         lw.simulate(star(2), "lgogp")
+
+
+def test_one_rank_stands_for_all_and_streamed_ranks_for_themselves(tmp_path):
+    def rows(*more, by="ring,recursive_doubling_bandwidth"):
+        path = tmp_path / "rows.json"
+        asked = ("-p", "8", "--sizes", "4K,64K", "-a", by, "--output", str(path))
+        result = invoke("simulate", "allreduce", "--on", "loggp", *asked, *more)
+        assert result.status == 0, result.err
+        return rows_of(path)
+
+    plain = rows()
+    assert rows("--stream") == plain
+    folded = rows("--fold")
+    marked = [row for row in folded if row["reason"] == "one rank stands for all"]
+    assert {row["metric"] for row in marked} >= {"time", "bus_bw", "byte_hops"}
+    assert [{**row, "reason": None} for row in folded if row in marked] == [
+        row for row in plain if row["metric"] != "critical_share"
+    ]
+    skewed = ("--skew", "uniform:2us", "--seed", "3")
+    assert rows(*skewed, "--stream", by="ring") == rows(*skewed, by="ring")
+
+
+def test_a_million_ranks_fold():
+    ranks = 1 << 20
+    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold")
+    assert result.status == 0, result.err
+    assert "folded" in result.out
+    # 2 (p-1) rounds of 0.2 us + 1 us + 3 x 80 ps + 0.2 us, half of them 0.4 ns to combine.
+    assert f"{(ranks - 1) * (2 * 1.40024 + 0.0004):.2f}" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("allreduce -a ring --sizes 1000 -p 7 --on loggp --fold", "use a multiple of 28 bytes"),
+        ("allreduce -a ring --on wormhole-n150 --fold", "endpoints are not alike"),
+        ("allreduce -a ring --on crossbar --stream", "messages meet each other"),
+        ("allreduce -a ring --on loggp --fold --skew late:0:1us", "stream them"),
+        ("allreduce -a ring --on loggp --fold --issue window(2)", "one by one"),
+        ("allreduce -a recursive_doubling_latency --on loggp -p 6 --fold", "use 4"),
+        ("broadcast -a ring --on loggp --fold", "none can stand for all"),
+        ("allreduce -a ring --on loggp --fold --stream", "give one of the two"),
+        ("allreduce -a ring --on loggp --fold --links x.csv", "leave one of the two"),
+    ],
+)
+def test_what_does_not_fold_says_why_and_what_would(arguments, message):
+    result = invoke("simulate", *arguments.split(), *([] if "--sizes" in arguments else ["--sizes", "4K"]))
+    assert result.status == 2
+    assert message in result.out + result.err

@@ -106,6 +106,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::Unknown { .. } => "UnknownNameError",
         SimError::NoDevice(_) => "UsageError",
         SimError::Option { .. } => "OptionError",
+        SimError::Unsuited { .. } => "UnsuitedError",
         SimError::BelowLimit { .. } => "BelowLimitError",
     };
     raise(class, error)

@@ -4,7 +4,7 @@ use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_fi
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// All algorithms: `key, collective, name, summary, description, cost, needs, source, reads_bytes`.
+/// All algorithms: `key, collective, name, summary, description, cost, needs, source, reads_bytes, folds`.
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let entry = |algorithm: &&algorithm_files::Algorithm| {
@@ -18,6 +18,7 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row.set_item("needs", algorithm.needs)?;
         row.set_item("source", algorithm.source)?;
         row.set_item("reads_bytes", algorithm.reads_bytes)?;
+        row.set_item("folds", algorithm.program.is_some())?;
         Ok(row)
     };
     algorithm_files::REGISTRY.iter().map(entry).collect()

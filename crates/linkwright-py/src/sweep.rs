@@ -6,6 +6,7 @@ use std::time::Duration;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Failure, Found, Next, Question, Sweep};
+use linkwright_sim::walk::How;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -18,7 +19,8 @@ use crate::simulate::{choices, table};
 /// How often a wait looks whether Ctrl-C was pressed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern` or `probe`.
+/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern` or `probe`, or for a collective without a
+/// schedule `fold` or `stream`.
 type Asked<'py> = (
     String,
     String,
@@ -89,11 +91,15 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
     let (kind, key, about, options) = asked;
     let question = match kind.as_str() {
         "probe" => Question::Probe(assignment(&key, &about)?),
-        "collective" => {
+        "collective" | "fold" | "stream" => {
             let mut given = Options::new(Some(&about));
             let shape = shape(&mut given)?;
             given.finish()?;
-            Question::Collective(key, shape)
+            match kind.as_str() {
+                "fold" => Question::Walk(key, shape, How::Folded),
+                "stream" => Question::Walk(key, shape, How::Streamed),
+                _ => Question::Collective(key, shape),
+            }
         }
         "pattern" => {
             let mut given = Options::new(Some(&about));
@@ -107,7 +113,8 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
             Question::Pattern(key, traffic)
         }
         _ => {
-            let message = format!("unknown kind `{kind}`; known: collective, pattern, probe");
+            let message =
+                format!("unknown kind `{kind}`; known: collective, fold, pattern, probe, stream");
             return Err(errors::raise("UnknownNameError", message));
         }
     };

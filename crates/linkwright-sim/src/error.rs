@@ -1,5 +1,6 @@
 //! What can be wrong with a simulation.
 
+use crate::walk::How;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::{MachineError, TimePs};
 use linkwright_schedule::ScheduleError;
@@ -107,6 +108,14 @@ pub enum SimError {
     /// A machine without the devices, or the chips, that were asked for.
     #[error("{0}")]
     NoDevice(String),
+    /// A program that one rank does not stand for, or that cannot be simulated while it is read.
+    #[error("cannot be {how}: {problem}")]
+    Unsuited {
+        /// What was asked for.
+        how: How,
+        /// Why not, and the cure.
+        problem: String,
+    },
     /// An option of the run that makes no sense.
     #[error("option `{option}`: {problem}")]
     Option {

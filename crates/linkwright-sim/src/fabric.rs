@@ -182,6 +182,18 @@ pub trait Fabric {
         limits::longest_chain(prepared, self)
     }
 
+    /// Whether all endpoints are alike and messages take the same time between any two of them: one
+    /// endpoint then stands for all where all do the same, see `linkwright-sim/src/walk`.
+    fn endpoints_alike(&self) -> bool {
+        false
+    }
+
+    /// `answer` where every endpoint sends the like of `m` at the same time, so that what `m.from` gets
+    /// is what `m.to` gets; asked in the order of sending.
+    fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
+        self.answer(now, m)
+    }
+
     /// Hardware barrier over set `group` entered by all at `now`; `None` where the machine has none.
     fn barrier(&mut self, now: TimePs, group: u32) -> Option<TimePs> {
         let _ = (now, group);

@@ -32,6 +32,7 @@ pub mod setup;
 pub mod skew;
 pub mod sweep;
 pub mod trace;
+pub mod walk;
 
 pub use critical::{CriticalPath, Segment, Spent};
 pub use engine::simulate;

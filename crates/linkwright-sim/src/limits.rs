@@ -85,6 +85,34 @@ impl Limits {
         ))
     }
 
+    /// The limits of a program of which one rank stands for all: `frame` is its schedule without
+    /// operations, `latency` its longest chain, `units` its arithmetic units per rank.
+    pub(crate) fn of_walk<F: Fabric + ?Sized>(
+        frame: &Schedule,
+        fabric: &F,
+        run: &Run,
+        latency: TimePs,
+        units: u64,
+        whole: bool,
+    ) -> Self {
+        let bounds = fabric.bounds();
+        let (out, into) = through_some_rank(frame);
+        let cut = match whole && frame.ranks % 2 == 0 {
+            true => time(across_halves(frame), bounds.halves),
+            false => TimePs::ZERO,
+        };
+        let port = time(out, bounds.rank_out).max(time(into, bounds.rank_in));
+        let compute = TimePs(combined(frame, run, units));
+        let all = [
+            ("latency", latency),
+            ("port", port),
+            ("cut", cut),
+            ("compute", compute),
+        ];
+        let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
+        Limits(known.map(|(name, time)| Limit { name, time }).collect())
+    }
+
     /// The largest, which is *the* limit.
     pub fn largest(&self) -> Option<Limit> {
         self.0.iter().copied().max_by_key(|limit| limit.time)
@@ -236,7 +264,6 @@ fn busiest(messages: &Messages<'_>, participants: std::ops::Range<u32>) -> (u64,
 
 fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
     let schedule = messages.schedule;
-    let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     // Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
     let mut lanes = [false; 257];
     let mut work = vec![0u64; schedule.ranks as usize];
@@ -252,10 +279,16 @@ fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
         }
     }
     let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
-    let mut most = work.into_iter().max().unwrap_or(0) / units;
-    if schedule.spec.collective.reduces() && p > 1 && size > 0 {
-        let share = Bytes((p - 1) * size / p / units);
-        most = most.max(run.path.combine_time(share, run.arithmetic).0);
+    let most = work.into_iter().max().unwrap_or(0) / units;
+    TimePs(most.max(combined(schedule, run, units)))
+}
+
+/// Combining its share takes a rank with so many arithmetic units at least this long.
+fn combined(schedule: &Schedule, run: &Run, units: u64) -> u64 {
+    let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
+    if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
+        return 0;
     }
-    TimePs(most)
+    let share = Bytes((p - 1) * size / p / units);
+    run.path.combine_time(share, run.arithmetic).0
 }

@@ -54,7 +54,7 @@ impl Networks {
     }
 
     #[inline]
-    fn of(&self, op: &Op) -> u8 {
+    pub(crate) fn of(&self, op: &Op) -> u8 {
         match op.hint {
             Hint::None => self.lanes[op.lane as usize],
             Hint::PlusX => self.axes[0],

@@ -83,8 +83,20 @@ impl Totals {
         }
     }
 
+    /// The same of `ranks` ranks that do the same.
+    pub(crate) fn times(self, ranks: u64) -> Self {
+        Totals {
+            transfers: self.transfers * ranks,
+            notices: self.notices * ranks,
+            bytes: self.bytes * ranks,
+            byte_hops: self.byte_hops * ranks,
+            hops: self.hops * ranks,
+            ..self
+        }
+    }
+
     #[inline]
-    fn add(&mut self, bytes: u64, hops: u32) {
+    pub(crate) fn add(&mut self, bytes: u64, hops: u32) {
         self.transfers += 1;
         self.bytes += bytes;
         self.byte_hops += bytes * u64::from(hops);

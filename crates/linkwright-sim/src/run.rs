@@ -186,7 +186,8 @@ fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), S
     Ok(())
 }
 
-fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
+/// The path called `name`, or the default one.
+pub(crate) fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
     let Some(name) = name else {
         return Ok(machine.default_path());
     };

@@ -22,6 +22,7 @@
 use crate::error::SimError;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
+use crate::walk::{walk, How};
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
 use linkwright_schedule::ir::Schedule;
@@ -45,6 +46,8 @@ pub enum Question {
     Collective(String, Shape),
     /// The traffic pattern of this key.
     Pattern(String, Traffic),
+    /// The same without a schedule: one rank that stands for all, or all ranks as they are read.
+    Walk(String, Shape, How),
     /// A probe with its values.
     Probe(Assignment),
 }
@@ -90,6 +93,12 @@ pub type Outcome = Result<Found, Failure>;
 pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {
     let built = match question {
         Question::Probe(asked) => return Ok(Found::Answer(probes::answer(machine, asked)?)),
+        Question::Walk(key, shape, how) => {
+            let program = collectives::program(key, shape)?;
+            return Ok(Found::Times(Box::new(walk(
+                program, machine, options, *how,
+            )?)));
+        }
         Question::Collective(key, shape) => collectives::build(key, shape)?,
         Question::Pattern(key, traffic) => (patterns::find(key)?.build)(traffic)?,
     };

@@ -25,6 +25,8 @@ from linkwright.cli import options
 @click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited.")
 @click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
 @click.option("--no-arithmetic", is_flag=True, help="Combines take no time; the rows say so.")
+@click.option("--fold", is_flag=True, help="One rank stands for all, where ranks and endpoints are alike.")
+@click.option("--stream", is_flag=True, help="Read the algorithm while it is simulated: little memory, the same times.")
 @options.seed
 @click.option(
     "--trace",
@@ -48,6 +50,8 @@ def command(
     ranks: int | None,
     grid: tuple[int, int] | None,
     seed: int,
+    fold: bool,
+    stream: bool,
     trace_file: Path | None,
     links_file: Path | None,
     outputs: tuple[Path, ...],
@@ -57,9 +61,16 @@ def command(
 
     Times are exact for the machine as described: the same input gives the same output. `limit` is the
     largest physical lower bound, and its name.
+
+    With --fold a ring over a million ranks takes a second; `linkwright describe ALGORITHM` says whether it folds.
     """
     from linkwright.cli import simulations
+    from linkwright.errors import UsageError
     from linkwright.suite.load import one_part
+
+    if fold and stream:
+        raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
+    walk = "fold" if fold else "stream" if stream else None
 
     suite = one_part(
         "simulate",
@@ -78,4 +89,4 @@ def command(
         arithmetic=not asked["no_arithmetic"],
         metrics=["time", "alg_bw", "bus_bw"],
     )
-    return simulations.run(suite, on, ranks, grid, seed, trace_file, links_file, outputs)
+    return simulations.run(suite, on, ranks, grid, seed, trace_file, links_file, outputs, walk)

@@ -29,11 +29,18 @@ def run(
     trace_file: Path | None,
     links_file: Path | None,
     outputs: tuple[Path, ...],
+    walk: str | None = None,
 ) -> int:
-    """Simulate the suite on every machine named in `on`; the exit status."""
+    """Simulate the suite on every machine named in `on`; the exit status.
+
+    With `walk` (`fold` or `stream`) there is no schedule; what only a schedule has is then refused.
+    """
+    for flag, file in (("--trace", trace_file), ("--links", links_file)):
+        if walk and file:
+            raise UsageError(f"{flag}: --{walk} forgets operations and links on the way; leave one of the two out")
     for path in outputs:
         export.check_suffix(path)
-    targets = resolve(on, ranks, grid)
+    targets = resolve(on, ranks, grid, walk)
     for file in (trace_file, links_file):
         if file and not file.parent.is_dir():
             raise UsageError(f"{file}: folder {file.parent} does not exist; create it first")
@@ -64,6 +71,8 @@ def run(
         _write_links(links_file, planned, seed)
     for path in outputs:
         export.write(rows, path, machines=[target.machine for target in targets])
+    if walk and all(row["status"] == "waived" for row in rows):
+        return 2  # nothing of what was asked for can be done so; the table says why
     return 1 if any(row["status"] == "failed" for row in rows) else 0
 
 

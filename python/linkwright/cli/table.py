@@ -48,6 +48,7 @@ _MARKS = {
     "unpinned": "unpinned",
     "data not checked": "unchecked",
     "without arithmetic": "no-arithmetic",
+    "one rank stands for all": "folded",
 }
 
 

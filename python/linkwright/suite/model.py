@@ -14,7 +14,14 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from linkwright import _native, probes, schedules
-from linkwright.errors import EngineError, LinkwrightError, NoRoomError, TooFewEndpointsError, WaivedError
+from linkwright.errors import (
+    EngineError,
+    LinkwrightError,
+    NoRoomError,
+    TooFewEndpointsError,
+    UnsuitedError,
+    WaivedError,
+)
 
 from . import rows
 from .experiment import Experiment
@@ -22,7 +29,9 @@ from .targets import Target
 
 Found = tuple[Experiment, list[rows.Row]]
 # What gives no number, and is nobody's mistake.
-_WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError)
+_WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError, UnsuitedError)
+# What a reader must know of values for which ranks were not simulated one by one.
+FOLDED = "one rank stands for all"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +53,8 @@ class Work:
         if experiment.probe:
             return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
         metrics = self.metrics[experiment.part]
-        return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer))
+        notes = (FOLDED,) if self.target.walk == "fold" else ()
+        return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer), notes)
 
 
 def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Found]:
@@ -102,6 +112,6 @@ def _asked(target: Target, experiment: Experiment) -> tuple[str, str, dict, dict
     """An experiment as the native half takes it."""
     if experiment.probe:
         return "probe", experiment.probe, dict(experiment.axes or ()), None
-    kind = "collective" if experiment.collective else "pattern"
+    kind = (target.walk or "collective") if experiment.collective else "pattern"
     placed = on_sample(target, experiment)
     return kind, experiment.algorithm_key, schedules.shape(experiment), schedules.options(placed)

@@ -79,10 +79,16 @@ class Simulated:
     critical_cause: str | None
 
 
-def of_simulation(context: Context, experiment: Experiment, metrics: Sequence[str], found: Simulated) -> list[Row]:
-    """Rows of a modelled experiment: exact, so without interval."""
-    ok = {"status": "ok", "reason": "" if experiment.arithmetic else "without arithmetic"}
-    ok["reason"] = ok["reason"] or None
+def of_simulation(
+    context: Context,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    found: Simulated,
+    notes: Sequence[str] = (),
+) -> list[Row]:
+    """Rows of a modelled experiment: exact, so without interval; `notes` are what a reader must know of it."""
+    reasons = [*([] if experiment.arithmetic else ["without arithmetic"]), *notes]
+    ok = {"status": "ok", "reason": "; ".join(reasons) or None}
     rows = [
         context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, limit_name=found.limit_name, **ok)
     ]

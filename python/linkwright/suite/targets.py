@@ -33,6 +33,7 @@ class Recipe:
     file: str  # its name, for messages
     ranks: int | None = None
     grid: tuple[int, int] | None = None
+    walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class Target:
     sample: tuple[int, ...] | None = None  # endpoint of each rank, where the machine has more than take part
     recipe: Recipe | None = None  # of a modelled one
 
+    @property
+    def walk(self) -> str | None:
+        """`fold` or `stream`, where no schedule is simulated."""
+        return self.recipe.walk if self.recipe else None
+
     def context(self, run: str, suite: str, watts: float | None = None) -> Context:
         """What all rows of this target have in common."""
         return Context(run, suite, self.machine_name, self.executor, self.endpoint_names, watts)
@@ -61,7 +67,9 @@ class Target:
         return self.machine is not None
 
 
-def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None = None) -> list[Target]:
+def resolve(
+    names: str, ranks: int | None = None, grid: tuple[int, int] | None = None, walk: str | None = None
+) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`."""
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
@@ -70,7 +78,7 @@ def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None =
         raise UsageError(
             f"--on {names}: the ranks of the MPI job spin while they wait, so threads would not be alone; make two runs"
         )
-    found = [_one(name, ranks, grid) for name in wanted]
+    found = [_one(name, ranks, grid, walk) for name in wanted]
     if len(found) == 1 and grid:  # of several machines it is meant for those where it fits
         _check_grid(grid, found[0].extent.ranks)
     repeated = [target.name for i, target in enumerate(found) if target.name in [t.name for t in found[:i]]]
@@ -79,7 +87,7 @@ def resolve(names: str, ranks: int | None = None, grid: tuple[int, int] | None =
     return found
 
 
-def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+def _one(name: str, ranks: int | None, grid: tuple[int, int] | None, walk: str | None) -> Target:
     if name == "threads":
         return _threads(ranks, grid)
     if name == "mpi":
@@ -92,21 +100,24 @@ def _one(name: str, ranks: int | None, grid: tuple[int, int] | None) -> Target:
     known = registry.keys("machines")
     if name not in known and not name.endswith(".toml") and "/" not in name:
         raise unknown("machine or executor", name, [*known, "threads", "mpi", "cuda"], where="--on")
-    return modelled(Recipe(name, *machines.source(name), ranks, grid))
+    return modelled(Recipe(name, *machines.source(name), ranks, grid, walk))
 
 
 def modelled(recipe: Recipe) -> Target:
     """The described machine of a recipe, with a size if its file leaves that open."""
     name, ranks, grid = recipe.name, recipe.ranks, recipe.grid
     machine = _native.Machine.parse(recipe.text, recipe.file)
-    if machine.open_size:
+    folded = recipe.walk == "fold"
+    if folded and machine.open_size == "ranks":
+        ranks = ranks or OPEN_RANKS  # the machine stays open: one endpoint stands for all
+    elif machine.open_size:
         if grid or (machine.open_size == "grid" and ranks is None):
             machine = machine.with_grid(*(grid or OPEN_GRID))
         else:
             machine = machine.with_endpoints(ranks or OPEN_RANKS)
-    if ranks is not None and ranks > machine.ranks:
+    if ranks is not None and not machine.open_size and ranks > machine.ranks:
         raise ShapeError(f"--ranks {ranks}: {name} has {machine.ranks} ranks; ask for at most that many")
-    sample = None if ranks else sampled(machine.ranks)
+    sample = None if ranks or folded else sampled(machine.ranks)
     used = ranks or len(sample or range(machine.ranks))
     whole = machine.rank_grid if used == machine.ranks else None
     names = tuple(endpoint["name"] for endpoint in machine.endpoints())

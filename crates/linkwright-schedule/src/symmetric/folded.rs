@@ -5,7 +5,7 @@
 
 use super::program::{hint_at, Program};
 use super::Group;
-use crate::ir::{Completion, Edge, Op, Schedule};
+use crate::ir::{BufferId, Completion, Edge, Op, Schedule};
 use std::ops::Range;
 
 /// An operation, and how many steps on the rank is that performs it.
@@ -67,6 +67,8 @@ pub struct Folded {
     pub(super) program: Program,
     pub(super) wait_start: Vec<u32>,
     pub(super) waits: Vec<Wait>,
+    /// Bytes of a chunk of each buffer, where all are equal.
+    pub(super) chunk_bytes: Vec<Option<u64>>,
 }
 
 impl Folded {
@@ -134,19 +136,99 @@ impl Folded {
         if !op.moves_data() {
             return (0, 0);
         }
-        let program = &self.program;
+        let (program, one) = (&self.program, self.program.is_one_chunk(op));
+        if let (true, Some(bytes)) = (one, self.chunk_bytes[op.src_buffer.0 as usize]) {
+            return (bytes, 1);
+        }
         let buffer = &program.buffers[op.src_buffer.0 as usize];
         let bytes = |chunks: Range<u32>| {
             let span = buffer.span(program.elements, chunks);
             (span.end - span.start) * u64::from(program.element_bytes)
         };
-        if program.is_one_chunk(op) {
+        if one {
             let chunk = program.chunk_at(op.src_buffer, op.src, rank);
             return (bytes(chunk..chunk + 1), 1);
         }
         let runs = program.runs_at(op, rank);
         let all = runs.iter().map(|&(src, _, count)| bytes(src..src + count));
         (all.sum(), runs.len() as u32)
+    }
+
+    /// Whether `op` is as long at every rank, and in one run.
+    pub fn same_size(&self, op: &Op) -> bool {
+        !op.moves_data() || self.program.is_one_chunk(op) && self.even(op)
+    }
+
+    /// Whether all ranks move equally many bytes by `op`.
+    fn even(&self, op: &Op) -> bool {
+        let id = op.src_buffer.0 as usize;
+        self.chunk_bytes[id].is_some() || !self.program.relative[id]
+    }
+
+    /// What tells one rank from another, and the cure; `by_runs` where the runs of a message matter.
+    pub fn unequal(&self, by_runs: bool) -> Option<String> {
+        let program = &self.program;
+        if !self
+            .ops()
+            .iter()
+            .all(|op| !op.moves_data() || self.even(op))
+        {
+            let step = u64::from(self.ranks()) * u64::from(program.element_bytes);
+            let size = program.elements * u64::from(program.element_bytes);
+            return Some(format!(
+                "{size} bytes do not cut into {} equal chunks; use a multiple of {step} bytes, such as {}, \
+                 or simulate every rank",
+                self.ranks(),
+                size.next_multiple_of(step)
+            ));
+        }
+        let scattered = |op: &&Op| op.is_message() && !self.same_runs(op);
+        if by_runs && self.ops().iter().any(|op| scattered(&op)) {
+            return Some(
+                "the chunks of a message are in more runs at some ranks than at others, and the path pays \
+                 for each; use another path, or simulate every rank"
+                    .to_string(),
+            );
+        }
+        None
+    }
+
+    /// Whether the chunks of `op` are in as many runs at every rank: those of a coset of a cube are,
+    /// those of an interval round a circle are not.
+    fn same_runs(&self, op: &Op) -> bool {
+        let turned = |id: BufferId| self.program.relative[id.0 as usize];
+        if self.program.is_one_chunk(op) || !(turned(op.src_buffer) || turned(op.dst_buffer)) {
+            return true;
+        }
+        if self.group().is_circle() || turned(op.src_buffer) != turned(op.dst_buffer) {
+            return false;
+        }
+        let mut chunks = Vec::new();
+        for (src, dst, count) in self.program.ranges_of(op) {
+            if src != dst {
+                return false;
+            }
+            chunks.extend(src..src + count);
+        }
+        // A basis of the differences: a coset has as many members as sums of it.
+        let mut basis: Vec<u32> = Vec::new();
+        for &chunk in &chunks {
+            let rest = (basis.iter()).fold(chunk ^ chunks[0], |rest, &b| rest.min(rest ^ b));
+            if rest > 0 {
+                basis.push(rest);
+            }
+        }
+        chunks.len() == 1 << basis.len()
+    }
+
+    /// `op` with the hint that it has where `rank` performs it.
+    #[inline]
+    pub fn hinted(&self, op: &Op, rank: u32) -> Op {
+        let to = self.group().act(rank, op.to);
+        Op {
+            hint: hint_at(op.hint, rank, to),
+            ..*op
+        }
     }
 
     /// A schedule over the same ranks and buffers, without operations.

@@ -36,6 +36,16 @@ struct Layer {
 /// The program with scratch where steps conflict and, unless `fused`, with combinations after the copy
 /// (see `transforms::unfuse`).
 pub(super) fn lay(mut program: Program, fused: bool) -> Result<Program> {
+    let alone = |step: &[Op]| match step {
+        [op] => {
+            let fuses = op.combine == Combine::Reduce && op.is_message();
+            program.is_one_chunk(op) && !program.meets_itself(op) && (fused || !fuses)
+        }
+        _ => false,
+    };
+    if program.ops.chunk_by(|a, b| a.step == b.step).all(alone) {
+        return Ok(program);
+    }
     let ops = std::mem::take(&mut program.ops);
     let mut layer = Layer {
         marks: Marks::default(),
@@ -58,7 +68,7 @@ pub(super) fn lay(mut program: Program, fused: bool) -> Result<Program> {
 impl Layer {
     fn close(&mut self, ops: &[Op]) -> Result<()> {
         if let [op] = ops {
-            if self.program.is_one_chunk(op) && !self.meets_itself(op) {
+            if self.program.is_one_chunk(op) && !self.program.meets_itself(op) {
                 self.laid.push(*op);
                 return Ok(());
             }
@@ -78,13 +88,6 @@ impl Layer {
         }
         self.laid.append(&mut locals);
         Ok(())
-    }
-
-    /// Whether what one rank writes by `op`, another reads by it.
-    fn meets_itself(&self, op: &Op) -> bool {
-        let mut written = op.dst;
-        (self.program).written(op, |first, _| written = first);
-        op.to != 0 && (op.src_buffer, op.src) == (op.dst_buffer, written)
     }
 
     /// Whether `op` must go through scratch, and the first scratch layer free for it.

@@ -38,7 +38,10 @@ struct Link {
 
 struct Orderer {
     group: Group,
+    /// Operations stand in their places already, until the first notice comes between them.
     out: Folded,
+    /// Those behind the first notice.
+    behind: Option<std::vec::IntoIter<Op>>,
     cells: Cells,
     links: Vec<Link>,
     /// Last operation of each chain.
@@ -59,18 +62,19 @@ struct Orderer {
 impl Program {
     /// The schedule of one rank, which stands for all; `fused` where transfers may combine.
     pub fn fold(self, fused: bool) -> Result<Folded> {
-        let mut program = lay(self, fused)?;
-        let ops = std::mem::take(&mut program.ops);
-        let count = ops.len();
+        let program = lay(self, fused)?;
+        let count = program.ops.len();
         let mut orderer = Orderer {
             group: program.group,
             cells: Cells::new(program.buffers.len()),
-            fenced: ops.iter().any(|op| op.kind == OpKind::Fence),
+            fenced: program.ops.iter().any(|op| op.kind == OpKind::Fence),
             out: Folded {
+                chunk_bytes: program.chunk_bytes(),
                 program,
                 wait_start: Vec::with_capacity(count + 1),
                 waits: Vec::with_capacity(count),
             },
+            behind: None,
             links: Vec::with_capacity(count),
             tail: Vec::new(),
             last_notice: Vec::new(),
@@ -82,9 +86,8 @@ impl Program {
             stack: Vec::new(),
             seen: Vec::new(),
         };
-        orderer.out.program.ops.reserve_exact(count);
         orderer.out.wait_start.push(0);
-        for op in ops {
+        while let Some(op) = orderer.next() {
             orderer.add(op)?;
         }
         Ok(hoist(orderer.out))
@@ -92,6 +95,29 @@ impl Program {
 }
 
 impl Orderer {
+    /// The next operation that is to be ordered.
+    fn next(&mut self) -> Option<Op> {
+        match &mut self.behind {
+            Some(behind) => behind.next(),
+            None => self.out.program.ops.get(self.links.len()).copied(),
+        }
+    }
+
+    /// Put `op` in its place, the next one.
+    fn place(&mut self, op: Op) {
+        let ops = &mut self.out.program.ops;
+        if self.behind.is_none() {
+            if op.kind != OpKind::Notice {
+                return;
+            }
+            let mut behind = ops.split_off(self.links.len()).into_iter();
+            // The operation that is being added follows its notice.
+            behind.next();
+            self.behind = Some(behind);
+        }
+        ops.push(op);
+    }
+
     fn add(&mut self, op: Op) -> Result<()> {
         self.collect(&op);
         self.resolve(&op)?;
@@ -106,7 +132,7 @@ impl Orderer {
 
     /// Append `op` with the waits gathered; continue or open its chain.
     fn push(&mut self, op: Op) -> Result<u32> {
-        let k = self.out.program.ops.len() as u32;
+        let k = self.links.len() as u32;
         if k as usize >= MAX_OPS {
             return Err(ScheduleError::TooLarge(MAX_OPS as u64));
         }
@@ -134,8 +160,8 @@ impl Orderer {
                 }
             }
         };
+        self.place(op);
         self.links.push(link);
-        self.out.program.ops.push(op);
         self.out.waits.append(&mut self.waits);
         self.out.wait_start.push(self.out.waits.len() as u32);
         Ok(k)
@@ -387,6 +413,7 @@ fn hoist(folded: Folded) -> Folded {
         program,
         wait_start,
         waits,
+        ..folded
     }
 }
 

@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Times};
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::collections::VecDeque;
@@ -221,6 +221,27 @@ impl Fabric for Crossbar {
             }
             self.completions.push(free, m.op, Event::SourceFree, 0);
         }
+    }
+
+    fn endpoints_alike(&self) -> bool {
+        true
+    }
+
+    /// Messages reach a port in the order in which they leave one, so the in port needs no events.
+    fn alike(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
+        if !matches!(m.kind, MsgKind::Put | MsgKind::Notice) {
+            return None;
+        }
+        let length = self.rate.time(Bytes(m.bytes));
+        let leaves = self.take(m.from.index(), now, m.bytes);
+        let into = self.ports.len() / 2 + m.from.index();
+        let enters = self.take(into, leaves + self.latency, m.bytes);
+        let delivered = enters + length;
+        Some(Times {
+            source_free: leaves + length,
+            delivered,
+            acknowledged: delivered + self.latency,
+        })
     }
 
     fn next(&mut self) -> Option<TimePs> {

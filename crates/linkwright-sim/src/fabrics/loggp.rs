@@ -238,6 +238,10 @@ impl Fabric for LogGp {
         true
     }
 
+    fn endpoints_alike(&self) -> bool {
+        true
+    }
+
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
             let targets = match m.kind {

@@ -16,6 +16,9 @@ use super::Folded;
 use crate::ir::OpKind;
 use crate::verify::{Verified, VerifyError};
 
+/// Operations from which on a thread is worth its start.
+const LONG: usize = 1 << 16;
+
 impl Folded {
     /// Prove that the schedule over all ranks is right; the numbers are those of all ranks together.
     pub fn verify(&self) -> Result<Verified, VerifyError> {
@@ -30,8 +33,18 @@ impl Folded {
             report.messages += u64::from(op.is_message());
             report.notices += u64::from(op.kind == OpKind::Notice);
         }
-        semantics::check(self, &mut report)?;
-        race::check(self, &mut report)?;
+        // Neither proof needs the other; of a long program each has a thread.
+        let (contents, hazards) = match self.ops().len() < LONG {
+            true => (semantics::check(self)?, race::check(self)),
+            false => std::thread::scope(|threads| {
+                let hazards = threads.spawn(|| race::check(self));
+                let contents = semantics::check(self);
+                let hazards = hazards.join().expect("a proof does not panic");
+                Ok((contents?, hazards))
+            })?,
+        };
+        report.chunk_moves = contents;
+        (report.hazards, report.long_searches) = hazards?;
         let all = |of_one: u64| of_one * u64::from(self.ranks());
         Ok(Verified {
             operations: all(report.operations),

@@ -10,7 +10,7 @@ use super::super::order::Need;
 use super::super::Group;
 use super::Folded;
 use crate::ir::{BufferId, Completion, OpKind};
-use crate::verify::{Verified, VerifyError};
+use crate::verify::VerifyError;
 use std::collections::HashSet;
 
 /// Instances that all searches together may visit before the proof is given up.
@@ -39,7 +39,9 @@ struct Past<'a> {
     visited: usize,
 }
 
-pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), VerifyError> {
+/// Prove all hazards; how many there were, and of how many operations they had to be searched for.
+pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
+    let (mut hazards, mut long_searches) = (0, 0);
     let program = &folded.program;
     let mut cells = Cells::new(program.buffers.len());
     let mut past = Past::new(folded);
@@ -57,7 +59,7 @@ pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), Verify
         };
         let mut last = None;
         let mut found = |id: Instance, need: Need, buffer: BufferId, chunk: u32| {
-            report.hazards += 1;
+            hazards += 1;
             // Neighbouring chunks mostly come from the same operation.
             if last != Some((id, need)) && !past.at_once(k, id, need) {
                 open.push(Hazard {
@@ -96,14 +98,14 @@ pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), Verify
             }
         });
         if !open.is_empty() {
-            report.long_searches += 1;
+            long_searches += 1;
             past.search(k, &mut open)?;
         }
         if let Some(hazard) = open.first() {
             return Err(race(folded, k, hazard));
         }
     }
-    Ok(())
+    Ok((hazards, long_searches))
 }
 
 impl<'a> Past<'a> {

@@ -4,9 +4,11 @@ use super::contents::{Contents, Turn};
 use super::Folded;
 use crate::ir::{BufferId, Combine, Op, Schedule};
 use crate::spec::Expected;
-use crate::verify::{Verified, VerifyError};
+use crate::verify::VerifyError;
 
-pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), VerifyError> {
+/// Follow the contents of all chunks; how many were moved.
+pub(super) fn check(folded: &Folded) -> Result<u64, VerifyError> {
+    let mut moves = 0;
     let frame = folded.frame();
     let program = &folded.program;
     // Contributions are chunks of the one buffer that holds data at the start.
@@ -31,7 +33,7 @@ pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), Verify
     for op in folded.ops() {
         let back = turn.group.back(op.to);
         for (src, dst, count) in program.ranges_of(op) {
-            report.chunk_moves += u64::from(count);
+            moves += u64::from(count);
             for k in 0..count {
                 let value = &values[op.src_buffer.0 as usize][(src + k) as usize];
                 if *value == Contents::Nothing {
@@ -60,7 +62,8 @@ pub(super) fn check(folded: &Folded, report: &mut Verified) -> Result<(), Verify
             }
         }
     }
-    compare(folded, &frame, turn, &values)
+    compare(folded, &frame, turn, &values)?;
+    Ok(moves)
 }
 
 fn initial(frame: &Schedule, id: BufferId, chunk: u32) -> Contents {

@@ -1,0 +1,50 @@
+//! Prints how fast symmetric programs are walked, folded and streamed, and how much memory that takes.
+//!
+//! `cargo run --release -p linkwright-sim --example walk_rate [fold|stream] [RANKS]`
+
+use linkwright_core::Machine;
+use linkwright_schedule::builder::Shape;
+use linkwright_schedule::collectives::program;
+use linkwright_sim::walk::{walk, How};
+use linkwright_sim::Options;
+use std::time::Instant;
+
+const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.toml");
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let how = match arguments.next().as_deref() {
+        Some("fold") => How::Folded,
+        None | Some("stream") => How::Streamed,
+        Some(other) => panic!("`{other}` is no way to walk; write fold or stream"),
+    };
+    let ranks: u32 = arguments
+        .next()
+        .map_or(1024, |text| text.parse().expect("a number of ranks"));
+    let machine = Machine::parse(MACHINE, "loggp.toml").expect("shipped");
+    let start = Instant::now();
+    // Chunks of 1 KiB.
+    let shape = Shape::new(ranks, u64::from(ranks) * 256);
+    let program = program("allreduce/ring", &shape).expect("a ring of any size");
+    let written = start.elapsed().as_secs_f64();
+    let found = walk(program, &machine, &Options::default(), how).expect("it runs");
+    let found = found.simulation;
+    let seconds = start.elapsed().as_secs_f64();
+    let messages = found.totals.transfers + found.totals.notices;
+    println!(
+        "allreduce/ring p={ranks} {how}: {messages} messages in {seconds:.3} s ({written:.3} s of them writing), \
+         {:.2} million messages/s; simulated time {:.3} us; {}",
+        messages as f64 / seconds / 1e6,
+        found.makespan.as_us(),
+        memory(),
+    );
+}
+
+/// The most memory that this process has held.
+fn memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    peak.map_or("peak memory unknown".to_string(), |line| {
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    })
+}

@@ -1,0 +1,450 @@
+//! The walk: symmetric programs simulated without a schedule, operation by operation as they are read.
+//!
+//! A folded program (see `linkwright_schedule::symmetric`) says what every rank does next, so no rank's
+//! operations need be kept: the walk takes operation k of all ranks, then operation k + 1, and remembers
+//! of the past only as much as the longest wait reaches back.
+//!
+//! ```text
+//!   streamed   operation k of ranks 0 .. p-1        window: longest wait x p records
+//!   folded     operation k of rank 0                window: longest wait     records
+//! ```
+//!
+//! The rules are those of the order-free pass (`pass.rs`), and so are the times, the finish of every
+//! rank and the shares of the critical path, to the picosecond. What that pass leaves to the engine is refused here.
+//!
+//! **Folded**, rank 0 is all ranks: what it sends at a time, the rank so many steps back sends to it at the
+//! same time, and it arrives as its own message does at the other one. This needs a fabric on which
+//! endpoints are alike ([`Fabric::alike`]), ranks that arrive together, and operations that are as long at
+//! every rank. Totals are those of rank 0 times p.
+//!
+//! **Streamed**, each rank is walked by itself, so ranks may arrive at any time and have unequal chunks; the
+//! fabric must be order-free ([`Fabric::order_free`]).
+
+mod ranks;
+mod run;
+mod trail;
+
+pub use run::{walk, How};
+
+use crate::error::SimError;
+use crate::fabric::{Fabric, Msg, MsgKind, Times};
+use crate::outcome::{Simulation, Totals};
+use crate::setup::{Issue, Run};
+use linkwright_core::machine::Completion;
+use linkwright_core::{Bytes, TimePs};
+use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
+use linkwright_schedule::symmetric::Folded;
+use ranks::{Lane, Rank};
+use trail::{Cause, Record, Spans};
+
+/// What an operation of one rank is like.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    k: u32,
+    op: &'a Op,
+    rank: u32,
+    bytes: u64,
+    runs: u32,
+}
+
+struct Walk<'a, F: ?Sized> {
+    folded: &'a Folded,
+    run: &'a Run,
+    fabric: &'a mut F,
+    how: How,
+    /// Ranks walked: all, or the one that stands for all.
+    count: u32,
+    /// Operations remembered of each rank.
+    window: u32,
+    past: Vec<Record>,
+    ranks: Vec<Rank>,
+    end: (u64, Option<Cause>),
+    /// Earliest arrival of a rank.
+    first: u64,
+    totals: Totals,
+    /// Longest chain of messages without data.
+    latency: u64,
+}
+
+/// All ranks of `folded` on `fabric`; and the longest chain of its messages without data.
+fn simulate<F: Fabric + ?Sized>(
+    folded: &Folded,
+    run: &Run,
+    fabric: &mut F,
+    how: How,
+) -> Result<(Simulation, TimePs), SimError> {
+    let count = match how {
+        How::Folded => 1,
+        How::Streamed => folded.ranks(),
+    };
+    let start: Vec<u64> = (0..count as usize)
+        .map(|rank| run.arrivals.get(rank).map_or(0, |t| t.0))
+        .collect();
+    let window = folded.longest_wait() + 1;
+    fabric.reset(run.seed, &[]);
+    let mut walk = Walk {
+        folded,
+        run,
+        fabric,
+        how,
+        count,
+        window,
+        past: vec![Record::default(); window as usize * count as usize],
+        ranks: start.iter().map(|&at| Rank::new(at)).collect(),
+        end: (0, None),
+        first: start.iter().copied().min().unwrap_or(0),
+        totals: Totals::default(),
+        latency: 0,
+    };
+    walk.all()?;
+    let latency = TimePs(walk.latency);
+    Ok((walk.outcome(start), latency))
+}
+
+impl<F: Fabric + ?Sized> Walk<'_, F> {
+    fn all(&mut self) -> Result<(), SimError> {
+        let folded = self.folded;
+        for (k, op) in (0u32..).zip(folded.ops()) {
+            let same = folded.same_size(op);
+            let mut size = folded.size_at(op, 0);
+            for i in 0..self.count {
+                let rank = match self.how {
+                    How::Folded => 0,
+                    How::Streamed => folded.performer(op, i),
+                };
+                if !same && self.how == How::Streamed {
+                    size = folded.size_at(op, rank);
+                }
+                let step = Step {
+                    k,
+                    op,
+                    rank,
+                    bytes: size.0,
+                    runs: size.1,
+                };
+                self.step(step)?;
+            }
+        }
+        for rank in 0..self.count {
+            for lane in 0..2 {
+                self.free_batch(rank, lane);
+            }
+        }
+        Ok(())
+    }
+
+    /// Index of the rank `ahead` of `rank` among those walked.
+    #[inline]
+    fn at(&self, rank: u32, ahead: u32) -> u32 {
+        match self.how {
+            How::Folded => 0,
+            How::Streamed => self.folded.group().act(rank, ahead),
+        }
+    }
+
+    #[inline]
+    fn place(&self, k: u32, rank: u32) -> usize {
+        (k % self.window) as usize * self.count as usize + rank as usize
+    }
+
+    fn step(&mut self, step: Step<'_>) -> Result<(), SimError> {
+        let Step { k, op, rank, .. } = step;
+        let arithmetic = op.kind == OpKind::Local && op.lane == COMPUTE_LANE;
+        let lane = usize::from(arithmetic);
+        let (waits, edge, earliest) = self.waits(k, rank);
+        self.end_batch(rank, lane, op, waits)?;
+        let Lane { free_at, cause, .. } = self.ranks[rank as usize].lanes[lane];
+        let own = waits < free_at || waits == free_at && cause.is_some();
+        let cause = if own { cause } else { edge };
+        let ready = waits.max(free_at);
+        let leaves = ready + self.issue(&step);
+        let spans = match cause {
+            Some(cause) => {
+                let acknowledged = self.folded.after(k).iter().any(|wait| {
+                    let earlier = (wait.op(), self.at(rank, wait.rank()));
+                    wait.is_acknowledged() && earlier == cause.of.instance
+                });
+                cause.spans_until(ready, acknowledged, &self.run.path)
+            }
+            None => Spans::waiting(ready - self.first),
+        };
+        let mut record = Record {
+            instance: (k, rank),
+            kind: op.kind,
+            issued: ready,
+            offered: leaves,
+            delivered: leaves,
+            visible: leaves,
+            source_free: leaves,
+            acknowledged: leaves,
+            earliest: (earliest, earliest),
+            spans,
+            ..Record::default()
+        };
+        match op.is_message() {
+            true => self.send(step, leaves, lane, &mut record)?,
+            false => {
+                let lane = &mut self.ranks[rank as usize].lanes[lane];
+                (lane.free_at, lane.cause) = (leaves, Some(Cause::issue(record)));
+                self.busy_until(rank, leaves, Cause::edge(record));
+            }
+        }
+        let place = self.place(k, rank);
+        self.past[place] = record;
+        Ok(())
+    }
+
+    /// When the last of what operation `k` of `rank` waits for is over, what that is, and the earliest
+    /// issue if messages had no data.
+    #[inline]
+    fn waits(&self, k: u32, rank: u32) -> (u64, Option<Cause>, u64) {
+        let (mut latest, mut earliest) = (0, 0);
+        let mut cause: Option<Cause> = None;
+        for &wait in self.folded.after(k) {
+            let performer = self.at(rank, wait.rank());
+            let record = &self.past[self.place(wait.op(), performer)];
+            let message = matches!(record.kind, OpKind::Put | OpKind::Notice);
+            let to = self.folded.ops()[wait.op() as usize].to;
+            let arrives = self.folded.group().act(wait.rank(), to) == 0;
+            let (at, known) = match (wait.is_acknowledged(), message, arrives) {
+                (true, true, _) => (record.acknowledged, record.earliest.1),
+                (false, true, false) => (record.source_free, record.earliest.0),
+                (_, true, true) => {
+                    let delivered = record.earliest.1 + self.run.path.receive.0;
+                    (record.visible, delivered)
+                }
+                _ => (record.visible, record.earliest.0),
+            };
+            earliest = earliest.max(known);
+            // Of one operation of several ranks, which have no order in a program, the lowest id holds.
+            let held = cause.is_some_and(|c| self.precedes(&c.of, record));
+            if at > latest || at == latest && !held {
+                (latest, cause) = (at, Some(Cause::edge(*record)));
+            }
+        }
+        (latest, cause, earliest)
+    }
+
+    /// Whether `a` is the same operation as `b` and has a lower id.
+    #[inline]
+    fn precedes(&self, a: &Record, b: &Record) -> bool {
+        let (group, k) = (self.folded.group(), a.instance.0);
+        if k != b.instance.0 {
+            return false;
+        }
+        let first = group.back(self.folded.ops()[k as usize].from);
+        group.act(a.instance.1, first) < group.act(b.instance.1, first)
+    }
+
+    /// How long an operation keeps its lane before anything leaves the rank.
+    #[inline]
+    fn issue(&self, step: &Step<'_>) -> u64 {
+        let path = &self.run.path;
+        match step.op.kind {
+            OpKind::Put => path.start.0 + path.per_run.0 * u64::from(step.runs),
+            OpKind::Notice => path.notice_start.0,
+            OpKind::Local => self.local(step),
+            _ => 0,
+        }
+    }
+
+    fn local(&self, step: &Step<'_>) -> u64 {
+        let bytes = Bytes(step.bytes);
+        match step.op.combine {
+            Combine::Reduce => self.run.path.combine_time(bytes, self.run.arithmetic).0,
+            Combine::Replace => self.run.path.copy_time(bytes).0,
+        }
+    }
+
+    fn message(&self, step: &Step<'_>) -> Msg {
+        let to = self.folded.group().act(step.rank, step.op.to);
+        let (from, to) = match self.how {
+            How::Folded => (
+                self.run.placement[0],
+                self.run.placement[to.min(1) as usize],
+            ),
+            How::Streamed => {
+                let endpoint = |rank: u32| self.run.placement[rank as usize];
+                (endpoint(step.rank), endpoint(to))
+            }
+        };
+        Msg {
+            op: step.k,
+            from,
+            to,
+            bytes: step.bytes,
+            runs: step.runs,
+            kind: match step.op.kind {
+                OpKind::Notice => MsgKind::Notice,
+                _ => MsgKind::Put,
+            },
+            network: self
+                .run
+                .networks
+                .of(&self.folded.hinted(step.op, step.rank)),
+            set: 0,
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        step: Step<'_>,
+        leaves: u64,
+        lane: usize,
+        record: &mut Record,
+    ) -> Result<(), SimError> {
+        let message = self.message(&step);
+        let empty = Msg {
+            bytes: 0,
+            ..message
+        };
+        let times = self.answer(leaves, &message)?;
+        let target = self.at(step.rank, step.op.to);
+        let path = &self.run.path;
+        let combine = match step.op.combine {
+            Combine::Reduce => self.local(&step),
+            Combine::Replace => 0,
+        };
+        record.delivered = times.delivered.0;
+        record.source_free = times.source_free.0;
+        record.acknowledged = times.acknowledged.0;
+        record.combine = combine;
+        record.latency = self.fabric.quiet(&empty).0;
+        let whole = match step.bytes {
+            0 => record.latency,
+            _ => self.fabric.quiet(&message).0,
+        };
+        record.serialisation = whole.saturating_sub(record.latency);
+        let early = record.earliest.0 + (leaves - record.issued) + record.latency;
+        record.earliest.1 = early;
+        self.latency = self.latency.max(early + path.receive.0);
+        let (arrived, sent) = (times.delivered.0, leaves);
+        let cost = path.receive.0 + combine;
+        let completes = match path.completion {
+            Completion::SourceFree => times.source_free.0,
+            Completion::Delivered => times.delivered.0,
+            Completion::Acknowledged => times.acknowledged.0,
+        };
+        let visible = self.ranks[target as usize].arrive(sent, arrived, cost);
+        record.visible = visible.ok_or_else(|| self.unsuited(OUT_OF_ORDER))?;
+        {
+            let lane = &mut self.ranks[step.rank as usize].lanes[lane];
+            (lane.free_at, lane.cause) = (leaves, Some(Cause::issue(*record)));
+        }
+        self.busy_until(target, record.visible, Cause::edge(*record));
+        if step.op.kind == OpKind::Put {
+            self.complete(step.rank, lane, completes, record);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, leaves: u64, message: &Msg) -> Result<Times, SimError> {
+        if message.kind == MsgKind::Notice {
+            self.totals.notices += 1;
+        } else {
+            let hops = self.fabric.hops(message.from, message.to, message.network);
+            self.totals.add(message.bytes, hops);
+        }
+        let answer = match self.how {
+            How::Folded => self.fabric.alike(TimePs(leaves), message),
+            How::Streamed => self.fabric.answer(TimePs(leaves), message),
+        };
+        answer.ok_or_else(|| self.unsuited("its fabric cannot tell the times of a message at once"))
+    }
+
+    /// Whether the lane's batch ends before `op` is issued; then the lane pays for it.
+    #[inline]
+    fn end_batch(&mut self, rank: u32, lane: usize, op: &Op, waits: u64) -> Result<(), SimError> {
+        let size = match self.run.issue {
+            Issue::Unlimited => return Ok(()),
+            Issue::Batch(size) => size,
+            Issue::Blocking | Issue::Window(_) => 1,
+        };
+        let known = &self.ranks[rank as usize].lanes[lane];
+        if known.batch == 0 {
+            return Ok(());
+        }
+        let full = op.kind == OpKind::Put && known.batch >= size;
+        let ready = waits.max(known.free_at);
+        if !full && known.completes == ready {
+            return Err(self.unsuited("a batch ends at the instant of an issue"));
+        }
+        if full || known.completes < ready {
+            self.free_batch(rank, lane);
+        }
+        Ok(())
+    }
+
+    /// All transfers of the batch are complete: the lane looks after them and is free.
+    fn free_batch(&mut self, rank: u32, lane: usize) {
+        let barrier = self.run.path.barrier.0;
+        let known = &mut self.ranks[rank as usize].lanes[lane];
+        if known.batch == 0 {
+            return;
+        }
+        let (completes, cause) = (known.completes, Cause::completion(known.last));
+        let free_at = completes.max(known.free_at) + barrier;
+        (known.batch, known.free_at, known.cause) = (0, free_at, Some(cause));
+        self.busy_until(rank, completes, cause);
+        self.busy_until(rank, free_at, cause);
+    }
+
+    /// A transfer completes in the sense of the path.
+    fn complete(&mut self, rank: u32, lane: usize, at: u64, record: &Record) {
+        if self.run.issue == Issue::Unlimited {
+            return self.busy_until(rank, at, Cause::completion(*record));
+        }
+        let known = &mut self.ranks[rank as usize].lanes[lane];
+        known.batch += 1;
+        if known.batch == 1 || at >= known.completes {
+            (known.completes, known.last) = (at, *record);
+        }
+    }
+
+    /// `rank` was busy until `at` because of `cause`.
+    #[inline]
+    fn busy_until(&mut self, rank: u32, at: u64, cause: Cause) {
+        let finish = &mut self.ranks[rank as usize].finish;
+        *finish = at.max(*finish);
+        if at > self.end.0 {
+            self.end = (at, Some(cause));
+        }
+    }
+
+    fn unsuited(&self, problem: &str) -> SimError {
+        let how = self.how;
+        let problem = format!("{problem}; simulate every rank");
+        SimError::Unsuited { how, problem }
+    }
+
+    fn outcome(self, start: Vec<u64>) -> Simulation {
+        let (end, cause) = self.end;
+        let spans = match cause {
+            Some(cause) => cause.spans_until(end, false, &self.run.path),
+            None => Spans::waiting(end.max(self.first) - self.first),
+        };
+        let finish = self.ranks.iter().map(|rank| rank.finish).collect();
+        let mut links = self.fabric.links().clone();
+        let (mut start, mut finish, mut totals) = (start, finish, self.totals);
+        if self.how == How::Folded {
+            let p = self.folded.ranks() as usize;
+            (start, finish) = (vec![start[0]; p], vec![self.ranks[0].finish; p]);
+            totals = totals.times(p as u64);
+            // Those of one rank stand for all; none of them has the name of another.
+            links.names.clear();
+        }
+        Simulation {
+            makespan: TimePs(end.max(self.first) - self.first),
+            start,
+            finish,
+            totals,
+            links,
+            critical: spans.as_path(self.first),
+            operations: None,
+        }
+    }
+}
+
+const OUT_OF_ORDER: &str =
+    "messages arrive in another order than they are sent, and handling them takes time";

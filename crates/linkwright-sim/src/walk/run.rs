@@ -1,0 +1,183 @@
+//! One call from a folded program and a machine to times and limits.
+
+use super::simulate;
+use crate::error::SimError;
+use crate::fabric::Fabric;
+use crate::fabrics;
+use crate::limits::Limits;
+use crate::messages::Networks;
+use crate::placement::Placement;
+use crate::run::{path as path_of, sized, Modelled, Options};
+use crate::setup::{Issue, Run};
+use crate::skew::Skew;
+use crate::sweep::Failure;
+use linkwright_core::machine::{OpenSize, Path};
+use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_schedule::ir::{Combine, OpKind};
+use linkwright_schedule::symmetric::{Folded, Program};
+use std::fmt;
+
+/// Which ranks are walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// One, which stands for all.
+    Folded,
+    /// All of them, operation by operation.
+    Streamed,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            How::Folded => "folded",
+            How::Streamed => "streamed",
+        })
+    }
+}
+
+/// Fold `program` as `machine` and its path need it, prove it, and simulate it.
+pub fn walk(
+    program: Program,
+    machine: &Machine,
+    options: &Options,
+    how: How,
+) -> Result<Modelled, Failure> {
+    let ranks = program.ranks();
+    let machine = &of_size(machine, ranks, options, how)?;
+    let run = run_of(machine, ranks, options, how)?;
+    let mut fabric = fabrics::build(machine)?;
+    check_fabric(machine, &*fabric, how)?;
+    check_run(options, &run.path, how)?;
+    let folded = program.fold(run.path.fused_combine)?;
+    folded.verify()?;
+    check_program(&folded, machine, &run, how)?;
+    let (simulation, latency) = simulate(&folded, &run, &mut *fabric, how)?;
+    let whole = how == How::Streamed && ranks as usize == machine.ranks();
+    let (frame, units) = (folded.frame(), units(&folded));
+    let limits = Limits::of_walk(&frame, &*fabric, &run, latency, units, whole);
+    limits.check(&simulation, machine.fabric_kind())?;
+    Ok(Modelled {
+        simulation,
+        limits,
+        run,
+    })
+}
+
+/// The machine with as many endpoints as are looked at.
+fn of_size(
+    machine: &Machine,
+    ranks: u32,
+    options: &Options,
+    how: How,
+) -> Result<Machine, SimError> {
+    match (how, machine.open_size()) {
+        // The representative, and somebody else.
+        (How::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
+        _ => sized(machine, ranks, options.grid),
+    }
+}
+
+fn run_of(machine: &Machine, ranks: u32, options: &Options, how: How) -> Result<Run, SimError> {
+    let path = path_of(machine, options.path.as_deref())?.clone();
+    let placement = match how {
+        How::Folded if machine.open_size().is_none() => {
+            options.placement.place(machine, ranks, 0)?
+        }
+        How::Folded => vec![EndpointId(0), EndpointId(ranks.min(2) - 1)],
+        How::Streamed => options.placement.place(machine, ranks, 0)?,
+    };
+    Ok(Run {
+        placement,
+        networks: match path.network {
+            Some(network) => Networks::only(network),
+            None => Networks::new(machine.hints()),
+        },
+        path,
+        issue: options.issue,
+        arrivals: options.skew.arrivals(ranks)?,
+        arithmetic: options.arithmetic,
+        operations_per_s: None,
+        seed: options.seed,
+        record_operations: false,
+    })
+}
+
+/// Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
+fn units(folded: &Folded) -> u64 {
+    let combining = (folded.ops().iter()).filter(|op| op.combine == Combine::Reduce);
+    let mut lanes: Vec<Option<u8>> = combining
+        .map(|op| (op.kind == OpKind::Local).then_some(op.lane))
+        .collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes.len().max(1) as u64
+}
+
+/// That the run asks for nothing that a walk cannot tell.
+fn check_run(options: &Options, path: &Path, how: How) -> Result<(), SimError> {
+    let folded = how == How::Folded;
+    let problem = if path.signal || path.phase_start > TimePs::ZERO {
+        "the path announces its data by signals, or starts its steps; use another path"
+    } else if matches!(options.issue, Issue::Window(k) if k > 1) {
+        "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
+    } else if folded && options.skew != Skew::None {
+        "ranks that arrive at different times are not alike; let them arrive together, stream them"
+    } else if folded && options.placement != Placement::Identity {
+        "one rank that stands for all has no place of its own; leave the placement out, stream them"
+    } else if options.record_operations {
+        "operations are forgotten on the way, so that none can be shown"
+    } else {
+        return Ok(());
+    };
+    let problem = format!("{problem}, or simulate every rank");
+    Err(SimError::Unsuited { how, problem })
+}
+
+/// That the fabric can tell the times of each message at once.
+fn check_fabric(machine: &Machine, fabric: &dyn Fabric, how: How) -> Result<(), SimError> {
+    let (why, use_instead) = match how {
+        How::Folded if fabric.endpoints_alike() => return Ok(()),
+        How::Streamed if fabric.order_free() => return Ok(()),
+        How::Folded => ("its endpoints are not alike", "`loggp` or `crossbar`"),
+        How::Streamed => (
+            "its messages meet each other, so all must be known",
+            "`loggp`",
+        ),
+    };
+    let problem = format!(
+        "fabric `{}` of machine `{}`: {why}; use a machine with fabric {use_instead}, or simulate every rank",
+        machine.fabric_kind(),
+        machine.name()
+    );
+    Err(SimError::Unsuited { how, problem })
+}
+
+/// That one rank is like another, and that there is room for every message.
+fn check_program(folded: &Folded, machine: &Machine, run: &Run, how: How) -> Result<(), SimError> {
+    let unsuited = |problem: String| Err(SimError::Unsuited { how, problem });
+    let mut lanes = (folded.ops().iter())
+        .filter(|op| op.kind != OpKind::Local)
+        .map(|op| op.lane);
+    let first = lanes.next();
+    if lanes.any(|lane| Some(lane) != first) {
+        return unsuited("a rank sends from several lanes; simulate every rank".to_string());
+    }
+    if how == How::Folded {
+        if let Some(problem) = folded.unequal(run.path.per_run > TimePs::ZERO) {
+            return unsuited(problem);
+        }
+    }
+    let least = machine.endpoints().iter().filter_map(|e| e.capacity).min();
+    let frame = folded.frame();
+    let largest = (frame.buffers.iter())
+        .map(|b| b.elements(frame.elements) * u64::from(frame.element_bytes))
+        .max();
+    match least {
+        Some(room) if largest.unwrap_or(0) > room.0 => unsuited(
+            "a buffer is larger than the memory of an endpoint, so that messages may not fit; \
+             simulate every rank"
+                .to_string(),
+        ),
+        _ => Ok(()),
+    }
+}

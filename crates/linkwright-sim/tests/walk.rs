@@ -1,0 +1,227 @@
+//! The walk gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
+//! are alike, streamed where they are not.
+
+use linkwright_core::{Machine, TimePs};
+use linkwright_schedule::builder::Shape;
+use linkwright_schedule::collectives::{build, program, REGISTRY};
+use linkwright_schedule::verify::verify;
+use linkwright_sim::placement::Placement;
+use linkwright_sim::sweep::Failure;
+use linkwright_sim::walk::{walk, How};
+use linkwright_sim::{lowered, run, Issue, Limits, Options, SimError, Simulation, Skew};
+
+fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../python/linkwright/machines/"
+    );
+    let mut text = std::fs::read_to_string(format!("{folder}{file}.toml")).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{file}: {from}");
+        text = text.replace(from, to);
+    }
+    Machine::parse(&text, file).unwrap()
+}
+
+fn loggp() -> Machine {
+    machine("loggp", &[])
+}
+
+/// A path that copies, pays for runs and checks completions, on LogGP.
+fn copying() -> Machine {
+    let costs = r#"fused_combine = false
+per_run = { value = 30, unit = "ns", status = "assumed", source = "a test" }
+barrier = { value = 70, unit = "ns", status = "assumed", source = "a test" }
+copy_start = { value = 11, unit = "ns", status = "assumed", source = "a test" }"#;
+    let combines =
+        "fused_combine = true          # the receiver adds what it receives, as a library does";
+    machine(
+        "loggp",
+        &[
+            (combines, costs),
+            (
+                "completion = \"source_free\"",
+                "completion = \"acknowledged\"",
+            ),
+        ],
+    )
+}
+
+/// The ordinary simulation over all ranks.
+fn ordinary(
+    key: &str,
+    shape: &Shape,
+    machine: &Machine,
+    options: &Options,
+) -> (Simulation, Limits) {
+    let schedule = build(key, shape).unwrap();
+    let lower = lowered(&schedule, machine, None).unwrap();
+    let schedule = lower.unwrap_or(schedule);
+    verify(&schedule).unwrap();
+    let modelled = run(&schedule, machine, options).unwrap();
+    (modelled.simulation, modelled.limits)
+}
+
+/// Whether the walk can do it; it then does it right.
+fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: How) -> bool {
+    let Ok(program) = program(key, shape) else {
+        return false;
+    };
+    let found = match walk(program, machine, options, how) {
+        Ok(found) => found,
+        Err(Failure::Sim(SimError::Unsuited { problem, .. })) => {
+            assert!(problem.contains("simulate every rank"), "{problem}");
+            return false;
+        }
+        Err(error) => panic!("{key} {shape:?}: {error:?}"),
+    };
+    let (found, limits) = (found.simulation, found.limits);
+    let (due, due_limits) = ordinary(key, shape, machine, options);
+    let what = format!("{key} {shape:?} on {} {how:?} {options:?}", machine.name());
+    assert_eq!(found.finish, due.finish, "{what}");
+    assert_eq!(found.start, due.start, "{what}");
+    assert_eq!(found.makespan, due.makespan, "{what}");
+    assert_eq!(found.totals, due.totals, "{what}");
+    assert_eq!(found.peak_load(), due.peak_load(), "{what}");
+    if machine.fabric_kind() == "loggp" {
+        assert_eq!(found.critical.totals(), due.critical.totals(), "{what}");
+    } else {
+        // The engine may name another of several things that let an operation go at one instant.
+        let length = |s: &Simulation| s.critical.totals().iter().sum::<u64>();
+        assert_eq!(length(&found), length(&due), "{what}");
+    }
+    assert_eq!(limits, due_limits, "{what}");
+    if how == How::Streamed {
+        assert_eq!(found.links, due.links, "{what}");
+    }
+    true
+}
+
+const ISSUES: [Issue; 3] = [Issue::Blocking, Issue::Batch(3), Issue::Unlimited];
+
+fn keys() -> impl Iterator<Item = String> {
+    let folds = REGISTRY.iter().filter(|a| a.program.is_some());
+    folds.map(|algorithm| algorithm.key())
+}
+
+fn shapes() -> impl Iterator<Item = Shape> {
+    let sizes = |p: u32| [u64::from(p) * 250, u64::from(p) * 3 + 1, 1].map(|n| Shape::new(p, n));
+    (1..=6).chain([8, 11, 16]).flat_map(sizes)
+}
+
+#[test]
+fn one_rank_stands_for_all() {
+    let (mut all, mut walked) = (0, 0);
+    for machine in [loggp(), machine("crossbar", &[]), copying()] {
+        for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
+            for issue in ISSUES {
+                let options = Options {
+                    issue,
+                    ..Options::default()
+                };
+                all += 1;
+                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Folded));
+            }
+        }
+    }
+    assert!(walked * 2 > all, "{walked} of {all} folded");
+}
+
+#[test]
+fn ranks_are_streamed_whatever_they_differ_in() {
+    let (mut all, mut walked) = (0, 0);
+    let skews = [
+        Skew::None,
+        Skew::Uniform {
+            most: TimePs::from_ns(2500),
+            seed: 7,
+        },
+        Skew::Late {
+            rank: 0,
+            by: TimePs::from_ns(4000),
+        },
+    ];
+    for machine in [loggp(), copying()] {
+        for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
+            for (issue, skew) in ISSUES.into_iter().zip(&skews) {
+                let options = Options {
+                    issue,
+                    skew: skew.clone(),
+                    ..Options::default()
+                };
+                all += 1;
+                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Streamed));
+            }
+        }
+    }
+    assert!(walked * 2 > all, "{walked} of {all} streamed");
+}
+
+#[test]
+fn streamed_ranks_may_sit_anywhere() {
+    let machine = loggp().with_endpoints(12).unwrap();
+    let options = Options {
+        placement: Placement::Shuffle(3),
+        ..Options::default()
+    };
+    let shape = Shape::new(8, 100);
+    assert!(agrees(
+        "allreduce/ring",
+        &shape,
+        &machine,
+        &options,
+        How::Streamed
+    ));
+}
+
+#[test]
+fn a_refusal_names_the_reason_and_the_cure() {
+    let refused = |file: &str, elements: u64, options: Options, how: How| {
+        let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
+        let error = walk(program, &machine(file, &[]), &options, how).unwrap_err();
+        match error {
+            Failure::Sim(error) => error.to_string(),
+            other => panic!("{other}"),
+        }
+    };
+    let plain = Options::default;
+    let uneven = refused("loggp", 9, plain(), How::Folded);
+    assert_eq!(uneven, "cannot be folded: 36 bytes do not cut into 4 equal chunks; use a multiple of 16 bytes, such as 48, or simulate every rank");
+    let late = Options {
+        skew: Skew::Late {
+            rank: 1,
+            by: TimePs::from_ns(1),
+        },
+        ..plain()
+    };
+    let skewed = refused("loggp", 8, late, How::Folded);
+    assert!(skewed.contains("arrive at different times"), "{skewed}");
+    let grid = Options {
+        grid: Some((2, 2)),
+        ..plain()
+    };
+    let torus = refused("torus-2d", 8, grid, How::Folded);
+    assert!(torus.contains("endpoints are not alike"), "{torus}");
+    let shared = refused("crossbar", 8, plain(), How::Streamed);
+    assert!(shared.contains("messages meet each other"), "{shared}");
+    let window = Options {
+        issue: Issue::Window(2),
+        ..plain()
+    };
+    assert!(refused("loggp", 8, window, How::Streamed).contains("frees its places one by one"));
+}
+
+/// What the mode is for: more ranks than any schedule could be written for.
+#[test]
+fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
+    let shape = Shape::new(1 << 14, 1 << 14);
+    let program = program("allreduce/ring", &shape).unwrap();
+    let found = walk(program, &loggp(), &Options::default(), How::Folded).unwrap();
+    let found = found.simulation;
+    assert_eq!(found.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
+    // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of
+    // them 4 B at 10 GB/s to combine.
+    let round = 200_000 + 1_000_000 + 240 + 200_000;
+    let rounds = (1u64 << 14) - 1;
+    assert_eq!(found.makespan.0, rounds * (2 * round + 400));
+}
