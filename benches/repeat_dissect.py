@@ -26,11 +26,13 @@ def dissect(options, folder):
     words = ["dissect", "--level", options.level, "--on", options.on, "--suite", options.suite, "--runs", folder]
     words += ["--time-budget", options.time_budget] if options.time_budget else []
     command = [sys.executable, "-m", "linkwright", *words]
-    # Failed experiments end in status 1; the others count all the same.
+    before = set(Path(folder).iterdir())
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode > 1:
+    # Failed experiments end in status 1; the others count all the same.
+    made = set(Path(folder).iterdir()) - before
+    if done.returncode > 1 or not made:
         sys.exit(done.stderr)
-    return runs.find(Path(folder), "latest")
+    return runs.find(Path(folder), made.pop().name)
 
 
 def converged(run):

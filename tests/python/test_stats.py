@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from linkwright import _native
+from linkwright.stats import ratio
 from linkwright.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
 from linkwright.stats.interval import median_interval, rank_of
 from linkwright.stats.modes import modes
@@ -160,3 +161,28 @@ def test_half_peak_lies_within_the_sweep(rates):
     sizes = [2**k for k in range(len(rates))]
     half = half_peak_size(sizes, rates)
     assert half is None or (sizes[0] <= half <= sizes[-1] and math.isfinite(half))
+
+
+# --- ratio ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "m", "rank"), [(6, 6, 6), (7, 7, 9), (8, 8, 14), (10, 10, 24), (6, 10, 12)])
+def test_ranks_of_ratios_are_those_of_the_tables(n, m, rank):
+    """One more than the critical values of the two-sided Mann-Whitney test at 5 %: 5, 8, 13, 23, 11."""
+    assert ratio.rank_of(n, m) == rank
+
+
+def test_the_interval_of_a_ratio_holds_it_and_is_turned_over_with_it():
+    noise = np.random.default_rng(3)
+    held = 0
+    for _ in range(400):
+        first, second = noise.lognormal(0, 0.02, 7), 1.1 * noise.lognormal(0, 0.02, 9)
+        low, high = ratio.ratio_interval(first, second)
+        back = ratio.ratio_interval(second, first)
+        assert back == pytest.approx((1 / high, 1 / low))
+        held += low <= 1.1 <= high
+    assert held / 400 > 0.93
+
+
+def test_a_ratio_of_few_launches_has_no_interval():
+    assert ratio.ratio_interval(np.ones(5), np.ones(9)) is None

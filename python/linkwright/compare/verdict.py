@@ -2,8 +2,8 @@
 
 The launch medians of both sides are compared by interval and by rank.
 
-    r       median of the second over median of the first; its interval is bounded by
-            [low2 / high1, high2 / low1] (conservative: both ends at once)
+    r       median of the second over median of the first; its interval is that of the pairwise ratios that
+            the rank test does not refuse (`stats/ratio.py`)
     U       Mann-Whitney rank test, exact for small samples; Cliff's delta = 2U/(n m) - 1 is its
             effect size: -1 when every launch of the second is faster, +1 when every one is slower
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from linkwright.stats.interval import MIN_VALUES, median_interval
 from linkwright.stats.modes import Mode, modes
+from linkwright.stats.ratio import ratio_interval
 
 ALPHA = 0.05
 LARGE_EFFECT = 0.474
@@ -105,6 +106,8 @@ def _pair(first: np.ndarray, second: np.ndarray, note: str) -> Comparison:
     disjoint = high_a < low_b or high_b < low_a
     if disjoint and test.pvalue < ALPHA and abs(delta) >= LARGE_EFFECT and abs(b / a - 1) > RESOLVED:
         return Comparison(Verdict.FASTER if b < a else Verdict.SLOWER, a, b, numbers)
-    if low_b / high_a >= 1 - SAME_WITHIN and high_b / low_a <= 1 + SAME_WITHIN:
+    low, high = ratio_interval(first, second) or (0.0, np.inf)
+    if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
         return Comparison(Verdict.SAME, a, b, numbers)
-    return Comparison(Verdict.UNKNOWN, a, b, "the intervals are too wide to tell; " + numbers)
+    wide = f"the ratio lies between {low:.3f} and {high:.3f}, too wide to tell; "
+    return Comparison(Verdict.UNKNOWN, a, b, wide + numbers)

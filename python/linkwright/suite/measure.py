@@ -5,6 +5,9 @@
     ...
     launch 6+                     only what has not converged yet, while the time budget lasts
 
+The interval of six launches reaches from the least to the largest of them; from nine on it bears one odd launch. So a
+budget that is long enough is shared among nine.
+
 An experiment that kills its process (it runs out of memory, say) has failed; the launch goes on with
 the others in another process. Everything finished is in the journal before the next thing starts.
 """
@@ -29,6 +32,10 @@ from .experiment import Experiment
 MAX_LAUNCHES = 50
 # A process that has said everything still gives back its memory, or that of a GPU.
 EXIT_S = 30.0
+# Launches that share the budget where each gets so much time, for itself and for each of its experiments.
+GOOD_LAUNCHES = 9
+LEAST_LAUNCH_S = 2.0
+LEAST_EXPERIMENT_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,7 @@ def measure(
     """
     launch_of = launch_of or fresh_process
     end = time.monotonic() + options.budget_s
+    planned = planned_launches(options.budget_s, len(experiments))
     for launch in range(MAX_LAUNCHES):
         work = [e for e in experiments if state.wants(e, launch)]
         random.Random(f"{options.seed}/{launch}").shuffle(work)
@@ -103,12 +111,18 @@ def measure(
             if not work and launch < MIN_VALUES:
                 continue  # a resumed run has these launches already
             return
-        # Leave an equal share to each launch that an interval needs; after those use what is left.
-        deadline_s = left / max(1, MIN_VALUES - launch)
+        # Leave an equal share to each launch that is planned; after those use what is left.
+        deadline_s = left / max(1, planned - launch)
         for done, record in enumerate(launch_of(launch, work, deadline_s, options), 1):
             state.take(record)
             journal.append(record)
             progress(launch, done, f"launch {launch + 1}: {done} of {len(work)}")
+
+
+def planned_launches(budget_s: float, experiments: int) -> int:
+    """How many launches share the budget: those that an interval needs, or more where there is time."""
+    long_enough = budget_s / GOOD_LAUNCHES >= max(LEAST_LAUNCH_S, LEAST_EXPERIMENT_S * experiments)
+    return GOOD_LAUNCHES if long_enough else MIN_VALUES
 
 
 def fresh_process(
