@@ -64,7 +64,8 @@ impl Moves<'_> {
         {
             return Vec::new();
         }
-        order.extend(ids.clone().filter(|id| !early(id)));
+        let mut moved = order.clone().into_iter().peekable();
+        order.extend(ids.clone().filter(|id| moved.next_if_eq(id).is_none()));
         order
     }
 

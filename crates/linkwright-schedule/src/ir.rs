@@ -17,7 +17,7 @@
 //! without data that costs time on every machine and is a flag in every executor.
 //!
 //! Storage: one 32-byte record per operation, edges in compressed rows; a ring allreduce over
-//! 1,024 ranks (2.1 million transfers) takes about 100 MB.
+//! 1,024 ranks (2.1 million transfers) takes 84 MB, and at most 110 MB while it is made and proved.
 
 use linkwright_core::Participant;
 use std::ops::Range;
@@ -206,6 +206,14 @@ impl Op {
             self.kind,
             OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice
         )
+    }
+
+    /// Whether the operation moves one chunk to one place, as most do.
+    #[inline]
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self.kind, OpKind::Put | OpKind::Get | OpKind::Local)
+            && self.count == 1
+            && !self.scattered
     }
 
     /// Whether the operation reads and writes chunks.

@@ -27,7 +27,6 @@ use crate::error::{Result, ScheduleError};
 use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{Draft, Orderer};
 use crate::spec::{Collective, Spec};
-use std::collections::HashMap;
 use std::ops::Range;
 use step::Marks;
 
@@ -127,7 +126,9 @@ pub struct Builder {
     waits: Vec<(u32, u32)>,
     marks: Marks,
     /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
-    mirrors: HashMap<(BufferId, u32), BufferId>,
+    mirrors: Vec<((BufferId, u32), BufferId)>,
+    /// (target, chunk) that an operation writes.
+    written_chunks: Vec<(u32, u32)>,
     scratch_layers: u32,
     error: Option<ScheduleError>,
 }
@@ -167,7 +168,8 @@ impl Builder {
             named: Vec::new(),
             waits: Vec::new(),
             marks: Marks::default(),
-            mirrors: HashMap::new(),
+            mirrors: Vec::new(),
+            written_chunks: Vec::new(),
             scratch_layers: 1,
             error: shape.check().err(),
         }

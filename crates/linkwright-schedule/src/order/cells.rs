@@ -18,6 +18,9 @@ const PAGE: u32 = 64;
 /// Most pages that one buffer has; beyond, pages are larger.
 const MOST_PAGES: u64 = 1 << 26;
 
+/// Most chunks that are numbered: their accesses take 16 GB, more than can be verified.
+const MOST_CELLS: usize = 1 << 31;
+
 /// Where the pages of one buffer are.
 struct Directory {
     /// Number of the first chunk of each page, plus one; 0 where there is no such page.
@@ -95,6 +98,7 @@ impl Cells {
     fn open(&mut self, buffer: BufferId, page: usize) -> usize {
         let directory = &mut self.directories[buffer.0 as usize];
         let first = self.accesses.len();
+        assert!(first < MOST_CELLS, "more than {MOST_CELLS} chunks are used");
         self.accesses.grow(first + (1 << directory.shift));
         directory.pages[page] = first as u32 + 1;
         first

@@ -182,6 +182,14 @@ impl Orderer {
         self.cells.begin_step();
         let (out, cells) = (&self.out, &mut self.cells);
         for op in &out.ops[out.edge_start.len() - 1..] {
+            if op.is_single() {
+                let read = cells.at(op.from, op.src_buffer, op.src);
+                let written = cells.at(op.to, op.dst_buffer, op.dst);
+                if cells.reads(read) || cells.writes(written) {
+                    return true;
+                }
+                continue;
+            }
             for (src, dst, count) in out.chunk_ranges(op) {
                 for k in 0..count {
                     let read = cells.at(op.from, op.src_buffer, src + k);
@@ -300,6 +308,11 @@ impl Orderer {
 
     fn collect_hazards(&mut self, op: &Op) {
         self.touched.clear();
+        if op.is_single() {
+            self.read_hazards(op.from, op.src_buffer, op.src);
+            self.write_hazards(op.to, op.dst_buffer, op.dst);
+            return;
+        }
         for index in 0..self.out.range_count(op) {
             let (src, dst, count) = self.out.range_at(op, index);
             for k in 0..count {
@@ -343,11 +356,16 @@ impl Orderer {
         self.edges.clear();
         self.search.proven.clear();
         let mut needs = std::mem::take(&mut self.needs);
-        if needs.len() > 1 {
-            // Latest first: a late operation implies most of the earlier ones. The stable sort keeps
-            // deliveries of the data read before other hazards of the same operation.
-            needs.sort_by_key(|need| std::cmp::Reverse(need.0));
-            needs.dedup();
+        // Latest first: a late operation implies most of the earlier ones. The stable sort keeps
+        // deliveries of the data read before other hazards of the same operation.
+        match needs[..] {
+            [] | [_] => {}
+            [a, b] if a.0 > b.0 => {}
+            [a, b] if a.0 < b.0 => needs.swap(0, 1),
+            _ => {
+                needs.sort_by_key(|need| std::cmp::Reverse(need.0));
+                needs.dedup();
+            }
         }
         let initiator = op.initiator();
         let mut remote = std::mem::take(&mut self.remote);

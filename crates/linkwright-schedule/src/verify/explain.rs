@@ -27,12 +27,11 @@ struct Move {
 
 /// The error for a chunk that does not end as `expected`.
 #[cold]
-pub(super) fn explain(
-    schedule: &Schedule,
-    cells: &Cells,
-    place: Place,
-    expected: Expected,
-) -> VerifyError {
+pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> VerifyError {
+    let cells = &match Cells::all(schedule) {
+        Ok(cells) => cells,
+        Err(error) => return error,
+    };
     let (who, buffer, chunk) = place;
     let name = &schedule.buffer(buffer).name;
     if !cells.touched(who, buffer).contains(&chunk) {

@@ -22,6 +22,9 @@ use crate::ir::{Completion, Op, Schedule};
 
 const NONE: u32 = u32::MAX;
 
+/// Set in [`Happens::chain`] where the operation is the last of its chain.
+const LAST: u32 = 1 << 31;
+
 /// Operations that the first, short search visits.
 const SHORT: usize = 96;
 
@@ -48,17 +51,17 @@ pub(super) struct Hazard {
 pub(super) struct Happens<'a> {
     schedule: &'a Schedule,
     barriers: &'a Barriers,
-    lanes: Lanes,
-    /// Chain and place in it of each operation.
-    chain: Vec<(u32, u32)>,
-    /// Last operation of each chain.
-    tail: Vec<u32>,
+    /// Made when they are first needed.
+    lanes: Option<Lanes>,
+    /// Chain of each operation: the id of its first one, and whether the operation is its last so far.
+    /// Ids ascend along a chain.
+    chain: Vec<u32>,
     /// Search in which an operation, or a barrier, was last visited.
     seen: Vec<u32>,
     seen_barrier: Vec<u32>,
     /// Search in which an operation was last in question.
     asked: Vec<u32>,
-    /// Likewise of chains, with the first place in question.
+    /// Likewise of chains, by their first operation, with the first operation in question.
     asked_chain: Vec<(u32, u32)>,
     search: u32,
     queue: Vec<u32>,
@@ -70,9 +73,8 @@ impl<'a> Happens<'a> {
         Happens {
             schedule,
             barriers,
-            lanes: Lanes::of(schedule),
+            lanes: None,
             chain: Vec::with_capacity(count),
-            tail: Vec::new(),
             seen: Vec::new(),
             seen_barrier: Vec::new(),
             asked: Vec::new(),
@@ -86,17 +88,27 @@ impl<'a> Happens<'a> {
     pub fn append(&mut self, id: u32, op: &Op) {
         let waiter = op.initiator();
         for &edge in self.schedule.after(id) {
-            let (chain, place) = self.chain[edge.op() as usize];
-            if self.tail[chain as usize] == edge.op()
+            let chain = self.chain[edge.op() as usize];
+            if chain & LAST != 0
                 && self.schedule.completion(edge, waiter) == Some(Completion::Delivered)
             {
-                self.tail[chain as usize] = id;
-                self.chain.push((chain, place + 1));
+                self.chain[edge.op() as usize] = chain & !LAST;
+                self.chain.push(chain);
                 return;
             }
         }
-        self.chain.push((self.tail.len() as u32, 0));
-        self.tail.push(id);
+        self.chain.push(id | LAST);
+    }
+
+    /// The chain of `op`.
+    #[inline]
+    fn chain(&self, op: u32) -> u32 {
+        self.chain[op as usize] & !LAST
+    }
+
+    fn lanes(&mut self) -> &Lanes {
+        let schedule = self.schedule;
+        self.lanes.get_or_insert_with(|| Lanes::of(schedule))
     }
 
     /// Whether `later`, the operation appended last, by its chain or its own edges meets the need.
@@ -115,8 +127,7 @@ impl<'a> Happens<'a> {
     /// Whether `op` was delivered before `later` started, because both are in one chain.
     #[inline]
     fn follows(&self, later: u32, op: u32) -> bool {
-        let (a, b) = (self.chain[later as usize], self.chain[op as usize]);
-        a.0 == b.0 && a.1 > b.1
+        later > op && self.chain(later) == self.chain(op)
     }
 
     /// Drop from `hazards` what a short search finds to be ordered before `later`.
@@ -126,14 +137,18 @@ impl<'a> Happens<'a> {
 
     /// Drop from `open`, ascending by operation, all that is ordered; what stays first is a race.
     pub fn prove(&mut self, open: &mut Vec<(u32, Vec<Hazard>)>) {
+        if open.is_empty() {
+            return;
+        }
         let past = |(later, hazards): &(u32, Vec<Hazard>)| {
             let first = hazards.iter().map(|hazard| hazard.op).min();
             u64::from(later - first.unwrap_or(*later))
         };
         // Clocks are compared eight or more at a time, operations visited one by one.
         let by_search: u64 = open.iter().map(past).sum();
-        let by_clock = self.schedule.ops().len() as u64 * self.lanes.count as u64 / 8;
-        if by_clock < by_search && settle(self.schedule, self.barriers, &self.lanes, open) {
+        let by_clock = self.schedule.ops().len() as u64 * self.lanes().count as u64 / 8;
+        let (schedule, barriers) = (self.schedule, self.barriers);
+        if by_clock < by_search && settle(schedule, barriers, self.lanes(), open) {
             return;
         }
         self.search_all(open);
@@ -156,7 +171,7 @@ impl<'a> Happens<'a> {
             self.seen_barrier = vec![0; self.barriers.count()];
             self.asked = vec![0; self.schedule.ops().len()];
         }
-        self.asked_chain.resize(self.tail.len(), (0, 0));
+        self.asked_chain.resize(self.chain.len(), (0, 0));
         self.search += 1;
         self.queue.clear();
         self.queue.push(later);
@@ -185,18 +200,21 @@ impl<'a> Happens<'a> {
                     }
                 }
             }
-            if by_lanes && self.lanes.before[at as usize] != NONE {
-                self.started(self.lanes.before[at as usize], hazards, floor);
+            if by_lanes {
+                let before = self.lanes().before[at as usize];
+                if before != NONE {
+                    self.started(before, hazards, floor);
+                }
             }
         }
     }
 
     fn ask_chain(&mut self, op: u32) {
-        let (chain, place) = self.chain[op as usize];
+        let chain = self.chain(op);
         let asked = &mut self.asked_chain[chain as usize];
         *asked = match asked.0 == self.search {
-            true => (self.search, place.min(asked.1)),
-            false => (self.search, place),
+            true => (self.search, op.min(asked.1)),
+            false => (self.search, op),
         };
     }
 
@@ -207,13 +225,13 @@ impl<'a> Happens<'a> {
         }
         self.seen[op as usize] = self.search;
         self.queue.push(op);
-        let (chain, place) = self.chain[op as usize];
+        let chain = self.chain(op);
         let asked = self.asked_chain[chain as usize];
-        if asked.0 == self.search && place > asked.1 {
+        if asked.0 == self.search && op > asked.1 {
             hazards.retain(|h| !self.follows(op, h.op));
             self.asked_chain[chain as usize].0 = 0;
             for hazard in hazards.iter() {
-                if self.chain[hazard.op as usize].0 == chain {
+                if self.chain(hazard.op) == chain {
                     self.ask_chain(hazard.op);
                 }
             }
@@ -298,7 +316,12 @@ mod tests {
             let count = schedule.ops().len() as u32;
             let all: Vec<_> = (0..count).map(|id| (id, pairs(&schedule, id))).collect();
             let mut by_clocks = all.clone();
-            assert!(settle(&schedule, &barriers, &happens.lanes, &mut by_clocks));
+            assert!(settle(
+                &schedule,
+                &barriers,
+                happens.lanes(),
+                &mut by_clocks
+            ));
             for (later, mut hazards) in all {
                 happens.search(later, &mut hazards, usize::MAX, true);
                 let left = by_clocks.iter().find(|open| open.0 == later);

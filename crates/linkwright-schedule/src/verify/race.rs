@@ -8,26 +8,8 @@ use super::cells::Cells;
 use super::happens::{Happens, Hazard, Need};
 use super::order::Barriers;
 use super::{participant, Verified, VerifyError};
+use crate::accesses::{Accesses, NONE};
 use crate::ir::{BufferId, Schedule};
-
-const NONE: u32 = u32::MAX;
-
-/// Set in [`Cell::reader`] where it is the head of a list.
-const LIST: u32 = 1 << 31;
-
-/// The last writer of a chunk, and its reader or readers since.
-#[derive(Clone, Copy)]
-struct Cell {
-    writer: u32,
-    reader: u32,
-}
-
-struct Accesses {
-    cells: Vec<Cell>,
-    /// Lists of readers: (operation, next). Only the second reader of a chunk needs one.
-    lists: Vec<(u32, u32)>,
-    free: u32,
-}
 
 /// Prove all hazards of `schedule`.
 pub(super) fn check(
@@ -36,7 +18,10 @@ pub(super) fn check(
     barriers: &Barriers,
     report: &mut Verified,
 ) -> Result<(), VerifyError> {
-    let mut accesses = Accesses::new(cells.count());
+    let mut used = Used {
+        cells,
+        accesses: Accesses::new(cells.count()),
+    };
     let mut happens = Happens::new(schedule, barriers);
     let mut open = Vec::new();
     let mut postponed = Vec::new();
@@ -53,25 +38,16 @@ pub(super) fn check(
             last: (NONE, Need::SourceFree),
             count: 0,
         };
-        for (src, dst, count) in schedule.chunk_ranges(op) {
-            for k in 0..count {
-                let place = (op.from, op.src_buffer, src + k);
-                let read = cells.index(op.from, op.src_buffer, src + k);
-                found.add(
-                    accesses.cells[read].writer,
-                    Need::DeliveredAt(op.from),
-                    place,
-                );
-                accesses.add_reader(read, id);
-                for &target in schedule.targets(op) {
-                    let place = (target, op.dst_buffer, dst + k);
-                    let written = cells.index(target, op.dst_buffer, dst + k);
-                    let need = Need::DeliveredAt(target);
-                    found.add(accesses.cells[written].writer, need, place);
-                    accesses.take_readers(written, |reader| {
-                        found.add(reader, Need::SourceFree, place);
-                    });
-                    accesses.cells[written].writer = id;
+        if op.is_single() {
+            used.read(&mut found, op.from, op.src_buffer, op.src);
+            used.write(&mut found, op.to, op.dst_buffer, op.dst);
+        } else {
+            for (src, dst, count) in schedule.chunk_ranges(op) {
+                for k in 0..count {
+                    used.read(&mut found, op.from, op.src_buffer, src + k);
+                    for &target in schedule.targets(op) {
+                        used.write(&mut found, target, op.dst_buffer, dst + k);
+                    }
                 }
             }
         }
@@ -88,6 +64,35 @@ pub(super) fn check(
     match postponed.first() {
         Some((id, hazards)) => Err(race(schedule, *id, &hazards[0])),
         None => Ok(()),
+    }
+}
+
+/// Who has used the chunks so far.
+struct Used<'a> {
+    cells: &'a Cells,
+    accesses: Accesses,
+}
+
+impl Used<'_> {
+    #[inline]
+    fn read(&mut self, found: &mut Found, from: u32, buffer: BufferId, chunk: u32) {
+        // Nobody gets in the way of reading what nobody writes.
+        if let Some(cell) = self.cells.read(from, buffer, chunk) {
+            let writer = self.accesses.writer(cell);
+            found.add(writer, Need::DeliveredAt(from), (from, buffer, chunk));
+            self.accesses.add_reader(cell, found.id);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, found: &mut Found, target: u32, buffer: BufferId, chunk: u32) {
+        let place = (target, buffer, chunk);
+        let cell = self.cells.index(target, buffer, chunk);
+        let writer = self.accesses.writer(cell);
+        found.add(writer, Need::DeliveredAt(target), place);
+        self.accesses.write(cell, found.id, |reader| {
+            found.add(reader, Need::SourceFree, place);
+        });
     }
 }
 
@@ -120,64 +125,6 @@ impl Found<'_, '_> {
                 participant,
                 chunk,
             });
-        }
-    }
-}
-
-impl Accesses {
-    fn new(count: usize) -> Self {
-        let untouched = Cell {
-            writer: NONE,
-            reader: NONE,
-        };
-        Accesses {
-            cells: vec![untouched; count],
-            lists: Vec::new(),
-            free: NONE,
-        }
-    }
-
-    #[inline]
-    fn add_reader(&mut self, cell: usize, op: u32) {
-        let before = self.cells[cell].reader;
-        if before == NONE {
-            self.cells[cell].reader = op;
-            return;
-        }
-        // A single reader moves into a list of its own.
-        let rest = match before & LIST {
-            0 => self.node(before, NONE),
-            _ => before & !LIST,
-        };
-        self.cells[cell].reader = self.node(op, rest) | LIST;
-    }
-
-    fn node(&mut self, op: u32, next: u32) -> u32 {
-        if self.free == NONE {
-            self.lists.push((op, next));
-            return self.lists.len() as u32 - 1;
-        }
-        let node = self.free;
-        self.free = std::mem::replace(&mut self.lists[node as usize], (op, next)).1;
-        node
-    }
-
-    #[inline]
-    fn take_readers(&mut self, cell: usize, mut each: impl FnMut(u32)) {
-        let reader = std::mem::replace(&mut self.cells[cell].reader, NONE);
-        if reader == NONE {
-            return;
-        }
-        if reader & LIST == 0 {
-            return each(reader);
-        }
-        let mut node = reader & !LIST;
-        while node != NONE {
-            let (op, next) = self.lists[node as usize];
-            each(op);
-            self.lists[node as usize].1 = self.free;
-            self.free = node;
-            node = next;
         }
     }
 }

@@ -17,18 +17,8 @@ pub(super) fn check(
     cells: &Cells,
     report: &mut Verified,
 ) -> Result<(), VerifyError> {
-    report.chunk_moves = (schedule.ops().iter())
-        .map(|op| {
-            let chunks: u64 = schedule.chunk_ranges(op).map(|r| u64::from(r.2)).sum();
-            chunks
-                * if chunks > 0 {
-                    schedule.targets(op).len() as u64
-                } else {
-                    0
-                }
-        })
-        .sum();
-    let work = (report.chunk_moves + cells.count() as u64).saturating_mul(schedule.ranks.into());
+    report.chunk_moves = cells.moves;
+    let work = (cells.moves + cells.touched).saturating_mul(schedule.ranks.into());
     // Exact counts are 64 bits; a much repeated allreduce goes beyond.
     report.exact = work <= EXACT_LIMIT && schedule.spec.repeats <= 3;
     match report.exact {
@@ -71,39 +61,73 @@ fn run<V: Value>(
     op: &Op,
     values: &mut [V],
 ) -> Result<(), VerifyError> {
+    if op.is_single() {
+        let value = source(schedule, cells, op, op.src, values)?;
+        return bring(schedule, cells, op, (op.to, op.dst), &value, values);
+    }
     for (src, dst, count) in schedule.chunk_ranges(op) {
         for k in 0..count {
-            let value = values[cells.index(op.from, op.src_buffer, src + k)].clone();
-            if value.is_nothing() {
-                let problem = "is read before anything is in it; fill it in an earlier step, \
-                               or send a chunk that has data";
-                return Err(empty(
-                    schedule,
-                    op,
-                    (op.from, op.src_buffer, src + k),
-                    problem,
-                ));
-            }
+            let value = source(schedule, cells, op, src + k, values)?;
             for &target in schedule.targets(op) {
-                let there = &mut values[cells.index(target, op.dst_buffer, dst + k)];
-                if op.combine == Combine::Replace {
-                    *there = value.clone();
-                } else if there.is_nothing() {
-                    let problem = "is combined into before anything is in it; replace instead of \
-                                   reduce, or fill it in an earlier step";
-                    return Err(empty(
-                        schedule,
-                        op,
-                        (target, op.dst_buffer, dst + k),
-                        problem,
-                    ));
-                } else {
-                    there.add(&value);
-                }
+                bring(schedule, cells, op, (target, dst + k), &value, values)?;
             }
         }
     }
     Ok(())
+}
+
+/// What `op` finds in source chunk `chunk`.
+#[inline]
+fn source<V: Value>(
+    schedule: &Schedule,
+    cells: &Cells,
+    op: &Op,
+    chunk: u32,
+    values: &[V],
+) -> Result<V, VerifyError> {
+    let value = match cells.read(op.from, op.src_buffer, chunk) {
+        Some(place) => values[place].clone(),
+        None => first_value(schedule, op.from, op.src_buffer, chunk),
+    };
+    match value.is_nothing() {
+        false => Ok(value),
+        true => {
+            let problem = "is read before anything is in it; fill it in an earlier step, \
+                           or send a chunk that has data";
+            let place = (op.from, op.src_buffer, chunk);
+            Err(empty(schedule, op, place, problem))
+        }
+    }
+}
+
+/// Let `op` bring `value` to a chunk of a target.
+#[inline]
+fn bring<V: Value>(
+    schedule: &Schedule,
+    cells: &Cells,
+    op: &Op,
+    (target, chunk): (u32, u32),
+    value: &V,
+    values: &mut [V],
+) -> Result<(), VerifyError> {
+    let there = &mut values[cells.index(target, op.dst_buffer, chunk)];
+    if op.combine == Combine::Replace {
+        there.clone_from(value);
+    } else if there.is_nothing() {
+        let problem = "is combined into before anything is in it; replace instead of \
+                       reduce, or fill it in an earlier step";
+        let place = (target, op.dst_buffer, chunk);
+        return Err(empty(schedule, op, place, problem));
+    } else {
+        there.add(value);
+    }
+    Ok(())
+}
+
+/// What the spec puts into a chunk before anything happens.
+fn first_value<V: Value>(schedule: &Schedule, who: u32, id: BufferId, chunk: u32) -> V {
+    let first = (schedule.spec).initial(schedule, who, schedule.buffer(id), chunk);
+    first.map_or_else(V::default, |chunk| V::one(who, chunk))
 }
 
 #[cold]
@@ -163,8 +187,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                 let found = if touched.contains(&chunk) {
                     &values[cells.index(rank, id, chunk)]
                 } else {
-                    let first = spec.initial(schedule, rank, buffer, chunk);
-                    untouched = first.map_or_else(V::default, |chunk| V::one(rank, chunk));
+                    untouched = first_value(schedule, rank, id, chunk);
                     &untouched
                 };
                 let right = match expected {
@@ -173,7 +196,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                     Expected::All { chunk } => found == sum_of(schedule, chunk, &mut sums),
                 };
                 if !right {
-                    return Err(explain(schedule, cells, (rank, id, chunk), expected));
+                    return Err(explain(schedule, (rank, id, chunk), expected));
                 }
             }
         }
