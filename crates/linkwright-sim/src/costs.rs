@@ -22,6 +22,8 @@ pub(crate) struct Costs<'a> {
     pub phase: u64,
     /// Handling an arrival, before it is combined.
     pub receive: u64,
+    start: u64,
+    per_run: u64,
 }
 
 impl<'a> Costs<'a> {
@@ -35,6 +37,8 @@ impl<'a> Costs<'a> {
             notice: run.path.notice_start.0,
             phase: run.path.phase_start.0,
             receive: run.path.receive.0,
+            start: run.path.start.0,
+            per_run: run.path.per_run.0,
         };
         for (id, op) in (0u32..).zip(messages.schedule.ops()) {
             if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
@@ -63,18 +67,28 @@ impl<'a> Costs<'a> {
     #[inline]
     pub fn issue(&self, op: &Op, messages: &Messages<'_>) -> u64 {
         match op.kind {
-            OpKind::Put | OpKind::Get | OpKind::Multicast => {
-                let runs = messages.schedule.op_runs(op);
-                self.path.start.0 + self.path.per_run.0 * u64::from(runs)
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {
+                self.sending(op, messages)
             }
-            OpKind::Notice => self.notice,
             OpKind::Local => self.local(op.combine, messages.bytes(op)),
-            OpKind::Compute => {
-                let work = messages.schedule.op_work(op) as f64 * self.ps_per_operation;
-                self.path.compute_start.0 + work as u64
-            }
+            OpKind::Compute => self.compute(op, messages),
             OpKind::Barrier | OpKind::Fence => 0,
         }
+    }
+
+    /// The same for a message.
+    #[inline]
+    pub fn sending(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        match op.kind {
+            OpKind::Notice => self.notice,
+            _ => self.start + self.per_run * u64::from(messages.schedule.op_runs(op)),
+        }
+    }
+
+    /// How long a compute lasts.
+    pub fn compute(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        let work = messages.schedule.op_work(op) as f64 * self.ps_per_operation;
+        self.path.compute_start.0 + work as u64
     }
 
     /// How long the arrival of `op` keeps the receiving rank.

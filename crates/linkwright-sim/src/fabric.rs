@@ -164,7 +164,7 @@ pub trait Fabric {
 
     /// Whether `answer` never declines, except for multicasts, and depends on nothing but earlier
     /// messages of the same source. Such a fabric needs no order among sources, see
-    /// `linkwright-sim/src/pass.rs`.
+    /// `linkwright-sim/src/pass/mod.rs`.
     fn order_free(&self) -> bool {
         false
     }

@@ -196,7 +196,7 @@ fn slots(schedule: &Schedule) -> ([u8; 256], u32) {
 }
 
 /// The completion that `edge` means to `waiter`; `None` where it cannot see one.
-#[inline]
+#[inline(always)] // the pass asks for every edge, and knows of most kinds that they do not occur
 pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
     let op = &schedule.ops()[edge.op() as usize];
     if edge.is_at_other_side() {

@@ -4,6 +4,7 @@ use crate::costs::Costs;
 use crate::error::SimError;
 use crate::messages::Messages;
 use crate::setup::Run;
+use linkwright_core::EndpointId;
 use linkwright_schedule::ir::Schedule;
 
 /// What there is to simulate; the fabric is all that is missing.
@@ -13,6 +14,8 @@ pub struct Prepared<'a> {
     pub(crate) run: &'a Run,
     /// When each rank arrives.
     pub(crate) start: Vec<u64>,
+    /// Endpoints of multicasts and barriers.
+    pub(crate) sets: Vec<Vec<EndpointId>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -22,7 +25,11 @@ impl<'a> Prepared<'a> {
         let messages = Messages::new(schedule, &run.placement, &run.networks);
         let costs = Costs::new(run, &messages)?;
         let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
+        let sets = (schedule.sets.iter())
+            .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
+            .collect();
         Ok(Prepared {
+            sets,
             messages,
             costs,
             run,

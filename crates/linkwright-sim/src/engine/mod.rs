@@ -88,17 +88,13 @@ pub fn simulate<F: Fabric + ?Sized>(
     run: &Run,
 ) -> Result<Simulation, SimError> {
     let prepared = Prepared::new(schedule, run)?;
-    let sets: Vec<Vec<_>> = (schedule.sets.iter())
-        .map(|set| set.iter().map(|&p| prepared.messages.endpoint(p)).collect())
-        .collect();
-    fabric.reset(run.seed, &sets);
     if fabric.order_free() {
         if let Some(found) = fabric.pass(&prepared)? {
             return Ok(found);
         }
-        fabric.reset(run.seed, &sets);
     }
     check_routes(&prepared.messages, fabric)?;
+    fabric.reset(run.seed, &prepared.sets);
     let Prepared {
         messages,
         costs,

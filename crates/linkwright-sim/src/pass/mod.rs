@@ -35,7 +35,7 @@ use linkwright_core::machine::Completion;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Combine, Op, OpKind};
 use ranks::{End, Rank, Unsuitable, MESSAGES};
-use times::{Moments, Times};
+use times::{Kept, Moments, NotKept, Times};
 
 /// A duration that depends on a size, worked out again only where the size is another.
 #[derive(Clone, Copy, Default)]
@@ -57,8 +57,10 @@ impl BySize {
     }
 }
 
+/// Why the walk ended early.
 enum Stop {
     Unsuitable,
+    NotKept(Kept),
     Error(SimError),
 }
 
@@ -66,6 +68,19 @@ impl From<Unsuitable> for Stop {
     fn from(_: Unsuitable) -> Self {
         Stop::Unsuitable
     }
+}
+
+impl From<NotKept> for Stop {
+    fn from(more: NotKept) -> Self {
+        Stop::NotKept(more.0)
+    }
+}
+
+/// When a lane took up an operation, when it was through, and what let it.
+struct Taken {
+    ready: u64,
+    leaves: u64,
+    cause: Cause,
 }
 
 struct Pass<'a, F: ?Sized> {
@@ -90,24 +105,30 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
     if run.path.signal || phases || matches!(run.issue, Issue::Window(k) if k > 1) {
         return Ok(None);
     }
-    let mut pass = Pass {
-        prepared,
-        fabric,
-        ranks: prepared
-            .start
-            .iter()
-            .map(|&at| Rank::arriving(at))
-            .collect(),
-        times: Times::new(prepared.messages.schedule, run.record_operations),
-        combining: BySize::default(),
-        copying: BySize::default(),
-        end: (0, Cause::NONE),
-        totals: Totals::default(),
-    };
-    match pass.walk() {
-        Ok(()) => Ok(Some(pass.outcome())),
-        Err(Stop::Unsuitable) => Ok(None),
-        Err(Stop::Error(error)) => Err(error),
+    let mut kept = Kept::default();
+    loop {
+        let operations = prepared.messages.schedule.ops().len();
+        fabric.reset(run.seed, &prepared.sets);
+        let mut pass = Pass {
+            prepared,
+            fabric: &mut *fabric,
+            ranks: prepared
+                .start
+                .iter()
+                .map(|&at| Rank::arriving(at))
+                .collect(),
+            times: Times::new(operations, kept, run.record_operations),
+            combining: BySize::default(),
+            copying: BySize::default(),
+            end: (0, Cause::NONE),
+            totals: Totals::default(),
+        };
+        match pass.walk() {
+            Ok(()) => return Ok(Some(pass.outcome())),
+            Err(Stop::Unsuitable) => return Ok(None),
+            Err(Stop::NotKept(more)) => kept = more,
+            Err(Stop::Error(error)) => return Err(error),
+        }
     }
 }
 
@@ -115,41 +136,83 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
     fn walk(&mut self) -> Result<(), Stop> {
         let schedule = self.prepared.messages.schedule;
         for (id, op) in (0u32..).zip(schedule.ops()) {
-            if matches!(op.kind, OpKind::Get | OpKind::Multicast | OpKind::Barrier) {
-                return Err(Stop::Unsuitable);
+            match op.kind {
+                OpKind::Put | OpKind::Notice => self.message(id, op)?,
+                OpKind::Local | OpKind::Compute | OpKind::Fence => self.local(id, op)?,
+                OpKind::Get | OpKind::Multicast | OpKind::Barrier => return Err(Stop::Unsuitable),
             }
-            let index = self.ranks[op.from as usize].lane(op)?;
-            let (waits, edge) = self.waits(id, op)?;
-            let issue = self.issue(op);
-            let rank = &mut self.ranks[op.from as usize];
-            if rank.ends_batch(op, index, waits, self.prepared.run.issue)? {
-                rank.free_batch(index, self.prepared.costs.barrier, &mut self.end);
-            }
-            let lane = &mut rank.lanes[index];
-            let own = waits < lane.free_at || waits == lane.free_at && lane.cause != Cause::NONE;
-            let cause = if own { lane.cause } else { edge };
-            let ready = waits.max(lane.free_at);
-            let leaves = ready + issue;
-            (lane.free_at, lane.cause) = (leaves, Cause::issue(id));
-            let at = match op.kind {
-                OpKind::Put | OpKind::Notice => self.send(id, op, index, ready, leaves)?,
-                _ => {
-                    rank.busy_until(leaves, Cause::edge(id), &mut self.end);
-                    Moments {
-                        issued: ready,
-                        source_free: leaves,
-                        delivered: leaves,
-                        visible: leaves,
-                        acknowledged: leaves,
-                    }
-                }
-            };
-            self.times.push(cause, at);
         }
         for rank in &mut self.ranks {
             rank.free_batch(MESSAGES, self.prepared.costs.barrier, &mut self.end);
         }
         Ok(())
+    }
+
+    /// A put or a notice.
+    #[inline]
+    fn message(&mut self, id: u32, op: &Op) -> Result<(), Stop> {
+        let Prepared {
+            messages, costs, ..
+        } = self.prepared;
+        self.ranks[op.from as usize].sends_from(op.lane)?;
+        let taken = self.take_up(id, op, MESSAGES, costs.sending(op, messages))?;
+        let at = self.send(id, op, taken.ready, taken.leaves)?;
+        self.times.push(taken.cause, at);
+        Ok(())
+    }
+
+    /// Arithmetic, a copy or a fence.
+    #[inline]
+    fn local(&mut self, id: u32, op: &Op) -> Result<(), Stop> {
+        let Prepared {
+            messages, costs, ..
+        } = self.prepared;
+        let duration = match (op.kind, op.combine) {
+            (OpKind::Compute, _) => costs.compute(op, messages),
+            (OpKind::Local, combine) => {
+                let bytes = messages.bytes(op);
+                let known = match combine {
+                    Combine::Reduce => &mut self.combining,
+                    Combine::Replace => &mut self.copying,
+                };
+                known.of(bytes, || costs.local(combine, bytes))
+            }
+            _ => 0,
+        };
+        let index = self.ranks[op.from as usize].lane_of(op)?;
+        let taken = self.take_up(id, op, index, duration)?;
+        let (rank, leaves) = (&mut self.ranks[op.from as usize], taken.leaves);
+        rank.busy_until(leaves, Cause::edge(id), &mut self.end);
+        let at = Moments {
+            issued: taken.ready,
+            source_free: leaves,
+            delivered: leaves,
+            visible: leaves,
+            acknowledged: leaves,
+        };
+        self.times.push(taken.cause, at);
+        Ok(())
+    }
+
+    /// Let a lane of its rank take up `op` as soon as it may, for so long.
+    #[inline]
+    fn take_up(&mut self, id: u32, op: &Op, index: usize, duration: u64) -> Result<Taken, Stop> {
+        let (waits, edge) = self.waits(id, op)?;
+        let rank = &mut self.ranks[op.from as usize];
+        if rank.ends_batch(op, index, waits, self.prepared.run.issue)? {
+            rank.free_batch(index, self.prepared.costs.barrier, &mut self.end);
+        }
+        let lane = &mut rank.lanes[index];
+        let own = waits < lane.free_at || waits == lane.free_at && lane.cause != Cause::NONE;
+        let cause = if own { lane.cause } else { edge };
+        let ready = waits.max(lane.free_at);
+        let leaves = ready + duration;
+        (lane.free_at, lane.cause) = (leaves, Cause::issue(id));
+        Ok(Taken {
+            ready,
+            leaves,
+            cause,
+        })
     }
 
     /// When the last of what `id` waits for is over, and what that is.
@@ -165,7 +228,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
                     earlier: edge.op(),
                 }));
             };
-            let at = self.times.completion(edge.op(), wait);
+            let at = self.times.completion(edge.op(), wait)?;
             if at >= latest {
                 (latest, cause) = (at, Cause::edge(edge.op()));
             }
@@ -173,34 +236,8 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         Ok((latest, cause))
     }
 
-    /// How long `op` keeps its lane.
     #[inline]
-    fn issue(&mut self, op: &Op) -> u64 {
-        let Prepared {
-            messages, costs, ..
-        } = self.prepared;
-        match (op.kind, op.combine) {
-            (OpKind::Local, Combine::Reduce) => {
-                let bytes = messages.bytes(op);
-                self.combining.of(bytes, || costs.local(op.combine, bytes))
-            }
-            (OpKind::Local, Combine::Replace) => {
-                let bytes = messages.bytes(op);
-                self.copying.of(bytes, || costs.local(op.combine, bytes))
-            }
-            _ => costs.issue(op, messages),
-        }
-    }
-
-    #[inline]
-    fn send(
-        &mut self,
-        id: u32,
-        op: &Op,
-        index: usize,
-        issued: u64,
-        leaves: u64,
-    ) -> Result<Moments, Stop> {
+    fn send(&mut self, id: u32, op: &Op, issued: u64, leaves: u64) -> Result<Moments, Stop> {
         let messages = &self.prepared.messages;
         let message = Msg {
             bytes: messages.bytes(op),
@@ -231,7 +268,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
                 Issue::Unlimited => {
                     rank.busy_until(completes, Cause::completion(id), &mut self.end);
                 }
-                _ => rank.lanes[index].complete(id, completes),
+                _ => rank.lanes[MESSAGES].complete(id, completes),
             }
         }
         Ok(at)

@@ -70,17 +70,22 @@ impl Rank {
         }
     }
 
-    /// The lane of `op`: what a rank sends must come from one lane.
+    /// That messages leave from this lane of the schedule: all that a rank sends must come from one.
     #[inline]
-    pub fn lane(&mut self, op: &Op) -> Result<usize, Unsuitable> {
-        let is_local = matches!(op.kind, OpKind::Local | OpKind::Compute);
-        if is_local && op.lane == COMPUTE_LANE {
-            return Ok(ARITHMETIC);
-        }
-        let lane = *self.sends_from.get_or_insert(op.lane);
-        match lane == op.lane && lane != COMPUTE_LANE {
-            true => Ok(MESSAGES),
+    pub fn sends_from(&mut self, lane: u8) -> Result<(), Unsuitable> {
+        let known = *self.sends_from.get_or_insert(lane);
+        match known == lane && lane != COMPUTE_LANE {
+            true => Ok(()),
             false => Err(Unsuitable),
+        }
+    }
+
+    /// The lane of a local operation; a fence stands among the messages.
+    #[inline]
+    pub fn lane_of(&mut self, op: &Op) -> Result<usize, Unsuitable> {
+        match op.kind != OpKind::Fence && op.lane == COMPUTE_LANE {
+            true => Ok(ARITHMETIC),
+            false => self.sends_from(op.lane).map(|()| MESSAGES),
         }
     }
 

@@ -3,12 +3,12 @@
 //! Whoever waits asks for one completion, the critical path for issue and delivery. All moments of an
 //! operation lie shortly after its issue, so they are kept as distances of 32 bits, four milliseconds in
 //! picoseconds; the few operations that last longer stand in a list of their own. Free sources and
-//! acknowledgements are kept where an edge waits for one, times of 64 bits where the run asked for them.
+//! acknowledgements are kept only from where an edge is found to wait for one, times of 64 bits where the run
+//! asked for them.
 
 use crate::critical::{Cause, History};
 use crate::graph::Wait;
 use crate::outcome::OperationTimes;
-use linkwright_schedule::ir::Schedule;
 
 /// In place of a distance: the operation is in the list of long ones.
 const LONG: u32 = u32::MAX;
@@ -34,6 +34,16 @@ struct Record {
     cause: u32,
 }
 
+/// Which completions are kept besides what is visible.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kept {
+    pub source_free: bool,
+    pub acknowledged: bool,
+}
+
+/// Somebody waits for a completion that is not kept: the walk begins again and keeps it.
+pub(super) struct NotKept(pub Kept);
+
 /// Moments of the operations so far, by id.
 pub(super) struct Times {
     records: Vec<Record>,
@@ -46,15 +56,13 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Room for the operations of `schedule`; all times are kept where `record` says so.
-    pub fn new(schedule: &Schedule, record: bool) -> Self {
-        let operations = schedule.ops().len();
+    /// Room for so many operations; all times are kept where `record` says so.
+    pub fn new(operations: usize, kept: Kept, record: bool) -> Self {
         let room = || Vec::with_capacity(operations);
-        let (source_free, acknowledged) = awaited(schedule);
         Times {
             records: Vec::with_capacity(operations),
-            source_free: source_free.then(|| Vec::with_capacity(operations)),
-            acknowledged: acknowledged.then(|| Vec::with_capacity(operations)),
+            source_free: kept.source_free.then(|| Vec::with_capacity(operations)),
+            acknowledged: kept.acknowledged.then(|| Vec::with_capacity(operations)),
             long: Vec::new(),
             recorded: record.then(|| OperationTimes {
                 issued: room(),
@@ -97,26 +105,34 @@ impl Times {
         }
     }
 
-    /// When the completion `wait` of operation `id` came; it is one that somebody waits for.
+    /// When the completion `wait` of operation `id` came.
     #[inline]
-    pub fn completion(&self, id: u32, wait: Wait) -> u64 {
+    pub fn completion(&self, id: u32, wait: Wait) -> Result<u64, NotKept> {
         let index = id as usize;
         let record = &self.records[index];
-        let kept = |table: &Option<Vec<u32>>| table.as_ref().map_or(LONG, |table| table[index]);
-        let distance = match wait {
-            Wait::Visible => record.visible,
-            Wait::SourceFree => kept(&self.source_free),
-            Wait::Acknowledged => kept(&self.acknowledged),
+        let distance = match (wait, &self.source_free, &self.acknowledged) {
+            (Wait::Visible, ..) => record.visible,
+            (Wait::SourceFree, Some(table), _) => table[index],
+            (Wait::Acknowledged, _, Some(table)) => table[index],
+            _ => return Err(self.not_kept(wait)),
         };
         if distance != LONG {
-            return record.issued + u64::from(distance);
+            return Ok(record.issued + u64::from(distance));
         }
         let at = self.long(id);
-        match wait {
+        Ok(match wait {
             Wait::Visible => at.visible,
             Wait::SourceFree => at.source_free,
             Wait::Acknowledged => at.acknowledged,
-        }
+        })
+    }
+
+    #[cold]
+    fn not_kept(&self, wait: Wait) -> NotKept {
+        NotKept(Kept {
+            source_free: self.source_free.is_some() || wait == Wait::SourceFree,
+            acknowledged: self.acknowledged.is_some() || wait == Wait::Acknowledged,
+        })
     }
 
     #[cold]
@@ -153,40 +169,18 @@ impl History for Times {
     }
 }
 
-/// Whether any edge waits for a free source, and whether any waits for an acknowledgement.
-fn awaited(schedule: &Schedule) -> (bool, bool) {
-    let ops = schedule.ops();
-    let (mut source_free, mut acknowledged) = (false, false);
-    for (id, op) in (0u32..).zip(ops) {
-        for edge in schedule.after(id) {
-            // What a rank sends to another it waits for as the source.
-            let earlier = &ops[edge.op() as usize];
-            let as_source = earlier.from == op.from && earlier.to != op.from;
-            source_free |= as_source && !edge.is_acknowledged();
-            acknowledged |= edge.is_acknowledged();
-        }
-        if source_free && acknowledged {
-            break;
-        }
-    }
-    (source_free, acknowledged)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linkwright_schedule::builder::Shape;
-    use linkwright_schedule::collectives::find;
 
     #[test]
     fn long_operations_are_as_exact_as_short_ones() {
-        // Recursive doubling waits for free sources, pairwise exchanges for acknowledgements.
-        for (key, wait) in [
-            ("allreduce/recursive_doubling_latency", Wait::SourceFree),
-            ("alltoall/pairwise", Wait::Acknowledged),
-        ] {
-            let schedule = (find(key).unwrap().build)(&Shape::new(8, 64)).unwrap();
-            let mut times = Times::new(&schedule, true);
+        for wait in [Wait::SourceFree, Wait::Acknowledged] {
+            let kept = Kept {
+                source_free: wait == Wait::SourceFree,
+                acknowledged: wait == Wait::Acknowledged,
+            };
+            let mut times = Times::new(8, kept, true);
             let border = u64::from(LONG);
             let lasts = [
                 0,
@@ -213,8 +207,8 @@ mod tests {
                     Wait::SourceFree => at.source_free,
                     _ => at.acknowledged,
                 };
-                assert_eq!(times.completion(id, wait), due);
-                assert_eq!(times.completion(id, Wait::Visible), at.visible);
+                assert_eq!(times.completion(id, wait).ok(), Some(due));
+                assert_eq!(times.completion(id, Wait::Visible).ok(), Some(at.visible));
                 assert_eq!((times.issued(id), times.delivered(id)), (7, at.delivered));
                 assert_eq!(times.cause(id), Cause::issue(id));
             }
