@@ -22,6 +22,7 @@ import pandas as pd
 
 from linkwright.errors import LinkwrightError
 from linkwright.store import schema
+from linkwright.store.topology import Topology
 
 from . import quantity
 
@@ -45,6 +46,10 @@ _PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traf
 
 class ReportError(LinkwrightError):
     """A run folder that cannot be reported on."""
+
+
+# Executors whose numbers are not about the processors of the host.
+_OTHER_THAN_THE_HOST = {"sim", "cuda"}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that what follows from it can be cached
@@ -84,6 +89,11 @@ class Run:
         """Measured machines first, each group by name: the order of every table and chart."""
         order = self.rows[["machine", "modelled"]].drop_duplicates().sort_values(["modelled", "machine"])
         return order["machine"].drop_duplicates().tolist()
+
+    def topology(self, machine: str) -> Topology:
+        """What the host says of itself, where `machine` is its processors; else nothing: a model, or a GPU in it."""
+        executors = set(self.rows[self.rows["machine"] == machine]["executor"])
+        return Topology({} if executors & _OTHER_THAN_THE_HOST else self.environment)
 
 
 def load(folder: Path) -> Run:

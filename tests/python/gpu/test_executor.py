@@ -8,12 +8,14 @@ from types import SimpleNamespace
 
 import emulator
 import numpy as np
+import pandas as pd
 import pytest
 
 from linkwright import _native, registry
 from linkwright.cli.main import status_of
 from linkwright.errors import CudaError
 from linkwright.executors.cuda import clocks
+from linkwright.report.runs import Run
 from linkwright.suite.experiment import Experiment
 
 needs_nvrtc = pytest.mark.skipif(
@@ -190,3 +192,9 @@ def test_delays_are_those_of_the_other_executors():
     drawn = _native.arrival_delays(64, 4, {"skew": "uniform:1us", "seed": 1})
     assert 0 <= drawn.min() < 100
     assert 900 < drawn.max() <= 1000
+
+
+def test_a_gpu_is_not_given_the_caches_of_its_host():
+    rows = pd.DataFrame({"machine": ["H100", "EPYC", "loggp"], "executor": ["cuda", "threads", "sim"]})
+    run = SimpleNamespace(rows=rows, environment={"topology": [{"cpu": 0, "package": "0", "core": "0", "caches": []}]})
+    assert [len(Run.topology(run, name).rows) for name in rows["machine"]] == [0, 1, 0]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from linkwright.stats import steps
-from linkwright.store.topology import Cache, Topology
+from linkwright.store.topology import Cache
 
 from .. import quantity
 from ..model import Cell, Column, Table
@@ -45,8 +45,7 @@ def tables(run: Run, latencies: pd.DataFrame) -> Iterator[Table]:
 
 def claimed(run: Run, machine: str) -> list[Cache]:
     """The caches that a measured machine claims; a described one states its levels as parameters."""
-    modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
-    return [] if modelled else Topology(run.environment).caches
+    return run.topology(machine).caches
 
 
 def finest(rows: pd.DataFrame) -> pd.DataFrame:

@@ -35,7 +35,7 @@ _COLUMNS = (
 def table(run: Run, machine: str, matrices: Iterable[tuple[str, pd.DataFrame]]) -> Table | None:
     """The groups of one machine's matrices of times, each (what it shows, rows); a matrix of rates has none."""
     modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
-    topology = Topology({} if modelled else run.environment)
+    topology = run.topology(machine)
     body = [line for what, rows in matrices for line in _lines(what, rows, topology, modelled)]
     if not body:
         return None

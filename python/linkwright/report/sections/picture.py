@@ -77,10 +77,10 @@ def _filled(rows: pd.DataFrame, cache: Cache | None) -> pd.Series:
 
 def section(run: Run) -> Section | None:
     """One table for the measured machine, where the kernel tells of it and the run measured its memory."""
-    topology = Topology(run.environment)
     for machine in run.machines:
+        topology = run.topology(machine)
         here = run.rows[run.rows["machine"] == machine]
-        if topology.rows and not here["modelled"].any() and ok(here)["algorithm"].isin(memory.PROBES).any():
+        if topology.rows and ok(here)["algorithm"].isin(memory.PROBES).any():
             rows = [*_packages(run, machine, topology), *_levels(run, machine, topology)]
             return Section("The machine", [Table(f"{machine}: levels", _COLUMNS, rows)], INTRO)
     return None
