@@ -125,9 +125,7 @@ def test_after_ctrl_c_only_the_rest_is_run(tmp_path, expected):
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers, each a process of its own."""
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=dask.SILENT) as opened:
+    with dask._processes(2) as opened:
         yield opened
 
 
@@ -149,6 +147,29 @@ def test_a_worker_killed_in_the_middle_costs_nothing(tmp_path, cluster, expected
     assert rows_of(run).equals(expected)
     environment = json.loads((run.folder / "environment.json").read_text())
     assert len(environment["sweep"]["workers"]) == 2
+
+
+@pytest.mark.slow
+def test_an_experiment_that_kills_workers_fails_alone(tmp_path, cluster, expected, monkeypatch):
+    harmless = dask.run_task
+
+    def deadly(task):  # sent by value
+        if any("alltoall/linear/p16/64K" in experiment.key for experiment in task.experiments):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return harmless(task)
+
+    monkeypatch.setattr(dask, "run_task", deadly)
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with Dask(cluster.scheduler_address, grain=4) as engine:
+        suite = load.parse(SUITE, "small.toml")
+        run = start(tmp_path, suite, Request(on="loggp", budget_s=1), Watcher(), engine).run
+    found = rows_of(run).to_pylist()
+    failed = [row for row in found if row["status"] == "failed"]
+    assert ["alltoall/linear/p16/64K" in row["experiment"] for row in failed] == [True]
+    assert "every worker that ran it was killed" in failed[0]["reason"]
+    others = [row for row in expected.to_pylist() if row["machine"] == "loggp"]
+    others = [row for row in others if row["experiment"] != failed[0]["experiment"]]
+    assert [row for row in found if row["status"] != "failed"] == others
 
 
 def test_workers_with_another_linkwright_are_refused(tmp_path, cluster, suite_file, monkeypatch):

@@ -84,7 +84,7 @@ fn what_gives_no_number_says_why_and_stops_nobody() {
         Question::Collective("allreduce/ring".into(), Shape::new(128, 128)),
     ];
     let sweep = Sweep::start(machine(), experiments(asked), 1);
-    let mut next = || sweep.next_within(Duration::from_secs(60));
+    let next = || sweep.next_within(Duration::from_secs(60));
     assert!(matches!(
         next(),
         Next::Result(

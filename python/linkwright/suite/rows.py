@@ -29,9 +29,17 @@ class Context:
     executor: str
     endpoint_names: tuple[str, ...]
     watts: float | None = None  # nominal power, where the user gave it
+    # The experiment of the last row with what its rows have in common: they come one after the other.
+    _last: list = field(default_factory=list, compare=False, repr=False)
 
     def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
         """A row about `experiment`; the unit follows from the metric, unless a probe says it."""
+        if not self._last or self._last[0] is not experiment:
+            self._last[:] = experiment, self._common(experiment)
+        unit = schema.METRICS[metric][0] if metric in schema.METRICS else None
+        return schema.changed(self._last[1], **{"metric": metric, "unit": unit, "status": None, **values})
+
+    def _common(self, experiment: Experiment) -> Row:
         placement = experiment.placement
         named = [self.endpoint_names[i] for i in placement] if placement else []
         return schema.row(
@@ -50,8 +58,7 @@ class Context:
             issue=experiment.issue,
             path=experiment.path,
             axes=_axes_of(experiment),
-            metric=metric,
-            **{"unit": schema.METRICS[metric][0] if metric in schema.METRICS else None, **values},
+            status="ok",
         )
 
 

@@ -5,8 +5,9 @@
       journal <- rows  <----------------------------------------  rows
 
 A task is a few experiments in the order of the plan, with the text of the machine file, so workers need linkwright
-and no file of ours. Dask gives the tasks of a lost worker to another one; a task that has killed several workers is
-cut into its experiments, so that only the one to blame fails. Rows are written to the journal of the run as tasks
+and no file of ours. Dask gives the tasks of a lost worker to another one. Where a worker is lost again and again (by
+default four times) Dask gives up its tasks; their experiments run again at the end, one at a time and alone, so that
+only the one to blame fails. Rows are written to the journal of the run as tasks
 end: after Ctrl-C or the end of the scheduler a resumed run repeats only what is missing.
 
 All workers have the version of linkwright that this process has, or nothing runs: another version may give other
@@ -46,6 +47,8 @@ MOST_TASKS = 512
 SILENT = logging.CRITICAL + 1
 # How long a scheduler and its first worker may take to answer.
 PATIENCE_S = 15
+# How long Dask tries to reach a worker of this machine, to fetch results, before it has them made again.
+LOST_AFTER = "5s"
 
 
 @dataclass(frozen=True)
@@ -107,64 +110,68 @@ class Dask:
         return {"engine": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
 
     def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
-        """The rows of each experiment, task by task as they end."""
-        from distributed import as_completed
-
+        """The rows of each experiment, task by task as they end; last those whose task killed workers."""
         grain = self._grain or -(-len(experiments) // MOST_TASKS) or 1
         batches = [tuple(experiments[i : i + grain]) for i in range(0, len(experiments), grain)]
-        asked: dict[str, tuple[Future, tuple[Experiment, ...]]] = {}
-        done, tasks = 0, len(batches)
-
-        def submit(batch: tuple[Experiment, ...]) -> Future:
-            task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)
-            future = self._client.submit(run_task, task, pure=False)
+        asked = {}
+        for batch in batches:
+            future = self._submit(work, batch)
             asked[future.key] = (future, batch)
-            return future
-
-        ended = as_completed([submit(batch) for batch in batches], loop=self._client.loop)
+        suspects: list[Experiment] = []
         try:
-            for future in ended:
+            for future, result in self._ended([future for future, _ in asked.values()]):
                 _, batch = asked.pop(future.key)
-                if future.status == "cancelled":
-                    raise self._gone()
-                if future.status == "error" and _killed(future) and len(batch) > 1:
-                    ended.update([submit((experiment,)) for experiment in batch])
-                    tasks += len(batch)
+                if _killed(future):
+                    suspects += batch
                 else:
-                    yield from _rows(work, future, batch)
-                done += 1
-                self.note = f"; {done} of {tasks} tasks, {self._workers()} workers"
+                    yield from self._found(future, result)
+                self.note = f"; {len(batches) - len(asked)} of {len(batches)} tasks, {self._workers()} workers"
         finally:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self._client.cancel([future for future, _ in asked.values()])
+        for experiment in suspects:
+            yield from self._alone(work, experiment)
+
+    def _alone(self, work: Work, experiment: Experiment) -> list[Found]:
+        """An experiment whose task killed workers, with nothing beside it that could be to blame."""
+        ((future, result),) = self._ended([self._submit(work, (experiment,))])
+        if not _killed(future):
+            return self._found(future, result)
+        reason = "every worker that ran it was killed, as happens where memory ends; give workers more of it"
+        return [(experiment, rows.without_value(work.context, experiment, "failed", reason))]
+
+    def _submit(self, work: Work, batch: tuple[Experiment, ...]) -> Future:
+        task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)
+        return self._client.submit(run_task, task, pure=False)
+
+    def _ended(self, futures: list[Future]) -> Iterator[tuple[Future, list[Found]]]:
+        """Each future as it ends, with its result; what lies on a lost worker holds up no other."""
+        from distributed import as_completed
+
+        return iter(as_completed(futures, loop=self._client.loop, with_results=True, raise_errors=False))
+
+    def _found(self, future: Future, result: list[Found]) -> list[Found]:
+        """The rows of a task that has ended; raises where there are none."""
+        if future.status == "cancelled":
+            where = self._scheduler or "of this machine"
+            raise EngineError(f"--engine dask: the scheduler {where} is gone; start one again")
+        error = future.exception()
+        if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("linkwright"):
+            raise EngineError(_stranger("of the cluster", None, version())) from error
+        if error:
+            raise error
+        return result
 
     def _workers(self) -> int:
         with contextlib.suppress(OSError):
             return len(self._client.nthreads())
         return 0
 
-    def _gone(self) -> EngineError:
-        where = self._scheduler or "of this machine"
-        return EngineError(f"--engine dask: the scheduler {where} is gone; start one again")
-
-
-def _rows(work: Work, future: Future, batch: tuple[Experiment, ...]) -> list[Found]:
-    """The rows of a task that has ended."""
-    if future.status != "error":
-        return future.result()
-    if _killed(future):
-        reason = "every worker that ran it was killed, as happens where memory ends; give workers more of it"
-        return [(batch[0], rows.without_value(work.context, batch[0], "failed", reason))]
-    error = future.exception()
-    if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("linkwright"):
-        raise EngineError(_stranger("of the cluster", None, version())) from error
-    raise error
-
 
 def _killed(future: Future) -> bool:
     from distributed import KilledWorker
 
-    return isinstance(future.exception(), KilledWorker)
+    return future.status == "error" and isinstance(future.exception(), KilledWorker)
 
 
 @contextlib.contextmanager
@@ -201,12 +208,16 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
 @contextlib.contextmanager
 def _processes(jobs: int) -> Iterator[LocalCluster]:
     """A scheduler in this process, and workers of one thread each: their rows are made in Python."""
+    from dask import config
     from distributed import LocalCluster
 
-    with _deaf_to_ctrl_c():
-        opened = LocalCluster(n_workers=jobs or None, threads_per_worker=1, dashboard_address=":0", silence_logs=SILENT)
-    with opened:
-        yield opened
+    with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}):
+        with _deaf_to_ctrl_c():
+            cluster = LocalCluster(
+                n_workers=jobs or None, threads_per_worker=1, dashboard_address=":0", silence_logs=SILENT
+            )
+        with cluster:
+            yield cluster
 
 
 @contextlib.contextmanager
