@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from linkwright.errors import StoreError
 from linkwright.models import host, prediction
 from linkwright.models.points import SEEN, Point, points
+from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit, Regime, regimes
 from linkwright.store import run as runs
 from linkwright.store import schema
@@ -131,7 +132,7 @@ def test_a_known_machine_is_found_again():
 def test_what_was_not_seen_is_predicted():
     data = list(measured_on(KNOWN, noise=0.03))
     model = host.fit(data, "known", "a known machine", "r")
-    predictions = prediction.predict(model, data)
+    predictions = prediction.predict(model, data, Protocol("mpi"))
     assert np.median(prediction.errors(predictions, seen=False)) < 0.1
     assert {c.predicted for c in prediction.choices(predictions) if c.collective == "allreduce"} <= {
         "ring",

@@ -41,6 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream::instruction_stream, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schedule_memory, module)?)?;
     module.add_function(wrap_pyfunction!(stream::arrival_delays, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::repeats_back_to_back, module)?)?;
     module.add_function(wrap_pyfunction!(sampling::sample_work, module)?)?;
     module.add_function(wrap_pyfunction!(probes::convolution_layers, module)?)?;
     module.add_function(wrap_pyfunction!(probes::probes, module)?)?;

@@ -97,6 +97,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
         operations_per_s: asked.take("operations_per_s")?,
         seed,
         record_operations: false,
+        buffer_sets: asked.take("buffer_sets")?.unwrap_or(1),
     })
 }
 

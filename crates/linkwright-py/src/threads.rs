@@ -50,6 +50,13 @@ pub fn calibrate_threads(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     found.into_iter().map(row).collect()
 }
 
+/// Whether the threads executor repeats `schedule` without a barrier, on two sets of buffers in turn.
+#[pyfunction]
+pub fn repeats_back_to_back(schedule: &Schedule) -> PyResult<bool> {
+    let ordered = schedule.proved().map_err(errors::verify)?;
+    Ok(linkwright_exec::threads::repeats_back_to_back(ordered))
+}
+
 /// One launch of `schedule` on threads.
 ///
 /// Options: `dtype, op, seed, cpus, samples, warmup_at_most, budget_s, settle_within, batch, check,

@@ -147,6 +147,15 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
     order(draft)
 }
 
+/// All operations of a rank in one lane, in the order of their ids.
+///
+/// Always safe: ids are a topological order, so the smallest unfinished operation can always run.
+pub fn one_lane(schedule: &Schedule) -> Schedule {
+    let mut merged = schedule.clone();
+    merged.ops.iter_mut().for_each(|op| op.lane = 0);
+    merged
+}
+
 /// Run the schedule `times` times back to back.
 ///
 /// An allreduce in place then combines what the run before left, so its contributions count

@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use crate::messages::Messages;
+use crate::residence::Moved;
 use crate::setup::Run;
 use linkwright_core::machine::Path;
 use linkwright_core::Bytes;
@@ -9,7 +10,7 @@ use linkwright_schedule::ir::{Combine, Op, OpKind};
 use linkwright_schedule::ScheduleError;
 
 /// Durations of one run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Costs<'a> {
     path: &'a Path,
     arithmetic: bool,
@@ -24,6 +25,8 @@ pub(crate) struct Costs<'a> {
     pub receive: u64,
     start: u64,
     per_run: u64,
+    /// Where ranks move the data themselves, what that costs them.
+    moved: Option<Moved>,
 }
 
 impl<'a> Costs<'a> {
@@ -39,6 +42,7 @@ impl<'a> Costs<'a> {
             receive: run.path.receive.0,
             start: run.path.start.0,
             per_run: run.path.per_run.0,
+            moved: (run.path.memory.as_ref()).map(|memory| Moved::new(run, memory, messages)),
         };
         for (id, op) in (0u32..).zip(messages.schedule.ops()) {
             if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
@@ -91,9 +95,28 @@ impl<'a> Costs<'a> {
         self.path.compute_start.0 + work as u64
     }
 
+    /// How long its initiator then moves the data of operation `id`, where ranks do that themselves.
+    #[inline]
+    pub fn moving(&self, id: u32) -> u64 {
+        self.moved
+            .as_ref()
+            .map_or(0, |moved| moved.issue[id as usize])
+    }
+
+    /// How long its receiver moves the data of operation `id` into place, where they came with a notice.
+    #[inline]
+    pub fn landing(&self, id: u32) -> u64 {
+        self.moved
+            .as_ref()
+            .map_or(0, |moved| moved.landing[id as usize])
+    }
+
     /// How long the arrival of `op` keeps the receiving rank.
     #[inline]
     pub fn arrival(&self, op: &Op, messages: &Messages<'_>) -> u64 {
+        if self.moved.is_some() {
+            return 0; // what is left to do is its landing
+        }
         let combined = match op.combine {
             Combine::Reduce => self.local(op.combine, messages.bytes(op)),
             Combine::Replace => 0,

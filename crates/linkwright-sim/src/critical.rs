@@ -202,12 +202,14 @@ impl Walk<'_> {
             _ => {
                 let paid = self.history.paid_phase(id);
                 let phase = if paid { self.costs.phase } else { 0 };
-                let offered = issued + self.costs.issue(op, self.messages) + phase;
+                let software = issued + self.costs.issue(op, self.messages) + phase;
+                let offered = software + self.costs.moving(id);
                 let delivered = self.history.delivered(id);
                 self.cut_after(id, op, delivered, latency_after, b);
                 if b.at > offered {
                     self.cut_carriage(id, offered, b.at >= delivered, fabric, b);
                 }
+                b.fill(software, Some(id), Spent::Serialisation);
                 b.fill(issued, Some(id), Spent::Overhead);
             }
         }
@@ -221,7 +223,8 @@ impl Walk<'_> {
         let signal = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
         let receive = self.run.path.receive.0;
         if !latency {
-            let combine = self.costs.arrival(op, self.messages) - receive;
+            let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
+            let combine = arrival.saturating_sub(receive);
             b.take(combine, delivered, id, Spent::Compute);
             b.take(receive, delivered, id, Spent::Overhead);
         }

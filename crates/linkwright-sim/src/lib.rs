@@ -27,6 +27,7 @@ mod prepared;
 pub mod probes;
 pub mod queue;
 mod random;
+mod residence;
 pub mod run;
 pub mod setup;
 pub mod skew;

@@ -12,7 +12,7 @@ use crate::outcome::Simulation;
 use crate::placement::Placement;
 use crate::setup::{Issue, Run};
 use crate::skew::Skew;
-use linkwright_core::machine::{Grid, OpenSize, Path};
+use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{barriers, transforms};
@@ -40,6 +40,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
+    /// Sets of buffers between which repetitions alternate, see [`crate::setup::Run`].
+    pub buffer_sets: u32,
 }
 
 impl Default for Options {
@@ -54,6 +56,7 @@ impl Default for Options {
             operations_per_s: None,
             seed: 0,
             record_operations: false,
+            buffer_sets: 1,
         }
     }
 }
@@ -94,6 +97,8 @@ pub fn run(
         operations_per_s: options.operations_per_s,
         seed: options.seed,
         record_operations: options.record_operations,
+        nearness: machine.nearness(),
+        buffer_sets: options.buffer_sets,
     };
     check_room(schedule, &machine, &run)?;
     let mut fabric = fabrics::build(&machine)?;
@@ -117,7 +122,8 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
 /// The schedule as a machine and one of its paths need it; `None` where it will do as it is.
 ///
 /// Where the path does not combine while it writes, every transfer that does becomes a copy into
-/// scratch and a local combination. Where the fabric has no barrier, barriers become notices.
+/// scratch and a local combination. Where the fabric has no barrier, barriers become notices. Where a rank
+/// does one thing at a time, its lanes become one.
 pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
@@ -134,6 +140,9 @@ pub fn lowered(
         if fabric.barrier(TimePs::ZERO, 0).is_none() {
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
         }
+    }
+    if path(machine, path_name)?.engine == Engine::Rank {
+        lowered = Some(transforms::one_lane(lowered.as_ref().unwrap_or(schedule)));
     }
     Ok(lowered)
 }

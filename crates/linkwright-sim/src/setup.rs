@@ -2,7 +2,7 @@
 
 use crate::error::SimError;
 use crate::messages::Networks;
-use linkwright_core::machine::Path;
+use linkwright_core::machine::{Nearness, Path};
 use linkwright_core::{EndpointId, TimePs};
 use std::fmt;
 use std::str::FromStr;
@@ -84,6 +84,10 @@ pub struct Run {
     pub seed: u64,
     /// Whether to keep the times of every operation.
     pub record_operations: bool,
+    /// Which ranks are near each other.
+    pub nearness: Nearness,
+    /// Sets of buffers between which repetitions alternate, where ranks move data themselves.
+    pub buffer_sets: u32,
 }
 
 impl Run {
@@ -99,6 +103,8 @@ impl Run {
             operations_per_s: None,
             seed: 0,
             record_operations: false,
+            nearness: Nearness::default(),
+            buffer_sets: 1,
         }
     }
 

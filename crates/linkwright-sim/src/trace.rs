@@ -102,7 +102,7 @@ impl<'a> Trace<'a> {
         if !op.is_message() {
             return events.slice(lane, &name, issued, delivered, &args);
         }
-        let offered = issued + self.costs.issue(op, &self.messages);
+        let offered = issued + self.costs.issue(op, &self.messages) + self.costs.moving(id);
         events.slice(lane, &name, issued, offered, &args)?;
         let start = micros(issued);
         events.event(&format!(

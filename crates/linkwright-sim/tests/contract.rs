@@ -146,6 +146,11 @@ proptest! {
     }
 
     #[test]
+    fn coherent(plan in plan_over(4)) {
+        keeps_the_contract("tests/cases/machines/coherent.toml", &plan);
+    }
+
+    #[test]
     fn exchange(plan in plan()) {
         keeps_the_contract("tests/cases/machines/exchange.toml", &plan);
     }

@@ -30,15 +30,15 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     printed, stand in the report, and tell what the model is worth.
     """
     from linkwright import report
-    from linkwright.models import host, points, prediction
+    from linkwright.models import fitting, points, prediction
     from linkwright.store import run as runs
     from linkwright.store.files import write_text
 
     folder = runs.find(root_folder, run)
     measured = points.points(folder, machine)
     of = machine or next(row["machine"] for row in folder.results().to_pylist() if row["executor"] not in ("sim", None))
-    model = host.fit(measured, name or of, of, folder.id)
-    predictions = prediction.predict(model, measured)
+    model, protocol = fitting.fit(folder, measured, name or of, of)
+    predictions = prediction.predict(model, measured, protocol)
     path = prediction.write(folder, model, predictions)
     if out is not None:
         write_text(out, model.text())

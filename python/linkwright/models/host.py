@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright import _native, schedules
-from linkwright.errors import LinkwrightError, StoreError
+from linkwright.errors import StoreError
 from linkwright.suite.experiment import Experiment
 
 from .points import Point
@@ -61,6 +61,12 @@ class Model:
     latency: Fit
     lines: tuple[Line, ...]
     arithmetic: dict[str, Fit]
+    kind: str = "loggp"
+
+    @property
+    def release_ns(self) -> float:
+        """How much later than the last to come the others leave a barrier."""
+        return self.start.value + self.latency.value
 
     def text(self) -> str:
         """The machine file."""
@@ -258,11 +264,3 @@ def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
 
 def _gb_per_s(ns_per_byte: float) -> float:
     return 1 / max(ns_per_byte, FASTEST_NS_PER_BYTE)
-
-
-def prediction(experiment: Experiment, machine: _native.Machine, prepared: dict) -> tuple[float | None, str | None]:
-    """(time in ns, None), or (None, why there is none)."""
-    try:
-        return simulated_ns(experiment, machine, prepared), None
-    except LinkwrightError as error:
-        return None, str(error)

@@ -2,20 +2,41 @@
 
 A third of the sizes of every sweep is held out, and of the collectives only a few simple algorithms are
 seen; all else is there to be predicted.
+
+A virtual machine changes under the run: two of its processors may share a core in one launch and be far apart
+in the next, and the median over all launches is then of neither machine. Each launch of an experiment lies between two
+ping-pongs (`probe_before_ns`, `probe_after_ns`); those that saw the machine in the state that is the most
+frequent over the whole run count, and an experiment that never saw that state is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow.compute as pc
+
 from linkwright.errors import StoreError, unknown
+from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
 from linkwright.suite.experiment import Experiment
 
 # No interval is believed beyond this share of its value: what differs between launches of one day.
 LEAST_ERROR = 0.02
+# Half the interval of a value whose launches are too few to tell.
+UNKNOWN_ERROR = 0.1
 # Algorithms whose steps are plain: what the machine's arithmetic and copies cost is read off them.
-SEEN = ("reduce/linear", "alltoall/bruck", "broadcast/linear")
+SEEN = (
+    "broadcast/linear",
+    "reduce/linear",
+    "alltoall/bruck",
+    "allgather/linear",
+    "reduce_scatter/pairwise",
+    "barrier/dissemination",
+)
+# Two states of a machine differ by more than this factor in the ping-pong; within one it differs by less.
+STATES_DIFFER = 1.6
 
 
 @dataclass(frozen=True)
@@ -34,8 +55,34 @@ class Point:
         return (e.part, e.algorithm_key, e.ranks, e.messages, e.both_ways, e.placement, e.op, e.dtype)
 
 
+@dataclass(frozen=True)
+class State:
+    """Where the machine was in most launches, by its ping-pong in ns."""
+
+    low_ns: float
+    high_ns: float
+    share: float  # of all launches
+
+    def holds(self, before_ns: float, after_ns: float) -> bool:
+        """Whether the machine was in this state before and after."""
+        return all(self.low_ns <= probe <= self.high_ns for probe in (before_ns, after_ns))
+
+
 def points(run: Run, machine: str | None = None) -> list[Point]:
     """The measured times of a run in the order of its rows."""
+    rows = measured_rows(run, machine)
+    launches = _launches(run)
+    state = state_of([probes for its in launches.values() for _, probes in its])
+    inside = [_of(state, launches.get(row["experiment"], ())) for row in rows]
+    found = [_point(row, values) for row, values in zip(rows, inside, strict=True) if state is None or len(values)]
+    sweeps: dict[tuple, list[int]] = {}
+    for point in found:
+        sweeps.setdefault(point.sweep, []).append(point.experiment.size_bytes)
+    return [_judged(point, sorted(sweeps[point.sweep])) for point in found]
+
+
+def measured_rows(run: Run, machine: str | None = None) -> list[dict]:
+    """The rows of measured times of ping-pongs, messages in a row and collectives of one machine."""
     results = run.results().to_pylist()
     known = list(dict.fromkeys(row["machine"] for row in results))
     if machine not in (None, *known):
@@ -51,17 +98,76 @@ def points(run: Run, machine: str | None = None) -> list[Point]:
         raise StoreError(f"run {run.id}: holds no measured ping-pong or collective; `linkwright dissect` makes one")
     if len(machines) > 1:
         raise StoreError(f"run {run.id}: measured {' and '.join(machines)}; choose one with --machine")
-    found = [_point(row) for row in rows]
-    sweeps: dict[tuple, list[int]] = {}
-    for point in found:
-        sweeps.setdefault(point.sweep, []).append(point.experiment.size_bytes)
-    return [_judged(point, sorted(sweeps[point.sweep])) for point in found]
+    return rows
 
 
-def _point(row: dict) -> Point:
-    half = (row["ci_high"] - row["ci_low"]) / 2 if row["ci_low"] is not None else 0.1 * row["value"]
+def state_of(probes: Iterable[tuple[float, float]]) -> State | None:
+    """The most frequent state among launches (probe before, after); None where nothing tells states apart.
+
+    Probes in ascending order fall into states where one is larger than the one before by `STATES_DIFFER`, or
+    where their density is least between two clusters that far apart.
+    """
+    pairs = np.array([pair for pair in probes if None not in pair and min(pair) > 0], dtype=float).reshape(-1, 2)
+    if len(pairs) < 2:
+        return None
+    logs = np.sort(np.log(pairs.ravel()))
+    cut = _valley(logs)
+    if cut is None:
+        return None
+    low, high = (-np.inf, cut), (cut, np.inf)
+    inside = [((a <= np.log(pairs)) & (np.log(pairs) <= b)).all(axis=1).mean() for a, b in (low, high)]
+    (a, b), share = ((low, high)[int(np.argmax(inside))], float(max(inside)))
+    return State(float(np.exp(a)), float(np.exp(b)), share)
+
+
+def _valley(logs: np.ndarray) -> float | None:
+    """Where sorted values fall into two groups, by 2-means; None where the groups are not apart or one is tiny."""
+    n = len(logs)
+    cuts = np.arange(max(1, n // 20), n - max(1, n // 20) + 1)
+    if len(cuts) == 0:
+        return None
+    sums, squares = np.concatenate([[0], np.cumsum(logs)]), np.concatenate([[0], np.cumsum(logs**2)])
+    below = squares[cuts] - sums[cuts] ** 2 / cuts
+    above = (squares[n] - squares[cuts]) - (sums[n] - sums[cuts]) ** 2 / (n - cuts)
+    cut = int(cuts[np.argmin(below + above)])
+    low, high = np.median(logs[:cut]), np.median(logs[cut:])
+    return None if high - low < np.log(STATES_DIFFER) else float((low + high) / 2)
+
+
+def _launches(run: Run) -> Mapping[str, list[tuple[float, tuple[float, float]]]]:
+    """(median, probes) of every launch of every experiment that counts, where the run keeps them."""
+    table = run.samples()
+    if "probe_before_ns" not in table.column_names:
+        return {}
+    if "set_aside" in table.column_names:
+        table = table.filter(pc.is_null(table["set_aside"]))
+    frame = table.select(["experiment", "launch", "rank", "value_ns", "probe_before_ns", "probe_after_ns"]).to_pandas()
+    slowest = frame[frame["rank"].isna() & frame["probe_before_ns"].notna() & frame["probe_after_ns"].notna()]
+    grouped = slowest.groupby(["experiment", "launch"], sort=True)
+    found: dict[str, list] = {}
+    for (experiment, _), its in grouped:
+        probes = (float(its["probe_before_ns"].iloc[0]), float(its["probe_after_ns"].iloc[0]))
+        found.setdefault(experiment, []).append((float(its["value_ns"].median()), probes))
+    return found
+
+
+def _of(state: State | None, launches: Iterable[tuple[float, tuple[float, float]]]) -> np.ndarray:
+    """Medians of the launches that saw the machine in `state`."""
+    return np.array([value for value, probes in launches if state and state.holds(*probes)])
+
+
+def _point(row: dict, values: np.ndarray) -> Point:
     experiment = Experiment.parse(row["experiment"])
-    return Point(experiment, row["value"], max(half, LEAST_ERROR * row["value"]), seen=False)
+    if len(values):
+        time_ns, ends = float(np.median(values)), median_interval(values)
+    else:
+        time_ns, ends = row["value"], (row["ci_low"], row["ci_high"])
+    if ends is None or None in ends:
+        spread = float(np.abs(values - time_ns).max()) if len(values) > 1 else 0.0
+        half = max(UNKNOWN_ERROR * time_ns, spread)
+    else:
+        half = (ends[1] - ends[0]) / 2
+    return Point(experiment, time_ns, max(half, LEAST_ERROR * time_ns), seen=False)
 
 
 def _judged(point: Point, sizes: list[int]) -> Point:

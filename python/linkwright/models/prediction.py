@@ -13,11 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwright.errors import LinkwrightError
 from linkwright.store.files import make_folder, write_text
 from linkwright.store.run import Run
 
-from .host import Model, prediction
+from .host import Model
 from .points import Point
+from .protocol import Protocol
+from .shared import Shared
 
 FILE = "fit.json"
 FORMAT = 1
@@ -56,13 +59,16 @@ class Choice:
     loss: float  # measured time of the predicted one over that of the fastest
 
 
-def predict(model: Model, points: Sequence[Point]) -> list[Predicted]:
-    """Every point beside its prediction."""
-    machine, prepared = model.machine(), {}
+def predict(model: Model | Shared, points: Sequence[Point], protocol: Protocol) -> list[Predicted]:
+    """Every point beside its prediction, taken as the executor took the measured time."""
+    machine = model.machine()
     found = []
     for point in points:
         e = point.experiment
-        predicted_ns, reason = prediction(e, machine, prepared)
+        try:
+            predicted_ns, reason = protocol.time_ns(e, machine, model.release_ns, model.kind), None
+        except LinkwrightError as error:
+            predicted_ns, reason = None, str(error)
         found.append(
             Predicted(
                 e.key, e.collective, e.algorithm, e.ranks, e.size_bytes, point.seen,
@@ -94,7 +100,7 @@ def choices(predictions: Sequence[Predicted]) -> list[Choice]:
     return found
 
 
-def write(run: Run, model: Model, predictions: Sequence[Predicted]) -> Path:
+def write(run: Run, model: Model | Shared, predictions: Sequence[Predicted]) -> Path:
     """Keep the fit with its run; gives the path of the machine file."""
     folder = run.folder / "machines"
     make_folder(folder)

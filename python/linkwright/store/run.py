@@ -138,6 +138,7 @@ def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
 
     def add(samples: dict, rank: int | None, starts: list[float | None], values: list[float]) -> None:
         n = len(values)
+        before, after = samples.get("probe_ns", (None, None)) if rank is None else (None, None)
         columns["run"] += [run.id] * n
         columns["experiment"] += [samples["experiment"]] * n
         columns["launch"] += [samples["launch"]] * n
@@ -146,6 +147,8 @@ def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
         columns["start_ns"] += starts
         columns["value_ns"] += values
         columns["set_aside"] += [aside.get((samples["experiment"], samples["launch"]))] * n
+        columns["probe_before_ns"] += [before] * n
+        columns["probe_after_ns"] += [after] * n
 
     launches = [record["samples"] for record in records if "samples" in record]
     aside = _set_aside(launches)

@@ -71,6 +71,12 @@ SAMPLES = {
         True,
         "why the samples of this launch do not count, `foreign` load or a `clock` that moved; null: they count",
     ),
+    "probe_before_ns": (
+        pa.float64(),
+        True,
+        "8-byte round trip between two processors before this launch of the experiment; null with a rank",
+    ),
+    "probe_after_ns": (pa.float64(), True, "the same after it; null with a rank"),
 }
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.

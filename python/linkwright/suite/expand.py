@@ -75,7 +75,7 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
         yield from _pattern(part, extent)
         return
     if part.probe:
-        pairs = _pairs(extent) if part.placement == "every_pair" else []
+        pairs = _pairs(part, extent) if part.placement != "topology" else []
         yield from axes.experiments(
             part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, pairs
         )
@@ -106,15 +106,18 @@ def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     common = {"dtype": part.dtype, "messages": part.messages, "both_ways": part.both_ways, **_how(part)}
     for ranks in _ranks(part, extent):
         for size in part.sizes:
-            if part.placement == "every_pair":
-                for pair in _pairs(extent):
+            if part.placement != "topology":
+                for pair in _pairs(part, extent):
                     yield Experiment(part.name, None, part.pattern, ranks, size, placement=pair, **common)
             else:
                 yield Experiment(part.name, None, part.pattern, ranks, size, **common)
 
 
-def _pairs(extent: Extent) -> list[tuple[int, ...]]:
-    """Every ordered pair of endpoints."""
+def _pairs(part: Part, extent: Extent) -> list[tuple[int, ...]]:
+    """Every ordered pair of endpoints, or the first one with those 1, 2, 4, ... further on, and with the last."""
+    if part.placement == "doubling":
+        others = [2**k for k in range(32) if 2**k < extent.ranks]
+        return [(0, other) for other in dict.fromkeys([*others, extent.ranks - 1])]
     return list(itertools.permutations(range(extent.ranks), 2))
 
 

@@ -14,7 +14,7 @@ from linkwright.store.files import read_text
 from .experiment import DTYPES, OPS
 
 FORMAT = 1
-PLACEMENTS = ("topology", "every_pair")
+PLACEMENTS = ("topology", "every_pair", "doubling")
 RANKS = ("all", "doubling")
 # How thorough a run is; a part is run from its `level` on.
 LEVELS = ("quick", "normal", "full")

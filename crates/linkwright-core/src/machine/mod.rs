@@ -25,6 +25,8 @@
 
 pub mod endpoints;
 pub mod hints;
+pub mod levels;
+pub mod memory;
 mod numbers;
 pub mod path;
 mod ranks;
@@ -36,8 +38,10 @@ pub mod unit;
 
 pub use endpoints::{Endpoint, EndpointKind, Grid, Level, OpenSize, Place};
 pub use hints::Hints;
+pub use levels::Nearness;
+pub use memory::Memory;
 pub use numbers::{NumberRow, Status};
-pub use path::{Completion, Path};
+pub use path::{Completion, Engine, Path};
 pub use rules::Rule;
 pub use section::Section;
 
@@ -104,7 +108,8 @@ impl Machine {
         let fabric_kind = root.section("fabric")?.text("kind")?;
         let hints = root.optional_section("hints")?.map(Hints::read);
         let hints = hints.transpose()?.unwrap_or_default();
-        let paths = path::read(root.section("path")?, hints.networks())?;
+        let levels: Vec<&str> = layout.levels.iter().map(|l| l.name.as_str()).collect();
+        let paths = path::read(root.section("path")?, hints.networks(), &levels)?;
         let rules = rules::read(root.sections("rule")?)?;
         if let Some(facts) = root.optional_section("facts")? {
             check_facts(&facts)?;
@@ -162,6 +167,11 @@ impl Machine {
     /// The hierarchy from outermost to innermost.
     pub fn levels(&self) -> &[Level] {
         &self.layout.levels
+    }
+
+    /// Which ranks share which levels.
+    pub fn nearness(&self) -> Nearness {
+        Nearness::of(&self.layout.levels)
     }
 
     /// Ranks in order, then memories. Without ranks while the size is open.

@@ -22,6 +22,11 @@
 //! compiled exchanges spends before an exchange, however many messages it has. `compute_start` is paid by
 //! every compute, `copy_start` by every local copy.
 //!
+//! `engine = "rank"` says that a rank does one thing at a time, as a thread on a processor does: all its lanes
+//! become one, in the order of operation ids. With `[path.NAME.memory]` ([`super::memory`]) it also moves the
+//! bytes itself: a put then costs `start` and what its loads and stores cost where the lines lie, a combination
+//! that it carries included; `receive` is paid for eager puts only.
+//!
 //! Everything is absent, that is free, unless the file says otherwise; `like = "NAME"` takes what a
 //! path leaves out from one that stands above it, so that a number is written once.
 //! In LogGP terms `start` is the
@@ -30,6 +35,7 @@
 //! "acknowledged"` and `signal = true`. What a path does not describe: contention, which is the
 //! fabric's, and data dependencies, which are the schedule's.
 
+use super::memory::Memory;
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::{Bytes, BytesPerSec, TimePs};
@@ -58,6 +64,21 @@ impl Completion {
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
+}
+
+/// What of a rank works at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// Every lane by itself: a processor beside data movers, or several of them.
+    #[default]
+    Lanes,
+    /// One operation after the other, whatever its lane.
+    Rank,
+}
+
+impl Engine {
+    const NAMES: [&'static str; 2] = ["lanes", "rank"];
+    const ALL: [Engine; 2] = [Engine::Lanes, Engine::Rank];
 }
 
 /// Software costs of one way to move data.
@@ -105,6 +126,10 @@ pub struct Path {
     pub copy_start: TimePs,
     /// Rate of a local copy.
     pub copy_rate: Option<BytesPerSec>,
+    /// What of a rank works at the same time.
+    pub engine: Engine,
+    /// What moving bytes costs a rank that does it itself; `None`: the fabric moves them.
+    pub memory: Option<Memory>,
 }
 
 impl Path {
@@ -130,6 +155,7 @@ impl Path {
         s: &mut Section<'_>,
         base: Path,
         networks: &[&str],
+        levels: &[&str],
     ) -> Result<Path, MachineError> {
         let time = |s: &mut Section<'_>, key, or: TimePs| Ok(s.optional_time(key)?.unwrap_or(or));
         let path = Path {
@@ -157,6 +183,12 @@ impl Path {
             tile_handling: time(s, "tile_handling", base.tile_handling)?,
             copy_start: time(s, "copy_start", base.copy_start)?,
             copy_rate: s.optional_rate("copy_rate")?.or(base.copy_rate),
+            engine: (s.optional_choice("engine", &Engine::NAMES)?)
+                .map_or(base.engine, |i| Engine::ALL[i]),
+            memory: match s.optional_section("memory")? {
+                Some(memory) => Some(Memory::read(memory, levels)?),
+                None => base.memory,
+            },
         };
         path.check(s)?;
         Ok(path)
@@ -185,7 +217,11 @@ impl Path {
 ///
 /// A path may name one of the machine's `networks`, which its messages then take whatever a schedule
 /// hints at.
-pub(crate) fn read(mut all: Section<'_>, networks: &[String]) -> Result<Vec<Path>, MachineError> {
+pub(crate) fn read(
+    mut all: Section<'_>,
+    networks: &[String],
+    levels: &[&str],
+) -> Result<Vec<Path>, MachineError> {
     let networks: Vec<&str> = networks.iter().map(String::as_str).collect();
     let mut paths: Vec<Path> = Vec::new();
     let mut default = None;
@@ -207,7 +243,7 @@ pub(crate) fn read(mut all: Section<'_>, networks: &[String]) -> Result<Vec<Path
                 }
             },
         };
-        paths.push(Path::read(name, &mut s, base, &networks)?);
+        paths.push(Path::read(name, &mut s, base, &networks, levels)?);
         s.finish()?;
     }
     if paths.is_empty() {

@@ -37,7 +37,8 @@ use crate::timer::Clock;
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Crew, Order};
-use linkwright_schedule::ir::Schedule;
+use linkwright_core::Participant;
+use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
 use program::{compile, Mail, Program};
 use world::World;
@@ -179,13 +180,20 @@ impl PreparedThreads<'_> {
                     },
                 ),
             }),
-            Repetition::Auto => {
-                let buffers = 0..self.contents.schedule.buffers.len();
-                let bytes: usize = buffers.map(|buffer| self.contents.bytes(0, buffer)).sum();
-                Ok(allowed && !skewed && 2 * bytes <= SMALL_BYTES)
-            }
+            Repetition::Auto => Ok(!skewed && repeats_back_to_back(self.contents.schedule)),
         }
     }
+}
+
+/// Whether repetitions of `schedule` follow each other without a barrier, on two sets of buffers in turn,
+/// where nothing else is asked for and all ranks arrive together.
+pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
+    let at_rank_0 = |owner: Owner| owner == Owner::Ranks || owner == Owner::One(Participant(0));
+    let own = schedule.buffers.iter().filter(|b| at_rank_0(b.owner));
+    let bytes: u64 = own
+        .map(|b| b.elements(schedule.elements) * u64::from(schedule.element_bytes))
+        .sum();
+    synchronises(schedule.spec.collective) && 2 * bytes <= SMALL_BYTES as u64
 }
 
 /// Whether nobody can leave the collective before all have entered it.

@@ -108,7 +108,8 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         let participant = self.target(op, target) as usize;
         let mut at = self.now;
         if let Some(handled) = self.handled.get_mut(participant) {
-            *handled = at.max(*handled) + self.costs.arrival(op, &self.messages);
+            let cost = self.costs.arrival(op, &self.messages) + self.costs.landing(id);
+            *handled = at.max(*handled) + cost;
             at = *handled;
         }
         match at > self.now {

@@ -68,7 +68,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         node.cause = cause.0;
-        let mut end = self.now + self.costs.issue(&op, &self.messages);
+        let mut end = self.now + self.costs.issue(&op, &self.messages) + self.costs.moving(id);
         let lane = &mut self.lanes[index];
         lane.next = node.next_in_lane;
         if is_counted(&op) {

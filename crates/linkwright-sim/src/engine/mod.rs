@@ -88,7 +88,7 @@ pub fn simulate<F: Fabric + ?Sized>(
     run: &Run,
 ) -> Result<Simulation, SimError> {
     let prepared = Prepared::new(schedule, run)?;
-    if fabric.order_free() {
+    if fabric.order_free() && run.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return Ok(found);
         }

@@ -25,7 +25,8 @@
 //! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
 //! 1/G may differ from a size on, and each message may keep its source for an `occupancy` beside its bytes: a
 //! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
-//! faster, which is checked when the file is read.
+//! faster, which is checked when the file is read. Ranks in one instance of a `[[fabric.level]]` (a host of a
+//! cluster) have numbers of their own, the innermost level that both share counting.
 //!
 //! All times of a message follow from what was offered before it, so the fabric answers at once
 //! and has no events.
@@ -38,7 +39,9 @@ use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck, Times};
+use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
+use std::cmp::Reverse;
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -76,6 +79,16 @@ pub struct Regime {
 }
 
 impl Regime {
+    /// That of all sizes.
+    fn first(latency: TimePs, bandwidth: BytesPerSec) -> Self {
+        Regime {
+            from: Bytes(0),
+            occupancy: TimePs::ZERO,
+            latency,
+            bandwidth,
+        }
+    }
+
     /// (b - 1) G, and the occupancy.
     #[inline]
     fn serialisation(&self, bytes: u64) -> TimePs {
@@ -88,12 +101,22 @@ impl Regime {
     }
 }
 
+/// The regime of messages of so many bytes.
+#[inline]
+fn holding(regimes: &[Regime], bytes: u64) -> &Regime {
+    let above = regimes[1..].iter().rev().find(|r| r.from.0 <= bytes);
+    above.unwrap_or(&regimes[0])
+}
+
 /// The LogGP model over a number of endpoints.
 #[derive(Clone, Debug)]
 pub struct LogGp {
     gap: TimePs,
-    /// By ascending size; the first holds from 0 on.
+    /// Of any two ranks, by ascending size; the first holds from 0 on.
     regimes: Vec<Regime>,
+    /// The same of ranks in one instance of a level, by its index, innermost first.
+    levels: Vec<(usize, Vec<Regime>)>,
+    nearness: Nearness,
     /// When each endpoint may send again.
     next_departure: Vec<TimePs>,
     /// A size, what keeps its source and its L; most messages are as long as the one before.
@@ -115,22 +138,62 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         .iter()
         .map(|e| format!("{} out", e.name));
     let mut fabric = LogGp::named(parameters, names.collect());
-    for mut table in section.sections("regime")? {
-        let regime = Regime {
-            from: table.bytes("from")?,
-            occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
-            latency: table
-                .optional_time("latency")?
-                .unwrap_or(parameters.latency),
-            bandwidth: table.rate("bandwidth")?,
-        };
-        if let Err(problem) = fabric.add(regime) {
-            return Err(table.inconsistent("from", problem).into());
+    for table in section.sections("regime")? {
+        read_regime(table, parameters.latency, &mut fabric.regimes)?;
+    }
+    let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
+    for mut table in section.sections("level")? {
+        let level = table.choice("name", &names)?;
+        let (latency, bandwidth) = (table.time("latency")?, table.rate("bandwidth")?);
+        let mut regimes = vec![Regime::first(latency, bandwidth)];
+        for regime in table.sections("regime")? {
+            read_regime(regime, latency, &mut regimes)?;
         }
         table.finish()?;
+        fabric.levels.push((level, regimes));
     }
+    fabric.levels.sort_by_key(|(level, _)| Reverse(*level));
+    fabric.nearness = machine.nearness();
     section.finish()?;
     Ok(Box::new(fabric))
+}
+
+/// One more regime, in which what the table leaves out is as in the first.
+fn read_regime(
+    mut table: Section<'_>,
+    latency: TimePs,
+    regimes: &mut Vec<Regime>,
+) -> Result<(), SimError> {
+    let regime = Regime {
+        from: table.bytes("from")?,
+        occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+        latency: table.optional_time("latency")?.unwrap_or(latency),
+        bandwidth: table.rate("bandwidth")?,
+    };
+    if let Err(problem) = add(regimes, regime) {
+        return Err(table.inconsistent("from", problem).into());
+    }
+    Ok(table.finish()?)
+}
+
+/// One more regime, beyond the last; or what is wrong with it.
+fn add(regimes: &mut Vec<Regime>, regime: Regime) -> Result<(), String> {
+    let (last, from) = (regimes[regimes.len() - 1], regime.from);
+    if from <= last.from {
+        return Err(format!(
+            "{} B follows {} B; order regimes by size, above 0",
+            from.0, last.from.0
+        ));
+    }
+    if regime.time(from.0) < last.time(from.0 - 1) {
+        return Err(format!(
+            "a message of {} B would be faster than one of {} B; raise the latency or lower the bandwidth",
+            from.0,
+            from.0 - 1
+        ));
+    }
+    regimes.push(regime);
+    Ok(())
 }
 
 impl LogGp {
@@ -141,66 +204,64 @@ impl LogGp {
     }
 
     fn named(parameters: Parameters, names: Vec<String>) -> Self {
-        let all = Regime {
-            from: Bytes(0),
-            occupancy: TimePs::ZERO,
-            latency: parameters.latency,
-            bandwidth: parameters.bandwidth,
-        };
+        let all = Regime::first(parameters.latency, parameters.bandwidth);
         LogGp {
             gap: parameters.gap,
             regimes: vec![all],
+            levels: Vec::new(),
+            nearness: Nearness::default(),
             next_departure: vec![TimePs::ZERO; names.len()],
-            latest: (0, all.serialisation(0), all.latency),
+            latest: (u64::MAX, TimePs::ZERO, TimePs::ZERO),
             sets: Vec::new(),
             completions: Completions::default(),
             links: LinkTable::new(names),
         }
     }
 
-    /// One more regime, beyond the last; or what is wrong with it.
-    fn add(&mut self, regime: Regime) -> Result<(), String> {
-        let (last, from) = (self.regimes[self.regimes.len() - 1], regime.from);
-        if from <= last.from {
-            return Err(format!(
-                "{} B follows {} B; order regimes by size, above 0",
-                from.0, last.from.0
-            ));
-        }
-        if regime.time(from.0) < last.time(from.0 - 1) {
-            return Err(format!(
-                "a message of {} B would be faster than one of {} B; raise the latency or lower the bandwidth",
-                from.0,
-                from.0 - 1
-            ));
-        }
-        self.regimes.push(regime);
-        Ok(())
+    /// Regimes of the ranks nearest to each other.
+    fn nearest(&self) -> &[Regime] {
+        let near = self.levels.first();
+        near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
+    /// Regimes of messages between two endpoints.
     #[inline]
-    fn regime(&self, bytes: u64) -> &Regime {
-        let above = self.regimes[1..].iter().rev().find(|r| r.from.0 <= bytes);
-        above.unwrap_or(&self.regimes[0])
+    fn regimes(&self, from: EndpointId, to: EndpointId) -> &[Regime] {
+        if self.levels.is_empty() {
+            return &self.regimes;
+        }
+        let shared = self.nearness.shared(from.index(), to.index());
+        let near = self.levels.iter().find(|(level, _)| Some(*level) <= shared);
+        near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
-    /// What a message of this size keeps its source, and its L.
+    /// What a message of this size keeps its source, and its L, between any two ranks.
     #[inline]
     fn times_of(&mut self, bytes: u64) -> (TimePs, TimePs) {
         if self.latest.0 != bytes {
-            let regime = self.regime(bytes);
+            let regime = holding(&self.regimes, bytes);
             self.latest = (bytes, regime.serialisation(bytes), regime.latency);
         }
         (self.latest.1, self.latest.2)
     }
 
     #[inline]
-    fn send(&mut self, now: TimePs, m: &Msg) -> Times {
-        let (serialisation, latency) = self.times_of(m.bytes);
+    fn send(&mut self, now: TimePs, m: &Msg, to: EndpointId) -> Times {
+        let (serialisation, latency, small) = match self.levels.is_empty() {
+            true => {
+                let (serialisation, latency) = self.times_of(m.bytes);
+                (serialisation, latency, self.regimes[0].latency)
+            }
+            false => {
+                let regimes = self.regimes(m.from, to);
+                let regime = holding(regimes, m.bytes);
+                (regime.serialisation(m.bytes), regime.latency, regimes[0].latency)
+            }
+        };
         let source = m.from.index();
         // The request of a get needs no gap of its initiator, as an interface answers it.
         let request = match m.kind {
-            MsgKind::Get => self.regimes[0].latency,
+            MsgKind::Get => small,
             _ => TimePs::ZERO,
         };
         let depart = (now + request).max(self.next_departure[source]);
@@ -215,7 +276,7 @@ impl LogGp {
             delivered,
             acknowledged: match m.kind {
                 MsgKind::Get => delivered,
-                _ => delivered + self.regimes[0].latency,
+                _ => delivered + small,
             },
         }
     }
@@ -231,7 +292,7 @@ impl Fabric for LogGp {
 
     #[inline]
     fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
-        (m.kind != MsgKind::Multicast).then(|| self.send(now, m))
+        (m.kind != MsgKind::Multicast).then(|| self.send(now, m, m.to))
     }
 
     fn order_free(&self) -> bool {
@@ -244,11 +305,11 @@ impl Fabric for LogGp {
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
-            let targets = match m.kind {
-                MsgKind::Multicast => self.sets[m.set as usize].len(),
-                _ => 1,
+            let set = match m.kind {
+                MsgKind::Multicast => self.sets[m.set as usize].clone(),
+                _ => vec![m.to],
             };
-            let each: Vec<Times> = (0..targets).map(|_| self.send(now, m)).collect();
+            let each: Vec<Times> = set.iter().map(|&to| self.send(now, m, to)).collect();
             self.completions.message(m.op, &each);
         }
     }
@@ -271,11 +332,16 @@ impl Fabric for LogGp {
 
     #[inline]
     fn quiet(&self, m: &Msg) -> TimePs {
+        let regimes = match m.kind {
+            // Some target is nearest; who it is no bound needs to know.
+            MsgKind::Multicast => self.nearest(),
+            _ => self.regimes(m.from, m.to),
+        };
         let request = match m.kind {
-            MsgKind::Get => self.regimes[0].latency,
+            MsgKind::Get => regimes[0].latency,
             _ => TimePs::ZERO,
         };
-        request + self.regime(m.bytes).time(m.bytes)
+        request + holding(regimes, m.bytes).time(m.bytes)
     }
 
     #[inline]
@@ -290,15 +356,13 @@ impl Fabric for LogGp {
     fn bounds(&self) -> Bounds {
         // The first byte of a message is free, so the rate is a bound only where gap and latency
         // make up for it.
-        let holds = self.regimes.iter().all(|r| {
+        let levels = self.levels.iter().flat_map(|(_, regimes)| regimes);
+        let all = self.regimes.iter().chain(levels);
+        let holds = all.clone().all(|r| {
             let byte = r.bandwidth.time(Bytes(1));
             byte <= self.gap && byte <= r.latency
         });
-        let fastest = self
-            .regimes
-            .iter()
-            .map(|r| r.bandwidth.0)
-            .fold(0.0, f64::max);
+        let fastest = all.map(|r| r.bandwidth.0).fold(0.0, f64::max);
         let rate = holds.then_some(BytesPerSec(fastest));
         Bounds {
             rank_out: rate,
@@ -330,12 +394,14 @@ mod tests {
         };
         let mut fabric = LogGp::new(parameters, 2);
         // 998 + 1000 ns below 1000 B; 999 / 4 + 1700 = 1949 ns from there on.
-        let problem = fabric.add(regime(1000, 1700, 4e9)).unwrap_err();
+        let problem = add(&mut fabric.regimes, regime(1000, 1700, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B would be faster than one of 999 B"));
-        fabric.add(regime(1000, 1900, 4e9)).unwrap();
-        let problem = fabric.add(regime(1000, 9000, 4e9)).unwrap_err();
+        add(&mut fabric.regimes, regime(1000, 1900, 4e9)).unwrap();
+        let problem = add(&mut fabric.regimes, regime(1000, 9000, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B follows 1000 B"));
-        let times: Vec<TimePs> = (0..4000).map(|b| fabric.regime(b).time(b)).collect();
+        let times: Vec<TimePs> = (0..4000)
+            .map(|b| holding(&fabric.regimes, b).time(b))
+            .collect();
         assert!(times.is_sorted());
     }
 }

@@ -3,6 +3,7 @@
 //! A new fabric is a file with a type that implements [`Fabric`], a static of type [`FabricKind`],
 //! and one line below. Lists, help and documentation come from the registry.
 
+pub mod coherent;
 mod completions;
 pub mod crossbar;
 pub mod exchange;
@@ -39,6 +40,7 @@ pub static FABRICS: &[&FabricKind] = &[
     &host_link::KIND,
     &slotted_ring::KIND,
     &flow::KIND,
+    &coherent::KIND,
 ];
 
 /// The fabric of a machine.

@@ -1,0 +1,140 @@
+//! Whose processor moves the bytes, and what that costs where they lie: `[path.NAME.memory]`.
+//!
+//! On a machine with coherent caches a put is a loop of loads and stores by the rank that initiates it.
+//! How long a byte takes depends on where its line is: in a cache of that rank, near or far, or modified in
+//! the cache of another rank.
+//!
+//! ```text
+//! [path.message.memory]
+//! eager = 48 B                       a put of at most so much travels with its notice: the receiver moves it
+//! prefetch = true                    a stream of accesses runs ahead into the chunk behind its end
+//! [[path.message.memory.cache]]      of a rank, nearest first; the last has no `size`: the memory
+//! size = 32 KiB  rate = 50 GB/s      per byte read or written
+//! [[path.message.memory.other]]      lines held by another rank, nearest level first
+//! level = "package"                  the innermost `[[level]]` that both ranks share
+//! start = 60 ns                      once for each chunk of them
+//! read_rate = 5 GB/s  write_rate = 10 GB/s
+//! ```
+//!
+//! With a single kind of distance one `other` without `level` is enough. `linkwright-sim/src/residence.rs`
+//! says how it is found out where lines are.
+
+use super::levels::Nearness;
+use super::section::Section;
+use crate::error::MachineError;
+use crate::units::{Bytes, BytesPerSec, TimePs};
+
+/// One cache of a rank, or the memory behind all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cache {
+    /// What a rank may have touched since and still find a line here; the memory holds everything.
+    pub size: Bytes,
+    /// Per byte read or written.
+    pub rate: BytesPerSec,
+    /// Whether other ranks use it too: what lies here is nobody's own.
+    pub shared: bool,
+}
+
+/// Lines that another rank holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// Index of the innermost level that both ranks share; `None`: any.
+    pub level: Option<usize>,
+    /// Beside the bytes, once per chunk.
+    pub start: TimePs,
+    /// Per byte read.
+    pub read_rate: BytesPerSec,
+    /// Per byte written.
+    pub write_rate: BytesPerSec,
+}
+
+/// What moving bytes costs the rank that does it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Largest put that travels with its notice.
+    pub eager: Bytes,
+    /// Whether streams of accesses run ahead.
+    pub prefetch: bool,
+    /// Nearest first; the last one holds everything.
+    pub caches: Vec<Cache>,
+    /// Nearest level first; the last holds for whatever is farther.
+    pub others: Vec<Other>,
+}
+
+impl Memory {
+    pub(super) fn read(mut s: Section<'_>, levels: &[&str]) -> Result<Memory, MachineError> {
+        let memory = Memory {
+            eager: s.optional_bytes("eager")?.unwrap_or(Bytes(0)),
+            prefetch: s.optional_flag("prefetch")?.unwrap_or(false),
+            caches: read_caches(&mut s)?,
+            others: read_others(&mut s, levels)?,
+        };
+        s.finish()?;
+        Ok(memory)
+    }
+
+    /// The nearest cache that holds what a rank touched `distance` bytes ago.
+    #[inline]
+    pub fn cache_at(&self, distance: u64) -> usize {
+        let found = self.caches.iter().position(|c| distance <= c.size.0);
+        found.unwrap_or(self.caches.len() - 1)
+    }
+
+    /// The costs of lines that rank `b` holds for rank `a`: those of the innermost level that both share.
+    pub fn other_at(&self, nearness: &Nearness, a: usize, b: usize) -> usize {
+        let shared = nearness.shared(a, b);
+        let found = (self.others.iter())
+            .position(|other| other.level.is_none_or(|level| Some(level) <= shared));
+        found.unwrap_or(self.others.len() - 1)
+    }
+
+    /// What of a rank's touches, in bytes, its own caches keep.
+    pub fn own(&self) -> Bytes {
+        let own = self.caches.iter().rev().skip(1).filter(|c| !c.shared);
+        own.map(|c| c.size).max().unwrap_or(Bytes(0))
+    }
+}
+
+fn read_caches(s: &mut Section<'_>) -> Result<Vec<Cache>, MachineError> {
+    let mut caches: Vec<Cache> = Vec::new();
+    let sections = s.sections("cache")?;
+    let count = sections.len();
+    for (i, mut cache) in sections.into_iter().enumerate() {
+        let size = match i + 1 < count {
+            true => cache.bytes("size")?,
+            false => Bytes(u64::MAX),
+        };
+        if caches.last().is_some_and(|nearer| size <= nearer.size) {
+            let problem = "not larger than the cache before; order caches by size";
+            return Err(cache.inconsistent("size", problem));
+        }
+        caches.push(Cache {
+            size,
+            rate: cache.rate("rate")?,
+            shared: cache.optional_flag("shared")?.unwrap_or(false),
+        });
+        cache.finish()?;
+    }
+    match caches.is_empty() {
+        true => Err(s.inconsistent("cache", "a memory needs at least one [[cache]]; add it")),
+        false => Ok(caches),
+    }
+}
+
+fn read_others(s: &mut Section<'_>, levels: &[&str]) -> Result<Vec<Other>, MachineError> {
+    let mut others: Vec<Other> = Vec::new();
+    for mut other in s.sections("other")? {
+        let level = other.optional_choice("level", levels)?;
+        others.push(Other {
+            level,
+            start: other.optional_time("start")?.unwrap_or(TimePs::ZERO),
+            read_rate: other.rate("read_rate")?,
+            write_rate: other.rate("write_rate")?,
+        });
+        other.finish()?;
+    }
+    match others.is_empty() {
+        true => Err(s.inconsistent("other", "a memory needs at least one [[other]]; add it")),
+        false => Ok(others),
+    }
+}

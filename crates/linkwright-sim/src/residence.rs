@@ -1,0 +1,348 @@
+//! Where data lie when a rank moves them itself, and so what each operation costs it.
+//!
+//! Coherent caches hold a line where it was touched last. Operation ids are a correct order of execution, so
+//! one walk over them by id tells, for every chunk, who touched it last and how long ago:
+//!
+//! ```text
+//!   distance of a chunk to a rank = bytes that the rank touched since it began to touch the chunk last
+//!
+//!   read    the rank holds it                         its nearest cache that is larger than the distance
+//!           another modified it and still holds it    `other`: start, and read_rate
+//!   write   nobody else holds it                      as above
+//!           others hold it                            `other`: start, and write_rate
+//!           others have lost it to a shared cache     that cache, by the distance of who touched it last
+//! ```
+//!
+//! A chunk that a rank writes it alone holds afterwards; one that it reads it shares. Streams of accesses run
+//! ahead: with `prefetch` a rank that touches a chunk also takes the beginning of the next chunk of the
+//! same buffer, and who writes there next pays `other.start` once.
+//!
+//! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
+//! repeat a short collective alternate between `sets` of buffers, which lie side by side in the caches.
+//!
+//! Leaves out: lines that two chunks share, conflicts in a cache, what other programs do to it.
+//!
+//! Source: stack distances as in Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage
+//! hierarchies" (1970); costs of coherence by who holds a line as in Ramos and Hoefler, "Modeling
+//! communication in cache-coherent SMP systems" (HPDC 2013).
+
+use crate::messages::Messages;
+use crate::setup::Run;
+use linkwright_core::machine::memory::Other;
+use linkwright_core::machine::{Memory, Nearness};
+use linkwright_core::Bytes;
+use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
+use std::collections::HashMap;
+
+/// Walks before the one that counts.
+const WARM: u32 = 2;
+
+/// What every operation costs beside the software around it, in picoseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moved {
+    /// To its initiator.
+    pub issue: Vec<u64>,
+    /// To the receiver of an eager put.
+    pub landing: Vec<u64>,
+}
+
+/// Which chunk of which buffer of which participant, in which set of buffers.
+type Key = (u32, u32, u8, u32);
+
+/// Who has touched a chunk.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    /// Holders, and what their clocks of touched bytes said when they began.
+    holders: Vec<(u32, u64)>,
+    /// Whether the one holder has modified it.
+    modified: bool,
+    /// Who ran ahead into its beginning.
+    ahead: Vec<u32>,
+}
+
+struct Walk<'a> {
+    messages: &'a Messages<'a>,
+    memory: &'a Memory,
+    nearness: &'a Nearness,
+    chunks: HashMap<Key, Chunk>,
+    /// Bytes that each rank has touched.
+    clocks: Vec<u64>,
+    set: u32,
+}
+
+/// Whether `op` travels with its notice, so that the receiver moves it.
+pub(crate) fn is_eager(op: &Op, messages: &Messages<'_>, memory: &Memory) -> bool {
+    let to_rank = op.to != op.from && op.to < messages.schedule.ranks;
+    op.kind == OpKind::Put && to_rank && messages.bytes(op) <= memory.eager.0
+}
+
+impl Moved {
+    /// Costs of all operations on a path with `memory`.
+    pub fn new(run: &Run, memory: &Memory, messages: &Messages<'_>) -> Self {
+        let schedule = messages.schedule;
+        let mut walk = Walk {
+            messages,
+            memory,
+            nearness: &run.nearness,
+            chunks: HashMap::new(),
+            clocks: vec![0; schedule.ranks as usize],
+            set: 0,
+        };
+        let mut moved = Moved::default();
+        let sets = run.buffer_sets.max(1);
+        for round in 0..(WARM + 1) * sets {
+            walk.set = round % sets;
+            moved = walk.once(run);
+        }
+        moved
+    }
+}
+
+impl Walk<'_> {
+    fn once(&mut self, run: &Run) -> Moved {
+        let schedule = self.messages.schedule;
+        let count = schedule.ops().len();
+        let mut moved = Moved {
+            issue: vec![0; count],
+            landing: vec![0; count],
+        };
+        for (id, op) in schedule.ops().iter().enumerate() {
+            if !op.moves_data() {
+                continue;
+            }
+            let fused = op.is_message() && op.combine == Combine::Reduce;
+            let combining = match fused {
+                true => {
+                    (run.path
+                        .combine_time(Bytes(self.messages.bytes(op)), run.arithmetic))
+                    .0
+                }
+                false => 0,
+            };
+            if is_eager(op, self.messages, self.memory) {
+                moved.issue[id] = self.read(op, op.from) as u64;
+                moved.landing[id] =
+                    run.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
+                continue;
+            }
+            let by = op.initiator();
+            let mut time = 0.0;
+            for &target in schedule.targets(op) {
+                time += self.copy(op, by, target);
+            }
+            moved.issue[id] = combining + time as u64;
+        }
+        moved
+    }
+
+    /// Rank `by` reads the source chunks of `op` and writes them at `target`.
+    fn copy(&mut self, op: &Op, by: u32, target: u32) -> f64 {
+        let same_place = op.from == target && op.src_buffer == op.dst_buffer;
+        let schedule = self.messages.schedule;
+        let mut time = 0.0;
+        for (src, dst, count) in schedule.chunk_ranges(op) {
+            if same_place && src == dst && op.combine == Combine::Replace {
+                continue;
+            }
+            for i in 0..count {
+                time += self.touch(by, (op.from, op.src_buffer), src + i, false);
+                time += self.touch(by, (target, op.dst_buffer), dst + i, true);
+            }
+        }
+        time
+    }
+
+    fn read(&mut self, op: &Op, by: u32) -> f64 {
+        let schedule = self.messages.schedule;
+        let chunks = schedule
+            .chunk_ranges(op)
+            .flat_map(|(src, _, count)| src..src + count);
+        let chunks: Vec<u32> = chunks.collect();
+        (chunks.into_iter())
+            .map(|chunk| self.touch(by, (op.from, op.src_buffer), chunk, false))
+            .sum()
+    }
+
+    fn write(&mut self, op: &Op, by: u32, target: u32) -> f64 {
+        let schedule = self.messages.schedule;
+        let chunks = schedule
+            .chunk_ranges(op)
+            .flat_map(|(_, dst, count)| dst..dst + count);
+        let chunks: Vec<u32> = chunks.collect();
+        (chunks.into_iter())
+            .map(|chunk| self.touch(by, (target, op.dst_buffer), chunk, true))
+            .sum()
+    }
+
+    /// Picoseconds for rank `by` to read or write a whole chunk.
+    fn touch(&mut self, by: u32, (at, buffer): (u32, BufferId), chunk: u32, writes: bool) -> f64 {
+        let schedule = self.messages.schedule;
+        let span = schedule
+            .buffer(buffer)
+            .span(schedule.elements, chunk..chunk + 1);
+        let bytes = (span.end - span.start) * u64::from(schedule.element_bytes);
+        if bytes == 0 {
+            return 0.0;
+        }
+        let key = (self.set, at, buffer.0, chunk);
+        let state = self.chunks.entry(key).or_default();
+        let (mut time, from) = cost(self.memory, &self.clocks, state, by, bytes, writes);
+        if let Some(other) = from {
+            time += self.other(by, other, |other| {
+                let rate = if writes {
+                    other.write_rate
+                } else {
+                    other.read_rate
+                };
+                other.start.0 as f64 + bytes as f64 * 1e12 / rate.0
+            });
+        }
+        time += self.run_ahead(by, key, writes && from.is_none());
+        let now = self.clocks[by as usize];
+        let state = self.chunks.get_mut(&key).expect("made above");
+        if writes {
+            state.holders.clear();
+        }
+        state.modified = writes || state.modified && state.holders.iter().all(|h| h.0 == by);
+        match state.holders.iter_mut().find(|holder| holder.0 == by) {
+            Some(holder) => holder.1 = now,
+            None => state.holders.push((by, now)),
+        }
+        self.clocks[by as usize] = now + bytes;
+        time
+    }
+
+    /// Streams into and beyond a chunk; what it costs `by` to take its beginning back.
+    fn run_ahead(&mut self, by: u32, key: Key, pays: bool) -> f64 {
+        if !self.memory.prefetch {
+            return 0.0;
+        }
+        let (set, at, buffer, chunk) = key;
+        let state = self.chunks.get_mut(&key).expect("made above");
+        let thief = state.ahead.iter().copied().find(|&rank| rank != by);
+        if pays || !state.ahead.contains(&by) {
+            state.ahead.retain(|&rank| rank == by);
+            state.ahead.push(by);
+        }
+        let next = self.chunks.entry((set, at, buffer, chunk + 1)).or_default();
+        if !next.ahead.contains(&by) {
+            next.ahead.push(by);
+        }
+        match thief {
+            Some(thief) if pays => self.other(by, thief, |other| other.start.0 as f64),
+            _ => 0.0,
+        }
+    }
+
+    /// A cost of lines that `holder` has.
+    fn other(&self, by: u32, holder: u32, cost: impl Fn(&Other) -> f64) -> f64 {
+        let (a, b) = (self.messages.endpoint(by), self.messages.endpoint(holder));
+        cost(&self.memory.others[self.memory.other_at(self.nearness, a.index(), b.index())])
+    }
+}
+
+/// Picoseconds where a cache of the rank or a shared one answers, or whose lines are wanted.
+fn cost(
+    memory: &Memory,
+    clocks: &[u64],
+    chunk: &Chunk,
+    by: u32,
+    bytes: u64,
+    writes: bool,
+) -> (f64, Option<u32>) {
+    let since = |&(rank, began): &(u32, u64)| clocks[rank as usize] - began;
+    let at = |distance: u64| {
+        let rate = memory.caches[memory.cache_at(distance)].rate;
+        bytes as f64 * 1e12 / rate.0
+    };
+    let mine = chunk.holders.iter().find(|holder| holder.0 == by);
+    let mut others = chunk.holders.iter().filter(|holder| holder.0 != by);
+    let kept = |holder: &&(u32, u64)| since(holder) <= memory.own().0;
+    match mine {
+        Some(mine) if !writes => return (at(since(mine)), None),
+        _ => {}
+    }
+    let wanted = writes || chunk.modified;
+    if let Some(holder) = others.clone().find(kept).filter(|_| wanted) {
+        return (0.0, Some(holder.0));
+    }
+    let nearest = others.by_ref().map(since).min();
+    let beyond = memory.own().0.saturating_add(1);
+    let distance = match (mine, nearest) {
+        (Some(mine), _) => since(mine),
+        (None, Some(nearest)) => nearest.max(beyond),
+        (None, None) => u64::MAX,
+    };
+    (at(distance), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkwright_core::machine::memory::Cache;
+    use linkwright_core::machine::Path;
+    use linkwright_core::{BytesPerSec, TimePs};
+    use linkwright_schedule::builder::{Builder, Shape};
+    use linkwright_schedule::{Buffer, Collective, Schedule};
+
+    const PER_NS: f64 = 1e9;
+
+    /// 1 ns per byte within 1000 B, 4 ns beyond; 50 ns and 2 ns per byte of another's line.
+    fn memory(prefetch: bool) -> Memory {
+        let cache = |size, rate| Cache {
+            size: Bytes(size),
+            rate: BytesPerSec(rate),
+            shared: false,
+        };
+        Memory {
+            eager: Bytes(0),
+            prefetch,
+            caches: vec![cache(1000, PER_NS), cache(u64::MAX, PER_NS / 4.0)],
+            others: vec![Other {
+                level: None,
+                start: TimePs::from_ns(50),
+                read_rate: BytesPerSec(PER_NS / 2.0),
+                write_rate: BytesPerSec(PER_NS / 2.0),
+            }],
+        }
+    }
+
+    /// Cost of every operation in ns.
+    fn costs(schedule: &Schedule, prefetch: bool, buffer_sets: u32) -> Vec<u64> {
+        let memory = memory(prefetch);
+        let run = Run {
+            buffer_sets,
+            ..Run::new(schedule.ranks, Path::default())
+        };
+        let messages = Messages::new(schedule, &run.placement, &run.networks);
+        let moved = Moved::new(&run, &memory, &messages);
+        moved.issue.iter().map(|ps| ps / 1000).collect()
+    }
+
+    /// An allgather of two ranks: each puts its block of 100 B beside the other's.
+    fn allgather() -> Schedule {
+        let mut shape = Shape::new(2, 200);
+        shape.element_bytes = 1;
+        let mut b = Builder::new(Collective::Pattern, &shape);
+        let data = b.buffer(Buffer::vector("output", 2));
+        b.step();
+        b.put(0, data.at(0), 1, data.at(0));
+        b.put(1, data.at(1), 0, data.at(1));
+        b.finish().unwrap()
+    }
+
+    #[test]
+    fn streams_run_ahead_into_the_next_chunk() {
+        // Rank 1 puts into 0:output[1], whose beginning rank 0 takes when it reads 0:output[0]; what rank 0
+        // writes lies before everything that rank 1 touches.
+        assert_eq!(costs(&allgather(), false, 1), [200, 200]);
+        assert_eq!(costs(&allgather(), true, 1), [200, 250]);
+    }
+
+    #[test]
+    fn two_sets_of_buffers_are_twice_as_far() {
+        // 200 B for each set: 400 B. With six sets a chunk is touched 1200 B later.
+        assert_eq!(costs(&allgather(), false, 2), [200, 200]);
+        assert_eq!(costs(&allgather(), false, 6), [800, 800]);
+    }
+}

@@ -1,0 +1,109 @@
+"""Which ranks are near each other: the levels of a host or of a cluster, from what a run says of its processors.
+
+    package > cache > processor          a host: ranks are its cores in topology order
+    host > processor                     ranks of an MPI job on several hosts
+
+A level of which there is only one, or whose groups are not alike, is left out: then all ranks inside the next
+are as near as each other. Second hardware threads of a core come after all first ones in topology order; they are
+no level here, so a host's file describes one rank for each core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwright.store.topology import Topology, cpu_list
+
+ANY_TWO = "machine"
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """One level of data caches."""
+
+    name: str
+    size_bytes: int
+    shared: bool  # by ranks
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Levels from outermost to innermost, each with how many of it are in the one outside."""
+
+    levels: tuple[tuple[str, int], ...] = ()
+    ranks: int = 0  # that have a processor of their own
+    caches: tuple[CacheLevel, ...] = ()  # nearest first
+
+    @property
+    def distances(self) -> list[str]:
+        """What two ranks may share at most, nearest first; the last: nothing but the machine."""
+        return [name for name, _ in reversed(self.levels)] + [ANY_TWO]
+
+    def tables(self, run: str, open_size: bool) -> str:
+        """The `[[level]]` tables of a machine file; of open size the outermost level goes on as it began."""
+        inside = 1
+        for _, count in self.levels:
+            inside *= count
+        groups = [*self.levels, ("processor", max(1, self.ranks // inside))]
+        text = []
+        for i, (name, count) in enumerate(groups):
+            many = '"any"' if i == 0 and open_size else str(count)
+            source = f"run {run} had {count}" + ("; more are like them" if i == 0 and open_size else "")
+            text += ["[[level]]", f'name = "{name}"', f"count = {many}", f'source = "{source}"', ""]
+        return "\n".join(text).rstrip()
+
+    def shared(self, a: int, b: int) -> str:
+        """The innermost level that ranks `a` and `b` share."""
+        size, found = self.ranks, ANY_TWO
+        for name, count in self.levels:
+            size = max(1, size // count)
+            if a // size != b // size:
+                return found
+            found = name
+        return found
+
+
+def of_host(environment: Mapping[str, Any]) -> Hierarchy:
+    """The host that `environment.json` describes; flat where it says nothing."""
+    topology = Topology(environment)
+    affinity = set(environment.get("affinity") or topology.rows)
+    rows = [topology.rows[cpu] for cpu in sorted(affinity & set(topology.rows))]
+    first = [
+        row for row in rows if int(row["cpu"]) == min(cpu_list(row.get("siblings")) & affinity, default=row["cpu"])
+    ]
+    shared_by = {cache.name: cache.shared_by for cache in topology.caches}
+    threads = max((len(cpu_list(row.get("siblings"))) for row in rows), default=1)
+    caches = tuple(
+        CacheLevel(cache.name, cache.size_bytes, shared_by[cache.name] > threads) for cache in topology.caches
+    )
+    levels = _regular(
+        [("package", [row.get("package") for row in first]), ("cache", [_last_cache(row) for row in first])]
+    )
+    return Hierarchy(levels, len(first), caches)
+
+
+def of_hosts(hosts: Sequence[str]) -> Hierarchy:
+    """The cluster whose rank r ran on `hosts[r]`; flat where ranks of a host do not follow each other."""
+    return Hierarchy(_regular([("host", list(hosts))]), len(hosts))
+
+
+def _last_cache(row: Mapping[str, Any]) -> str | None:
+    caches = [cache for cache in row.get("caches") or () if cache.get("type") in ("Data", "Unified")]
+    last = max(caches, key=lambda cache: int(cache.get("level") or 0), default={})
+    return last.get("shared_cpu_list")
+
+
+def _regular(groups: Sequence[tuple[str, list]]) -> tuple[tuple[str, int], ...]:
+    """Levels whose groups are alike and lie one after the other, by the group of each rank."""
+    levels, inside = [], 1
+    for name, of_rank in groups:
+        found = list(dict.fromkeys(of_rank))
+        size, rest = divmod(len(of_rank), max(1, len(found)))
+        alike = rest == 0 and all(of_rank[i] == found[i // size] for i in range(len(of_rank))) and size > 1
+        if None in found or not alike or len(found) % inside or len(found) // inside < 2:
+            continue
+        levels.append((name, len(found) // inside))
+        inside = len(found)
+    return tuple(levels)

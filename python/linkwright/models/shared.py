@@ -1,0 +1,276 @@
+"""A machine file for one host whose ranks are threads: coherent caches, each rank moves its data itself.
+
+The model is the fabric `coherent` with a path that has a `memory` (docs/fabrics/coherent.md). What is known of
+the processors is written down (sizes of caches, what ranks share, that messages of at most 48 bytes travel in the
+line of their flag); the rest is fitted at once to everything that is seen, by `search`, because no experiment
+shows one of these numbers alone:
+
+    start, latency, receive   short ping-pongs and broadcasts; how long until a flag is seen, and who handles it
+    gap                       short messages in a row
+    crossing                  ranks that send to each other at once (alltoall/bruck, barrier/dissemination)
+    cache[k].rate             copies in a row by size: where source and destination lie in the rank's own caches
+    other.*                   ping-pongs and reductions by size: lines that the other rank has just written or read
+    copy, combine             local operations of the plain algorithms
+
+Ranks that share different levels of the machine (a cache, a package) have their own `latency`, `crossing` and
+`other`. How far a cache that ranks share reaches is not what its size says, as others use it too: the share of it
+that explains the times best is taken.
+
+What it leaves out: docs/fit.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from linkwright import _native, units
+from linkwright.errors import StoreError
+
+from .hierarchy import Hierarchy
+from .points import Point
+from .protocol import Protocol
+from .regimes import Fit
+from .search import cost, search
+
+# A put of so many bytes travels in the cache line of its flag; `threads/flags.rs`.
+EAGER_BYTES = 48
+# What of a shared cache one program has for itself.
+SHARES = (1.0, 0.5, 0.25)
+# Where the search begins, as shares of half a short ping-pong; rates begin at what sweeps by size show at once.
+_BEGIN = {"start": 0.1, "receive": 0.1, "gap": 0.3, "copy_start": 0.1, "combine_start": 0.1}
+_BEGIN_AT = {"latency": 0.7, "crossing": 0.3, "other_start": 0.3}
+_FARTHER = 1.5  # one cache beyond those that the sweeps reach, against the one before
+_LEAST_POINTS = 12
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The numbers of a host, each with its interval; times in ns, rates as ns per byte."""
+
+    name: str
+    of: str
+    run: str
+    ranks: int
+    hierarchy: Hierarchy
+    share: float  # of a shared cache
+    numbers: Mapping[str, Fit]
+    kind: str = "coherent"
+
+    def text(self, open_size: bool = True) -> str:
+        """The machine file, for any number of ranks or for those that have a processor."""
+        return _File(self, open_size).text()
+
+    def machine(self) -> _native.Machine:
+        """The machine of the run, as the simulator reads it: ranks beyond its processors have no place there."""
+        return _native.Machine.parse(self.text(open_size=False), f"{self.name}.toml")
+
+    def parameters(self) -> list[tuple[str, Fit, str]]:
+        """(key, fit, unit) of every fitted number."""
+        return [(key, fit, "ns/B" if _is_rate(key) else "ns") for key, fit in self.numbers.items()]
+
+    @property
+    def release_ns(self) -> float:
+        """How much later than the last to come the others leave a barrier."""
+        return self.numbers[f"latency@{self.hierarchy.distances[-1]}"].value
+
+
+def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy, protocol: Protocol) -> Shared:
+    """The model of the host that gave these points; looks at those that are `seen` only."""
+    ranks = max(point.experiment.ranks for point in points)
+    spinning = hierarchy.ranks
+    # Ranks that share a processor take turns by the clock of the kernel, which is no property of the caches.
+    seen = [point for point in points if point.seen and point.experiment.ranks <= spinning]
+    if len(seen) < _LEAST_POINTS:
+        raise StoreError(
+            f"run {run}: {len(seen)} ping-pongs, messages in a row and plain algorithms are seen; {_LEAST_POINTS} are "
+            "needed: run the suite `fit` with a longer --time-budget"
+        )
+    begin = _begin(seen, hierarchy)
+
+    def model(values: Mapping[str, float], share: float) -> Shared:
+        return made({key: Fit(value, value, value) for key, value in values.items()}, share)
+
+    def made(fits: Mapping[str, Fit], share: float) -> Shared:
+        return Shared(name, of, run, ranks, hierarchy, share, _both_ways(fits))
+
+    def times_ns(trial: Shared) -> list[float]:
+        machine = trial.machine()
+        return [protocol.time_ns(p.experiment, machine, trial.release_ns, trial.kind) for p in seen]
+
+    numbers = search(begin, seen, lambda values: times_ns(model(values, 1.0)))
+    if not any(cache.shared for cache in hierarchy.caches):
+        return made(numbers, 1.0)
+    found = {key: number.value for key, number in numbers.items()}
+    share = min(SHARES, key=lambda share: cost(seen, times_ns(model(found, share))))
+    if share < 1:
+        numbers = search(begin, seen, lambda values: times_ns(model(values, share)))
+    return made(numbers, share)
+
+
+def _both_ways(fits: Mapping[str, Fit]) -> dict[str, Fit]:
+    """`other_byte` as what a byte costs to read and to write: of two ranks each of the other's bytes meets both."""
+    found = {}
+    for key, fit in fits.items():
+        name, _, distance = key.partition("@")
+        keys = [f"other_read@{distance}", f"other_write@{distance}"] if name == "other_byte" else [key]
+        found |= dict.fromkeys(keys, fit)
+    return found
+
+
+def _begin(seen: Sequence[Point], hierarchy: Hierarchy) -> dict[str, float]:
+    """First guesses: what single sweeps show when everything else is forgotten."""
+    trips = _sweep(seen, "ping_pong")
+    rows = _sweep(seen, "pairs")
+    if not trips or not rows:
+        missing = "ping-pongs" if not trips else "messages in a row"
+        raise StoreError(f"no {missing} between two ranks are seen; run the suite `fit` with a longer --time-budget")
+    half_ns = trips[0][1] / 2
+    begin = {key: share * half_ns for key, share in _BEGIN.items()}
+    for distance in hierarchy.distances:
+        begin |= {f"{key}@{distance}": share * half_ns for key, share in _BEGIN_AT.items()}
+        # A byte of a long ping-pong is read once and written once on each way.
+        size, trip_ns, _ = trips[len(trips) // 2]
+        ways = ("byte",) if hierarchy.ranks <= 2 else ("read", "write")
+        begin |= {f"other_{way}@{distance}": trip_ns / (4 * size) for way in ways}
+    nearer, rate = 0, None
+    for k, reach in enumerate([*(cache.size_bytes for cache in hierarchy.caches), float("inf")]):
+        inside = [ns / (2 * n * size) for size, ns, n in rows if nearer < 2 * n * size <= reach]
+        found = sorted(inside)[len(inside) // 4] if inside else None
+        rate = found or (rate or 0.01 * half_ns / 64) * (_FARTHER if rate else 1)
+        begin[f"cache{k}"], nearer = rate, reach
+    return begin | {"combine_rate": 2 * begin["cache0"]}
+
+
+def _sweep(seen: Sequence[Point], pattern: str) -> list[tuple[int, float, int]]:
+    """(size, time, messages) of a pattern between two ranks, by ascending size."""
+    of = [p for p in seen if p.experiment.algorithm_key == pattern and p.experiment.ranks == 2]
+    found = [(p.experiment.size_bytes, p.time_ns, p.experiment.messages) for p in of if p.experiment.size_bytes]
+    return sorted(found)
+
+
+def _is_rate(key: str) -> bool:
+    return key.startswith(("cache", "other_read", "other_write", "combine_rate"))
+
+
+class _File:
+    """Writes the machine file."""
+
+    def __init__(self, model: Shared, open_size: bool):
+        self.model, self.open_size = model, open_size
+
+    def text(self) -> str:
+        model, hierarchy = self.model, self.model.hierarchy
+        *nearer, any_two = hierarchy.distances
+        fabric = [self._number("latency", f"latency@{any_two}"), self._number("crossing", f"crossing@{any_two}")]
+        fabric += [self._number("gap", "gap")]
+        for level in nearer:
+            fabric += ["", "[[fabric.level]]", f'name = "{level}"']
+            fabric += [self._number(key, f"{key}@{level}") for key in ("latency", "crossing")]
+        path = [self._number(key, key) for key in ("start", "receive", "copy_start", "combine_start", "combine_rate")]
+        path.insert(1, self._number("notice_start", "start"))
+        memory = []
+        for k, cache in enumerate(hierarchy.caches):
+            memory += ["", "[[path.message.memory.cache]]", self._size(cache), self._number("rate", f"cache{k}")]
+            memory += ["shared = true"] if cache.shared else []
+        memory += ["", "[[path.message.memory.cache]]", self._number("rate", f"cache{len(hierarchy.caches)}")]
+        for level in hierarchy.distances:
+            memory += ["", "[[path.message.memory.other]]"]
+            memory += [f'level = "{level}"'] if level != any_two else []
+            memory += [self._number("start", f"other_start@{level}")]
+            memory += [self._number(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write")]
+        parts = {
+            "fabric": fabric,
+            "path": path,
+            "memory": memory,
+            "levels": [hierarchy.tables(model.run, self.open_size)],
+        }
+        words = {
+            "name": model.name,
+            "of": model.of,
+            "run": model.run,
+            "count": '"any"' if self.open_size else hierarchy.ranks,
+        }
+        return _FILE.format(**words, eager=EAGER_BYTES, **{key: "\n".join(its) for key, its in parts.items()})
+
+    def _size(self, cache) -> str:
+        share = self.model.share if cache.shared else 1.0
+        value = units.format_size(int(cache.size_bytes * share))
+        status, source = "documented", f"{cache.name}, as the kernel says it"
+        if share < 1:
+            status, source = (
+                "fitted",
+                f"{share:.0%} of {cache.name}, which other programs use too; run {self.model.run}",
+            )
+        return f'size = {{ value = {_bytes(value)}, status = "{status}", source = "{source}" }}'
+
+    def _number(self, key: str, of: str) -> str:
+        """One line: the number `of` the model under `key`."""
+        fit = self.model.numbers[of]
+        value, low, high, unit = fit.value, fit.low, fit.high, "ns"
+        if _is_rate(of):
+            value, low, high, unit = 1 / fit.value, 1 / fit.high, 1 / fit.low, "GB/s"
+        source = f"{_EVIDENCE[of.split('@')[0].rstrip('0123456789')]}, run {self.model.run}"
+        source += f"; 95 % interval {low:.4g} to {high:.4g} {unit}"
+        return f'{key} = {{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
+
+
+def _bytes(text: str) -> str:
+    """`32K` as the value and unit of a machine file."""
+    for suffix, unit in (("K", "KiB"), ("M", "MiB"), ("G", "GiB")):
+        if text.endswith(suffix):
+            return f'{text[:-1]}, unit = "{unit}"'
+    return f'{text}, unit = "B"'
+
+
+_EVIDENCE = {
+    "start": "short messages and copies in a row",
+    "receive": "short ping-pongs against messages in a row",
+    "latency": "short ping-pongs and broadcasts",
+    "crossing": "messages that cross each other, of plain algorithms",
+    "gap": "short messages in a row",
+    "cache": "messages in a row and plain algorithms by size",
+    "other_start": "ping-pongs and plain algorithms by size",
+    "other_read": "ping-pongs and plain algorithms by size",
+    "other_write": "ping-pongs and plain algorithms by size",
+    "copy_start": "plain algorithms by size",
+    "combine_start": "plain algorithms by size",
+    "combine_rate": "plain algorithms by size",
+}
+_FILE = """\
+# Fitted by `linkwright fit` to run {run}; the sources say which experiments each number comes from.
+
+[machine]
+name = "{name}"
+summary = "{of}, fitted to what was measured of it"
+description = "Coherent caches of one host; ranks are threads and move their data themselves."
+format = 1
+sources = ["linkwright run {run}"]
+
+{levels}
+
+[endpoints]
+count = {count}
+source = "the processors of run {run}, in topology order"
+
+[[endpoints.memory]]
+name = "memory"
+count = 1
+source = "all ranks are threads of one process"
+
+[fabric]
+kind = "coherent"
+{fabric}
+
+[path.message]
+summary = "loads and stores of the processor of the rank that initiates"
+completion = "source_free"
+fused_combine = true
+engine = "rank"
+{path}
+
+[path.message.memory]
+prefetch = true
+eager = {{ value = {eager}, unit = "B", status = "documented", source = "such messages travel in their flag's line" }}
+{memory}
+"""
