@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright.errors import StoreError
-from linkwright.models import host, prediction
+from linkwright.models import hierarchy, host, prediction
 from linkwright.models.points import SEEN, Point, points
 from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit, Regime, regimes
@@ -33,6 +33,21 @@ KNOWN = host.Model(
 SIZES = [8 * 4**k for k in range(9)]
 
 
+def constant(value):
+    return Fit(value, value, value)
+
+
+# Two hosts of two ranks each; between hosts messages are slower in every way.
+CLUSTER = replace(
+    KNOWN,
+    ranks=4,
+    latency=constant(900),
+    lines=(host.Line(0, constant(70), constant(0.4)), host.Line(4096, constant(500), constant(0.5))),
+    nearer=(host.Level("host", constant(100), KNOWN.lines),),
+    hierarchy=hierarchy.of_hosts(["a", "a", "b", "b"]),
+)
+
+
 def experiments():
     for size in SIZES:
         yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8")
@@ -43,11 +58,20 @@ def experiments():
             yield Experiment("collectives", collective, algorithm, 2, size, "f32", op)
 
 
-def measured_on(model, noise=0.0, seed=1):
+def on_a_cluster():
+    """The same pairs within a host and between hosts, collectives on both."""
+    for experiment in experiments():
+        if experiment.collective:
+            yield from (experiment, replace(experiment, ranks=4))
+        else:
+            yield from (replace(experiment, placement=pair) for pair in ((0, 1), (0, 2)))
+
+
+def measured_on(model, noise=0.0, seed=1, of=experiments):
     """Points of a machine that is exactly like the model, as `points` would judge them."""
     machine, prepared = model.machine(), {}
     drawn = np.random.default_rng(seed)
-    for experiment in experiments():
+    for experiment in of():
         time_ns = host.simulated_ns(experiment, machine, prepared) * drawn.lognormal(0, noise)
         held_out = SIZES.index(experiment.size_bytes) % 3 == 1
         plain = experiment.collective is None or experiment.algorithm_key in SEEN
@@ -127,6 +151,21 @@ def test_a_known_machine_is_found_again():
     for key, fit in found.arithmetic.items():
         assert fit.value == pytest.approx(KNOWN.arithmetic[key].value, rel=0.1), key
         assert fit.low <= fit.value <= fit.high
+
+
+def test_hosts_of_a_cluster_are_told_apart():
+    data = list(measured_on(CLUSTER, of=on_a_cluster))
+    found = host.fit(data, "known", "a known cluster", "r", CLUSTER.hierarchy)
+    (near,) = found.nearer
+    assert near.name == "host"
+    assert (near.latency.value, found.latency.value) == (pytest.approx(100, rel=0.05), pytest.approx(900, rel=0.1))
+    assert near.lines[-1].ns_per_byte.value == pytest.approx(0.1, rel=0.05)
+    assert found.lines[-1].ns_per_byte.value == pytest.approx(0.5, rel=0.05)
+    assert found.lines[0].occupancy.value == pytest.approx(70, rel=0.2)
+    predictions = prediction.predict(found, data, Protocol("mpi"))
+    assert np.median(prediction.errors(predictions, seen=False)) < 0.05
+    numbers = {n["key"] for n in found.machine().numbers()}
+    assert {"fabric.latency", "fabric.level[0].latency", "fabric.level[0].regime[0].bandwidth"} <= numbers
 
 
 def test_what_was_not_seen_is_predicted():

@@ -26,4 +26,6 @@ def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[host.Mod
         levels = hierarchy.of_host(environment)
         if levels.caches:
             return shared.fit(points, host.slug(name), of, run.id, levels, protocol), protocol
-    return host.fit(points, name, of, run.id), protocol
+    job = environment.get("mpi", {}).get("ranks", ()) if executor == "mpi" else ()
+    hosts = hierarchy.of_hosts([rank["host"] for rank in job])
+    return host.fit(points, name, of, run.id, hosts), protocol

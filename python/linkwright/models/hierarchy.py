@@ -65,6 +65,10 @@ class Hierarchy:
         return found
 
 
+# Of which nothing is known.
+FLAT = Hierarchy()
+
+
 def of_host(environment: Mapping[str, Any]) -> Hierarchy:
     """The host that `environment.json` describes; flat where it says nothing."""
     topology = Topology(environment)

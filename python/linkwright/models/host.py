@@ -6,7 +6,8 @@
     combine, copy    a few plain algorithms, simulated with everything else fixed, by least squares on
                      the logarithm of the time
 
-Each number is read off the experiments that show it alone, so its interval means something; only the
+Ranks of one host of a cluster have L, occupancy and 1/G of their own (`[[fabric.level]]`); `start` is software and the
+same for all. Each number is read off the experiments that show it alone, so its interval means something; only the
 arithmetic needs the simulator. The time at the receiver cannot be told from latency by ping-pongs and is
 part of L. What the model leaves out: contention, where many ranks share a cache or a link; and where data
 lie, so a message that a rank passes on at once, cold from another core's cache, takes longer than here (long
@@ -25,6 +26,7 @@ from linkwright import _native, schedules
 from linkwright.errors import StoreError
 from linkwright.suite.experiment import Experiment
 
+from .hierarchy import FLAT, Hierarchy
 from .points import Point
 from .regimes import CONFIDENCE, MIN_POINTS, Fit, Regime, regimes
 
@@ -50,6 +52,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Level:
+    """What messages cost between ranks that share a level of the machine."""
+
+    name: str
+    latency: Fit
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
 class Model:
     """The numbers of a machine, each with its interval; times in ns, rates as ns per byte."""
 
@@ -61,6 +72,8 @@ class Model:
     latency: Fit
     lines: tuple[Line, ...]
     arithmetic: dict[str, Fit]
+    nearer: tuple[Level, ...] = ()  # ranks that share a level, nearest first
+    hierarchy: Hierarchy = FLAT
     kind: str = "loggp"
 
     @property
@@ -68,33 +81,48 @@ class Model:
         """How much later than the last to come the others leave a barrier."""
         return self.start.value + self.latency.value
 
-    def text(self) -> str:
-        """The machine file."""
-        first, *more = self.lines
-        fabric = [_number("latency", self.latency, self.run), _number("bandwidth", first.ns_per_byte, self.run)]
-        for line in more:
-            source = f"change point of messages in a row by size, run {self.run}"
-            size = f'{{ value = {line.from_bytes}, unit = "B", status = "fitted", source = "{source}" }}'
-            fabric += ["", "[[fabric.regime]]", f"from = {size}", _number("occupancy", line.occupancy, self.run)]
-            fabric += [_number("bandwidth", line.ns_per_byte, self.run)]
+    def text(self, open_size: bool = True) -> str:
+        """The machine file, for any number of ranks or for those of the run."""
+        fabric = _link("fabric", self.latency, self.lines, self.run)
+        for level in self.nearer:
+            fabric += ["", "[[fabric.level]]", f'name = "{level.name}"']
+            fabric += _link("fabric.level", level.latency, level.lines, self.run)
         path = [_number("start", self.start, self.run), _number("notice_start", self.start, self.run)]
         path += [_number(key, fit, self.run) for key, fit in self.arithmetic.items()]
         words = {"name": self.name, "of": self.of, "run": self.run, "ranks": self.ranks}
+        words |= {"count": '"any"' if open_size else self.ranks}
+        words |= {"levels": replace(self.hierarchy, ranks=self.ranks).tables(self.run, open_size)}
         return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path))
 
     def machine(self) -> _native.Machine:
         """The machine, as the simulator reads it."""
-        return _native.Machine.parse(self.text(), f"{self.name}.toml")
+        return _native.Machine.parse(self.text(open_size=False), f"{self.name}.toml")
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number, as they stand in the file."""
-        found = [("start", self.start, "ns"), ("latency", self.latency, "ns")]
-        for line in self.lines:
-            of = f" from {line.from_bytes} B" if line.from_bytes else ""
-            found += [(f"occupancy{of}", line.occupancy, "ns")] if line.from_bytes else []
-            found += [(f"bandwidth{of}", line.ns_per_byte, "ns/B")]
+        found = [("start", self.start, "ns")]
+        links = [(f"@{level.name}", level.latency, level.lines) for level in self.nearer]
+        for at, latency, lines in [*links, ("", self.latency, self.lines)]:
+            found.append((f"latency{at}", latency, "ns"))
+            for line in lines:
+                of = f"{at} from {line.from_bytes} B" if line.from_bytes else at
+                found += [(f"occupancy{of}", line.occupancy, "ns")] if line.from_bytes or line.occupancy.value else []
+                found.append((f"bandwidth{of}", line.ns_per_byte, "ns/B"))
         units = {"start": "ns", "rate": "ns/B"}
         return found + [(key, fit, units[key.split("_")[1]]) for key, fit in self.arithmetic.items()]
+
+
+def _link(at: str, latency: Fit, lines: Sequence[Line], run: str) -> list[str]:
+    """Lines of the machine file: what a message costs, in regimes by size."""
+    first, *more = lines
+    text = [_number("latency", latency, run), _number("bandwidth", first.ns_per_byte, run)]
+    text += [_number("occupancy", first.occupancy, run)] if first.occupancy.value else []
+    for line in more:
+        source = f"change point of messages in a row by size, run {run}"
+        size = f'{{ value = {line.from_bytes}, unit = "B", status = "fitted", source = "{source}" }}'
+        text += ["", f"[[{at}.regime]]", f"from = {size}", _number("occupancy", line.occupancy, run)]
+        text += [_number("bandwidth", line.ns_per_byte, run)]
+    return text
 
 
 def _number(key: str, fit: Fit, run: str) -> str:
@@ -102,7 +130,8 @@ def _number(key: str, fit: Fit, run: str) -> str:
     if key.endswith(("bandwidth", "rate")):
         value, low, high, unit = *(_gb_per_s(ns) for ns in (fit.value, fit.high, fit.low)), "GB/s"
     else:
-        value, low, high, unit = fit.value, fit.low, fit.high, "ns"
+        # A machine file holds no number with fifty digits behind the point.
+        value, low, high, unit = fit.value if fit.value > 1e-6 else 0.0, fit.low, fit.high, "ns"
     source = f"{_EVIDENCE[key]}, run {run}; 95 % interval {low:.4g} to {high:.4g} {unit}"
     return f'{key} = {{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
 
@@ -125,14 +154,11 @@ description = "LogGP with regimes by message size. Without contention: too fast 
 format = 1
 sources = ["linkwright run {run}"]
 
-[[level]]
-name = "processor"
-count = "any"
-source = "ranks are interchangeable in this model; run {run} had {ranks}"
+{levels}
 
 [endpoints]
-count = "any"
-source = "ranks are interchangeable in this model; run {run} had {ranks}"
+count = {count}
+source = "ranks of a level are interchangeable in this model; run {run} had {ranks}"
 
 [fabric]
 kind = "loggp"
@@ -143,14 +169,19 @@ gap = {{ value = 0, unit = "ns", status = "assumed", source = "not told apart fr
 summary = "a copy by the sender's processor; the receiver combines"
 completion = "source_free"
 fused_combine = true
+engine = "rank"
 {path}
 """
 
 
-def fit(points: Sequence[Point], name: str, of: str, run: str) -> Model:
+def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy = FLAT) -> Model:
     """The model of the machine that gave these points; looks at those that are `seen` only."""
     seen = [point for point in points if point.seen]
-    ping_pongs, rows = _sweep(seen, "ping_pong"), _sweep(seen, "pairs")
+    by_distance = {d: [p for p in seen if _distance(p, hierarchy) == d] for d in hierarchy.distances}
+    sweeps = {d: (_sweep(its, "ping_pong"), _sweep(its, "pairs")) for d, its in by_distance.items()}
+    sweeps = {d: pair for d, pair in sweeps.items() if pair[0] and len(pair[1]) >= MIN_POINTS} or sweeps
+    nearest, *farther = sweeps
+    ping_pongs, rows = sweeps[nearest]
     if not ping_pongs or len(rows) < MIN_POINTS:
         raise StoreError(
             f"run {run}: {len(ping_pongs)} ping-pongs and {len(rows)} sizes of messages in a row between two ranks are "
@@ -160,10 +191,12 @@ def fit(points: Sequence[Point], name: str, of: str, run: str) -> Model:
     in_a_row = rows[0].experiment.messages
     found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
     start, latency = _short(ping_pongs, found[0], in_a_row)
-    lines = _lines(found)
-    ranks = max(point.experiment.ranks for point in points)
+    levels = [Level(nearest, latency, _lines(found))]
+    levels += [_farther(distance, *sweeps[distance], start) for distance in farther]
+    *nearer, last = levels
+    ranks = max([point.experiment.ranks for point in points] + [hierarchy.ranks])
     begin = {key: Fit(v, v, v) for key, v in _BEGIN.items()}
-    model = Model(slug(name), of, run, ranks, start, latency, lines, begin)
+    model = Model(slug(name), of, run, ranks, start, last.latency, last.lines, begin, tuple(nearer), hierarchy)
     return _with_arithmetic(model, [point for point in seen if point.experiment.collective])
 
 
@@ -189,6 +222,28 @@ def _sweep(points: Sequence[Point], pattern: str) -> list[Point]:
             sweeps.setdefault(point.sweep, []).append(point)
     longest = max(sweeps.values(), key=len, default=[])
     return sorted(longest, key=lambda point: point.experiment.size_bytes)
+
+
+def _distance(point: Point, hierarchy: Hierarchy) -> str:
+    """What the first two ranks of an experiment share."""
+    a, b = (point.experiment.placement or (0, 1))[:2]
+    return hierarchy.shared(a, b)
+
+
+def _farther(name: str, ping_pongs: list[Point], rows: list[Point], start: Fit) -> Level:
+    """Messages between ranks that are farther apart: the software's `start` is known from the nearest."""
+    in_a_row = rows[0].experiment.messages
+    found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
+    own_start, latency = _short(ping_pongs, found[0], in_a_row)
+    # What starting takes longer out there keeps the source as the bytes do.
+    more = max(0.0, own_start.value - start.value)
+    beside = Fit(more, max(0.0, own_start.low - start.high), max(more, own_start.high - start.low))
+    lines = tuple(replace(line, occupancy=_plus(line.occupancy, beside)) for line in _lines(found))
+    return Level(name, latency, lines)
+
+
+def _plus(a: Fit, b: Fit) -> Fit:
+    return Fit(a.value + b.value, a.low + b.low, a.high + b.high)
 
 
 def _per_message(point: Point) -> tuple[int, float, float]:

@@ -207,7 +207,7 @@ class _File:
     def _number(self, key: str, of: str) -> str:
         """One line: the number `of` the model under `key`."""
         fit = self.model.numbers[of]
-        value, low, high, unit = fit.value, fit.low, fit.high, "ns"
+        value, low, high, unit = fit.value if fit.value > 1e-6 else 0.0, fit.low, fit.high, "ns"
         if _is_rate(of):
             value, low, high, unit = 1 / fit.value, 1 / fit.high, 1 / fit.low, "GB/s"
         source = f"{_EVIDENCE[of.split('@')[0].rstrip('0123456789')]}, run {self.model.run}"

@@ -138,6 +138,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         .iter()
         .map(|e| format!("{} out", e.name));
     let mut fabric = LogGp::named(parameters, names.collect());
+    fabric.regimes[0].occupancy = section.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
     for table in section.sections("regime")? {
         read_regime(table, parameters.latency, &mut fabric.regimes)?;
     }
@@ -145,7 +146,11 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     for mut table in section.sections("level")? {
         let level = table.choice("name", &names)?;
         let (latency, bandwidth) = (table.time("latency")?, table.rate("bandwidth")?);
-        let mut regimes = vec![Regime::first(latency, bandwidth)];
+        let occupancy = table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
+        let mut regimes = vec![Regime {
+            occupancy,
+            ..Regime::first(latency, bandwidth)
+        }];
         for regime in table.sections("regime")? {
             read_regime(regime, latency, &mut regimes)?;
         }
@@ -255,7 +260,11 @@ impl LogGp {
             false => {
                 let regimes = self.regimes(m.from, to);
                 let regime = holding(regimes, m.bytes);
-                (regime.serialisation(m.bytes), regime.latency, regimes[0].latency)
+                (
+                    regime.serialisation(m.bytes),
+                    regime.latency,
+                    regimes[0].latency,
+                )
             }
         };
         let source = m.from.index();
