@@ -11,7 +11,7 @@ use crate::run::{path as path_of, sized, Modelled, Options};
 use crate::setup::{Issue, Run};
 use crate::skew::Skew;
 use crate::sweep::Failure;
-use linkwright_core::machine::{OpenSize, Path};
+use linkwright_core::machine::{Engine, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::{Folded, Program};
@@ -99,6 +99,8 @@ fn run_of(machine: &Machine, ranks: u32, options: &Options, how: How) -> Result<
         operations_per_s: None,
         seed: options.seed,
         record_operations: false,
+        nearness: machine.nearness(),
+        buffer_sets: 1,
     })
 }
 
@@ -118,6 +120,8 @@ fn check_run(options: &Options, path: &Path, how: How) -> Result<(), SimError> {
     let folded = how == How::Folded;
     let problem = if path.signal || path.phase_start > TimePs::ZERO {
         "the path announces its data by signals, or starts its steps; use another path"
+    } else if path.memory.is_some() || path.engine == Engine::Rank {
+        "its ranks move their data themselves, one thing at a time; use another path"
     } else if matches!(options.issue, Issue::Window(k) if k > 1) {
         "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
     } else if folded && options.skew != Skew::None {
