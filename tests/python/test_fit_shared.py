@@ -35,6 +35,7 @@ def known(levels: Hierarchy, seed: int) -> shared.Shared:
             f"other_start@{distance}": 60 * far,
         }
         numbers |= {f"other_read@{distance}": 0.2 * far, f"other_write@{distance}": 0.1 * far}
+        numbers[f"other_lost@{distance}"] = 0.08 * far
     scale = {key: float(np.exp(drawn.uniform(-0.4, 0.4))) for key in ("time", "byte")}
     fits = {}
     for key, value in numbers.items():

@@ -10,11 +10,11 @@
 //!           another modified it and still holds it    `other`: start, and read_rate
 //!   write   nobody else holds it                      as above
 //!           others hold it                            `other`: start, and write_rate
-//!           others have lost it to a shared cache     that cache, by the distance of who touched it last
+//!           another has lost it to a shared cache     `lost_rate`, or that cache by the distance of the other
 //! ```
 //!
 //! A chunk that a rank writes it alone holds afterwards; one that it reads it shares. Streams of accesses run
-//! ahead: with `prefetch` a rank that touches a chunk also takes the beginning of the next chunk of the
+//! ahead: a rank that touches a chunk of at least `prefetch` bytes also takes the beginning of the next chunk of the
 //! same buffer, and who writes there next pays `other.start` once.
 //!
 //! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
@@ -30,7 +30,7 @@ use crate::messages::Messages;
 use crate::setup::Run;
 use linkwright_core::machine::memory::Other;
 use linkwright_core::machine::{Memory, Nearness};
-use linkwright_core::Bytes;
+use linkwright_core::{Bytes, BytesPerSec};
 use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ struct Walk<'a> {
 /// Whether `op` travels with its notice, so that the receiver moves it.
 pub(crate) fn is_eager(op: &Op, messages: &Messages<'_>, memory: &Memory) -> bool {
     let to_rank = op.to != op.from && op.to < messages.schedule.ranks;
-    op.kind == OpKind::Put && to_rank && messages.bytes(op) <= memory.eager.0
+    op.kind == OpKind::Put && to_rank && (1..=memory.eager.0).contains(&messages.bytes(op))
 }
 
 impl Moved {
@@ -186,18 +186,24 @@ impl Walk<'_> {
         }
         let key = (self.set, at, buffer.0, chunk);
         let state = self.chunks.entry(key).or_default();
-        let (mut time, from) = cost(self.memory, &self.clocks, state, by, bytes, writes);
-        if let Some(other) = from {
-            time += self.other(by, other, |other| {
+        let found = find(self.memory, &self.clocks, state, by, writes);
+        let at = |rate: BytesPerSec| bytes as f64 * 1e12 / rate.0;
+        let mut time = match found {
+            Found::Cache(cache) => at(self.memory.caches[cache].rate),
+            Found::Other(rank) => self.other(by, rank, |other| {
                 let rate = if writes {
                     other.write_rate
                 } else {
                     other.read_rate
                 };
-                other.start.0 as f64 + bytes as f64 * 1e12 / rate.0
-            });
-        }
-        time += self.run_ahead(by, key, writes && from.is_none());
+                other.start.0 as f64 + at(rate)
+            }),
+            Found::Lost(rank, cache) => self.other(by, rank, |other| {
+                at(other.lost_rate.unwrap_or(self.memory.caches[cache].rate))
+            }),
+        };
+        let alone = matches!(found, Found::Cache(_));
+        time += self.run_ahead(by, key, bytes, writes && alone);
         let now = self.clocks[by as usize];
         let state = self.chunks.get_mut(&key).expect("made above");
         if writes {
@@ -213,10 +219,10 @@ impl Walk<'_> {
     }
 
     /// Streams into and beyond a chunk; what it costs `by` to take its beginning back.
-    fn run_ahead(&mut self, by: u32, key: Key, pays: bool) -> f64 {
-        if !self.memory.prefetch {
+    fn run_ahead(&mut self, by: u32, key: Key, bytes: u64, pays: bool) -> f64 {
+        let Some(shortest) = self.memory.prefetch else {
             return 0.0;
-        }
+        };
         let (set, at, buffer, chunk) = key;
         let state = self.chunks.get_mut(&key).expect("made above");
         let thief = state.ahead.iter().copied().find(|&rank| rank != by);
@@ -224,9 +230,11 @@ impl Walk<'_> {
             state.ahead.retain(|&rank| rank == by);
             state.ahead.push(by);
         }
-        let next = self.chunks.entry((set, at, buffer, chunk + 1)).or_default();
-        if !next.ahead.contains(&by) {
-            next.ahead.push(by);
+        if bytes >= shortest.0 {
+            let next = (self.chunks.entry((set, at, buffer, chunk + 1))).or_default();
+            if !next.ahead.contains(&by) {
+                next.ahead.push(by);
+            }
         }
         match thief {
             Some(thief) if pays => self.other(by, thief, |other| other.start.0 as f64),
@@ -241,39 +249,38 @@ impl Walk<'_> {
     }
 }
 
-/// Picoseconds where a cache of the rank or a shared one answers, or whose lines are wanted.
-fn cost(
-    memory: &Memory,
-    clocks: &[u64],
-    chunk: &Chunk,
-    by: u32,
-    bytes: u64,
-    writes: bool,
-) -> (f64, Option<u32>) {
+/// Where the lines of a chunk are for a rank.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// In one of its caches, or a shared one.
+    Cache(usize),
+    /// In the caches of another rank.
+    Other(u32),
+    /// Another rank had them last and has lost them to this shared cache.
+    Lost(u32, usize),
+}
+
+fn find(memory: &Memory, clocks: &[u64], chunk: &Chunk, by: u32, writes: bool) -> Found {
     let since = |&(rank, began): &(u32, u64)| clocks[rank as usize] - began;
-    let at = |distance: u64| {
-        let rate = memory.caches[memory.cache_at(distance)].rate;
-        bytes as f64 * 1e12 / rate.0
-    };
     let mine = chunk.holders.iter().find(|holder| holder.0 == by);
-    let mut others = chunk.holders.iter().filter(|holder| holder.0 != by);
-    let kept = |holder: &&(u32, u64)| since(holder) <= memory.own().0;
-    match mine {
-        Some(mine) if !writes => return (at(since(mine)), None),
-        _ => {}
+    let others = || chunk.holders.iter().filter(|holder| holder.0 != by);
+    if let Some(mine) = mine.filter(|_| !writes) {
+        return Found::Cache(memory.cache_at(since(mine)));
     }
     let wanted = writes || chunk.modified;
-    if let Some(holder) = others.clone().find(kept).filter(|_| wanted) {
-        return (0.0, Some(holder.0));
+    let own = memory.own().0;
+    if let Some(holder) = others().find(|h| since(h) <= own).filter(|_| wanted) {
+        return Found::Other(holder.0);
     }
-    let nearest = others.by_ref().map(since).min();
-    let beyond = memory.own().0.saturating_add(1);
-    let distance = match (mine, nearest) {
-        (Some(mine), _) => since(mine),
-        (None, Some(nearest)) => nearest.max(beyond),
-        (None, None) => u64::MAX,
+    let Some(nearest) = others().min_by_key(|h| since(h)) else {
+        return Found::Cache(memory.cache_at(mine.map_or(u64::MAX, since)));
     };
-    (at(distance), None)
+    let distance = since(nearest).max(own.saturating_add(1));
+    let cache = memory.cache_at(distance);
+    match wanted && distance <= memory.cached().0 {
+        true => Found::Lost(nearest.0, cache),
+        false => Found::Cache(cache),
+    }
 }
 
 #[cfg(test)]
@@ -281,14 +288,14 @@ mod tests {
     use super::*;
     use linkwright_core::machine::memory::Cache;
     use linkwright_core::machine::Path;
-    use linkwright_core::{BytesPerSec, TimePs};
+    use linkwright_core::TimePs;
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::{Buffer, Collective, Schedule};
 
     const PER_NS: f64 = 1e9;
 
     /// 1 ns per byte within 1000 B, 4 ns beyond; 50 ns and 2 ns per byte of another's line.
-    fn memory(prefetch: bool) -> Memory {
+    fn memory(prefetch: Option<Bytes>) -> Memory {
         let cache = |size, rate| Cache {
             size: Bytes(size),
             rate: BytesPerSec(rate),
@@ -303,12 +310,13 @@ mod tests {
                 start: TimePs::from_ns(50),
                 read_rate: BytesPerSec(PER_NS / 2.0),
                 write_rate: BytesPerSec(PER_NS / 2.0),
+                lost_rate: None,
             }],
         }
     }
 
     /// Cost of every operation in ns.
-    fn costs(schedule: &Schedule, prefetch: bool, buffer_sets: u32) -> Vec<u64> {
+    fn costs(schedule: &Schedule, prefetch: Option<Bytes>, buffer_sets: u32) -> Vec<u64> {
         let memory = memory(prefetch);
         let run = Run {
             buffer_sets,
@@ -335,14 +343,15 @@ mod tests {
     fn streams_run_ahead_into_the_next_chunk() {
         // Rank 1 puts into 0:output[1], whose beginning rank 0 takes when it reads 0:output[0]; what rank 0
         // writes lies before everything that rank 1 touches.
-        assert_eq!(costs(&allgather(), false, 1), [200, 200]);
-        assert_eq!(costs(&allgather(), true, 1), [200, 250]);
+        assert_eq!(costs(&allgather(), None, 1), [200, 200]);
+        assert_eq!(costs(&allgather(), Some(Bytes(100)), 1), [200, 250]);
+        assert_eq!(costs(&allgather(), Some(Bytes(101)), 1), [200, 200]);
     }
 
     #[test]
     fn two_sets_of_buffers_are_twice_as_far() {
         // 200 B for each set: 400 B. With six sets a chunk is touched 1200 B later.
-        assert_eq!(costs(&allgather(), false, 2), [200, 200]);
-        assert_eq!(costs(&allgather(), false, 6), [800, 800]);
+        assert_eq!(costs(&allgather(), None, 2), [200, 200]);
+        assert_eq!(costs(&allgather(), None, 6), [800, 800]);
     }
 }

@@ -39,9 +39,12 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     of = machine or next(row["machine"] for row in folder.results().to_pylist() if row["executor"] not in ("sim", None))
     model, protocol = fitting.fit(folder, measured, name or of, of)
     predictions = prediction.predict(model, measured, protocol)
-    path = prediction.write(folder, model, predictions)
+    state = points.state(folder)
+    path = prediction.write(folder, model, predictions, state)
     if out is not None:
         write_text(out, model.text())
+    if state is not None:
+        click.echo(f"# the machine had two states: {state}")
     _print(model, predictions)
     click.echo(str(report.render(folder.folder)))
     click.echo(str(out or path))
@@ -58,6 +61,9 @@ def _print(model, predictions) -> None:
     rows = [
         _errors(words, prediction.errors(predictions, seen)) for words, seen in (("seen", True), ("not seen", False))
     ]
+    for collective in sorted({p.collective for p in predictions if p.collective}):
+        of = [p for p in predictions if p.collective == collective]
+        rows.append(_errors(f"not seen: {collective}", prediction.errors(of, seen=False)))
     print_table(["experiments", "count", "median", "p90", "worst", "within 15 %"], [row for row in rows if row])
     click.echo("")
     choices = prediction.choices(predictions)

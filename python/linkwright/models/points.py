@@ -63,6 +63,10 @@ class State:
     high_ns: float
     share: float  # of all launches
 
+    def __str__(self) -> str:
+        side = f"below {self.high_ns:.0f}" if self.low_ns == 0.0 else f"above {self.low_ns:.0f}"
+        return f"launches between ping-pongs {side} ns count, {self.share:.0%} of all"
+
     def holds(self, before_ns: float, after_ns: float) -> bool:
         """Whether the machine was in this state before and after."""
         return all(self.low_ns <= probe <= self.high_ns for probe in (before_ns, after_ns))
@@ -72,13 +76,22 @@ def points(run: Run, machine: str | None = None) -> list[Point]:
     """The measured times of a run in the order of its rows."""
     rows = measured_rows(run, machine)
     launches = _launches(run)
-    state = state_of([probes for its in launches.values() for _, probes in its])
+    state = _state(launches)
     inside = [_of(state, launches.get(row["experiment"], ())) for row in rows]
     found = [_point(row, values) for row, values in zip(rows, inside, strict=True) if state is None or len(values)]
     sweeps: dict[tuple, list[int]] = {}
     for point in found:
         sweeps.setdefault(point.sweep, []).append(point.experiment.size_bytes)
     return [_judged(point, sorted(sweeps[point.sweep])) for point in found]
+
+
+def state(run: Run) -> State | None:
+    """The state whose launches count; None where all do."""
+    return _state(_launches(run))
+
+
+def _state(launches: Mapping[str, list[tuple[float, tuple[float, float]]]]) -> State | None:
+    return state_of([probes for its in launches.values() for _, probes in its])
 
 
 def measured_rows(run: Run, machine: str | None = None) -> list[dict]:

@@ -18,7 +18,7 @@ from linkwright.store.files import make_folder, write_text
 from linkwright.store.run import Run
 
 from .host import Model
-from .points import Point
+from .points import Point, State
 from .protocol import Protocol
 from .shared import Shared
 
@@ -100,7 +100,7 @@ def choices(predictions: Sequence[Predicted]) -> list[Choice]:
     return found
 
 
-def write(run: Run, model: Model | Shared, predictions: Sequence[Predicted]) -> Path:
+def write(run: Run, model: Model | Shared, predictions: Sequence[Predicted], state: State | None) -> Path:
     """Keep the fit with its run; gives the path of the machine file."""
     folder = run.folder / "machines"
     make_folder(folder)
@@ -109,6 +109,7 @@ def write(run: Run, model: Model | Shared, predictions: Sequence[Predicted]) -> 
     parameters = [{"key": key, "unit": unit, **asdict(fit)} for key, fit, unit in model.parameters()]
     document = {
         "format": FORMAT, "machine": model.name, "of": model.of, "parameters": parameters,
+        "state": None if state is None else str(state),
         "predictions": [asdict(p) for p in predictions], "choices": [asdict(c) for c in choices(predictions)],
     }  # fmt: skip
     write_text(run.folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")

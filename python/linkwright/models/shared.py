@@ -139,6 +139,8 @@ def _begin(seen: Sequence[Point], hierarchy: Hierarchy) -> dict[str, float]:
         found = sorted(inside)[len(inside) // 4] if inside else None
         rate = found or (rate or 0.01 * half_ns / 64) * (_FARTHER if rate else 1)
         begin[f"cache{k}"], nearer = rate, reach
+    beyond = begin[f"cache{len(hierarchy.caches) - 1}"]
+    begin |= {f"other_lost@{distance}": _FARTHER * beyond for distance in hierarchy.distances}
     return begin | {"combine_rate": 2 * begin["cache0"]}
 
 
@@ -150,7 +152,7 @@ def _sweep(seen: Sequence[Point], pattern: str) -> list[tuple[int, float, int]]:
 
 
 def _is_rate(key: str) -> bool:
-    return key.startswith(("cache", "other_read", "other_write", "combine_rate"))
+    return key.startswith(("cache", "other_read", "other_write", "other_lost", "combine_rate"))
 
 
 class _File:
@@ -178,7 +180,7 @@ class _File:
             memory += ["", "[[path.message.memory.other]]"]
             memory += [f'level = "{level}"'] if level != any_two else []
             memory += [self._number("start", f"other_start@{level}")]
-            memory += [self._number(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write")]
+            memory += [self._number(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write", "lost")]
         parts = {
             "fabric": fabric,
             "path": path,
@@ -233,6 +235,7 @@ _EVIDENCE = {
     "other_start": "ping-pongs and plain algorithms by size",
     "other_read": "ping-pongs and plain algorithms by size",
     "other_write": "ping-pongs and plain algorithms by size",
+    "other_lost": "long ping-pongs and plain algorithms",
     "copy_start": "plain algorithms by size",
     "combine_start": "plain algorithms by size",
     "combine_rate": "plain algorithms by size",
@@ -270,7 +273,7 @@ engine = "rank"
 {path}
 
 [path.message.memory]
-prefetch = true
+prefetch = {{ value = 192, unit = "B", status = "assumed", source = "three lines make a stream" }}
 eager = {{ value = {eager}, unit = "B", status = "documented", source = "such messages travel in their flag's line" }}
 {memory}
 """

@@ -7,13 +7,14 @@
 //! ```text
 //! [path.message.memory]
 //! eager = 48 B                       a put of at most so much travels with its notice: the receiver moves it
-//! prefetch = true                    a stream of accesses runs ahead into the chunk behind its end
+//! prefetch = 192 B                   streams of at least so much run ahead into the chunk behind their end
 //! [[path.message.memory.cache]]      of a rank, nearest first; the last has no `size`: the memory
 //! size = 32 KiB  rate = 50 GB/s      per byte read or written
 //! [[path.message.memory.other]]      lines held by another rank, nearest level first
 //! level = "package"                  the innermost `[[level]]` that both ranks share
 //! start = 60 ns                      once for each chunk of them
 //! read_rate = 5 GB/s  write_rate = 10 GB/s
+//! lost_rate = 9 GB/s                 instead of these where they have left that rank's caches for a shared one
 //! ```
 //!
 //! With a single kind of distance one `other` without `level` is enough. `linkwright-sim/src/residence.rs`
@@ -46,6 +47,8 @@ pub struct Other {
     pub read_rate: BytesPerSec,
     /// Per byte written.
     pub write_rate: BytesPerSec,
+    /// Per byte of lines that have left the other's caches for a shared one; `None`: as its own lines there.
+    pub lost_rate: Option<BytesPerSec>,
 }
 
 /// What moving bytes costs the rank that does it.
@@ -53,8 +56,8 @@ pub struct Other {
 pub struct Memory {
     /// Largest put that travels with its notice.
     pub eager: Bytes,
-    /// Whether streams of accesses run ahead.
-    pub prefetch: bool,
+    /// Shortest stream of accesses that runs ahead; `None`: none does.
+    pub prefetch: Option<Bytes>,
     /// Nearest first; the last one holds everything.
     pub caches: Vec<Cache>,
     /// Nearest level first; the last holds for whatever is farther.
@@ -65,7 +68,7 @@ impl Memory {
     pub(super) fn read(mut s: Section<'_>, levels: &[&str]) -> Result<Memory, MachineError> {
         let memory = Memory {
             eager: s.optional_bytes("eager")?.unwrap_or(Bytes(0)),
-            prefetch: s.optional_flag("prefetch")?.unwrap_or(false),
+            prefetch: s.optional_bytes("prefetch")?,
             caches: read_caches(&mut s)?,
             others: read_others(&mut s, levels)?,
         };
@@ -86,6 +89,12 @@ impl Memory {
         let found = (self.others.iter())
             .position(|other| other.level.is_none_or(|level| Some(level) <= shared));
         found.unwrap_or(self.others.len() - 1)
+    }
+
+    /// What of a rank's touches, in bytes, any cache keeps.
+    pub fn cached(&self) -> Bytes {
+        let caches = self.caches.iter().rev().skip(1);
+        caches.map(|c| c.size).max().unwrap_or(Bytes(0))
     }
 
     /// What of a rank's touches, in bytes, its own caches keep.
@@ -130,6 +139,7 @@ fn read_others(s: &mut Section<'_>, levels: &[&str]) -> Result<Vec<Other>, Machi
             start: other.optional_time("start")?.unwrap_or(TimePs::ZERO),
             read_rate: other.rate("read_rate")?,
             write_rate: other.rate("write_rate")?,
+            lost_rate: other.optional_rate("lost_rate")?,
         });
         other.finish()?;
     }

@@ -10,8 +10,8 @@
 //!   reader   poll poll poll poll   sees it
 //! ```
 //!
-//! A store takes its turn in the store buffer (`gap` after the last one that went to another rank) and keeps nobody:
-//! the writer goes on at once. Two ranks that write to each other while neither store has been seen yet hold
+//! A store keeps nobody: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
+//! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two ranks that write to each other while neither store has been seen yet hold
 //! each other's lines: each store is then seen `crossing` later. What a rank reads for itself (a get), and what it
 //! writes into a memory, is there when the rank has moved it.
 //!
@@ -27,7 +27,7 @@ use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
-use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -69,6 +69,8 @@ enum Step {
 /// Coherent caches over a number of endpoints.
 pub struct Coherent {
     gap: TimePs,
+    /// Largest message with a line of its own.
+    eager: Bytes,
     /// Nearest level first; the last holds for any two ranks.
     distances: Vec<Distance>,
     nearness: Nearness,
@@ -108,8 +110,10 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     distances.sort_by_key(|distance| std::cmp::Reverse(distance.level));
     distances.push(any);
     let endpoints = machine.endpoints().iter();
+    let memory = machine.default_path().memory.as_ref();
     Ok(Box::new(Coherent {
         gap,
+        eager: memory.map_or(Bytes(0), |memory| memory.eager),
         distances,
         nearness: machine.nearness(),
         ranks: machine.ranks(),
@@ -156,9 +160,12 @@ impl Coherent {
         let Distance {
             latency, crossing, ..
         } = self.distance(m.from, to);
-        let departs = now.max(self.next_departure[source]);
-        self.next_departure[source] = departs + self.gap;
-        self.links.busy_ps[source] += self.gap.0;
+        let mut departs = now;
+        if (1..=self.eager.0).contains(&m.bytes) {
+            departs = now.max(self.next_departure[source]);
+            self.next_departure[source] = departs + self.gap;
+            self.links.busy_ps[source] += self.gap.0;
+        }
         let mut crossed = false;
         for other in &mut self.under_way {
             if (other.0, other.1) == (to.0, m.from.0) {

@@ -13,6 +13,7 @@ import numpy as np
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
 from ..runs import Run
+from .values import missing
 
 INTRO = (
     "A machine file was fitted to this run (`linkwright fit`). It saw messages in a row, short ping-pongs and a few "
@@ -27,13 +28,15 @@ def section(run: Run) -> Section | None:
     if run.fit is None:
         return None
     predictions = [p for p in run.fit["predictions"] if not p["seen"] and p["predicted_ns"] is not None]
-    items: list[Item] = [_errors(predictions), _parameters(run.fit)]
+    items: list[Item] = [_errors(predictions), _ratios(predictions), _parameters(run.fit)]
     by_collective = defaultdict(list)
     for prediction in predictions:
         if prediction["collective"]:
             by_collective[prediction["collective"]].append(prediction)
     items += [_plot(collective, its) for collective, its in sorted(by_collective.items()) if collective != "barrier"]
-    return Section("Measured and modelled", [*items, _choices(run.fit["choices"])], INTRO)
+    state = run.fit.get("state")
+    intro = f"{INTRO} The machine had two states: {state}." if state else INTRO
+    return Section("Measured and modelled", [*items, _choices(run.fit["choices"])], intro)
 
 
 def _errors(predictions: list[dict]) -> Table:
@@ -53,6 +56,27 @@ def _errors(predictions: list[dict]) -> Table:
     columns = [Column("Experiments"), Column("Count", numeric=True), Column("Median error", numeric=True)]
     columns += [Column("p90", numeric=True), Column("Within 15 %", numeric=True)]
     return Table("How well it predicts", columns, rows, "Error: |predicted / measured - 1| of the time.")
+
+
+def _ratios(predictions: list[dict]) -> Table:
+    """Algorithm by size: where the model is too fast (below 1) and where too slow."""
+    found: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+    for p in predictions:
+        if p["collective"]:
+            key = (f"{p['collective']}/{p['algorithm']}", p["ranks"])
+            found[key][p["size_bytes"]] = p["predicted_ns"] / p["measured_ns"]
+    sizes = sorted({size for ratios in found.values() for size in ratios})
+    rows = []
+    for (algorithm, ranks), ratios in found.items():
+        row = [Cell(algorithm), Cell(str(ranks), ranks)]
+        for size in sizes:
+            ratio = ratios.get(size)
+            tone = "good" if ratio and abs(ratio - 1) <= GOOD else "warn"
+            row.append(Cell(f"{ratio:.2f}", ratio, tone=tone) if ratio else missing("not measured, or seen by the fit"))
+        rows.append(row)
+    columns = [Column("Algorithm"), Column("Ranks", numeric=True)]
+    columns += [Column(quantity.size(size), numeric=True) for size in sizes]
+    return Table("Predicted over measured, by algorithm and size", columns, rows, "Below 1 the model is too fast.")
 
 
 def _parameters(fit: dict) -> Table:
