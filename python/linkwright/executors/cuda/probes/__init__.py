@@ -24,4 +24,6 @@ def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
         answers = importlib.import_module(f"{__name__}.{name}").PROBES
         if experiment.probe in answers:
             return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
-    raise WaivedError(f"probe {experiment.probe}: waived: it asks processors of a host; `--on threads` measures it")
+    raise WaivedError(
+        f"probe {experiment.probe}: waived: on a GPU it is not measured; `--on threads` asks the processors of the host"
+    )
