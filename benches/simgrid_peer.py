@@ -4,14 +4,16 @@ Used by simulators.py. SimGrid has no overhead per message apart from latency, s
 are part of it; everything else of the platforms are the numbers of the machines that linkwright simulates.
 """
 
-import os
+import resource
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parent / "simgrid"
 PACKAGE = "libsimgrid-dev"
+OVER = (signal.SIGXCPU, signal.SIGKILL)
 # Plain links: the latency and bandwidth of the platform, no TCP window, no acknowledgements that take bandwidth.
 OPTIONS = [
     "--cfg=network/model:CM02",
@@ -109,17 +111,18 @@ def pkg_config(*words: str) -> str:
 
 
 def run(words: list, limit_s: float) -> Found:
-    """One process, its last line read."""
-    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        out, problem = program.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(program.pid, 9)
-        program.communicate()
-        return Found(reason=f"more than {limit_s:.0f} s")
-    lines = out.strip().splitlines()
-    if program.returncode or not lines:
-        last = problem.strip().splitlines()
-        return Found(reason=f"failed: {last[0][:80] if last else f'status {program.returncode}'}")
+    """One process of at most so much processor time, its last line read."""
+    limit = int(limit_s)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)),
+    )  # fmt: skip
+    # smpirun is a script: it survives its program and says 128 and the signal.
+    if done.returncode in {*(-number for number in OVER), *(128 + number for number in OVER)}:
+        return Found(reason=f"more than {limit} s")
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        last = done.stderr.strip().splitlines()
+        return Found(reason=f"failed: {last[0][:80] if last else f'status {done.returncode}'}")
     messages, seconds, peak, simulated = lines[-1].split()
     return Found(int(messages), float(seconds), int(peak), float(simulated))

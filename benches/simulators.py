@@ -3,11 +3,11 @@
     python3 benches/simulators.py [--launches 6] [--only 'w1-*' ...] [--limit 120] [--write docs/performance.md]
 
 Run with the interpreter of .venv. Needs cargo. SimGrid takes part where it is installed (Debian: libsimgrid-dev); a
-run of it that takes longer than `--limit` seconds is given up and says so. Launches alternate between the simulators;
-what took SimGrid more than 10 s is launched once. Times are processor times: of linkwright all stages together
-(machine, build, lower, verify, engine, limits), of SimGrid the whole process. Medians over launches. `--write` also
-draws the chart of time per message beside the document (images/time_per_message.svg). Takes about 20 minutes with
-SimGrid, most of it SimGrid's; `--launches 3 --limit 60` about 10.
+run of it that takes more than `--limit` seconds of processor time is given up and says so. Launches alternate between
+the simulators; what took SimGrid more than 10 s is launched once. Times are processor times: of linkwright all
+stages together (machine, build, lower, verify, engine, limits), of SimGrid the whole process. Medians over launches.
+`--write` also draws the chart of time per message beside the document (images/time_per_message.svg). Takes about 20
+minutes with SimGrid, most of it SimGrid's; `--launches 3 --limit 60` about 10.
 """
 
 import argparse
@@ -72,13 +72,14 @@ def main():
     parser.add_argument("--only", action="append", metavar="PATTERN", help="workloads such as 'w1-*'; repeatable")
     parser.add_argument("--limit", type=float, default=120.0, metavar="SECONDS", help="of one run of SimGrid")
     parser.add_argument("--cpu", type=int, default=min(os.sched_getaffinity(0)))
+    parser.add_argument("--runner", type=Path, help="the workload runner, if it is not to be built")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every launch, raw")
     parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="fill its tables and draw its chart")
     asked = parser.parse_args()
     names = [n for n in WORKLOADS if not asked.only or any(fnmatch.fnmatch(n, wanted) for wanted in asked.only)]
     if not names:
         parser.error(f"--only: none of {', '.join(WORKLOADS)}")
-    runner = build()
+    runner = asked.runner or build()
     load = os.getloadavg()[0]
     os.sched_setaffinity(0, {asked.cpu})
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +97,8 @@ def main():
     if asked.json:
         asked.json.write_text(json.dumps(runs, default=vars, indent=1), encoding="utf-8")
     if asked.write:
-        write(asked.write, tables, growth(runs, asked.cpu) if not asked.only else None)
+        whole = all(name in runs for names in GROWTH.values() for name in names)
+        write(asked.write, tables, growth(runs, asked.cpu) if whole else None)
 
 
 def measure(runner, peer, names, asked) -> dict[str, dict[str, list]]:
