@@ -30,9 +30,9 @@ use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{collectives, verify, ScheduleError, Shape, VerifyError};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -120,7 +120,7 @@ pub enum Next {
 
 /// Experiments under way.
 pub struct Sweep {
-    results: Receiver<(usize, Result<Outcome, Box<dyn Any + Send>>)>,
+    results: Receiver<(usize, thread::Result<Outcome>)>,
     _pool: ThreadPool,
 }
 
