@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
+use linkwright_sim::fabric::{LinkTable, Msg, MsgKind, Wanted};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
 use linkwright_sim::skew::Skew as Arrivals;
@@ -217,6 +217,7 @@ pub fn quiet(
             kind,
             network,
             set: 0,
+            wanted: Wanted::ALL,
         };
         Some((fabric.hops(from, to, network), fabric.quiet(&message).0))
     };

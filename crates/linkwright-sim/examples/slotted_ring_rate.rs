@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::slotted_ring::{RingConfig, SlottedRing};
 
 const ROUNDS: u32 = 1000;
@@ -31,6 +31,7 @@ fn messages(kind: MsgKind, other: impl Fn(u32, u32) -> u32) -> Vec<Msg> {
             kind,
             network: 0,
             set: 0,
+            wanted: Wanted::ALL,
         }
     };
     (0..8 * ROUNDS).map(message).collect()

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 const CYCLE: TimePs = TimePs(1000);
@@ -62,6 +62,7 @@ fn message(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
         kind: MsgKind::Put,
         network: 0,
         set: 0,
+        wanted: Wanted::ALL,
     }
 }
 

@@ -48,6 +48,30 @@ pub struct Msg {
     pub network: u8,
     /// Index of the target set of a multicast, else 0.
     pub set: u32,
+    /// Which completions anybody waits for; a fabric need not report the others.
+    pub wanted: Wanted,
+}
+
+/// The completions of a message that matter besides its delivery, which always does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whether [`Event::SourceFree`] does.
+    pub source_free: bool,
+    /// Whether [`Event::Acknowledged`] does.
+    pub acknowledged: bool,
+}
+
+impl Wanted {
+    /// All three.
+    pub const ALL: Wanted = Wanted {
+        source_free: true,
+        acknowledged: true,
+    };
+    /// Only the delivery.
+    pub const DELIVERY: Wanted = Wanted {
+        source_free: false,
+        acknowledged: false,
+    };
 }
 
 /// The three completions of a message, in order.
@@ -146,7 +170,8 @@ impl LinkTable {
 /// Contract with the engine: `now` never decreases over the calls; `advance(until)` processes
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
 /// that instant in a deterministic order and returns the instant reached (at most `until`).
-/// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`.
+/// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
+/// a message does not want ([`Msg::wanted`]) may be left out: nobody would do anything about it.
 pub trait Fabric {
     /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
@@ -206,7 +231,7 @@ pub trait Fabric {
     /// Process events up to `until`; see the trait's contract.
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs;
 
-    /// Messages offered and not yet acknowledged.
+    /// Messages offered whose last completion has not been reported.
     fn in_flight(&self) -> usize;
 
     /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`.

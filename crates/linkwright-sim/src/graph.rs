@@ -106,8 +106,8 @@ impl Graph {
             slot_of,
         };
         graph.link_lanes(schedule);
-        graph.count_successors(schedule)?;
-        graph.list_successors(schedule);
+        let waits = graph.count_successors(schedule)?;
+        graph.list_successors(schedule, waits);
         Ok(graph)
     }
 
@@ -142,17 +142,22 @@ impl Graph {
         }
     }
 
-    fn count_successors(&mut self, schedule: &Schedule) -> Result<(), SimError> {
+    /// Leaves in every node the end of its successors; returns what each edge waits for, in the
+    /// order of the edges.
+    fn count_successors(&mut self, schedule: &Schedule) -> Result<Vec<Wait>, SimError> {
+        let mut waits = Vec::with_capacity(schedule.edge_count());
         for (id, op) in (0u32..).zip(schedule.ops()) {
             let edges = schedule.after(id);
             self.nodes[id as usize].pending += edges.len() as u32;
             for &edge in edges {
-                let wait = waits_for(schedule, edge, op.initiator());
-                let wait = wait.ok_or(SimError::Invisible {
-                    op: id,
-                    rank: op.initiator(),
-                    earlier: edge.op(),
-                })?;
+                let Some(wait) = waits_for(schedule, edge, op.initiator()) else {
+                    return Err(SimError::Invisible {
+                        op: id,
+                        rank: op.initiator(),
+                        earlier: edge.op(),
+                    });
+                };
+                waits.push(wait);
                 let earlier = &mut self.nodes[edge.op() as usize];
                 earlier.pending |= SOMEONE_WAITS[wait as usize];
                 earlier.first += 1;
@@ -164,14 +169,15 @@ impl Graph {
             end += node.first;
             node.first = end;
         }
-        Ok(())
+        Ok(waits)
     }
 
-    fn list_successors(&mut self, schedule: &Schedule) {
+    /// Turns the ends into starts.
+    fn list_successors(&mut self, schedule: &Schedule, mut waits: Vec<Wait>) {
         for id in (0..schedule.ops().len() as u32).rev() {
-            let op = &schedule.ops()[id as usize];
-            for &edge in schedule.after(id) {
-                let wait = waits_for(schedule, edge, op.initiator()).expect("counted before");
+            let edges = schedule.after(id);
+            let own = waits.drain(waits.len() - edges.len()..);
+            for (&edge, wait) in edges.iter().zip(own) {
                 let first = &mut self.nodes[edge.op() as usize].first;
                 *first -= 1;
                 self.successors[*first as usize] = id | (wait as u32) << 30;

@@ -5,7 +5,7 @@
 //! operations worked out once: it is asked several times per message, and the divisions of an
 //! even cut would cost more than the rest of the simulation.
 
-use crate::fabric::{Msg, MsgKind};
+use crate::fabric::{Msg, MsgKind, Wanted};
 use linkwright_core::machine::Hints;
 use linkwright_core::EndpointId;
 use linkwright_schedule::ir::{Buffer, Hint, Op, OpKind, Schedule};
@@ -143,6 +143,12 @@ impl<'a> Messages<'a> {
         self.placement[participant as usize]
     }
 
+    /// The network that `op` takes.
+    #[inline]
+    pub fn network(&self, op: &Op) -> u8 {
+        self.networks.of(op)
+    }
+
     /// The message of operation `id`.
     pub fn message(&self, id: u32) -> Msg {
         let op = &self.schedule.ops()[id as usize];
@@ -170,6 +176,7 @@ impl<'a> Messages<'a> {
             kind,
             network: self.networks.of(op),
             set,
+            wanted: Wanted::ALL,
         }
     }
 
@@ -184,6 +191,7 @@ impl<'a> Messages<'a> {
                 MsgKind::Multicast => MsgKind::Multicast,
                 _ => MsgKind::Notice,
             },
+            wanted: Wanted::DELIVERY,
             ..message
         }
     }

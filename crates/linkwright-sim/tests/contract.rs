@@ -1,7 +1,7 @@
 //! The contract between engine and fabric, for every fabric with random messages.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::build;
 use linkwright_sim::run::sized;
 use proptest::prelude::*;
@@ -31,6 +31,7 @@ fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
         kind: [MsgKind::Put, MsgKind::Get, MsgKind::Notice][kind as usize],
         network: 0,
         set: 0,
+        wanted: Wanted::ALL,
     }
 }
 

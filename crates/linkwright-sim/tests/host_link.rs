@@ -1,7 +1,7 @@
 //! `host_link` beyond the cases in `tests/cases/host_link.toml`: signals, engines, descriptors, laws.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::build;
 use linkwright_sim::fabrics::host_link::config::Config;
 use proptest::prelude::*;
@@ -36,6 +36,7 @@ fn message(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64)
         kind,
         network: 0,
         set: 0,
+        wanted: Wanted::ALL,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_schedule::patterns::random::Random;
-use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 const SIDE: u32 = 8;
@@ -114,6 +114,7 @@ impl Load {
                         kind: MsgKind::Put,
                         network: 0,
                         set: 0,
+                        wanted: Wanted::DELIVERY,
                     },
                 });
             }

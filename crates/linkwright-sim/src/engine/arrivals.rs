@@ -24,7 +24,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         }
         let (op, node) = (self.op(handle), self.graph.nodes[handle as usize]);
         let completion = self.run.path.completion;
-        let tracked = self.is_tracked(&op);
+        let tracked = self.is_tracked(op);
         if node.is_awaited(Wait::SourceFree) || tracked && completion == Completion::SourceFree {
             self.push(times.source_free.0, Own::Told(handle, Event::SourceFree));
         }
@@ -32,7 +32,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         {
             self.push(times.acknowledged.0, Own::Told(handle, Event::Acknowledged));
         }
-        if is_counted(&op) && !tracked {
+        if is_counted(op) && !tracked {
             let at = match completion {
                 Completion::SourceFree => times.source_free,
                 Completion::Delivered => times.delivered,
@@ -51,25 +51,25 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             Event::Delivered => {
                 if !is_signal {
                     self.times.delivered[id as usize] = self.now;
-                    if completion == Completion::Delivered && self.is_last_target(id, &op) {
-                        self.completed(id, &op);
+                    if completion == Completion::Delivered && self.is_last_target(id, op) {
+                        self.completed(id, op);
                     }
                 }
-                if is_signal || !self.is_signalled(&op) {
-                    self.arrived(id, &op, done.target);
+                if is_signal || !self.is_signalled(op) {
+                    self.arrived(id, op, done.target);
                 }
             }
             _ if is_signal => {}
             Event::SourceFree => {
                 self.satisfy(id, Wait::SourceFree, NONE);
                 if completion == Completion::SourceFree {
-                    self.completed(id, &op);
+                    self.completed(id, op);
                 }
             }
             Event::Acknowledged => {
                 self.satisfy(id, Wait::Acknowledged, NONE);
                 if completion == Completion::Acknowledged {
-                    self.completed(id, &op);
+                    self.completed(id, op);
                 }
             }
         }
@@ -120,7 +120,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
 
     pub(super) fn visible(&mut self, id: u32, target: u32) {
         let op = self.op(id);
-        let participant = self.target(&op, target);
+        let participant = self.target(op, target);
         self.unfinished -= 1;
         self.times.see(id, self.now);
         if participant < self.messages.schedule.ranks {
@@ -135,6 +135,9 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
 
     /// Let go who waited for this completion of `id`, or only those at rank `only`.
     pub(super) fn satisfy(&mut self, id: u32, wait: Wait, only: u32) {
+        if wait != Wait::Visible && !self.graph.nodes[id as usize].is_awaited(wait) {
+            return;
+        }
         for position in self.graph.successors(id) {
             let Some(successor) = self.graph.successor(position, wait) else {
                 continue;
@@ -146,7 +149,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             let node = &mut self.graph.nodes[successor as usize];
             node.pending -= 1;
             if node.is_ready() {
-                let lane = self.graph.lane(&op);
+                let lane = self.graph.lane(op);
                 if self.lanes[lane].next == successor {
                     self.try_issue(lane, Cause::edge(id));
                 }

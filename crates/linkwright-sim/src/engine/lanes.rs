@@ -30,48 +30,61 @@ pub(super) struct Lane {
 }
 
 /// Whether `op` takes a place in the issue window.
+#[inline]
 pub(super) fn is_counted(op: &Op) -> bool {
     matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast)
 }
 
 impl<F: Fabric + ?Sized> Engine<'_, F> {
     /// Whether the path announces `op` to its target by a notice.
+    #[inline]
     pub(super) fn is_signalled(&self, op: &Op) -> bool {
-        let to_rank = match op.kind {
+        let to_rank = |op: &Op| match op.kind {
             OpKind::Put => op.to < self.messages.schedule.ranks,
             OpKind::Multicast => true,
             _ => false,
         };
-        self.run.path.signal && to_rank
+        self.run.path.signal && to_rank(op)
     }
 
     /// Whether the lane of `op` does anything when the transfer is complete.
+    #[inline]
     pub(super) fn is_tracked(&self, op: &Op) -> bool {
         is_counted(op) && (self.run.issue != Issue::Unlimited || self.is_signalled(op))
     }
 
     /// Issue the lane's next operation if it is ready and the lane may.
+    #[inline]
     pub(super) fn try_issue(&mut self, index: usize, cause: Cause) {
-        let lane = self.lanes[index];
-        if lane.next == NONE || lane.free_at > self.now {
+        let lane = &self.lanes[index];
+        if lane.next != NONE && lane.free_at <= self.now {
+            self.issue_next(index, cause);
+        }
+    }
+
+    fn issue_next(&mut self, index: usize, cause: Cause) {
+        let lane = &self.lanes[index];
+        let id = lane.next;
+        let node = &mut self.graph.nodes[id as usize];
+        if !node.is_ready() {
             return;
         }
-        let (id, op) = (lane.next, self.op(lane.next));
-        let node = &mut self.graph.nodes[id as usize];
+        let op = &self.messages.schedule.ops()[id as usize];
+        let counted = is_counted(op);
         let room = match self.run.issue {
             Issue::Blocking => lane.issued < 1,
             Issue::Batch(k) => lane.issued < k,
             Issue::Window(k) => lane.in_flight < k,
             Issue::Unlimited => true,
         };
-        if !node.is_ready() || !room && is_counted(&op) {
+        if !room && counted {
             return;
         }
         node.cause = cause.0;
-        let mut end = self.now + self.costs.issue(&op, &self.messages) + self.costs.moving(id);
+        let mut end = self.now + self.costs.issue(op, &self.messages) + self.costs.moving(id);
         let lane = &mut self.lanes[index];
         lane.next = node.next_in_lane;
-        if is_counted(&op) {
+        if counted {
             if lane.phase != op.step {
                 lane.phase = op.step;
                 end += self.costs.phase;
@@ -108,10 +121,10 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         lane.issued = 0;
         let mut at = self.now.max(lane.free_at) + self.costs.barrier;
         let (mut next, mut left) = batch;
-        while left > 0 {
+        while self.run.path.signal && left > 0 {
             let op = self.op(next);
-            left -= u32::from(is_counted(&op));
-            if self.is_signalled(&op) {
+            left -= u32::from(is_counted(op));
+            if self.is_signalled(op) {
                 at += self.costs.notice;
                 self.push(at, Own::Signal(next));
             }

@@ -26,14 +26,15 @@ mod lanes;
 use crate::costs::Costs;
 use crate::critical::{Cause, History, Walk};
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, Msg};
-use crate::graph::{Graph, NONE};
+use crate::fabric::{Done, Event, Fabric, Msg, Wanted};
+use crate::graph::{Graph, Wait, NONE};
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals, NEVER};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
 use crate::setup::Run;
-use lanes::Lane;
+use lanes::{is_counted, Lane};
+use linkwright_core::machine::Completion;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Op, OpKind, Schedule};
 
@@ -68,8 +69,8 @@ struct Engine<'a, F: ?Sized> {
     at_barrier: Vec<Vec<u32>>,
     /// Targets still to come, of multicasts whose completion is their delivery.
     multicasts: Vec<(u32, u32)>,
-    /// What leaves at this instant: operations, and whether it is their signal.
-    released: Vec<(u32, bool)>,
+    /// What leaves at this instant: twice the operation, and one more for its signal.
+    released: Vec<u32>,
     offered: Vec<Msg>,
     now: u64,
     /// Targets that operations have still to reach.
@@ -79,6 +80,8 @@ struct Engine<'a, F: ?Sized> {
     /// What happened last, and why.
     end: (u64, Cause),
     totals: Totals,
+    /// Why the run cannot go on.
+    failed: Option<SimError>,
 }
 
 /// Run `schedule` on `fabric`.
@@ -129,6 +132,7 @@ pub fn simulate<F: Fabric + ?Sized>(
         finish: start.clone(),
         end: (0, Cause::NONE),
         totals: Totals::default(),
+        failed: None,
     };
     for lane in 0..engine.lanes.len() {
         let at = engine.lanes[lane].free_at;
@@ -168,10 +172,10 @@ fn check_routes<F: Fabric + ?Sized>(messages: &Messages<'_>, fabric: &F) -> Resu
         if !op.is_message() {
             continue;
         }
-        let message = messages.message(id);
+        let (from, network) = (messages.endpoint(op.from), messages.network(op));
         for &target in messages.schedule.targets(op) {
             let to = messages.endpoint(target);
-            if let Some(problem) = fabric.no_route(message.from, to, message.network) {
+            if let Some(problem) = fabric.no_route(from, to, network) {
                 return Err(SimError::NoRoute { op: id, problem });
             }
         }
@@ -187,15 +191,15 @@ fn targets(schedule: &Schedule, op: &Op) -> usize {
     }
 }
 
-impl<F: Fabric + ?Sized> Engine<'_, F> {
+impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
     #[inline]
     fn push(&mut self, at: u64, event: Own) {
         self.queue.push(TimePs(at), event);
     }
 
     #[inline]
-    fn op(&self, id: u32) -> Op {
-        self.messages.schedule.ops()[id as usize]
+    fn op(&self, id: u32) -> &'a Op {
+        &self.messages.schedule.ops()[id as usize]
     }
 
     /// Rank `rank` was busy until `at` because of `cause`.
@@ -221,59 +225,61 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
                 Some(own) if done.is_empty() => own.0,
                 _ => reached.0,
             };
-            for done in done.drain(..) {
+            for &done in &done {
                 self.completion(done);
             }
+            done.clear();
             while let Some(event) = self.queue.pop_at(TimePs(self.now)) {
-                self.own_event(event)?;
+                self.own_event(event);
+            }
+            if let Some(why) = self.failed.take() {
+                return Err(why);
             }
             self.release();
         }
     }
 
-    fn own_event(&mut self, event: Own) -> Result<(), SimError> {
+    #[inline]
+    fn own_event(&mut self, event: Own) {
         let (at, target) = (TimePs(self.now), 0);
         match event {
-            Own::Issued(id) => self.issued(id)?,
+            Own::Issued(id) => self.issued(id),
             Own::Finished(id) => self.finished(id),
             Own::Free(lane, cause) => self.try_issue(lane as usize, cause),
-            Own::Signal(id) => self.released.push((id, true)),
+            Own::Signal(id) => self.released.push(2 * id + 1),
             Own::Visible(id, target) => self.visible(id, target),
             #[rustfmt::skip]
             Own::Told(op, event) => self.completion(Done { op, event, at, target }),
         }
-        Ok(())
     }
 
-    fn issued(&mut self, id: u32) -> Result<(), SimError> {
+    fn issued(&mut self, id: u32) {
         let op = self.op(id);
         match op.kind {
-            OpKind::Local | OpKind::Compute | OpKind::Fence => {
-                self.finished(id);
-                return Ok(());
-            }
-            OpKind::Barrier => self.at_barrier(id, op.to)?,
-            _ => self.released.push((id, false)),
+            OpKind::Local | OpKind::Compute | OpKind::Fence => return self.finished(id),
+            OpKind::Barrier => self.at_barrier(id, op.to),
+            _ => self.released.push(2 * id),
         }
-        self.try_issue(self.graph.lane(&op), Cause::issue(id));
-        Ok(())
+        self.try_issue(self.graph.lane(op), Cause::issue(id));
     }
 
     fn finished(&mut self, id: u32) {
         self.times.delivered[id as usize] = self.now;
         self.visible(id, 0);
-        self.try_issue(self.graph.lane(&self.op(id)), Cause::issue(id));
+        self.try_issue(self.graph.lane(self.op(id)), Cause::issue(id));
     }
 
-    fn at_barrier(&mut self, id: u32, set: u32) -> Result<(), SimError> {
+    fn at_barrier(&mut self, id: u32, set: u32) {
         let arrived = &mut self.at_barrier[set as usize];
         arrived.push(id);
         let ranks = self.messages.schedule.sets[set as usize].len();
         if arrived.len() < ranks {
-            return Ok(());
+            return;
         }
-        let end = self.fabric.barrier(TimePs(self.now), set);
-        let end = end.ok_or(SimError::NoBarrier { op: id, ranks })?;
+        let Some(end) = self.fabric.barrier(TimePs(self.now), set) else {
+            self.failed = Some(SimError::NoBarrier { op: id, ranks });
+            return;
+        };
         for member in std::mem::take(arrived) {
             if member != id {
                 // Whatever a member did before, it is the last arrival that lets it go.
@@ -282,7 +288,19 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             }
             self.push(end.0, Own::Finished(member));
         }
-        Ok(())
+    }
+
+    /// The completions of transfer `id` about which anything happens here.
+    #[inline]
+    fn wanted(&self, id: u32) -> Wanted {
+        let (node, completion) = (&self.graph.nodes[id as usize], self.run.path.completion);
+        let counted = is_counted(self.op(id));
+        Wanted {
+            source_free: node.is_awaited(Wait::SourceFree)
+                || counted && completion == Completion::SourceFree,
+            acknowledged: node.is_awaited(Wait::Acknowledged)
+                || counted && completion == Completion::Acknowledged,
+        }
     }
 
     /// Give all messages of this instant to the fabric.
@@ -294,10 +312,14 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         // Successors of one step come round in nearly the same order, which a stable sort exploits.
         released.sort();
         let mut answers = true;
-        for &(id, is_signal) in &released {
-            let message = match is_signal {
-                false => self.messages.message(id),
-                true => self.messages.signal(id),
+        for &what in &released {
+            let id = what / 2;
+            let message = match what % 2 {
+                0 => Msg {
+                    wanted: self.wanted(id),
+                    ..self.messages.message(id)
+                },
+                _ => self.messages.signal(id),
             };
             (self.totals).count(&message, self.fabric, &self.messages);
             if answers {

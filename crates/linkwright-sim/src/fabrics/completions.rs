@@ -8,10 +8,13 @@ use crate::fabric::{Done, Event, Times};
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
 
+/// One of them: of which message, which, at which target, and whether it is the message's last.
+type Told = (u32, Event, u32, bool);
+
 /// Completions to come, in order of time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Completions {
-    queue: TimeQueue<(u32, Event, u32)>,
+    queue: TimeQueue<Told>,
     in_flight: usize,
 }
 
@@ -21,14 +24,20 @@ impl Completions {
         self.in_flight = 0;
     }
 
-    /// One more message is under way, until its acknowledgement is reported.
+    /// One more message is under way, until its last completion is reported.
     pub fn begin(&mut self) {
         self.in_flight += 1;
     }
 
-    /// One completion of a message that has begun.
+    /// One completion of a message that has begun; an acknowledgement is its last.
     pub fn push(&mut self, at: TimePs, op: u32, event: Event, target: u32) {
-        self.queue.push(at, (op, event, target));
+        let last = event == Event::Acknowledged;
+        self.queue.push(at, (op, event, target, last));
+    }
+
+    /// The last completion that is wanted of a message.
+    pub fn last(&mut self, at: TimePs, op: u32, event: Event, target: u32) {
+        self.queue.push(at, (op, event, target, true));
     }
 
     /// A message whose times are all known, by target.
@@ -57,8 +66,8 @@ impl Completions {
         let Some(at) = self.queue.next().filter(|&at| at <= until) else {
             return until;
         };
-        while let Some((op, event, target)) = self.queue.pop_at(at) {
-            self.in_flight -= usize::from(event == Event::Acknowledged);
+        while let Some((op, event, target, last)) = self.queue.pop_at(at) {
+            self.in_flight -= usize::from(last);
             out.push(Done {
                 op,
                 event,

@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Times};
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Times, Wanted};
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::collections::VecDeque;
@@ -52,7 +52,10 @@ struct Transit {
     from: u32,
     to: u32,
     bytes: u64,
+    /// How long it keeps a port.
+    length: TimePs,
     kind: MsgKind,
+    wanted: Wanted,
 }
 
 #[derive(Clone, Copy)]
@@ -115,11 +118,13 @@ impl Crossbar {
         }
     }
 
-    /// Use port `index` from `now` on; returns when it begins.
-    fn take(&mut self, index: usize, now: TimePs, bytes: u64) -> TimePs {
-        let length = self.rate.time(Bytes(bytes));
+    /// Use port `index` from `now` on, for `length`; returns when it begins.
+    fn take(&mut self, index: usize, now: TimePs, bytes: u64, length: TimePs) -> TimePs {
         let port = &mut self.ports[index];
         let start = now.max(port.free);
+        if port.free <= now {
+            port.ends.clear(); // the usual case: nobody holds the port
+        }
         port.free = start + length;
         while port.ends.front().is_some_and(|&end| end <= now) {
             port.ends.pop_front();
@@ -133,32 +138,36 @@ impl Crossbar {
 
     /// The message takes its source's port; returns when the source is free.
     fn leave(&mut self, now: TimePs, transit: Transit) -> TimePs {
-        let start = self.take(transit.from as usize, now, transit.bytes);
+        let start = self.take(transit.from as usize, now, transit.bytes, transit.length);
         (self.steps).push(start + self.latency, Step::Entering(transit));
-        start + self.rate.time(Bytes(transit.bytes))
+        start + transit.length
     }
 
     fn step(&mut self, now: TimePs, step: Step) {
         match step {
             Step::Asked(transit) => {
                 let free = self.leave(now, transit);
-                self.completions
-                    .push(free, transit.op, Event::SourceFree, 0);
+                if transit.wanted.source_free {
+                    (self.completions).push(free, transit.op, Event::SourceFree, 0);
+                }
             }
             Step::Entering(transit) => {
                 let port = self.ports.len() / 2 + transit.to as usize;
-                let start = self.take(port, now, transit.bytes);
-                let delivered = start + self.rate.time(Bytes(transit.bytes));
+                let start = self.take(port, now, transit.bytes, transit.length);
+                let delivered = start + transit.length;
                 let (op, target) = (transit.op, transit.target);
-                (self.completions).push(delivered, op, Event::Delivered, target);
                 if transit.kind == MsgKind::Multicast && !self.is_last(op) {
-                    return;
+                    return (self.completions).push(delivered, op, Event::Delivered, target);
                 }
+                if !transit.wanted.acknowledged {
+                    return (self.completions).last(delivered, op, Event::Delivered, target);
+                }
+                (self.completions).push(delivered, op, Event::Delivered, target);
                 let back = match transit.kind {
                     MsgKind::Get => TimePs::ZERO,
                     _ => self.latency,
                 };
-                (self.completions).push(delivered + back, op, Event::Acknowledged, 0);
+                (self.completions).last(delivered + back, op, Event::Acknowledged, 0);
             }
         }
     }
@@ -194,7 +203,9 @@ impl Fabric for Crossbar {
                 from: m.from.0,
                 to: m.to.0,
                 bytes: m.bytes,
+                length: self.rate.time(Bytes(m.bytes)),
                 kind: m.kind,
+                wanted: m.wanted,
             };
             self.completions.begin();
             if m.kind == MsgKind::Get {
@@ -219,7 +230,9 @@ impl Fabric for Crossbar {
             } else {
                 free = self.leave(now, transit);
             }
-            self.completions.push(free, m.op, Event::SourceFree, 0);
+            if m.wanted.source_free {
+                self.completions.push(free, m.op, Event::SourceFree, 0);
+            }
         }
     }
 
@@ -233,9 +246,9 @@ impl Fabric for Crossbar {
             return None;
         }
         let length = self.rate.time(Bytes(m.bytes));
-        let leaves = self.take(m.from.index(), now, m.bytes);
+        let leaves = self.take(m.from.index(), now, m.bytes, length);
         let into = self.ports.len() / 2 + m.from.index();
-        let enters = self.take(into, leaves + self.latency, m.bytes);
+        let enters = self.take(into, leaves + self.latency, m.bytes, length);
         let delivered = enters + length;
         Some(Times {
             source_free: leaves + length,

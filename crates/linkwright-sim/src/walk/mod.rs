@@ -27,7 +27,7 @@ mod trail;
 pub use run::{walk, How};
 
 use crate::error::SimError;
-use crate::fabric::{Fabric, Msg, MsgKind, Times};
+use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
 use crate::outcome::{Simulation, Totals};
 use crate::setup::{Issue, Run};
 use linkwright_core::machine::Completion;
@@ -286,6 +286,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 .networks
                 .of(&self.folded.hinted(step.op, step.rank)),
             set: 0,
+            wanted: Wanted::ALL,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Machines and messages for the tests.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::slotted_ring::{RingConfig, SlottedRing};
 
 /// Endpoint of main memory.
@@ -41,6 +41,7 @@ pub fn message(op: u32, kind: MsgKind, own: u32, other: u32, bytes: u64) -> Msg 
         kind,
         network: 0,
         set: 0,
+        wanted: Wanted::ALL,
     }
 }
 

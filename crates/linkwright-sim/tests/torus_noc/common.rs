@@ -1,7 +1,7 @@
 //! A Wormhole-like network and a loop that plays the engine, for the tests of the fabric.
 
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 pub const CYCLE: u64 = 1000;
@@ -80,6 +80,7 @@ pub fn put(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
         kind: MsgKind::Put,
         network: 0,
         set: 0,
+        wanted: Wanted::ALL,
     }
 }
 

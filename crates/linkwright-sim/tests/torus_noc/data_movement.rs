@@ -10,7 +10,7 @@ use linkwright_core::machine::Machine;
 use linkwright_core::EndpointId;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 use linkwright_sim::{simulate, Issue, Run};
 
@@ -65,6 +65,7 @@ fn messages(cell: &Cell) -> Vec<Msg> {
             kind,
             network,
             set: 0,
+            wanted: Wanted::ALL,
         })
         .collect()
 }

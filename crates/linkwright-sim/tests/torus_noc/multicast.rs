@@ -2,7 +2,7 @@
 
 use super::common::*;
 use linkwright_core::EndpointId;
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 /// Ranks of the rectangle of `n` by `n` whose corner is rank 0.
@@ -99,6 +99,7 @@ fn multicasts_that_cross_do_not_deadlock() {
             messages.push(Msg {
                 from,
                 set,
+                wanted: Wanted::ALL,
                 network,
                 ..multicast(op, 100 * op as u64)
             });
