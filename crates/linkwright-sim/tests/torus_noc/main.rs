@@ -3,7 +3,9 @@
 mod common;
 mod data_movement;
 mod flits;
+mod load;
 mod multicast;
+mod oracle;
 mod sharing;
 mod stress;
 mod timing;

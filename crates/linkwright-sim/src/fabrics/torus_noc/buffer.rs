@@ -67,16 +67,17 @@ impl TorusNoc {
     }
 
     /// The packet on a lane takes what it still needs of the buffer behind it.
+    #[inline(never)]
     pub(super) fn top_up(&mut self, job: u32, own: u32, now: u64) {
         let Job {
-            packet,
+            flits,
             lane,
             reserved,
             granted,
             branches,
             ..
         } = self.jobs[job as usize];
-        let missing = self.packets[packet as usize].flits - reserved as u32;
+        let missing = flits - reserved as u32;
         let more = self.room(lane).min(missing);
         if granted == branches || more == 0 {
             return;
@@ -87,6 +88,7 @@ impl TorusNoc {
     }
 
     /// The head of `id` cannot go on: let its flits fill the buffers behind it, no more.
+    #[inline(never)]
     pub(super) fn hold_back(&mut self, id: u32, now: u64) {
         let packet = self.packets[id as usize];
         if self.config.buffers.is_none() || packet.blocked {
@@ -126,6 +128,7 @@ impl TorusNoc {
     }
 
     /// The packet has been granted a lane beyond `job`: its worm moves again.
+    #[inline(never)]
     pub(super) fn let_go(&mut self, id: u32, job: u32, now: u64) {
         self.packets[id as usize].blocked = false;
         self.resume(job, u32::MAX, now);

@@ -11,81 +11,103 @@ use std::collections::BinaryHeap;
 const BUCKET_BITS: u32 = 10;
 const BUCKETS: usize = 512;
 
-/// An event: when, in which order among equals, and what (meaning given by the owner).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
-    pub at: u64,
-    sequence: u32,
-    pub what: u32,
+/// An event: when, in which order among equals, and what (meaning given by the owner), in one
+/// number from the highest bits to the lowest, so that two are compared at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    #[inline]
+    fn new(at: u64, sequence: u32, what: u32) -> Self {
+        Entry(u128::from(at) << 64 | u128::from(sequence) << 32 | u128::from(what))
+    }
+
+    #[inline]
+    fn at(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    #[inline]
+    fn what(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Absolute number of its bucket.
+    #[inline]
+    fn bucket(self) -> u64 {
+        self.at() >> BUCKET_BITS
+    }
 }
 
 pub(super) struct Calendar {
-    ring: Vec<Vec<Entry>>,
-    occupied: [u64; BUCKETS / 64],
-    /// Absolute number of the bucket being read, which is sorted.
-    current: u64,
+    /// The bucket being read, sorted.
+    list: Vec<Entry>,
     /// Events of that bucket that have been read.
     read: usize,
+    /// Absolute number of that bucket.
+    current: u64,
+    /// The buckets after it, by their number modulo [`BUCKETS`].
+    ring: Box<[Vec<Entry>; BUCKETS]>,
+    occupied: [u64; BUCKETS / 64],
     later: BinaryHeap<Reverse<Entry>>,
     sequence: u32,
-    len: usize,
 }
 
 impl Calendar {
     pub fn new() -> Self {
         Calendar {
-            ring: vec![Vec::new(); BUCKETS],
-            occupied: [0; BUCKETS / 64],
-            current: 0,
+            list: Vec::new(),
             read: 0,
+            current: 0,
+            ring: Box::new(std::array::from_fn(|_| Vec::new())),
+            occupied: [0; BUCKETS / 64],
             later: BinaryHeap::new(),
             sequence: 0,
-            len: 0,
         }
     }
 
     pub fn clear(&mut self) {
+        self.list.clear();
+        self.read = 0;
+        self.current = 0;
         self.ring.iter_mut().for_each(Vec::clear);
         self.occupied = [0; BUCKETS / 64];
-        self.current = 0;
-        self.read = 0;
         self.later.clear();
         self.sequence = 0;
-        self.len = 0;
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.read == self.list.len() && self.occupied == [0; BUCKETS / 64] && self.later.is_empty()
     }
 
     /// Add an event. `at` is never earlier than the last popped event.
     #[inline]
     pub fn push(&mut self, at: u64, what: u32) {
-        let entry = Entry {
-            at,
-            sequence: self.sequence,
-            what,
-        };
+        let entry = Entry::new(at, self.sequence, what);
         self.sequence = self.sequence.wrapping_add(1);
-        self.len += 1;
-        let bucket = at >> BUCKET_BITS;
-        if bucket >= self.current + BUCKETS as u64 {
-            self.later.push(Reverse(entry));
-        } else if bucket > self.current {
-            self.place(bucket, entry);
+        // 0 for the bucket being read, and what lies in front of it where the ring jumped ahead.
+        let ahead = entry.bucket().saturating_sub(self.current);
+        if ahead == 0 {
+            self.insert(entry);
+        } else if ahead < BUCKETS as u64 {
+            self.place(entry);
         } else {
-            let list = &mut self.ring[self.current as usize % BUCKETS];
-            let mut rank = list.len();
-            while rank > self.read && list[rank - 1] > entry {
-                rank -= 1;
-            }
-            list.insert(rank, entry);
+            self.later.push(Reverse(entry));
         }
     }
 
+    /// Add to the bucket being read.
+    fn insert(&mut self, entry: Entry) {
+        let mut rank = self.list.len();
+        while rank > self.read && self.list[rank - 1] > entry {
+            rank -= 1;
+        }
+        self.list.insert(rank, entry);
+    }
+
     #[inline]
-    fn place(&mut self, bucket: u64, entry: Entry) {
-        let slot = bucket as usize % BUCKETS;
+    fn place(&mut self, entry: Entry) {
+        let slot = entry.bucket() as usize % BUCKETS;
         self.ring[slot].push(entry);
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
@@ -93,62 +115,51 @@ impl Calendar {
     /// Time of the next event.
     #[inline]
     pub fn peek(&mut self) -> Option<u64> {
-        if let Some(entry) = self.ring[self.current as usize % BUCKETS].get(self.read) {
-            return Some(entry.at);
-        }
-        if self.len == 0 {
+        if self.read == self.list.len() && !self.turn() {
             return None;
         }
-        self.turn();
-        self.ring[self.current as usize % BUCKETS]
-            .first()
-            .map(|entry| entry.at)
+        Some(self.list[self.read].at())
     }
 
     /// Remove and return the next event, if it is at `at`.
     #[inline]
     pub fn pop_at(&mut self, at: u64) -> Option<u32> {
-        let entry = self.ring[self.current as usize % BUCKETS].get(self.read)?;
-        if entry.at != at {
+        let entry = *self.list.get(self.read)?;
+        if entry.at() != at {
             return None;
         }
         self.read += 1;
-        self.len -= 1;
-        Some(entry.what)
+        Some(entry.what())
     }
 
-    /// Go to the next bucket that holds something. There is one: `len > 0` and this one is empty.
-    fn turn(&mut self) {
-        let slot = self.current as usize % BUCKETS;
-        self.ring[slot].clear();
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        self.read = 0;
-        let next_in_ring = self.next_occupied();
-        let next_later = self
-            .later
-            .peek()
-            .map(|Reverse(entry)| entry.at >> BUCKET_BITS);
-        self.current = match (next_in_ring, next_later) {
-            (Some(near), Some(far)) => near.min(far),
-            (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => unreachable!("calendar with length {} is empty", self.len),
+    /// Go to the next bucket that holds something, if there is one; this one has been read.
+    fn turn(&mut self) -> bool {
+        let near = self.next_occupied();
+        let far = self.later.peek().map(|Reverse(entry)| entry.bucket());
+        let Some(next) = near.into_iter().chain(far).min() else {
+            return false;
         };
-        let end = self.current + BUCKETS as u64;
+        self.current = next;
         while let Some(&Reverse(entry)) = self.later.peek() {
-            let bucket = entry.at >> BUCKET_BITS;
-            if bucket >= end {
+            if entry.bucket() >= next + BUCKETS as u64 {
                 break;
             }
             self.later.pop();
-            self.place(bucket, entry);
+            self.place(entry);
         }
-        let list = &mut self.ring[self.current as usize % BUCKETS];
-        if !list.is_sorted() {
-            list.sort_unstable();
+        let slot = next as usize % BUCKETS;
+        self.list.clear();
+        self.read = 0;
+        std::mem::swap(&mut self.list, &mut self.ring[slot]);
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        if !self.list.is_sorted() {
+            self.list.sort_unstable();
         }
+        true
     }
 
     /// Absolute number of the first bucket after the current one that holds something.
+    #[inline]
     fn next_occupied(&self) -> Option<u64> {
         let words = self.occupied.len();
         let start = (self.current as usize + 1) % BUCKETS;

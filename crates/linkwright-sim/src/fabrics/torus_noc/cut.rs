@@ -14,9 +14,14 @@ pub(super) struct Cut {
 impl Cut {
     pub fn new(bytes: u64, runs: u32) -> Self {
         let runs = (runs as u64).clamp(1, bytes.max(1));
+        // One run is by far the commonest, and a division what costs most here.
+        let (run_bytes, longer) = match runs {
+            1 => (bytes, 0),
+            _ => (bytes / runs, bytes % runs),
+        };
         Cut {
-            run_bytes: bytes / runs,
-            longer: bytes % runs,
+            run_bytes,
+            longer,
             runs,
             run: 0,
             offset: 0,
@@ -25,7 +30,10 @@ impl Cut {
 
     /// Number of packets of at most `limit` bytes.
     pub fn packets(&self, limit: u64) -> u64 {
-        let of = |bytes: u64| bytes.div_ceil(limit).max(1);
+        let of = |bytes: u64| match bytes <= limit {
+            true => 1,
+            false => bytes.div_ceil(limit),
+        };
         self.longer * of(self.run_bytes + 1) + (self.runs - self.longer) * of(self.run_bytes)
     }
 

@@ -42,25 +42,41 @@ pub(super) struct Place {
 pub(super) struct Geometry {
     width: u8,
     height: u8,
-    headings: Vec<Heading>,
-    /// First link of each network.
-    base: Vec<u32>,
+    networks: Vec<Network>,
     links: u32,
+}
+
+/// The links of one network: `base + ports * place + slot of the port`.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    heading: Heading,
+    base: u32,
+    ports: u32,
+    slots: [u8; 6],
 }
 
 impl Geometry {
     pub fn new(width: u32, height: u32, headings: &[Heading]) -> Self {
-        let mut base = Vec::new();
+        let mut networks = Vec::new();
         let mut links = 0;
-        for heading in headings {
-            base.push(links);
-            links += width * height * ports(*heading).len() as u32;
+        for &heading in headings {
+            let list = ports(heading);
+            let mut slots = [0; 6];
+            for (slot, &port) in (0u8..).zip(list) {
+                slots[port as usize] = slot;
+            }
+            networks.push(Network {
+                heading,
+                base: links,
+                ports: list.len() as u32,
+                slots,
+            });
+            links += width * height * list.len() as u32;
         }
         Geometry {
             width: width as u8,
             height: height as u8,
-            headings: headings.to_vec(),
-            base,
+            networks,
             links,
         }
     }
@@ -73,36 +89,35 @@ impl Geometry {
         self.width as usize * self.height as usize
     }
 
+    #[inline]
     pub fn place_index(&self, place: Place) -> usize {
         place.y as usize * self.width as usize + place.x as usize
     }
 
     #[inline]
     pub fn link(&self, network: u8, place: Place, port: Port) -> u32 {
-        let ports = self.headings[network as usize].port_count();
-        let slot = self.headings[network as usize].slot(port);
-        self.base[network as usize] + self.place_index(place) as u32 * ports + slot
+        let network = &self.networks[network as usize];
+        let slot = u32::from(network.slots[port as usize]);
+        network.base + self.place_index(place) as u32 * network.ports + slot
     }
 
     /// The port by which a packet at `at` goes on towards `to`; `Eject` where it has arrived.
     #[inline]
     pub fn toward(&self, network: u8, at: Place, to: Place) -> Port {
-        match self.headings[network as usize] {
+        match self.networks[network as usize].heading {
             Heading::SouthEast if at.x != to.x => Port::East,
             Heading::SouthEast if at.y != to.y => Port::South,
             Heading::NorthWest if at.y != to.y => Port::North,
             Heading::NorthWest if at.x != to.x => Port::West,
             Heading::Shortest if at.x != to.x => {
-                let east = (to.x + self.width - at.x) % self.width;
-                if 2 * east <= self.width {
+                if 2 * u32::from(ahead(at.x, to.x, self.width)) <= u32::from(self.width) {
                     Port::East
                 } else {
                     Port::West
                 }
             }
             Heading::Shortest if at.y != to.y => {
-                let south = (to.y + self.height - at.y) % self.height;
-                if 2 * south <= self.height {
+                if 2 * u32::from(ahead(at.y, to.y, self.height)) <= u32::from(self.height) {
                     Port::South
                 } else {
                     Port::North
@@ -142,24 +157,26 @@ impl Geometry {
     }
 
     pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
-        let mut at = from;
-        let mut hops = 0;
-        while at != to {
-            at = self.step(at, self.toward(network, at, to)).0;
-            hops += 1;
+        let (width, height) = (u32::from(self.width), u32::from(self.height));
+        let east = u32::from(ahead(from.x, to.x, self.width));
+        let south = u32::from(ahead(from.y, to.y, self.height));
+        let back = |ahead: u32, size: u32| (size - ahead) % size;
+        match self.networks[network as usize].heading {
+            Heading::SouthEast => east + south,
+            Heading::NorthWest => back(east, width) + back(south, height),
+            Heading::Shortest => east.min(width - east) + south.min(height - south),
         }
-        hops
     }
 
     /// Name of every link, by index.
     pub fn names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.link_count());
-        for (network, heading) in self.headings.iter().enumerate() {
+        for (index, network) in self.networks.iter().enumerate() {
             for y in 0..self.height {
                 for x in 0..self.width {
-                    for port in ports(*heading) {
+                    for port in ports(network.heading) {
                         let port = format!("{port:?}").to_lowercase();
-                        names.push(format!("NoC {network} ({x},{y}) {port}"));
+                        names.push(format!("NoC {index} ({x},{y}) {port}"));
                     }
                 }
             }
@@ -168,21 +185,12 @@ impl Geometry {
     }
 }
 
-impl Heading {
-    fn port_count(self) -> u32 {
-        ports(self).len() as u32
-    }
-
-    /// Position of `port` in [`ports`].
-    #[inline]
-    fn slot(self, port: Port) -> u32 {
-        match (self, port) {
-            (Heading::Shortest, port) => port as u32,
-            (_, Port::East | Port::West) => 0,
-            (_, Port::South | Port::North) => 1,
-            (_, Port::Inject) => 2,
-            (_, Port::Eject) => 3,
-        }
+/// Steps from one coordinate to another in the positive direction around `size` places.
+#[inline]
+fn ahead(from: u8, to: u8, size: u8) -> u8 {
+    match to >= from {
+        true => to - from,
+        false => to + (size - from),
     }
 }
 
@@ -284,6 +292,26 @@ mod tests {
         assert_eq!(torus.hops(0, origin, Place { x: 3, y: 0 }), 3);
         assert_eq!(torus.hops(0, origin, Place { x: 5, y: 7 }), 4);
         assert_eq!(torus.link_count(), 64 * 6);
+    }
+
+    #[test]
+    fn hops_are_those_of_the_route() {
+        for heading in [Heading::SouthEast, Heading::NorthWest, Heading::Shortest] {
+            let geometry = Geometry::new(5, 6, &[heading]);
+            let places = || (0..5).flat_map(|x| (0..6).map(move |y| Place { x, y }));
+            for (from, to) in places().flat_map(|from| places().map(move |to| (from, to))) {
+                let (mut at, mut steps) = (from, 0);
+                while at != to {
+                    at = geometry.step(at, geometry.toward(0, at, to)).0;
+                    steps += 1;
+                }
+                assert_eq!(
+                    geometry.hops(0, from, to),
+                    steps,
+                    "{heading:?} {from:?} {to:?}"
+                );
+            }
+        }
     }
 
     #[test]

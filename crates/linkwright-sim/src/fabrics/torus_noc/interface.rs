@@ -24,7 +24,7 @@ use super::cut::Cut;
 use super::geometry::{Place, Port};
 use super::lane::{Packet, BROADCAST, LANES};
 use super::{event, TorusNoc, NONE};
-use crate::fabric::{Done, Event, Msg, MsgKind};
+use crate::fabric::{Done, Event, Msg, MsgKind, Wanted};
 
 /// One interface of one place.
 #[derive(Clone, Default)]
@@ -59,6 +59,7 @@ pub(super) struct Message {
     pub tree: u32,
     pub cut: Cut,
     pub stream: Stream,
+    pub wanted: Wanted,
     pub packets: u32,
     pub sent: u32,
     pub delivered: u32,
@@ -124,6 +125,7 @@ impl TorusNoc {
             issuer,
             cut,
             stream: self.stream(m),
+            wanted: m.wanted,
             packets,
             sent: 0,
             delivered: 0,
@@ -194,7 +196,7 @@ impl TorusNoc {
 
     /// Flits of a packet: the header and the payload.
     pub(super) fn flits(&self, payload: u32) -> u32 {
-        1 + (payload as u64).div_ceil(self.config.flit_bytes) as u32
+        1 + payload.div_ceil(self.flit_bytes)
     }
 
     fn request_channel(&self, packet: &Packet) -> u8 {
@@ -230,7 +232,7 @@ impl TorusNoc {
         let message = &mut self.messages[packet.message as usize];
         if packet.response != (message.kind != MsgKind::Get) {
             message.sent += 1;
-            if message.sent == message.packets {
+            if message.sent == message.packets && message.wanted.source_free {
                 self.report(packet.message, Event::SourceFree, 0, now);
             }
         }

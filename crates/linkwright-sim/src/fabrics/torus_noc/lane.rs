@@ -26,6 +26,8 @@ pub(super) const TAIL_WAITS: u8 = 2;
 pub(super) const TAIL_LEFT: u8 = 4;
 /// The head waits at the end of the link behind other packets.
 pub(super) const HEAD_WAITS: u8 = 8;
+/// The packet is on the tree of a multicast.
+pub(super) const ON_TREE: u8 = 16;
 
 /// A packet on one link.
 #[derive(Clone, Copy)]
@@ -48,6 +50,8 @@ pub(super) struct Job {
     pub port: Port,
     /// Flits reserved in the input buffer behind the link.
     pub reserved: u16,
+    /// Flits of the packet.
+    pub flits: u32,
     /// Service per flit, in ps.
     pub flit: u32,
     /// Virtual time of the link at which the service allowed so far ends.
@@ -166,6 +170,7 @@ impl Lane {
         }
     }
 
+    /// Whether nobody holds the lane, wants it or lies in the buffer behind it.
     pub fn at_rest(&self) -> bool {
         let (held, occupied) = (self.held as u32, self.occupied as u32);
         held + occupied == 0 && !self.reserved && self.first_waiting == NONE && self.front == NONE

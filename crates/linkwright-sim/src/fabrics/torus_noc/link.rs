@@ -56,7 +56,7 @@ impl Link {
     }
 
     /// Bring the service up to `now`; packets that are through stop serving.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: u64, jobs: &mut [Job]) {
         match self.streams {
             0 => {
@@ -80,6 +80,7 @@ impl Link {
     }
 
     /// The same for several packets.
+    #[inline(never)]
     fn advance_shared(&mut self, now: u64, jobs: &mut [Job]) {
         while self.streams > 0 {
             let first = self.earliest();
@@ -111,13 +112,16 @@ impl Link {
     pub fn serve(&mut self, id: u32, work: u64, jobs: &mut [Job]) {
         let job = &mut jobs[id as usize];
         job.flags |= SERVING;
-        job.finish = self.virtual_now + work;
-        let slot = self.streams as usize;
-        self.slots[slot] = Streaming {
-            finish: job.finish,
-            job: id,
-        };
+        job.finish = self.join(id, work);
+    }
+
+    /// The same for a job that is only being made; returns its finish.
+    #[inline]
+    pub fn join(&mut self, id: u32, work: u64) -> u64 {
+        let finish = self.virtual_now + work;
+        self.slots[self.streams as usize] = Streaming { finish, job: id };
         self.streams += 1;
+        finish
     }
 
     /// Change the finish of a serving job; stops it when the finish has passed.

@@ -82,6 +82,7 @@ pub struct TorusNoc {
     config: TorusNocConfig,
     /// Time of one flit on a mesh link, in ps.
     link_flit: u32,
+    flit_bytes: u32,
     geometry: Geometry,
     calendar: Calendar,
     links: Vec<Link>,
@@ -112,6 +113,7 @@ impl TorusNoc {
         let channels = config.sites.iter().filter_map(|site| site.channel).max();
         let mut noc = TorusNoc {
             link_flit: config.link_flit.0 as u32,
+            flit_bytes: config.flit_bytes as u32,
             calendar: Calendar::new(),
             links: Vec::new(),
             lanes: Vec::new(),

@@ -19,7 +19,9 @@
 //! wait behind it.
 
 use super::geometry::Port;
-use super::lane::{Job, DATELINE, HEAD_WAITS, LANES, NEVER, TAIL_LEFT, TAIL_WAITS};
+use super::lane::{
+    Job, DATELINE, HEAD_WAITS, LANES, NEVER, ON_TREE, SERVING, TAIL_LEFT, TAIL_WAITS,
+};
 use super::link::SCALE;
 use super::{event, TorusNoc, NONE};
 
@@ -53,10 +55,18 @@ impl TorusNoc {
             let peak = &mut self.table.peak[link as usize];
             *peak = (*peak).max(*wanted);
         }
-        if self.lanes[lane as usize].first_waiting == NONE && self.free(lane, port) {
-            self.grant(id, now);
-            return;
+        if self.lanes[lane as usize].first_waiting == NONE {
+            let room = self.admits(lane, port);
+            if room > 0 {
+                return self.grant(id, room, now);
+            }
         }
+        self.queue_up(id, lane, now);
+    }
+
+    /// `id` waits for `lane`, behind those who wait already.
+    #[inline(never)]
+    fn queue_up(&mut self, id: u32, lane: u32, now: u64) {
         let waiting = &mut self.lanes[lane as usize];
         if waiting.first_waiting == NONE {
             waiting.first_waiting = id;
@@ -72,112 +82,137 @@ impl TorusNoc {
     pub(super) fn wake(&mut self, lane: u32, now: u64) {
         loop {
             let first = self.lanes[lane as usize].first_waiting;
-            if first == NONE || !self.free(lane, self.packets[first as usize].port) {
+            if first == NONE {
+                return;
+            }
+            let room = self.admits(lane, self.packets[first as usize].port);
+            if room == 0 {
                 return;
             }
             self.lanes[lane as usize].first_waiting = self.packets[first as usize].waits_behind;
-            self.grant(first, now);
+            self.grant(first, room, now);
         }
     }
 
-    /// Whether a packet may enter `lane` now.
+    /// Flits for which there is room behind `lane`; 0 if no packet may enter it now.
     #[inline]
-    pub(super) fn free(&mut self, lane: u32, port: Port) -> bool {
+    fn admits(&mut self, lane: u32, port: Port) -> u32 {
         let state = &self.lanes[lane as usize];
         if state.held >= state.limit {
-            return false;
+            return 0;
         }
-        port == Port::Eject || self.room(lane) > 0
+        match port {
+            Port::Eject => u32::MAX,
+            _ => self.room(lane),
+        }
     }
 
-    /// `id` takes the lane it asked for.
-    pub(super) fn grant(&mut self, id: u32, now: u64) {
-        let packet = self.packets[id as usize];
-        let (lane, port) = (packet.lane, packet.port);
-        let link = lane / LANES;
-        let flit = if port == Port::Inject {
-            packet.flit
-        } else {
-            self.link_flit
+    /// `id` takes the lane it asked for, with `room` flits behind it.
+    fn grant(&mut self, id: u32, room: u32, now: u64) {
+        let packet = &mut self.packets[id as usize];
+        let (lane, port, up, flits) = (packet.lane, packet.port, packet.head, packet.flits);
+        let (payload, ready, blocked) = (packet.payload, packet.ready, packet.blocked);
+        let flit = match port {
+            Port::Inject => packet.flit,
+            _ => self.link_flit,
         };
+        let mut flags = if packet.tree == NONE { 0 } else { ON_TREE };
+        if port != Port::Eject {
+            let (next, wraps) = self.geometry.step(packet.at, port);
+            packet.at = next;
+            packet.dateline |= wraps;
+        }
+        let new = self.jobs.next();
+        packet.head = new;
+        let link = (lane / LANES) as usize;
+        let work = flits as u64 * flit as u64;
+        self.table.busy_ps[link] += work;
+        if flits > 1 {
+            self.table.bytes[link] += payload as u64;
+        }
+        let server = &mut self.links[link];
+        server.advance(now, &mut self.jobs);
+        let finish = server.join(new, work * SCALE);
+        let alone = match server.streams() {
+            1 => now + work,
+            _ => server.reaches(finish),
+        };
+        flags |= SERVING;
+        // The tail cannot leave before that; `NEVER` where another event will tell.
+        let (mut tail_in, mut asked, mut sibling) = (NEVER, NEVER, NONE);
+        let mut above = None;
+        if up == NONE {
+            (tail_in, asked) = (ready, alone.max(ready));
+        } else {
+            let job = &mut self.jobs[up as usize];
+            sibling = std::mem::replace(&mut job.down, new);
+            job.granted += 1;
+            if job.flags & TAIL_LEFT != 0 {
+                (tail_in, asked) = (job.tail_at, alone.max(job.tail_at));
+            }
+            let last = job.granted == job.branches;
+            above = Some((last, job.lane, job.reserved as u32, job.flags));
+        }
         let reserved = match port {
             Port::Eject => u16::MAX as u32,
-            _ => self.room(lane).min(packet.flits),
+            _ => room.min(flits),
         };
-        let job = Job {
+        self.jobs.insert(Job {
             packet: id,
             lane,
-            up: packet.head,
+            up,
             down: NONE,
-            sibling: NONE,
+            sibling,
             branches: 1,
             granted: 0,
             left: 0,
             behind: NONE,
-            flags: 0,
+            flags,
             port,
             reserved: reserved as u16,
+            flits,
             flit,
-            finish: 0,
+            finish,
             deferred: 0,
-            tail_in: NEVER,
+            tail_in,
             tail_at: 0,
-            asked: NEVER,
-        };
-        let new = self.jobs.insert(job);
-        let work = packet.flits as u64 * flit as u64;
-        let server = &mut self.links[link as usize];
-        server.advance(now, &mut self.jobs);
-        server.serve(new, work * SCALE, &mut self.jobs);
-        let alone = server.reaches(self.jobs[new as usize].finish);
-        self.table.busy_ps[link as usize] += work;
-        if packet.flits > 1 {
-            self.table.bytes[link as usize] += packet.payload as u64;
+            asked,
+        });
+        if port == Port::Eject {
+            self.lanes[lane as usize].held += 1;
+            self.enter_interface(id, now + self.config.interface_in.0);
+        } else {
+            self.enter_buffer(new, lane, reserved);
+            let at = now + self.latency(port);
+            self.calendar.push(at, event::HEAD | new);
         }
+        if asked != NEVER {
+            self.calendar.push(asked, event::TAIL | new);
+        }
+        let Some((last, lane, reserved, flags)) = above else {
+            return;
+        };
+        if let Some(buffers) = self.config.buffers.filter(|_| last) {
+            self.give_back(lane, reserved, buffers.guaranteed, now);
+        }
+        if blocked || flags & TAIL_WAITS != 0 {
+            self.let_go(id, up, now);
+        }
+    }
+
+    /// `job` holds `lane` and the last place in the buffer behind it, where it reserves some flits.
+    #[inline]
+    fn enter_buffer(&mut self, job: u32, lane: u32, reserved: u32) {
         let state = &mut self.lanes[lane as usize];
         state.held += 1;
-        if port != Port::Eject {
-            if state.front == NONE {
-                state.front = new;
-            } else {
-                self.jobs[state.back as usize].behind = new;
-            }
-            state.back = new;
-            if let Some(buffers) = self.config.buffers {
-                self.reserve(lane, reserved, buffers.guaranteed);
-            }
-            let (next, wraps) = self.geometry.step(packet.at, port);
-            let moved = &mut self.packets[id as usize];
-            moved.at = next;
-            moved.dateline |= wraps;
-            self.calendar
-                .push(now + self.latency(port), event::HEAD | new);
+        let last = std::mem::replace(&mut state.back, job);
+        if state.front == NONE {
+            state.front = job;
         } else {
-            self.enter_interface(id, now + self.latency(port));
+            self.jobs[last as usize].behind = job;
         }
-        self.packets[id as usize].head = new;
-        let up = packet.head;
-        if up == NONE {
-            self.jobs[new as usize].tail_in = packet.ready;
-            self.ask(new, alone.max(packet.ready));
-            return;
-        }
-        let above = &mut self.jobs[up as usize];
-        let sibling = std::mem::replace(&mut above.down, new);
-        above.granted += 1;
-        let above = *above;
-        self.jobs[new as usize].sibling = sibling;
-        if above.flags & TAIL_LEFT != 0 {
-            self.jobs[new as usize].tail_in = above.tail_at;
-            self.ask(new, alone.max(above.tail_at));
-        }
-        if above.granted == above.branches {
-            if let Some(buffers) = self.config.buffers {
-                self.give_back(above.lane, above.reserved as u32, buffers.guaranteed, now);
-            }
-        }
-        if packet.blocked || above.flags & TAIL_WAITS != 0 {
-            self.let_go(id, up, now);
+        if let Some(buffers) = self.config.buffers {
+            self.reserve(lane, reserved, buffers.guaranteed);
         }
     }
 

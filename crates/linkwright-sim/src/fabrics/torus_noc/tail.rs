@@ -6,7 +6,7 @@
 //! replaced by an earlier one are ignored.
 
 use super::geometry::Port;
-use super::lane::{Job, LANES, NEVER, SERVING, TAIL_LEFT, TAIL_WAITS};
+use super::lane::{Job, LANES, NEVER, ON_TREE, SERVING, TAIL_LEFT, TAIL_WAITS};
 use super::link::SCALE;
 use super::{event, TorusNoc, NONE};
 
@@ -24,20 +24,16 @@ impl TorusNoc {
             return;
         }
         self.jobs[id as usize].asked = NEVER;
-        let job = self.jobs[id as usize];
-        let link = (job.lane / LANES) as usize;
+        let link = (self.jobs[id as usize].lane / LANES) as usize;
         self.links[link].advance(now, &mut self.jobs);
-        let job = Job {
-            flags: self.jobs[id as usize].flags,
-            ..job
-        };
+        let job = self.jobs[id as usize];
         if job.deferred > 0 {
             self.jobs[id as usize].flags |= TAIL_WAITS;
         } else if job.flags & SERVING != 0 {
             self.ask(id, self.links[link].reaches(job.finish));
         } else if self.config.buffers.is_none()
             || job.port == Port::Eject
-            || self.packets[job.packet as usize].flits <= job.reserved as u32
+            || job.flits <= job.reserved as u32
             || self.drained(id, &job, now)
         {
             self.leave(id, &job, now);
@@ -88,11 +84,10 @@ impl TorusNoc {
     /// The tail leaves the link: free the lane, the buffer before it and the job before it.
     pub(super) fn leave(&mut self, id: u32, job: &Job, now: u64) {
         let link = (job.lane / LANES) as usize;
-        let packet = &self.packets[job.packet as usize];
-        if packet.flits > 1 {
+        if job.flits > 1 {
             self.links[link].wanted -= 1;
         }
-        if packet.tree != NONE {
+        if job.flags & ON_TREE != 0 {
             self.passed(job.packet, now);
         }
         if job.up != NONE {

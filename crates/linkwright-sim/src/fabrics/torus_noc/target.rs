@@ -131,10 +131,13 @@ impl TorusNoc {
         if message.acknowledged < message.answers {
             return;
         }
-        if message.kind == MsgKind::Get {
+        let (kind, wanted) = (message.kind, message.wanted);
+        if kind == MsgKind::Get {
             self.report(id, Event::Delivered, 0, now);
         }
-        self.report(id, Event::Acknowledged, 0, now);
+        if wanted.acknowledged {
+            self.report(id, Event::Acknowledged, 0, now);
+        }
         self.messages.remove(id);
         self.in_flight -= 1;
     }
