@@ -34,6 +34,7 @@ mod fifo;
 mod file;
 mod job;
 mod loads;
+mod pairs;
 mod phases;
 mod route;
 mod shared;
@@ -44,12 +45,13 @@ mod topology;
 use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Wanted};
 use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
 use loads::Loads;
-use phases::{coalesced, nth, Phase};
+use pairs::{Key, Pairs};
+use phases::{coalesced, nth, Phase, Phases};
 use route::{Route, Routing};
 use shared::{Shared, Sharing};
 use std::cell::RefCell;
@@ -81,10 +83,11 @@ struct Transfer {
     target: u32,
     kind: MsgKind,
     bytes: u64,
+    wanted: Wanted,
     route: Arc<Route>,
-    /// Phases to come, the next one last; unused where each chunk is a job.
-    phases: Vec<Phase>,
-    /// Chunks done by each pass, and whether it is at work, where each chunk is a job.
+    /// Phases to come; unused where each chunk is a job.
+    phases: Phases,
+    /// Chunks done by each pass, and whether it is at work; empty unless each chunk is a job.
     done: Vec<(u64, bool)>,
     source_freed: bool,
     /// The connection that it holds or waits for.
@@ -99,14 +102,12 @@ struct Remaining {
     acknowledged: TimePs,
 }
 
-type Key = (u32, u32, u8);
-
 /// The fabric of one machine.
 pub struct Flow {
     routing: Routing,
     sharing: Sharing,
     chunks: ChunkMode,
-    routes: RefCell<HashMap<Key, Result<Arc<Route>, String>>>,
+    routes: RefCell<Pairs<Result<Arc<Route>, String>>>,
     sets: Vec<Vec<EndpointId>>,
     shared: Shared,
     loads: Loads,
@@ -116,7 +117,7 @@ pub struct Flow {
     vacant: Vec<u32>,
     multicasts: HashMap<u32, Remaining>,
     /// Transfers of each pair, the one that moves first.
-    connections: HashMap<Key, VecDeque<u32>>,
+    connections: Pairs<VecDeque<u32>>,
 }
 
 fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
@@ -135,24 +136,33 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         transfers: Vec::new(),
         vacant: Vec::new(),
         multicasts: HashMap::new(),
-        connections: HashMap::new(),
+        connections: Pairs::default(),
         routing: described.routing,
     }))
 }
 
+fn key(from: EndpointId, to: EndpointId, network: u8) -> Key {
+    Key {
+        from: from.0,
+        to: to.0,
+        network,
+    }
+}
+
 impl Flow {
-    fn look_up(&self, from: u32, to: u32, network: u8) -> Result<Arc<Route>, String> {
+    /// What `ask` says of the route of a pair, or of why there is none.
+    fn look_up<T>(&self, key: Key, ask: impl FnOnce(&Result<Arc<Route>, String>) -> T) -> T {
         let mut routes = self.routes.borrow_mut();
-        let found = routes
-            .entry((from, to, network))
-            .or_insert_with(|| self.routing.route(from, to, network).map(Arc::new));
-        found.clone()
+        let route = || self.routing.route(key.from, key.to, key.network);
+        ask(routes.entry(key).or_insert_with(|| route().map(Arc::new)))
     }
 
     /// The route of a message whose schedule has been checked for having one.
     fn known(&self, from: EndpointId, to: EndpointId, network: u8) -> Arc<Route> {
-        let found = self.look_up(from.0, to.0, network);
-        found.unwrap_or_else(|problem| panic!("unchecked message: {problem}"))
+        self.look_up(key(from, to, network), |found| match found {
+            Ok(route) => Arc::clone(route),
+            Err(problem) => panic!("unchecked message: {problem}"),
+        })
     }
 
     fn begin(&mut self, now: TimePs, m: &Msg, target: u32, to: EndpointId) {
@@ -162,27 +172,34 @@ impl Flow {
             MsgKind::Get => route.back() + route.lead(m.bytes),
             _ => route.lead(m.bytes),
         };
-        let mut phases = Vec::new();
-        if route.is_inline(m.bytes) && m.bytes > 0 {
-            phases.push(Phase {
-                first: 0,
-                last: route.passes - 1,
-                bytes: m.bytes,
-            });
-        } else if self.chunks == ChunkMode::Coalesced {
-            phases = coalesced(m.bytes, route.chunk, &route.ceilings());
-            phases.reverse();
-        }
+        let whole = |last| Phase {
+            first: 0,
+            last,
+            bytes: m.bytes,
+        };
+        let each = self.chunks == ChunkMode::Each;
+        let phases = match route.passes {
+            0 => Phases::default(),
+            _ if m.bytes == 0 => Phases::default(),
+            passes if route.is_inline(m.bytes) => Phases::one(whole(passes - 1)),
+            _ if each => Phases::default(),
+            1 => Phases::one(whole(0)),
+            _ => Phases::list(coalesced(m.bytes, route.chunk, &route.ceilings())),
+        };
         let transfer = Transfer {
             op: m.op,
             target,
             kind: m.kind,
             bytes: m.bytes,
-            done: vec![(0, false); route.passes],
+            wanted: m.wanted,
+            done: match each {
+                true => vec![(0, false); route.passes],
+                false => Vec::new(),
+            },
             route,
             phases,
             source_freed: false,
-            connection: (m.bytes > 0).then_some((m.from.0, to.0, m.network)),
+            connection: (m.bytes > 0).then_some(key(m.from, to, m.network)),
         };
         let slot = self.vacant.pop().unwrap_or(self.transfers.len() as u32);
         match self.transfers.get_mut(slot as usize) {
@@ -257,7 +274,7 @@ impl Flow {
     /// The next phase of a coalesced transfer.
     fn go_on(&mut self, now: TimePs, slot: u32) {
         let transfer = self.transfer_mut(slot);
-        let next = transfer.phases.pop();
+        let next = transfer.phases.take();
         if next.is_none_or(|phase| phase.first > 0) {
             self.source_free(now, slot);
         }
@@ -317,7 +334,7 @@ impl Flow {
         if std::mem::replace(&mut transfer.source_freed, true) {
             return;
         }
-        let (op, connection) = (transfer.op, transfer.connection);
+        let (op, connection, wanted) = (transfer.op, transfer.connection, transfer.wanted);
         if let Some(key) = connection {
             self.release(now, key);
         }
@@ -327,7 +344,9 @@ impl Flow {
                 return;
             }
         }
-        self.completions.push(now, op, Event::SourceFree, 0);
+        if wanted.source_free {
+            self.completions.push(now, op, Event::SourceFree, 0);
+        }
     }
 
     fn finished(&mut self, now: TimePs, slot: u32) {
@@ -336,6 +355,10 @@ impl Flow {
         self.vacant.push(slot);
         let (op, route) = (transfer.op, &transfer.route);
         let delivered = now + route.tail(transfer.bytes);
+        let is_last = !transfer.wanted.acknowledged && transfer.kind != MsgKind::Multicast;
+        if is_last {
+            return (self.completions).last(delivered, op, Event::Delivered, transfer.target);
+        }
         (self.completions).push(delivered, op, Event::Delivered, transfer.target);
         let back = match transfer.kind {
             MsgKind::Get => TimePs::ZERO,
@@ -448,7 +471,9 @@ impl Fabric for Flow {
     }
 
     fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {
-        self.look_up(from.0, to.0, network).err()
+        self.look_up(key(from, to, network), |found| {
+            found.as_ref().err().cloned()
+        })
     }
 
     fn links(&self) -> &LinkTable {
