@@ -28,7 +28,7 @@ impl Nearness {
     #[inline]
     pub fn shared(&self, a: usize, b: usize) -> Option<usize> {
         let same = |&size: &usize| a / size.max(1) == b / size.max(1);
-        self.sizes.iter().rposition(|size| same(size))
+        self.sizes.iter().rposition(same)
     }
 }
 
