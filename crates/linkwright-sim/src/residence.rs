@@ -18,7 +18,7 @@
 //! same buffer, and who writes there next pays `other.start` once.
 //!
 //! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
-//! repeat a short collective alternate between `sets` of buffers, which lie side by side in the caches.
+//! repeat a short collective alternate between `buffer_sets`, which lie side by side in the caches.
 //!
 //! Leaves out: lines that two chunks share, conflicts in a cache, what other programs do to it.
 //!
@@ -113,9 +113,8 @@ impl Walk<'_> {
             let fused = op.is_message() && op.combine == Combine::Reduce;
             let combining = match fused {
                 true => {
-                    (run.path
-                        .combine_time(Bytes(self.messages.bytes(op)), run.arithmetic))
-                    .0
+                    let bytes = Bytes(self.messages.bytes(op));
+                    run.path.combine_time(bytes, run.arithmetic).0
                 }
                 false => 0,
             };

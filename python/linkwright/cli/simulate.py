@@ -62,7 +62,7 @@ def command(
     Times are exact for the machine as described: the same input gives the same output. `limit` is the
     largest physical lower bound, and its name.
 
-    With --fold a ring over a million ranks takes a second; `linkwright describe ALGORITHM` says whether it folds.
+    With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
     """
     from linkwright.cli import simulations
     from linkwright.errors import UsageError

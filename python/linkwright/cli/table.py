@@ -17,6 +17,7 @@ from linkwright import probes, units
 from linkwright.cli.output import Progress, say
 from linkwright.store.peace import IN_EVERY_LAUNCH
 from linkwright.suite.experiment import DTYPES, Experiment
+from linkwright.suite.model import FOLDED
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
 from linkwright.suite.targets import Target
@@ -48,7 +49,7 @@ _MARKS = {
     "unpinned": "unpinned",
     "data not checked": "unchecked",
     "without arithmetic": "no-arithmetic",
-    "one rank stands for all": "folded",
+    FOLDED: "folded",
 }
 
 

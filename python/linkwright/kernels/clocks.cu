@@ -10,7 +10,7 @@
 // An offset is known to about the length of one look at the timer. In between the SM is kept busy as it is in a
 // measurement, by reading clocks: an idle SM may lower its clock.
 //
-// CPU reference: the arithmetic above, tests/python/gpu/test_clocks.py.
+// CPU reference: the arithmetic above, linkwright.executors.cuda.clocks.
 #include "device.cuh"
 
 struct Clocks {

@@ -126,7 +126,6 @@ __device__ inline void combine(u32 dtype, u32 op, u8 *to, const u8 *from, u64 by
 // Every thread of the block calls it.
 __device__ inline void copy(u8 *to, const u8 *from, u64 bytes) {
     const u64 borders = (u64)to | (u64)from | bytes;
-    if (borders % 16 == 0) return widest<Overwrite, u32>(to, from, bytes);
     if (borders % 4 == 0) return widest<Overwrite, u32>(to, from, bytes);
     return widest<Overwrite, u8>(to, from, bytes);
 }

@@ -97,7 +97,7 @@ __device__ inline u8 *block_memory() {
 // What a spinning thread does between two looks: nothing, since an SM has nobody else to run.
 __device__ inline void look_again() {}
 
-// The same two without order: nothing but the word itself is handed on.
+// `fetch_add` and `compare_and_swap` without order: nothing but the word itself is handed on.
 __device__ inline u64 fetch_add_alone(u64 *address, u64 value) {
     u64 old;
     asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");

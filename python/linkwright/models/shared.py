@@ -33,7 +33,7 @@ from .protocol import Protocol
 from .regimes import Fit
 from .search import cost, search
 
-# A put of so many bytes travels in the cache line of its flag; `threads/flags.rs`.
+# A put of so many bytes travels in the cache line of its flag: `MAIL_BYTES` of `threads/flags.rs`.
 EAGER_BYTES = 48
 # What of a shared cache one program has for itself.
 SHARES = (1.0, 0.5, 0.25)

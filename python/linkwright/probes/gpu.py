@@ -39,9 +39,7 @@ PROBES = (
         (
             Axis("through", "word", "what a load passes through", "l1", ("shared", "l1", "l2")),
             Axis("working_set", "bytes", "bytes that the chase visits", "16K"),
-            Axis(
-                "order", "word", "random, or a fixed stride in bytes", "random", ("random", "stride_128", "stride_4096")
-            ),
+            Axis("order", "word", "random, or a fixed stride in bytes", "random", _ORDERS),
             Axis("threads", "count", _SMS, "1"),
         ),
         "Saavedra and Smith, Measuring cache and TLB performance (1995); Wong et al., Demystifying GPU "

@@ -18,7 +18,7 @@
 //! implication costs a superfluous edge, never a race.
 //!
 //! Operations are ordered where they stand, step by step as they are written, so that nothing is kept
-//! twice; only where a notice comes between do the rest of the step move.
+//! twice; only where a notice comes between does the rest of the step move.
 
 mod cells;
 mod fences;

@@ -10,8 +10,8 @@ pub struct Workload {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Takes long or much memory, so that only its name selects it.
-    pub long: bool,
+    /// Only its name selects it: it takes long or much memory, or is there to have its instructions counted.
+    pub by_name: bool,
     /// What it is.
     pub kind: Kind,
 }
@@ -124,19 +124,19 @@ const fn on(machine: Source, key: &'static str, shape: Size, way: Way, issue: Is
     })
 }
 
-const fn short(name: &'static str, summary: &'static str, kind: Kind) -> Workload {
+const fn usual(name: &'static str, summary: &'static str, kind: Kind) -> Workload {
     Workload {
         name,
         summary,
-        long: false,
+        by_name: false,
         kind,
     }
 }
 
-const fn long(name: &'static str, summary: &'static str, kind: Kind) -> Workload {
+const fn named(name: &'static str, summary: &'static str, kind: Kind) -> Workload {
     Workload {
-        long: true,
-        ..short(name, summary, kind)
+        by_name: true,
+        ..usual(name, summary, kind)
     }
 }
 
@@ -162,44 +162,44 @@ const fn rate(target: Target, permille: u32, part: u64) -> Kind {
     })
 }
 
-/// All workloads, by the issue they answer and, at the end, one small one for each fabric.
+/// All workloads: w1 to w5 as `docs/performance.md` has them and, at the end, a small one for each fabric.
 #[rustfmt::skip] // a table
 pub const WORKLOADS: &[Workload] = &[
-    short("w1-64", "ring allreduce of 1 KiB chunks over 64 ranks, LogGP", on(LOGGP, RING, blocks(64), OWN, ONE)),
-    short("w1-256", "the same over 256", on(LOGGP, RING, blocks(256), OWN, ONE)),
-    short("w1-1024", "the same over 1,024", on(LOGGP, RING, blocks(1024), OWN, ONE)),
-    short("w1c-crossbar-64", "w1-64 on a crossbar", on(CROSSBAR, RING, blocks(64), Way::Plain, ONE)),
-    short("w1c-crossbar-256", "w1-256 on a crossbar", on(CROSSBAR, RING, blocks(256), Way::Plain, ONE)),
-    short("w1c-crossbar-1024", "w1-1024 on a crossbar", on(CROSSBAR, RING, blocks(1024), Way::Plain, ONE)),
-    short("w1c-lowered-1024", "the same with copies and local combinations", on(CROSSBAR, RING, blocks(1024), OWN, ONE)),
-    short("w1c-noc-1024", "w1-1024 on a 32x32 torus, packets", on(TORUS, RING, grid(32, 32), Way::Plain, ONE)),
-    short("w1c-fifo-1024", "w1-1024 on a 32x32 torus, flows queueing at links", on(FIFO_TORUS, RING, blocks(1024), OWN, ONE)),
-    short("w2-64", "recursive doubling allreduce of 1 KiB over 64 ranks, LogGP", on(LOGGP, DOUBLING, size(64, 1024), OWN, ONE)),
-    short("w2-256", "the same over 256", on(LOGGP, DOUBLING, size(256, 1024), OWN, ONE)),
-    short("w2-1024", "the same over 1,024", on(LOGGP, DOUBLING, size(1024, 1024), OWN, ONE)),
-    short("w2-4096", "the same over 4,096", on(LOGGP, DOUBLING, size(4096, 1024), OWN, ONE)),
-    short("w2-16384", "the same over 16,384", on(LOGGP, DOUBLING, size(16384, 1024), OWN, ONE)),
-    short("w3-uniform-0.1", "8x8 torus, 4-flit packets to anyone, 0.1 flits per node and cycle; counts flit hops", rate(Target::Uniform, 100, 1)),
-    short("w3-uniform-0.3", "the same at 0.3", rate(Target::Uniform, 300, 1)),
-    short("w3-neighbour-0.3", "the same to the next node", rate(Target::Neighbour, 300, 1)),
-    short("w4-posted-256", "all-to-all of 1 KiB blocks over 256 ranks, LogGP, all posted at once", on(LOGGP, POSTED, blocks(256), OWN, ALL)),
-    short("w4-stepwise-256", "the same step by step", on(LOGGP, STEPWISE, blocks(256), OWN, ONE)),
-    short("w4-posted-1024", "w4-posted-256 over 1,024", on(LOGGP, POSTED, blocks(1024), OWN, ALL)),
-    short("w4-stepwise-1024", "w4-stepwise-256 over 1,024", on(LOGGP, STEPWISE, blocks(1024), OWN, ONE)),
-    short("w4c-posted-256", "w4-posted-256 on a crossbar", on(CROSSBAR, POSTED, blocks(256), Way::Plain, ALL)),
-    short("w4c-stepwise-256", "w4-stepwise-256 on a crossbar", on(CROSSBAR, STEPWISE, blocks(256), Way::Plain, ONE)),
-    short("w4c-posted-1024", "w4-posted-1024 on a crossbar", on(CROSSBAR, POSTED, blocks(1024), Way::Plain, ALL)),
-    short("w4c-stepwise-1024", "w4-stepwise-1024 on a crossbar", on(CROSSBAR, STEPWISE, blocks(1024), Way::Plain, ONE)),
-    long("w5-alltoall-608", "all-to-all of words over 608 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, size(608, 608 * 4), OWN, ALL)),
-    long("w5-broadcast-19456", "broadcast of a word to 19,456 tiles of 16 IPUs", on(Source::Shipped("ipu-c2-server"), "broadcast/multicast", size(19456, 4), OWN, ALL)),
-    long("w5-gather-19456", "gather of words from 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "gather/linear", size(19456, 19456 * 4), OWN, ALL)),
-    long("w5-scatter-19456", "scatter of words to 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "scatter/linear", size(19456, 19456 * 4), OWN, ALL)),
-    long("w3-short", "w3-uniform-0.3 for 1,000 cycles", rate(Target::Uniform, 300, 40)),
-    long("noc-64", "w1-64 on an 8x8 torus, packets, as the machine file says", on(TORUS, RING, grid(8, 8), OWN, ONE)),
-    long("exchange-64", "all-to-all of 1 KiB blocks over 64 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, blocks(64), OWN, ALL)),
-    long("flow-8", "all-to-all of 1 MiB over 8 GPUs, max-min shares", on(Source::Shipped("dgx1-p100"), POSTED, size(8, 8 << 20), OWN, ALL)),
-    long("slotted-ring-8", "all-to-all of 16 KiB over 8 SPEs", on(Source::Shipped("cell-be"), POSTED, size(8, 8 * 16384), OWN, ALL)),
-    long("host-link-3", "random messages of 64 KiB between the parts of a host with a card", on(Source::Shipped("vollo-ia420f"), "pattern/neighbour", Size { count: 16, ..size(3, 65536) }, OWN, ALL)),
+    usual("w1-64", "ring allreduce of 1 KiB chunks over 64 ranks, LogGP", on(LOGGP, RING, blocks(64), OWN, ONE)),
+    usual("w1-256", "the same over 256", on(LOGGP, RING, blocks(256), OWN, ONE)),
+    usual("w1-1024", "the same over 1,024", on(LOGGP, RING, blocks(1024), OWN, ONE)),
+    usual("w1c-crossbar-64", "w1-64 on a crossbar", on(CROSSBAR, RING, blocks(64), Way::Plain, ONE)),
+    usual("w1c-crossbar-256", "w1-256 on a crossbar", on(CROSSBAR, RING, blocks(256), Way::Plain, ONE)),
+    usual("w1c-crossbar-1024", "w1-1024 on a crossbar", on(CROSSBAR, RING, blocks(1024), Way::Plain, ONE)),
+    usual("w1c-lowered-1024", "the same with copies and local combinations", on(CROSSBAR, RING, blocks(1024), OWN, ONE)),
+    usual("w1c-noc-1024", "w1-1024 on a 32x32 torus, packets", on(TORUS, RING, grid(32, 32), Way::Plain, ONE)),
+    usual("w1c-fifo-1024", "w1-1024 on a 32x32 torus, flows queueing at links", on(FIFO_TORUS, RING, blocks(1024), OWN, ONE)),
+    usual("w2-64", "recursive doubling allreduce of 1 KiB over 64 ranks, LogGP", on(LOGGP, DOUBLING, size(64, 1024), OWN, ONE)),
+    usual("w2-256", "the same over 256", on(LOGGP, DOUBLING, size(256, 1024), OWN, ONE)),
+    usual("w2-1024", "the same over 1,024", on(LOGGP, DOUBLING, size(1024, 1024), OWN, ONE)),
+    usual("w2-4096", "the same over 4,096", on(LOGGP, DOUBLING, size(4096, 1024), OWN, ONE)),
+    usual("w2-16384", "the same over 16,384", on(LOGGP, DOUBLING, size(16384, 1024), OWN, ONE)),
+    usual("w3-uniform-0.1", "8x8 torus, 4-flit packets to anyone, 0.1 flits per node and cycle; counts flit hops", rate(Target::Uniform, 100, 1)),
+    usual("w3-uniform-0.3", "the same at 0.3", rate(Target::Uniform, 300, 1)),
+    usual("w3-neighbour-0.3", "the same to the next node", rate(Target::Neighbour, 300, 1)),
+    usual("w4-posted-256", "all-to-all of 1 KiB blocks over 256 ranks, LogGP, all posted at once", on(LOGGP, POSTED, blocks(256), OWN, ALL)),
+    usual("w4-stepwise-256", "the same step by step", on(LOGGP, STEPWISE, blocks(256), OWN, ONE)),
+    usual("w4-posted-1024", "w4-posted-256 over 1,024", on(LOGGP, POSTED, blocks(1024), OWN, ALL)),
+    usual("w4-stepwise-1024", "w4-stepwise-256 over 1,024", on(LOGGP, STEPWISE, blocks(1024), OWN, ONE)),
+    usual("w4c-posted-256", "w4-posted-256 on a crossbar", on(CROSSBAR, POSTED, blocks(256), Way::Plain, ALL)),
+    usual("w4c-stepwise-256", "w4-stepwise-256 on a crossbar", on(CROSSBAR, STEPWISE, blocks(256), Way::Plain, ONE)),
+    usual("w4c-posted-1024", "w4-posted-1024 on a crossbar", on(CROSSBAR, POSTED, blocks(1024), Way::Plain, ALL)),
+    usual("w4c-stepwise-1024", "w4-stepwise-1024 on a crossbar", on(CROSSBAR, STEPWISE, blocks(1024), Way::Plain, ONE)),
+    named("w5-alltoall-608", "all-to-all of words over 608 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, size(608, 608 * 4), OWN, ALL)),
+    named("w5-broadcast-19456", "broadcast of a word to 19,456 tiles of 16 IPUs", on(Source::Shipped("ipu-c2-server"), "broadcast/multicast", size(19456, 4), OWN, ALL)),
+    named("w5-gather-19456", "gather of words from 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "gather/linear", size(19456, 19456 * 4), OWN, ALL)),
+    named("w5-scatter-19456", "scatter of words to 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "scatter/linear", size(19456, 19456 * 4), OWN, ALL)),
+    named("w3-short", "w3-uniform-0.3 for 1,000 cycles", rate(Target::Uniform, 300, 40)),
+    named("noc-64", "w1-64 on an 8x8 torus, packets, as the machine file says", on(TORUS, RING, grid(8, 8), OWN, ONE)),
+    named("exchange-64", "all-to-all of 1 KiB blocks over 64 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, blocks(64), OWN, ALL)),
+    named("flow-8", "all-to-all of 1 MiB over 8 GPUs, max-min shares", on(Source::Shipped("dgx1-p100"), POSTED, size(8, 8 << 20), OWN, ALL)),
+    named("slotted-ring-8", "all-to-all of 16 KiB over 8 SPEs", on(Source::Shipped("cell-be"), POSTED, size(8, 8 * 16384), OWN, ALL)),
+    named("host-link-3", "16 messages of 64 KiB from each part of a host with a card to the next", on(Source::Shipped("vollo-ia420f"), "pattern/neighbour", Size { count: 16, ..size(3, 65536) }, OWN, ALL)),
 ];
 
 /// A torus of 32 x 32 places whose links serve one flow after another.

@@ -6,8 +6,8 @@
 //!   cargo run --release -p linkwright-sim --example workloads -- --once NAME...
 //! ```
 //!
-//! A NAME selects itself and, ending in `*`, all that begin so; without names all run that take no more than
-//! seconds. Every workload runs in a process of its own, so that its peak memory is its own; `--launches` takes
+//! A NAME selects itself and, ending in `*`, all that begin so; without names all run but those that only
+//! their names select. Every workload runs in a process of its own, so that its peak memory is its own; `--launches` takes
 //! the median over several. `--records` keeps the times of every operation. `--once` runs each stage a single
 //! time, all workloads in this process, which is what an instruction counter wants.
 
@@ -66,7 +66,7 @@ fn arguments() -> Result<Arguments, String> {
 
 fn selected(names: &[String]) -> Result<Vec<&'static Workload>, String> {
     if names.is_empty() {
-        return Ok(WORKLOADS.iter().filter(|w| !w.long).collect());
+        return Ok(WORKLOADS.iter().filter(|w| !w.by_name).collect());
     }
     let mut found = Vec::new();
     for name in names {

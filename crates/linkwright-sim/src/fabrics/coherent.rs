@@ -11,9 +11,10 @@
 //! ```
 //!
 //! A store keeps nobody: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
-//! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two ranks that write to each other while neither store has been seen yet hold
-//! each other's lines: each store is then seen `crossing` later. What a rank reads for itself (a get), and what it
-//! writes into a memory, is there when the rank has moved it.
+//! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two
+//! ranks that write to each other while neither store has been seen yet hold each other's lines: each store is then
+//! seen `crossing` later. What a rank reads for itself (a get), and what it writes into a memory, is there when the
+//! rank has moved it.
 //!
 //! Ranks in the same instance of a `[[fabric.level]]` may be nearer; the innermost level that both share counts.
 //!

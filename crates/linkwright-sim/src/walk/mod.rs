@@ -9,7 +9,7 @@
 //!   folded     operation k of rank 0                window: longest wait     records
 //! ```
 //!
-//! The rules are those of the order-free pass (`pass.rs`), and so are the times, the finish of every
+//! The rules are those of the order-free pass (`pass/`), and so are the times, the finish of every
 //! rank and the shares of the critical path, to the picosecond. What that pass leaves to the engine is refused here.
 //!
 //! **Folded**, rank 0 is all ranks: what it sends at a time, the rank so many steps back sends to it at the

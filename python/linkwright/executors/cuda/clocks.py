@@ -22,7 +22,7 @@ SPAN_NS = 20_000_000
 # Relative change of the rate from which the clock counts as moved.
 MOVED = 0.005
 _COLUMNS = 8
-# Bits of nvmlDeviceGetCurrentClocksEventReasons that mean less than the clock asked for.
+# Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean less than the clock asked for.
 _THROTTLED = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "temperature", 0x40: "temperature", 0x80: "power brake"}
 
 

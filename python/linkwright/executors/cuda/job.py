@@ -20,7 +20,7 @@ NO_RANK = 0xFFFFFFFF
 DTYPES = ("f32", "f64", "i32", "i64", "u8", "bf16")
 OPS = ("sum", "max", "min", "prod")
 _HEAD_BYTES = 256
-_TROUBLES = {1: "stuck", 2: "two blocks share an SM"}
+_STUCK = 1  # of the troubles that the kernel writes down; the other: two blocks on one SM
 
 Word = int | np.ndarray
 
@@ -136,6 +136,6 @@ def trouble_of(trouble: np.ndarray) -> str | None:
     what, rank, counter, wanted, found = (int(word) for word in trouble)
     if not what:
         return None
-    if what == 1:
+    if what == _STUCK:
         return f"rank {rank} waited too long for the counter at {counter:#x} to reach {wanted}; it was at {found}"
-    return f"{_TROUBLES[what]}: SM {wanted} was to play rank {rank} twice"
+    return f"two blocks share an SM: SM {wanted} was to play rank {rank} twice"

@@ -35,6 +35,8 @@ PATIENCE_NS = 2_000_000_000
 # Repetitions of a kernel, and how long one may take.
 REPETITIONS = 32
 KERNEL_NS = 20e6
+# Batches of a warm-up at most, unless that is asked for; how many in a row must agree, and how nearly.
+WARMUPS = 50
 _AGREEING, _WITHIN = 5, 0.02
 _PORTABLE_CLUSTER, _LARGEST_CLUSTER = 8, 16
 
@@ -98,6 +100,20 @@ class Walk:
         return np.round(drawn).astype(np.uint64).reshape(REPETITIONS, self.ranks)
 
 
+def agree(medians: list[float]) -> bool:
+    """Whether the last batches of a warm-up differ by no more than noise."""
+    last = medians[-_AGREEING:]
+    return len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN)
+
+
+def settled(values_ns: np.ndarray, within: float | None) -> bool:
+    """Whether the interval of the median is narrow enough to stop; None: take all samples."""
+    if within is None or len(values_ns) < MIN_VALUES:
+        return False
+    low, high = median_interval(values_ns)
+    return (high - low) / 2 <= within * float(np.median(values_ns))
+
+
 def _in_cluster(device: Device, experiment: Experiment) -> bool:
     if experiment.path in (None, GLOBAL_MEMORY):
         return False
@@ -127,7 +143,6 @@ class _Launch:
         self._gpu, self._walk, self._loaded, self._how = gpu, walk, loaded, how
         self._kernels = 0
         self._repetitions = REPETITIONS
-        self._notes: list[str] = []
         self._starts_ns = 0.0
 
     def measure(self) -> dict[str, object]:
@@ -172,12 +187,11 @@ class _Launch:
     def _warm_up(self, end: float) -> bool:
         """Whether five medians in a row agreed before half of the time was over."""
         until = end - self._how.budget_s / 2
-        at_most = 50 if self._how.warmup_at_most is None else self._how.warmup_at_most
+        at_most = WARMUPS if self._how.warmup_at_most is None else self._how.warmup_at_most
         medians: list[float] = []
         while len(medians) < at_most and time.monotonic() < until:
             medians.append(float(np.median(self._kernel(self._repetitions)[1].max(axis=1))))
-            last = medians[-_AGREEING:]
-            if len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN):
+            if agree(medians):
                 return True
         return False
 
@@ -196,18 +210,11 @@ class _Launch:
                 starts, durations = np.vstack([starts, began]), np.vstack([durations, took])
             if len(durations) >= 2 * max(1, looked_at):
                 looked_at = len(durations)
-                if self._settled(durations.max(axis=1)):
+                if settled(durations.max(axis=1), self._how.settle_within):
                     break
             if time.monotonic() >= end:
                 break
         return (starts[: self._how.samples], durations[: self._how.samples]), dropped
-
-    def _settled(self, values_ns: np.ndarray) -> bool:
-        within = self._how.settle_within
-        if within is None or len(values_ns) < MIN_VALUES:
-            return False
-        low, high = median_interval(values_ns)
-        return (high - low) / 2 <= within * float(np.median(values_ns))
 
     def _kernel(self, repetitions: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """One kernel: starts since the first rank's and durations, in ns by (repetition, rank); did the clock move?"""

@@ -24,6 +24,8 @@ from .sampling import fits
 _PAGE = 4096
 _LEAVE = (1 << 64) - 1
 _THREADS = 256
+# Looks at the number of the reply before it is given up: seconds.
+_MOST_LOOKS = 10_000_000
 
 
 def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
@@ -103,7 +105,7 @@ def _in_place(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[Tr
                     looks = 0
                     while answered[0] != count:
                         looks += 1
-                        if looks > 10_000_000:
+                        if looks > _MOST_LOOKS:
                             raise CudaError(f"{gpu.device.name}: request {count} was not answered within seconds")
 
             try:

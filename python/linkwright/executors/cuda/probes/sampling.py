@@ -12,16 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from linkwright.errors import CudaError, ImplausibleError, WaivedError
-from linkwright.stats.interval import MIN_VALUES, median_interval
 
 from ..clocks import watched
 from ..device import Loaded
 from ..job import LINE_WORDS, NO_RANK, Job, Word
-from ..measure import Gpu, How
+from ..measure import WARMUPS, Gpu, How, agree, settled
 
 SAMPLES = 16  # of one kernel
 _HEAD_BYTES = 128
-_AGREEING, _WITHIN, _WARMUPS = 5, 0.02, 50
 
 
 def job(
@@ -116,10 +114,10 @@ def sampled(
 
     first = kernel()
     medians: list[float] = []
-    at_most = _WARMUPS if how.warmup_at_most is None else how.warmup_at_most
+    at_most = WARMUPS if how.warmup_at_most is None else how.warmup_at_most
     while len(medians) < at_most and time.monotonic() < end - how.budget_s / 2:
         medians.append(float(np.median(kernel())))
-        if _agree(medians):
+        if agree(medians):
             break
     values, dropped = np.empty(0), {}
     while len(values) < how.samples:
@@ -128,10 +126,10 @@ def sampled(
         for reason in lowered[:1]:
             dropped[reason] = dropped.get(reason, 0) + len(found)
         values = values if lowered else np.append(values, found)
-        if time.monotonic() >= end or _settled(values, how.settle_within):
+        if time.monotonic() >= end or settled(values, how.settle_within):
             break
     notes = [*filter(None, [gpu.throttling.note])]
-    notes += [] if _agree(medians) else ["warm-up ended before its batches agreed"]
+    notes += [] if agree(medians) else ["warm-up ended before its batches agreed"]
     return {
         "values_ns": [round(value, 4) for value in values[: how.samples].tolist()],
         "first_ns": round(float(first[0]), 4),
@@ -143,15 +141,3 @@ def sampled(
         "work": work,
         "columns": {},
     }
-
-
-def _agree(medians: list[float]) -> bool:
-    last = medians[-_AGREEING:]
-    return len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN)
-
-
-def _settled(values: np.ndarray, within: float | None) -> bool:
-    if within is None or len(values) < MIN_VALUES:
-        return False
-    low, high = median_interval(values)
-    return (high - low) / 2 <= within * float(np.median(values))
