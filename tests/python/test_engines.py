@@ -254,6 +254,14 @@ def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("linkwright.suite.engines.dask.PATIENCE_S", 0.5)
+    where = ["--engine", "dask", "--scheduler", "127.0.0.1:1", "--runs", str(tmp_path)]
+    result = invoke("sweep", "dissect", "--on", "loggp", *where)
+    assert result.status == 1
+    assert "--scheduler 127.0.0.1:1: no Dask scheduler answers there" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -266,7 +274,8 @@ def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
         (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --engine dask"),
         (["dissect", "--on", "logp"], 2, "did you mean `loggp`"),
         (["disect", "--on", "loggp"], 2, "did you mean `dissect`"),
-        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "nowhere"], 1, "no Dask scheduler answers"),
+        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "nowhere"], 2, "is no address"),
+        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "tcp://nowhere"], 2, "`tcp://HOST:PORT`"),
         (["--resume", "latest", "--on", "loggp"], 2, "leave --on away"),
     ],
 )

@@ -233,6 +233,15 @@ def test_the_verb_writes_a_machine_that_simulates(run, tmp_path):
     assert (run.folder / "machines" / "box.toml").read_text() == out.read_text()
 
 
+def test_a_run_that_measured_nothing_names_the_cure(run, tmp_path):
+    empty = runs.create(tmp_path / "runs", "probe", "", {})
+    empty.write_results([], runs.samples_table(empty, []))
+    empty.mark("done")
+    result = invoke("fit", empty.id, "--runs", str(run.folder.parent))
+    assert result.status == 1
+    assert "name another run, or make one with `linkwright dissect --suite fit`" in result.err
+
+
 def test_a_machine_that_the_run_lacks_is_named(run):
     result = invoke("fit", "--runs", str(run.folder.parent), "--machine", "nope")
     assert result.status == 2

@@ -163,6 +163,11 @@ def test_an_unknown_run_is_named(tmp_path):
         run.find(tmp_path, "nothing")
 
 
+def test_an_empty_name_is_no_run(tmp_path):
+    with pytest.raises(UsageError, match="RUN is empty"):
+        run.find(tmp_path, "")
+
+
 # --- export -----------------------------------------------------------------------------------------
 
 

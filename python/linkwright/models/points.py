@@ -108,7 +108,10 @@ def measured_rows(run: Run, machine: str | None = None) -> list[dict]:
     ]
     machines = list(dict.fromkeys(row["machine"] for row in rows))
     if not rows:
-        raise StoreError(f"run {run.id}: holds no measured ping-pong or collective; `linkwright dissect` makes one")
+        raise StoreError(
+            f"run {run.id}: holds no measured ping-pong or collective; name another run, or make one with "
+            "`linkwright dissect --suite fit`"
+        )
     if len(machines) > 1:
         raise StoreError(f"run {run.id}: measured {' and '.join(machines)}; choose one with --machine")
     return rows

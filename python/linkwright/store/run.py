@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkwright.errors import StoreError
+from linkwright.errors import StoreError, UsageError
 
 from . import environment, journal, peace, schema
 from .files import make_folder, named, write_text, write_whole
@@ -126,6 +126,8 @@ def find(root: Path, name: str) -> Run:
         if back >= len(folders):
             raise StoreError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
         return Run(folders[-1 - back])
+    if not name:
+        raise UsageError("RUN is empty; give an id, a path or `latest`")
     for folder in (root / name, Path(name)):
         if (folder / "run.json").is_file():
             return Run(folder)

@@ -20,6 +20,7 @@ import contextlib
 import functools
 import importlib.metadata
 import logging
+import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -187,6 +188,8 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(SILENT)
+    if scheduler is not None and not re.fullmatch(r"(\w+://)?.+:\d+/?", scheduler):
+        raise UsageError(f"--scheduler {scheduler}: is no address; write it as `tcp://HOST:PORT`")
     with contextlib.ExitStack() as opened:
         cluster = scheduler or opened.enter_context(_processes(jobs))
         try:
