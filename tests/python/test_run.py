@@ -21,7 +21,7 @@ def run_allreduce(folder, *more):
 
 
 def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path):
-    result = run_allreduce(tmp_path, "--output", str(tmp_path / "rows.json"))
+    result = run_allreduce(tmp_path, "--output", str(tmp_path / "rows.json"), "--time-budget", "12s")
     assert result.status == 0, result.err
     report = result.out.splitlines()[-1]
     assert report.endswith("report/index.html")
@@ -37,7 +37,7 @@ def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path)
     assert not run.journal_path.exists()
     rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
     time_row = next(row for row in rows if row["metric"] == "time")
-    if time_row["n"] >= 6:  # beside other work launches are set aside
+    if time_row["ci_low"] is not None:  # beside other work launches are set aside
         assert time_row["ci_low"] <= time_row["value"] <= time_row["ci_high"]
     samples = run.samples().to_pandas()
     assert samples["launch"].nunique() >= 6

@@ -76,9 +76,9 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
         return
     if part.probe:
         pairs = _pairs(part, extent) if part.placement != "topology" else []
-        yield from axes.experiments(
-            part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, pairs
-        )
+        found = axes.experiments(part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, pairs)
+        # As of ranks, a suite may name more threads than there are.
+        yield from (experiment for experiment in found if experiment.ranks <= extent.ranks)
         return
     names = list(_collectives()) if "all" in part.collectives else part.collectives
     seen = set()
