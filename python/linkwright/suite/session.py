@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,9 +126,10 @@ def _execute(
                     executed = _measure(
                         target, experiments, metrics, run, suite.name, request, records, journal, watcher
                     )
-                for experiment, its_rows in executed:
-                    found += its_rows
-                    watcher.rows(experiment, its_rows)
+                with closing(executed):  # while the journal is open, whatever interrupts
+                    for experiment, its_rows in executed:
+                        found += its_rows
+                        watcher.rows(experiment, its_rows)
         except KeyboardInterrupt:
             interrupted = True
         except EngineError as error:
