@@ -54,12 +54,12 @@ def main():
     sys.exit(1 if slower else 0)
 
 
-def build() -> Path:
-    """The workload runner, in the release profile of the repository."""
-    words = ["cargo", "build", "--release", "--locked", "-p", "linkwright-sim", "--example", "workloads"]
+def build(package: str = "linkwright-sim", example: str = "workloads") -> Path:
+    """An example of a crate, by default the workload runner, in the release profile of the repository."""
+    words = ["cargo", "build", "--release", "--locked", "-p", package, "--example", example]
     done = subprocess.run([*words, "--message-format", "json"], check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     messages = [json.loads(line) for line in done.stdout.splitlines()]
-    return Path(next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == "workloads"))
+    return Path(next(m["executable"] for m in messages if m.get("executable") and m["target"]["name"] == example))
 
 
 def count(runner: Path, workloads: list[str] = WORKLOADS) -> Counts:

@@ -45,6 +45,12 @@ WORKLOADS: dict[str, Work | str] = {
 }
 GROWTH = {"ring (W1)": ["w1-64", "w1-256", "w1-1024"], "recursive doubling (W2)": [
     "w2-64", "w2-256", "w2-1024", "w2-4096", "w2-16384"]}  # fmt: skip
+# What has a rate of its own: package, example and its arguments.
+RATES = [
+    ("linkwright-schedule", "text_speed"),
+    ("linkwright-sim", "walk_rate", "fold", "1048576"),
+    ("linkwright-sim", "walk_rate", "stream", "1024"),
+]
 # The whole way through the Python interface, as a program would call it; prints the median processor time.
 SURFACE = """
 import statistics, sys, time
@@ -93,6 +99,7 @@ def main():
     }
     if "w1-1024" in names:
         tables["surface"] = surface(runs, asked.launches)
+        tables["rates"] = rates()
     print("\n\n".join(tables.values()))
     if asked.json:
         asked.json.write_text(json.dumps(runs, default=vars, indent=1), encoding="utf-8")
@@ -186,6 +193,13 @@ def surface(runs, launches: int) -> str:
         python = statistics.median(map(float, found))
         lines.append([f"{ranks:,} ranks", seconds(native), seconds(python), f"{100 * (python / native - 1):+.1f} %"])
     return markdown(lines)
+
+
+def rates() -> str:
+    """What the programs print that measure the text form and the walk without a schedule, once each."""
+    printed = [subprocess.run([build(*which[:2]), *which[2:]], check=True, stdout=subprocess.PIPE, text=True).stdout
+               for which in RATES]  # fmt: skip
+    return "".join(["```text\n", *printed, "```"])
 
 
 def growth(runs, cpu: int) -> str:

@@ -1,0 +1,133 @@
+//! What may follow the operands of an operation: its lane, its hint, and what it waits for.
+
+use super::Parser;
+use crate::ir::{Edge, Hint, Op, OpKind};
+use crate::text::cursor::{Cursor, Result as LineResult};
+use crate::text::print::hint_word;
+use crate::text::remote::other_side;
+
+impl Parser {
+    pub(super) fn options(&mut self, line: &mut Cursor, op: &mut Op) -> LineResult<()> {
+        let mut far = Vec::new();
+        let two_sided = matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast);
+        let gets = op.kind == OpKind::Get;
+        loop {
+            line.space();
+            if line.is_done() {
+                break;
+            }
+            if line.take(b"lane=") {
+                let lane = line.number("a lane")?;
+                op.lane = u8::try_from(lane)
+                    .map_err(|_| format!("lane {lane} does not exist; lanes are 0..255"))?;
+            } else if line.take(b"hint=") {
+                op.hint = hint(line)?;
+            } else if two_sided && line.take(b"src_after=") {
+                self.waits(line, op, gets.then_some(&mut far))?;
+            } else if two_sided && line.take(b"dst_after=") {
+                self.waits(line, op, (!gets).then_some(&mut far))?;
+            } else if !two_sided && line.take(b"after=") {
+                self.waits(line, op, None)?;
+            } else {
+                let waits = if two_sided {
+                    "src_after=, dst_after="
+                } else {
+                    "after="
+                };
+                return Err(format!(
+                    "{} is no property of this operation; known are lane=, hint=, {waits}",
+                    line.found()
+                ));
+            }
+        }
+        if !far.is_empty() {
+            self.remote.push((self.schedule.ops.len() as u32, far));
+        }
+        Ok(())
+    }
+
+    /// `-` or `t3,t5!`; `far` takes the waits of the side that does not initiate.
+    fn waits(
+        &mut self,
+        line: &mut Cursor,
+        op: &Op,
+        mut far: Option<&mut Vec<Edge>>,
+    ) -> LineResult<()> {
+        if line.take(b"-") {
+            return Ok(());
+        }
+        let id = self.schedule.ops.len() as u32;
+        loop {
+            if !line.take(b"t") {
+                return Err(format!(
+                    "{} where `-` or an id such as t0 should stand",
+                    line.found()
+                ));
+            }
+            let target = line.number32("an id such as t0")?;
+            if target >= id {
+                return Err(format!(
+                    "t{id} waits for t{target}, which is not earlier; sort the operations so that \
+                     every edge leads to a smaller id"
+                ));
+            }
+            let edge = match line.take(b"!") {
+                true => Edge::acknowledged(target),
+                false => Edge::on(target),
+            };
+            if self.infer {
+                return Err(
+                    "an edge in a file with `edges infer`; write `edges given` and all \
+                            edges, or none"
+                        .to_string(),
+                );
+            }
+            match &mut far {
+                Some(far) => {
+                    self.can_wait_far(op, edge)?;
+                    far.push(edge);
+                }
+                None => self.schedule.edges.push(edge),
+            }
+            if !line.take(b",") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn can_wait_far(&self, op: &Op, edge: Edge) -> LineResult<()> {
+        if op.kind == OpKind::Multicast {
+            return Err(
+                "the targets of a multicast cannot wait; let them send notices and let \
+                        the source wait for those"
+                    .to_string(),
+            );
+        }
+        let other = other_side(op);
+        if other >= self.schedule.ranks {
+            return Err(format!("memory {other} cannot wait; let a rank wait"));
+        }
+        match self.schedule.completion(edge, other) {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "rank {other} waits for t{}, which it cannot see; let a rank that can see it send \
+                 a notice",
+                edge.op()
+            )),
+        }
+    }
+}
+
+fn hint(line: &mut Cursor) -> LineResult<Hint> {
+    let hints = [
+        Hint::None,
+        Hint::PlusX,
+        Hint::MinusX,
+        Hint::PlusY,
+        Hint::MinusY,
+    ];
+    let known = |hint: &Hint| line.take(hint_word(*hint).as_bytes());
+    // `-` is the beginning of `-x`, so it comes last.
+    let found = hints.into_iter().rev().find(known);
+    found.ok_or_else(|| format!("{} is no hint; known are +x, -x, +y, -y", line.found()))
+}
