@@ -1,21 +1,6 @@
-//! The judge of verify: runs schedules event by event and watches the chunks.
-//!
-//! An operation starts, frees its source, delivers to each target, and is acknowledged, as separate
-//! events. An event may happen whenever the rules of the machine allow it: a start when the waits
-//! of the operation and the start before it in its lane have happened, a delivery when the source
-//! is free (of a multicast, whenever), an acknowledgement when all is delivered. While data are
-//! read or written their chunk is in use; whoever writes a chunk in use, or reads one being
-//! written, has failed, and so has who reads a chunk that holds nothing.
-//!
-//! Three ways to look at the executions of a schedule:
-//!
-//! - [`judge`]: once by id, to see that it gives what the spec demands, and once per completion
-//!   that withholds this completion until nothing else can happen. If any execution lets two
-//!   accesses collide, then so does the one that withholds the end of the first: everything that
-//!   may start before that end does start, and nothing that happens can prevent anything else.
-//! - [`exhaust`]: all executions, of the smallest schedules; the judge of the judge.
-//! - [`try_at_random`]: executions with random choices.
+//! The machine of the oracle: what has happened so far, what may happen next, and what is in the chunks.
 
+use super::Verdict;
 use crate::ir::{Combine, Edge, OpKind, Schedule};
 use crate::order::owns;
 use crate::spec::Expected;
@@ -24,7 +9,7 @@ use std::rc::Rc;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
+pub(super) enum Event {
     Start(usize),
     SourceFree(usize),
     /// At the target with this place in the list of targets; the end of what is no message.
@@ -33,17 +18,17 @@ enum Event {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Status {
+pub(super) struct Status {
     started: bool,
     source_free: bool,
-    delivered: Vec<bool>,
+    pub delivered: Vec<bool>,
     acknowledged: bool,
     /// What was read at the start, chunk by chunk.
     carried: Vec<Vec<u64>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Cell {
+pub(super) struct Cell {
     readers: u32,
     writers: u32,
     /// Contributions, each as often as it is counted.
@@ -51,7 +36,7 @@ struct Cell {
 }
 
 /// What does not change while a schedule runs.
-struct Plan {
+pub(super) struct Plan {
     /// First cell of each (participant, buffer).
     base: Vec<usize>,
     /// Operation before each one in its lane.
@@ -64,100 +49,17 @@ struct Plan {
 }
 
 #[derive(Clone)]
-struct Machine<'a> {
+pub(super) struct Machine<'a> {
     schedule: &'a Schedule,
     plan: Rc<Plan>,
-    status: Vec<Status>,
+    pub status: Vec<Status>,
     cells: Vec<Cell>,
     /// Whether contents are followed, or only the use of the cells.
-    with_contents: bool,
-}
-
-type Verdict = Result<(), String>;
-
-/// Whether every execution is right.
-pub fn judge(schedule: &Schedule) -> Verdict {
-    look(schedule, true)
-}
-
-/// Whether no execution lets two accesses collide, whatever the chunks contain.
-pub fn judge_order(schedule: &Schedule) -> Verdict {
-    look(schedule, false)
-}
-
-fn look(schedule: &Schedule, with_contents: bool) -> Verdict {
-    well_formed(schedule)?;
-    let mut by_id = Machine::new(schedule)?;
-    by_id.with_contents = with_contents;
-    let mut before = by_id.clone();
-    by_id.run_by_id()?;
-    if with_contents {
-        by_id.check_result()?;
-    }
-    // The contents are right if no accesses collide. Where the operations before have run does
-    // not matter: they do not wait for this one.
-    before.with_contents = false;
-    for op in 0..schedule.ops().len() {
-        let places = before.status[op].delivered.len();
-        let deliveries = (0..places).map(|place| Event::Delivered(op, place));
-        if schedule.ops()[op].moves_data() {
-            for withheld in deliveries.chain([Event::SourceFree(op)]) {
-                before.clone().run_without(op, withheld)?;
-            }
-        }
-        before.run_next(op)?;
-    }
-    Ok(())
-}
-
-/// Whether all executions, one after another, are right. At most 64 events.
-pub fn exhaust(schedule: &Schedule) -> Verdict {
-    well_formed(schedule)?;
-    let fresh = Machine::new(schedule)?;
-    fresh.clone().run_by_id()?;
-    let events = fresh.events();
-    assert!(events.len() <= 64, "too many events to try all orders");
-    // Without a collision the state follows from which events have happened.
-    let mut seen = HashSet::new();
-    let mut open = vec![(0u64, fresh)];
-    while let Some((happened, machine)) = open.pop() {
-        let mut stuck = true;
-        for (index, &event) in events.iter().enumerate() {
-            if happened >> index & 1 == 0 && machine.may(event) {
-                stuck = false;
-                let next = happened | 1 << index;
-                if seen.insert(next) {
-                    let mut machine = machine.clone();
-                    machine.fire(event)?;
-                    open.push((next, machine));
-                }
-            }
-        }
-        if stuck {
-            machine.check_result()?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether one execution with random choices is right.
-pub fn try_at_random(schedule: &Schedule, mut random: impl FnMut(usize) -> usize) -> Verdict {
-    well_formed(schedule)?;
-    let mut machine = Machine::new(schedule)?;
-    let mut left = machine.events();
-    while !left.is_empty() {
-        let may: Vec<usize> = (0..left.len()).filter(|&i| machine.may(left[i])).collect();
-        if may.is_empty() {
-            return Err("stuck".to_string());
-        }
-        let event = left.swap_remove(may[random(may.len())]);
-        machine.fire(event)?;
-    }
-    machine.check_result()
+    pub with_contents: bool,
 }
 
 /// Everything that an operation names exists, and it does not get in its own way.
-fn well_formed(s: &Schedule) -> Verdict {
+pub(super) fn well_formed(s: &Schedule) -> Verdict {
     for (id, op) in s.ops().iter().enumerate() {
         if op.initiator() >= s.ranks {
             return Err(format!("t{id}: no rank issues it"));
@@ -206,7 +108,7 @@ fn well_formed(s: &Schedule) -> Verdict {
 }
 
 impl<'a> Machine<'a> {
-    fn new(s: &'a Schedule) -> Result<Self, String> {
+    pub fn new(s: &'a Schedule) -> Result<Self, String> {
         let mut base = Vec::new();
         let mut cells: Vec<Cell> = Vec::new();
         for participant in 0..s.ranks + s.memories {
@@ -284,7 +186,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    fn events(&self) -> Vec<Event> {
+    pub fn events(&self) -> Vec<Event> {
         let of = |(op, status): (usize, &Status)| {
             let delivered = (0..status.delivered.len()).map(move |t| Event::Delivered(op, t));
             [
@@ -321,7 +223,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn may(&self, event: Event) -> bool {
+    pub fn may(&self, event: Event) -> bool {
         match event {
             Event::Start(id) => {
                 let waiter = self.schedule.ops()[id].initiator();
@@ -351,7 +253,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn fire(&mut self, event: Event) -> Verdict {
+    pub fn fire(&mut self, event: Event) -> Verdict {
         let plan = self.plan.clone();
         match event {
             Event::Start(id) => {
@@ -409,7 +311,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn fire_if_possible(&mut self, event: Event) -> Result<bool, String> {
+    pub fn fire_if_possible(&mut self, event: Event) -> Result<bool, String> {
         match self.may(event) {
             true => self.fire(event).map(|()| true),
             false => Ok(false),
@@ -417,11 +319,11 @@ impl<'a> Machine<'a> {
     }
 
     /// Every operation alone, one after another: each must be able to run when its turn comes.
-    fn run_by_id(&mut self) -> Verdict {
+    pub fn run_by_id(&mut self) -> Verdict {
         (0..self.status.len()).try_for_each(|id| self.run_next(id))
     }
 
-    fn run_next(&mut self, id: usize) -> Verdict {
+    pub fn run_next(&mut self, id: usize) -> Verdict {
         if !self.fire_if_possible(Event::Start(id))? {
             return Err(format!("t{id} cannot start when all before it are over"));
         }
@@ -448,7 +350,7 @@ impl<'a> Machine<'a> {
 
     /// Everything from operation `id` on that can happen before `withheld` does, and barriers that
     /// earlier operations have reached.
-    fn run_without(&mut self, id: usize, withheld: Event) -> Verdict {
+    pub fn run_without(&mut self, id: usize, withheld: Event) -> Verdict {
         let unfinished = |status: &Status| status.started && !status.acknowledged;
         let id = self.status.iter().position(unfinished).unwrap_or(id);
         let mut happened = true;
@@ -462,7 +364,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn check_result(&self) -> Verdict {
+    pub fn check_result(&self) -> Verdict {
         let s = self.schedule;
         if !self.status.iter().all(|status| status.acknowledged) {
             return Err("stuck".to_string());
