@@ -165,6 +165,10 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     by_metric = {row["metric"]: row for row in found}
     assert by_metric["latency"]["value"] == 1024.0
     assert (by_metric["share"]["value"], by_metric["share"]["unit"]) == (0.5, "1")
+    # A launch may leave a column out; so may all.
+    silent = {**record, "columns": {}}
+    assert set(rows.Measured.of([silent, record]).columns) == {"share"}
+    assert rows.Measured.of([silent] * 6).columns == {}
     with pytest.raises(WaivedError, match="no model"):
         probes.model(machines.load("crossbar"), "echo", probe.assignment({}))
 

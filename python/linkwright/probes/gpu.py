@@ -14,6 +14,7 @@ from . import Axes, Axis, Metric, Probe, Setting
 
 _LATENCY = Metric("latency", "ns", "low", "time of one operation", "time")
 _ORDERS = ("random", "stride_128", "stride_4096")
+_LINES = "Jin et al., Uncovering real GPU NoC characteristics: implications on interconnect architecture (MICRO 2024)"
 _SMS = "SMs that take part at once"
 
 
@@ -45,6 +46,46 @@ PROBES = (
         "Saavedra and Smith, Measuring cache and TLB performance (1995); Wong et al., Demystifying GPU "
         "microarchitecture through microbenchmarking (ISPASS 2010)",
         "on a host; where the working set is more than a quarter of the GPU's memory, or than a block's shared memory",
+        size_axis="working_set",
+    ),
+    _probe(
+        "sm_l2_latency",
+        "latency of the lines of the L2 one by one: those that are near an SM, and those of the far partition",
+        "One operation is one access of 8 bytes of a line of the L2, past the L1, whose address is what the access "
+        "before it gave; the mean over lines. Lines are timed one by one, and where their latencies form two groups "
+        "those are the near and the far partition. `load` may be answered by a copy that the near partition keeps, an "
+        "`atomic` addition of zero is done where the line is at home. With threads, so many SMs ask at once.",
+        (
+            Axis("access", "word", "a load past the L1, or an atomic addition", "load", ("load", "atomic")),
+            Axis("working_set", "bytes", "bytes of the lines that are timed", "256K"),
+            Axis("threads", "count", _SMS, "1"),
+        ),
+        _LINES,
+        "on a host; for fewer lines than 2, or more than their numbers fit into a block's shared memory",
+        metrics=(
+            Metric("latency", "ns", "low", "mean over lines, of the slowest SM", "time"),
+            Metric("near", "ns", "low", "median of the near lines; of all where they form one group", "column"),
+            Metric("far", "ns", "low", "median of the far lines; absent where they form one group", "column"),
+            Metric("near_share", "1", "", "share of the lines that are near", "column"),
+            Metric("nearest", "ns", "low", "5th percentile over lines", "column"),
+            Metric("farthest", "ns", "low", "95th percentile over lines", "column"),
+        ),
+        size_axis="working_set",
+    ),
+    _probe(
+        "sm_l2_bandwidth",
+        "bandwidth of reading lines of the L2, by the partition that they lie in",
+        "One operation is one pass over lines of the L2, past the L1, with all threads of so many SMs. Which "
+        "lines are `near` each SM and which are `far` is found out before, as in sm_l2_latency by atomic additions; "
+        "all SMs read equally many.",
+        (
+            Axis("side", "word", "which lines", "near", ("near", "far", "any")),
+            Axis("working_set", "bytes", "bytes that lines are chosen from", "256K"),
+            Axis("threads", "count", _SMS, "1"),
+        ),
+        _LINES,
+        "on a host; `near` and `far` on a GPU whose L2 shows one partition",
+        metrics=(Metric("bandwidth", "B/s", "high", "bytes that all SMs read over their time", "counted_rate"),),
         size_axis="working_set",
     ),
     _probe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -147,6 +148,7 @@ class Measured:
         kept, set_aside = peace.counting(records)
         if not kept:
             return None
+        columns = [record.get("columns", {}) for record in kept]
         return cls(
             launches=tuple(np.array(record["values_ns"]) for record in kept),
             first_ns=kept[0]["first_ns"],
@@ -163,8 +165,8 @@ class Measured:
                 "work_rate": kept[0].get("work", 0),
             },
             columns={
-                metric: tuple(np.array(record["columns"][metric]) for record in kept)
-                for metric in kept[0].get("columns", ())
+                metric: tuple(np.array(its[metric]) for its in columns if metric in its)
+                for metric in dict.fromkeys(itertools.chain(*columns))
             },
         )
 

@@ -16,6 +16,11 @@ namespace in_cluster {
 #include "clocks.cu"
 #include "flag_handover.cu"
 #include "host_echo.cu"
+
+namespace lines {
+#include "l2_lines.cu"
+}
+
 #include "memory_stream.cu"
 #include "pointer_chase.cu"
 
@@ -29,6 +34,7 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, flag_handover),
     ENTRY(, flag_handover_in_cluster),
     ENTRY(, host_echo),
+    ENTRY(lines, l2_lines),
     ENTRY(, memory_stream),
     ENTRY(, pointer_chase),
     ENTRY(in_global_memory, schedule_walk),

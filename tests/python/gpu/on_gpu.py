@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device
 from linkwright.executors.cuda.job import Job
-from linkwright.executors.cuda.probes import bandwidth, latency
+from linkwright.executors.cuda.probes import bandwidth, l2, latency
 from linkwright.suite.experiment import Experiment
 
 HOW = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
@@ -58,14 +58,15 @@ def recorded(gpu: Device) -> dict[str, list]:
 @contextmanager
 def spoiled() -> Iterator[None]:
     """Other results are expected than will come."""
-    plain, after, factor = stream.memory, latency.after, bandwidth._FACTOR
+    plain, after, factor, folded = stream.memory, latency.after, bandwidth._FACTOR, l2.folded
     stream.memory = lambda *given: other(plain(*given))
     latency.after = lambda *given: after(*given) + 1
     bandwidth._FACTOR = factor + np.uint32(1)
+    l2.folded = lambda *given: folded(*given) + np.uint64(1)
     try:
         yield
     finally:
-        stream.memory, latency.after, bandwidth._FACTOR = plain, after, factor
+        stream.memory, latency.after, bandwidth._FACTOR, l2.folded = plain, after, factor, folded
 
 
 def other(memory: stream.Memory) -> stream.Memory:

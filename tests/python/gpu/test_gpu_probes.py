@@ -11,7 +11,7 @@ import pytest
 from linkwright import probes
 from linkwright.errors import WaivedError
 from linkwright.executors.cuda import compiler
-from linkwright.executors.cuda.probes import latency
+from linkwright.executors.cuda.probes import l2, latency
 from linkwright.suite.experiment import Experiment
 
 needs_nvrtc = pytest.mark.skipif(
@@ -33,6 +33,9 @@ ANSWERED = [
     asked("sm_load_latency", working_set="2M"),
     *(asked("memory_bandwidth", kernel=kernel, threads=3, block=4112) for kernel in ("read", "write", "copy", "triad")),
     *(asked("memory_bandwidth", kernel="triad", width=width) for width in ("32", "64")),
+    asked("sm_l2_latency", working_set="8K"),
+    asked("sm_l2_latency", working_set="4K", access="atomic", threads=2),
+    asked("sm_l2_bandwidth", working_set="8K", side="any", threads=2),
     asked("cache_line", placement=(3, 8)),
     asked("cache_line", how="read_write"),
     asked("sm_cluster_latency", threads=4, peer=3),
@@ -49,11 +52,13 @@ ANSWERED = [
 SPOILED = [
     asked("sm_load_latency", spoil=True),
     asked("memory_bandwidth", kernel="triad", spoil=True),
+    asked("sm_l2_bandwidth", working_set="8K", side="any", spoil=True),
 ]
 WAIVED = {
     "maps the memory of a GPU by pages of 2 MiB": asked("memory_latency"),
     "shared memory of a block has 100000 bytes": asked("sm_load_latency", through="shared", working_set="1M"),
     "a quarter of the GPU's memory": asked("sm_load_latency", working_set="512M"),
+    "it looks at 2 to 24968 lines of 128 bytes, not at 1": asked("sm_l2_latency", working_set=128),
     "accesses 32, 64 or 128 bits at once, not `512`": asked("memory_bandwidth", width="512"),
     "the clocks of two SMs do not agree": asked("cache_line", how="one_way"),
     "a cluster has 2, 4, 8 or 16 blocks, not 3": asked("sm_cluster_latency", threads=3),
@@ -137,6 +142,27 @@ def test_a_chain_is_one_cycle_over_all_lines(order, lines):
         assert latency.after(following, 0, steps) == (seen * 4)[steps]
     if order == "stride_256" and lines == 64:
         assert seen[:3] == [0, 2, 4]
+
+
+def planted(near: int, far: int) -> tuple[np.ndarray, np.ndarray]:
+    """Latencies of lines in two partitions, mixed, each with a spread over its slices; and which are near."""
+    draw = np.random.default_rng(near)
+    mixed = draw.permutation(np.repeat([True, False], [near, far]))
+    return np.where(mixed, 210, 410) + draw.normal(0, 15, near + far), mixed
+
+
+@pytest.mark.parametrize(("near", "far"), [(1000, 1000), (300, 1700), (1024, 1024)])
+def test_lines_of_two_partitions_are_told_apart(near, far):
+    latencies, wanted = planted(near, far)
+    assert np.array_equal(l2.near_lines(latencies), wanted)
+
+
+def test_lines_of_one_partition_are_all_near():
+    draw = np.random.default_rng(1)
+    for latencies in (draw.normal(250, 20, 2048), draw.uniform(200, 300, 2048), np.full(64, 250.0), np.array([1.0])):
+        assert l2.near_lines(latencies).all()
+    few_far, _ = planted(1990, 10)  # such as lines that an interrupt hit
+    assert l2.near_lines(few_far).all()
 
 
 @pytest.mark.parametrize("key", ["sm_load_latency", "sm_cluster_latency", "sm_barrier", "sm_atomic"])

@@ -271,6 +271,10 @@ class Loaded:
         """Overwrite an array."""
         self._device.write(self._addresses[name], array)
 
+    def number(self, name: str) -> int:
+        """A word that is a number, as it is now."""
+        return int(self._words[list(self._job.words).index(name)])
+
     def set(self, name: str, number: int) -> None:
         """Change a word that is a number."""
         self._words[list(self._job.words).index(name)] = number
