@@ -6,7 +6,7 @@
 //              orders nothing else
 //     flags    each stores its count into a word of its own and waits for the other's, release and acquire
 //     cluster  as flags, but each word lies in the shared memory of the one who waits for it: distributed shared
-//              memory of a cluster, in which block 0 talks with every other block in turn
+//              memory of a cluster, in which one block talks with every other block in turn
 //
 // Words lie in lines of their own. In the L2 the distance depends on the pair and on the slice that holds the line.
 //
@@ -19,7 +19,8 @@ struct Handover {
     Parts parts;
     u64 rounds;
     u64 swap;     // one word swapped, or two flags
-    u64 *words;   // [0] and [LINE]; in a cluster: the count that each block ended with
+    u64 first;    // in a cluster: the block that talks with all others
+    u64 *words;   // [0] and [LINE]; in a cluster: the count that each block ended with, from `first` on
 };
 
 __device__ inline void swapped(u64 *word, u32 part, u64 first, u64 rounds) {
@@ -54,9 +55,11 @@ KERNEL(32) flag_handover(const Handover *job) {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-// Block 0 with block 1, then with block 2, ...; `cycles` by (sample, peer), at peer 0 the sum.
+// Blocks are counted from `first` on, round the cluster: block 0 with block 1, then with block 2, ...; `cycles` by
+// (sample, peer), at peer 0 the sum.
 KERNEL(32) flag_handover_in_cluster(const Handover *job) {
-    const u32 own = block_in_cluster();
+    const u32 blocks = (u32)job->parts.parts, first = (u32)job->first;
+    const u32 own = (block_in_cluster() + blocks - first) % blocks;
     u64 *flag = (u64 *)(block_memory() + HEAD);
     if (threadIdx.x == 0) {
         job->parts.sm_of_part[own] = 1 + (u64)sm_number();
@@ -65,10 +68,10 @@ KERNEL(32) flag_handover_in_cluster(const Handover *job) {
     u64 count = 0;
     for (u64 sample = 0; sample < job->parts.samples; ++sample) {
         const u64 all = cycles();
-        for (u32 peer = 1; peer < job->parts.parts; ++peer) {
+        for (u32 peer = 1; peer < blocks; ++peer) {
             cluster_barrier();
             if (threadIdx.x != 0 || (own != 0 && own != peer)) continue;
-            u64 *other = (u64 *)of_block((u8 *)flag, own == 0 ? peer : 0);
+            u64 *other = (u64 *)of_block((u8 *)flag, ((own == 0 ? peer : 0) + first) % blocks);
             const u64 begin = cycles();
             for (u64 n = 0; n < job->rounds; ++n) {
                 // Block 0 counts on with every peer; a peer begins at the count that it is told.

@@ -15,6 +15,15 @@ from . import Axes, Axis, Metric, Probe, Setting
 _LATENCY = Metric("latency", "ns", "low", "time of one operation", "time")
 _ORDERS = ("random", "stride_128", "stride_4096")
 _LINES = "Jin et al., Uncovering real GPU NoC characteristics: implications on interconnect architecture (MICRO 2024)"
+_PAIRS = (
+    Axis("bytes", "bytes", "size of a message", "32K"),
+    Axis("through", "word", "where messages go", "l2", ("l2", "cluster")),
+    Axis("cluster", "count", "blocks of a cluster: 2, 4, 8 or 16", "2"),
+)
+_UNDER_LOAD = (
+    "Luo et al., Benchmarking and dissecting the Nvidia Hopper GPU architecture (2024); under load as in Jin et al., "
+    "Uncovering real GPU NoC characteristics (MICRO 2024)"
+)
 _SMS = "SMs that take part at once"
 
 
@@ -91,14 +100,41 @@ PROBES = (
     _probe(
         "sm_cluster_latency",
         "half a round trip between two SMs of a cluster through distributed shared memory",
-        "One operation is one passing of a count from block 0 of a cluster to a peer, or back, half a round trip: each "
+        "One operation is one passing of a count from one block of a cluster to another, or back: each "
         "waits at a word of its own shared memory, which the other writes. Blocks are placed by the hardware.",
         (
             Axis("threads", "count", "blocks of the cluster: 2, 4, 8 or 16", "2"),
-            Axis("peer", "count", "which block answers block 0", "1"),
+            Axis("first", "count", "the block that asks", "0"),
+            Axis("peer", "count", "the block that answers", "1"),
         ),
         "Luo et al., Benchmarking and dissecting the Nvidia Hopper GPU architecture (2024)",
         "on a host, on a GPU without clusters (before sm_90), and where the GPU forms no cluster of that size",
+    ),
+    _probe(
+        "sm_pair_bandwidth",
+        "bandwidth of messages from SM to SM, by way, size and number of pairs",
+        "One operation is one message of every pair: one SM waits for a free slot of two and writes, the other waits "
+        "for the message and reads. Through the `l2` both lie in global memory; in a `cluster` the writer stores into "
+        "the shared memory of the reader. The bandwidth is the sum over all pairs.",
+        (*_PAIRS, Axis("threads", "count", "SMs that take part: twice the pairs", "2")),
+        _UNDER_LOAD,
+        "on a host, for an odd number of SMs; `cluster` also on a GPU without clusters, and where they do not fit",
+        metrics=(Metric("bandwidth", "B/s", "high", "bytes that all pairs move over their time", "counted_rate"),),
+        size_axis="bytes",
+    ),
+    _probe(
+        "sm_loaded_latency",
+        "half a round trip between two SMs while other pairs send each other messages",
+        "One operation is one passing of a word from the first SM to the second, or back, while all others send "
+        "messages as in sm_pair_bandwidth, without a pause; what they move stands beside it. With two SMs nobody does.",
+        (*_PAIRS, Axis("threads", "count", "SMs that take part: twice the pairs, the first of which is timed", "2")),
+        _UNDER_LOAD,
+        "on a host, for an odd number of SMs; `cluster` also on a GPU without clusters, and where they do not fit",
+        metrics=(
+            _LATENCY,
+            Metric("load_bandwidth", "B/s", "", "bytes per second that the other pairs move meanwhile", "column"),
+        ),
+        size_axis="bytes",
     ),
     _probe(
         "sm_barrier",

@@ -121,7 +121,8 @@ int cuLaunchKernelEx(const Config *config, void *function, void **parameters, vo
 
 // A cluster of this GPU is at most half of it.
 int cuOccupancyMaxActiveClusters(int *clusters, void *, const Config *config) {
-    *clusters = config->grid_x <= SMS / 2 ? 1 : 0;
+    const u32 blocks = config->attributes[0].value.cluster.x;
+    *clusters = blocks <= SMS / 2 ? SMS / blocks : 0;
     return SUCCESS;
 }
 

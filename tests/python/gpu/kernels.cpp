@@ -22,6 +22,7 @@ namespace lines {
 }
 
 #include "memory_stream.cu"
+#include "pair_stream.cu"
 #include "pointer_chase.cu"
 
 #define ENTRY(place, name) {#name, (shim::Kernel)place::name}
@@ -36,6 +37,8 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, host_echo),
     ENTRY(lines, l2_lines),
     ENTRY(, memory_stream),
+    ENTRY(, pair_stream),
+    ENTRY(, pair_stream_in_cluster),
     ENTRY(, pointer_chase),
     ENTRY(in_global_memory, schedule_walk),
     ENTRY(in_cluster, schedule_walk_in_cluster),

@@ -7,6 +7,7 @@ out   the GPU, then one JSON line each: {"found": ...} or {"error": [kind, text]
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device
 from linkwright.executors.cuda.job import Job
-from linkwright.executors.cuda.probes import bandwidth, l2, latency
+from linkwright.executors.cuda.probes import bandwidth, l2, latency, pairs
 from linkwright.suite.experiment import Experiment
 
 HOW = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
@@ -58,15 +59,22 @@ def recorded(gpu: Device) -> dict[str, list]:
 @contextmanager
 def spoiled() -> Iterator[None]:
     """Other results are expected than will come."""
-    plain, after, factor, folded = stream.memory, latency.after, bandwidth._FACTOR, l2.folded
-    stream.memory = lambda *given: other(plain(*given))
-    latency.after = lambda *given: after(*given) + 1
-    bandwidth._FACTOR = factor + np.uint32(1)
-    l2.folded = lambda *given: folded(*given) + np.uint64(1)
+    spoil = {
+        (stream, "memory"): lambda plain, *given: other(plain(*given)),
+        (latency, "after"): lambda plain, *given: plain(*given) + 1,
+        (l2, "folded"): lambda plain, *given: plain(*given) + np.uint64(1),
+        (pairs, "sum_of"): lambda plain, *given: plain(*given) ^ 1,
+    }
+    plain = {where: getattr(*where) for where in spoil}
+    for (module, name), wrong in spoil.items():
+        setattr(module, name, functools.partial(wrong, plain[module, name]))
+    bandwidth._FACTOR += np.uint32(1)
     try:
         yield
     finally:
-        stream.memory, latency.after, bandwidth._FACTOR, l2.folded = plain, after, factor, folded
+        bandwidth._FACTOR -= np.uint32(1)
+        for (module, name), right in plain.items():
+            setattr(module, name, right)
 
 
 def other(memory: stream.Memory) -> stream.Memory:

@@ -39,6 +39,11 @@ ANSWERED = [
     asked("cache_line", placement=(3, 8)),
     asked("cache_line", how="read_write"),
     asked("sm_cluster_latency", threads=4, peer=3),
+    asked("sm_cluster_latency", threads=4, first=2, peer=1),
+    *(asked("sm_pair_bandwidth", threads=threads, bytes=4112) for threads in (2, 6)),
+    asked("sm_pair_bandwidth", through="cluster", cluster=4, threads=8, bytes=512),
+    *(asked("sm_loaded_latency", threads=threads, bytes=4112) for threads in (2, 6)),
+    asked("sm_loaded_latency", through="cluster", threads=6, bytes=512),
     asked("sm_barrier", threads=3),
     asked("sm_barrier", how="cluster", threads=4),
     asked("sm_atomic", threads=2),
@@ -53,6 +58,8 @@ SPOILED = [
     asked("sm_load_latency", spoil=True),
     asked("memory_bandwidth", kernel="triad", spoil=True),
     asked("sm_l2_bandwidth", working_set="8K", side="any", spoil=True),
+    asked("sm_pair_bandwidth", bytes=512, spoil=True),
+    asked("sm_loaded_latency", threads=4, bytes=512, spoil=True),
 ]
 WAIVED = {
     "maps the memory of a GPU by pages of 2 MiB": asked("memory_latency"),
@@ -63,8 +70,13 @@ WAIVED = {
     "the clocks of two SMs do not agree": asked("cache_line", how="one_way"),
     "a cluster has 2, 4, 8 or 16 blocks, not 3": asked("sm_cluster_latency", threads=3),
     "forms no cluster of 8 blocks with 256 bytes of shared memory each": asked("sm_cluster_latency", threads=8),
-    "there is no peer 2": asked("sm_cluster_latency", threads=2, peer=2),
+    "a cluster of 2 has no pair of blocks 0 and 2": asked("sm_cluster_latency", threads=2, peer=2),
+    "no pair of blocks 1 and 1": asked("sm_cluster_latency", threads=2, first=1),
     "16 blocks need as many SMs; there are 12": asked("sm_barrier", how="cluster", threads=16),
+    "pairs are an even number of SMs, not 3": asked("sm_pair_bandwidth", threads=3),
+    "a message is a multiple of 16 bytes, not 100": asked("sm_pair_bandwidth", bytes=100),
+    "6 SMs are no whole number of clusters of 4": asked("sm_pair_bandwidth", through="cluster", cluster=4, threads=6),
+    "two messages of 65536 bytes do not fit": asked("sm_loaded_latency", through="cluster", bytes="64K"),
     "13 parts need as many SMs; 12 take part": asked("sm_barrier", threads=13),
     "1 to 32 warps, not 99": asked("sm_atomic", warps=99),
     "a GPU has no transport pipe; ask for in_place or user_buffers": asked("round_trip", transport="pipe"),
@@ -165,7 +177,7 @@ def test_lines_of_one_partition_are_all_near():
     assert l2.near_lines(few_far).all()
 
 
-@pytest.mark.parametrize("key", ["sm_load_latency", "sm_cluster_latency", "sm_barrier", "sm_atomic"])
+@pytest.mark.parametrize("key", ["sm_load_latency", "sm_pair_bandwidth", "sm_barrier", "sm_atomic"])
 def test_a_host_waives_what_only_a_gpu_can_answer(key):
     setting = probes.Setting(cpus=(0,), budget_s=1.0)
     with pytest.raises(WaivedError, match=f"probe {key}: waived: it asks the SMs of a GPU; measure it with --on cuda"):

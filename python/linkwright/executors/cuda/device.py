@@ -181,12 +181,18 @@ class Device:
         config.sharedMemBytes = job.shared_bytes
         config.attrs = self._attributes(job)
         config.numAttrs = len(config.attrs)
-        if job.cluster > 1 and not self._call("cuOccupancyMaxActiveClusters", function, config):
-            raise WaivedError(
-                f"cuda: waived: {self.name} forms no cluster of {job.cluster} blocks with {job.shared_bytes} bytes of "
-                "shared memory each; use fewer blocks or a smaller size"
-            )
+        if job.cluster > 1:
+            self._check_clusters(job, int(self._call("cuOccupancyMaxActiveClusters", function, config) or 0))
         self._call("cuLaunchKernelEx", config, function, ((words,), (ctypes.c_void_p,)), 0)
+
+    def _check_clusters(self, job: Job, at_once: int) -> None:
+        wanted = job.blocks // job.cluster
+        if at_once < wanted:
+            many = f"at most {at_once} clusters" if at_once else "no cluster"
+            raise WaivedError(
+                f"cuda: waived: {self.name} forms {many} of {job.cluster} blocks with {job.shared_bytes} bytes of "
+                f"shared memory each, and {wanted} are needed at once; use fewer blocks or a smaller size"
+            )
 
     def wait(self) -> None:
         """Until everything that was started has ended."""

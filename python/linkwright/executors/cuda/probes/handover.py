@@ -25,7 +25,7 @@ def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
     if axes["touched_by"] != "first":
         raise WaivedError(f"{key}: waived: a line of the L2 has its place by its address, whoever touches it first")
     swap = axes["how"] == "compare_and_swap"
-    words = {"rounds": ROUNDS, "swap": int(swap), "words": np.zeros(2 * LINE_WORDS, np.uint64)}
+    words = {"rounds": ROUNDS, "swap": int(swap), "first": 0, "words": np.zeros(2 * LINE_WORDS, np.uint64)}
     made = job(gpu, "flag_handover", enough_sms(key, sms, 2), words, threads=_WARP)
     with gpu.device.loaded(made) as loaded:
 
@@ -39,13 +39,14 @@ def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
 
 
 def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
-    """Half a round trip between block 0 of a cluster and one of its peers."""
+    """Half a round trip between two blocks of a cluster."""
     key = "sm_cluster_latency"
-    blocks, peer = int(axes["threads"]), int(axes["peer"])
+    blocks, first, second = int(axes["threads"]), int(axes["first"]), int(axes["peer"])
     in_cluster(key, gpu, blocks)
-    if not 1 <= peer < blocks:
-        raise WaivedError(f"{key}: waived: block 0 has peers 1 to {blocks - 1}; there is no peer {peer}")
-    words = {"rounds": ROUNDS, "swap": 0, "words": np.zeros(blocks, np.uint64)}
+    if first == second or max(first, second) >= blocks:
+        raise WaivedError(f"{key}: waived: a cluster of {blocks} has no pair of blocks {first} and {second}")
+    peer = (second - first) % blocks  # counted from `first` on
+    words = {"rounds": ROUNDS, "swap": 0, "first": first, "words": np.zeros(blocks, np.uint64)}
     made = job(gpu, "flag_handover", gpu.all_sms[:blocks], words, threads=1, shared_bytes=128, cluster=True)
     with gpu.device.loaded(made) as loaded:
 
