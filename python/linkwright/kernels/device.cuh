@@ -68,6 +68,17 @@ __device__ inline void store_release_system(u64 *address, u64 value) {
     asm volatile("st.release.sys.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
 }
 
+// The same without order: nothing but the word itself is handed on.
+__device__ inline u64 load_system(const u64 *address) {
+    u64 value;
+    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+__device__ inline void store_system(u64 *address, u64 value) {
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
 __device__ inline u64 exchange(u64 *address, u64 value) {
     u64 old;
     asm volatile("atom.acq_rel.gpu.exch.b64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");

@@ -75,6 +75,8 @@ inline void store_release(u64 *address, u64 value) { __atomic_store_n(address, v
 inline void add_release(u64 *address, u64 value) { __atomic_fetch_add(address, value, __ATOMIC_RELEASE); }
 inline u64 load_acquire_system(const u64 *address) { return load_acquire(address); }
 inline void store_release_system(u64 *address, u64 value) { store_release(address, value); }
+inline u64 load_system(const u64 *address) { return __atomic_load_n(address, __ATOMIC_RELAXED); }
+inline void store_system(u64 *address, u64 value) { __atomic_store_n(address, value, __ATOMIC_RELAXED); }
 inline u64 exchange(u64 *address, u64 value) { return __atomic_exchange_n(address, value, __ATOMIC_ACQ_REL); }
 inline u64 fetch_add(u64 *address, u64 value) { return __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL); }
 inline u64 compare_and_swap(u64 *address, u64 expected, u64 value) {

@@ -60,7 +60,7 @@ int cuDeviceGetPCIBusId(char *name, int length, int) { return snprintf(name, len
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     static const std::map<int, int> known = {
         {8, 48 << 10},  {13, 2000000}, {16, SMS}, {36, 1000000}, {38, 1 << 20},
-        {75, 9},        {76, 0},       {81, 128 << 10}, {95, 1}, {97, 100000},
+        {75, 9},        {76, 0},       {81, 128 << 10}, {95, 1}, {97, 100000}, {101, 1},
     };
     const auto found = known.find(attribute);
     if (found == known.end()) return INVALID_VALUE;
@@ -96,6 +96,18 @@ int cuMemAlloc(u64 *address, size_t bytes) {
 int cuMemFree(u64 address) { return free((void *)address), SUCCESS; }
 int cuMemcpyHtoD(u64 to, const void *from, size_t bytes) { return memcpy((void *)to, from, bytes), SUCCESS; }
 int cuMemcpyDtoH(void *to, u64 from, size_t bytes) { return memcpy(to, (const void *)from, bytes), SUCCESS; }
+
+int cuMemAllocManaged(u64 *address, size_t bytes, u32 flags) { return flags == 1 ? cuMemAlloc(address, bytes) : INVALID_VALUE; }
+int cuMemAdvise(u64, size_t, int advice, int device) {
+    return (advice == 3 && device == 0) || (advice == 5 && device == -1) ? SUCCESS : INVALID_VALUE;
+}
+int cuMemPrefetchAsync(u64, size_t, int device, void *) { return device == 0 ? SUCCESS : INVALID_VALUE; }
+
+int cuStreamCreate(void **stream, u32 flags) { return *stream = (void *)0x30, flags == 1 ? SUCCESS : INVALID_VALUE; }
+int cuStreamSynchronize(void *stream) { return stream == (void *)0x30 ? SUCCESS : INVALID_VALUE; }
+int cuStreamDestroy(void *stream) { return cuStreamSynchronize(stream); }
+int cuMemcpyHtoDAsync(u64 to, const void *from, size_t bytes, void *) { return cuMemcpyHtoD(to, from, bytes); }
+int cuMemcpyDtoHAsync(void *to, u64 from, size_t bytes, void *) { return cuMemcpyDtoH(to, from, bytes); }
 
 int cuMemHostAlloc(void **address, size_t bytes, u32) { return cuMemAlloc((u64 *)address, bytes); }
 int cuMemFreeHost(void *address) { return free(address), SUCCESS; }

@@ -25,6 +25,10 @@ namespace lines {
 #include "pair_stream.cu"
 #include "pointer_chase.cu"
 
+namespace words {
+#include "word_echo.cu"
+}
+
 #define ENTRY(place, name) {#name, (shim::Kernel)place::name}
 
 const std::map<std::string, shim::Kernel> kernels = {
@@ -42,4 +46,5 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, pointer_chase),
     ENTRY(in_global_memory, schedule_walk),
     ENTRY(in_cluster, schedule_walk_in_cluster),
+    ENTRY(words, word_echo),
 };

@@ -19,7 +19,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device
 from linkwright.executors.cuda.job import Job
-from linkwright.executors.cuda.probes import bandwidth, l2, latency, pairs
+from linkwright.executors.cuda.probes import bandwidth, l2, latency, pairs, round_trips
 from linkwright.suite.experiment import Experiment
 
 HOW = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
@@ -63,6 +63,7 @@ def spoiled() -> Iterator[None]:
         (stream, "memory"): lambda plain, *given: other(plain(*given)),
         (latency, "after"): lambda plain, *given: plain(*given) + 1,
         (l2, "folded"): lambda plain, *given: plain(*given) + np.uint64(1),
+        (round_trips, "Line"): lambda plain, *given: plain(*given[:-1], lambda: given[-1]() + np.uint8(1)),
         (pairs, "sum_of"): lambda plain, *given: plain(*given) ^ 1,
     }
     plain = {where: getattr(*where) for where in spoil}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import emulator
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from linkwright import probes
 from linkwright.errors import WaivedError
 from linkwright.executors.cuda import compiler
-from linkwright.executors.cuda.probes import l2, latency
+from linkwright.executors.cuda.probes import l2, latency, round_trips
 from linkwright.suite.experiment import Experiment
 
 needs_nvrtc = pytest.mark.skipif(
@@ -53,11 +54,15 @@ ANSWERED = [
     asked("round_trip", transport="in_place", in_bytes=100, out_bytes=5000),
     asked("round_trip", transport="in_place", in_bytes=5000, out_bytes=64),
     asked("round_trip", transport="user_buffers", in_bytes=64, out_bytes=300),
+    asked("round_trip", transport="user_buffers", in_bytes=5000, out_bytes=64),
+    asked("round_trip", transport="word_store", in_bytes=64, out_bytes=301),
+    asked("round_trip", transport="word_store", in_bytes=5001, out_bytes=1),
 ]  # fmt: skip
 SPOILED = [
     asked("sm_load_latency", spoil=True),
     asked("memory_bandwidth", kernel="triad", spoil=True),
     asked("sm_l2_bandwidth", working_set="8K", side="any", spoil=True),
+    *(asked("round_trip", transport=way, spoil=True) for way in ("in_place", "user_buffers", "word_store")),
     asked("sm_pair_bandwidth", bytes=512, spoil=True),
     asked("sm_loaded_latency", threads=4, bytes=512, spoil=True),
 ]
@@ -79,7 +84,9 @@ WAIVED = {
     "two messages of 65536 bytes do not fit": asked("sm_loaded_latency", through="cluster", bytes="64K"),
     "13 parts need as many SMs; 12 take part": asked("sm_barrier", threads=13),
     "1 to 32 warps, not 99": asked("sm_atomic", warps=99),
-    "a GPU has no transport pipe; ask for in_place or user_buffers": asked("round_trip", transport="pipe"),
+    "a GPU has no transport pipe; ask for one of in_place, user_buffers, word_store": asked(
+        "round_trip", transport="pipe"
+    ),
     "on a GPU it is not measured": asked("fma_peak"),
 }
 
@@ -129,7 +136,7 @@ def test_words_are_the_fields_of_the_structs(answers):
         own = fields(f"{source}.cu", struct[1])
         wanted = [*common, *own[1:]] if own[0] == ["parts", False] else own
         # The host's own memory is given by its address.
-        addresses = ("asked", "answered", "request", "reply") if source == "host_echo" else ()
+        addresses = ("asked", "answered", "request", "reply") if source.endswith("_echo") else ()
         assert given == [[name, pointer and name not in addresses] for name, pointer in wanted], kernel
 
 
@@ -154,6 +161,13 @@ def test_a_chain_is_one_cycle_over_all_lines(order, lines):
         assert latency.after(following, 0, steps) == (seen * 4)[steps]
     if order == "stride_256" and lines == 64:
         assert seen[:3] == [0, 2, 4]
+
+
+def test_a_host_that_cannot_store_into_its_gpu_waives_word_stores():
+    gpu = SimpleNamespace(device=SimpleNamespace(name="a card", host_stores=False, memory_bytes=1 << 30))
+    axes = probes.find("round_trip").assignment({"transport": "word_store"})
+    with pytest.raises(WaivedError, match="the host cannot store into the memory of a card"):
+        round_trips.round_trip(gpu, axes, [], SimpleNamespace(seed=1))
 
 
 def planted(near: int, far: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -164,6 +164,36 @@ class Device:
         self._call("cuMemcpyDtoH", host, address, nbytes)
 
     @contextmanager
+    def stream(self) -> Iterator[Stream]:
+        """A queue of copies that no kernel holds up."""
+        found = Stream(self._call, self._driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        try:
+            yield found
+        finally:
+            found.close()
+
+    @property
+    def host_stores(self) -> bool:
+        """Whether the host can store into memory of the GPU without moving it."""
+        return bool(self.attribute("DIRECT_MANAGED_MEM_ACCESS_FROM_HOST"))
+
+    def allocate_window(self, nbytes: int) -> int:
+        """Memory of the GPU that the host stores into; needs `host_stores`; `free` gives it back."""
+        driver = self._driver
+        address = int(
+            self._call(
+                "cuMemAllocManaged", max(nbytes, _LEAST_BYTES), int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
+            )
+        )
+        advice = driver.CUmem_advise
+        self._call("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, self._device)
+        host = driver.CUdevice(driver.CU_DEVICE_CPU)
+        self._call("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_ACCESSED_BY, host)
+        self._call("cuMemPrefetchAsync", address, nbytes, self._device, driver.CUstream(0))
+        self.wait()
+        return address
+
+    @contextmanager
     def loaded(self, job: Job) -> Iterator[Loaded]:
         """The arrays of a job in the memory of the GPU, for as long as the context lasts."""
         loaded = Loaded(self, job)
@@ -236,6 +266,30 @@ class Device:
             said = _text(message) if message else status.name
             raise CudaError(f"{getattr(self, 'name', 'GPU')}: {name} failed ({status.name}): {said}")
         return values[0] if len(values) == 1 else tuple(values) or None
+
+
+class Stream:
+    """Copies one after the other, beside a kernel that stays."""
+
+    def __init__(self, call: Callable, flags: int):
+        self._call = call
+        self._stream = call("cuStreamCreate", int(flags))
+
+    def copy_in(self, address: int, host: int, nbytes: int) -> None:
+        """Enqueue a copy from the host."""
+        self._call("cuMemcpyHtoDAsync", address, host, nbytes, self._stream)
+
+    def copy_out(self, address: int, host: int, nbytes: int) -> None:
+        """Enqueue a copy to the host."""
+        self._call("cuMemcpyDtoHAsync", host, address, nbytes, self._stream)
+
+    def wait(self) -> None:
+        """Until all copies have ended."""
+        self._call("cuStreamSynchronize", self._stream)
+
+    def close(self) -> None:
+        """Give the queue back."""
+        self._call("cuStreamDestroy", self._stream)
 
 
 class Loaded:

@@ -13,7 +13,7 @@ from linkwright.suite.experiment import Experiment
 
 from ..measure import Gpu, How
 
-MODULES = ("latency", "l2", "bandwidth", "handover", "pairs", "together", "host_link")
+MODULES = ("latency", "l2", "bandwidth", "handover", "pairs", "together", "host_link", "round_trips")
 
 
 def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
