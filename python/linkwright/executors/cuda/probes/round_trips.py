@@ -9,8 +9,8 @@
                    words that carry their own validity
 
 The first two talk with `host_echo.cu`, the last one with `word_echo.cu`. The reference of both: the reply is the
-request, and behind it what the host put there. `word_store` needs a platform on which the host's stores reach the GPU's memory (one
-whose link is coherent): managed memory that is kept on the GPU, a few pages of it.
+request, and behind it what the host put there. `word_store` needs a platform on which the host's stores reach the
+GPU's memory, one whose link is coherent: managed memory that is kept on the GPU, a few pages of it.
 """
 
 from __future__ import annotations
