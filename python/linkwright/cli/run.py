@@ -45,7 +45,9 @@ def command(
     """Run COLLECTIVE on real hardware, by one algorithm or by several.
 
     On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
-    `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
+    `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm;
+    on `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid. `-a own`
+    stands for either.
 
     Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
     median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact

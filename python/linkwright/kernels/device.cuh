@@ -200,3 +200,22 @@ __device__ inline void cluster_barrier() {
 #include "cuda_shim.h"
 
 #endif
+
+// How far the order of a flag reaches: the whole GPU, or the blocks of a cluster.
+struct Gpu {
+    static __device__ u64 look(const u64 *flag) { return load_acquire(flag); }
+    static __device__ void raise(u64 *flag, u64 count) { store_release(flag, count); }
+    static __device__ void arrive(u64 *flag) { add_release(flag, 1); }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+struct Cluster {
+    static __device__ u64 look(const u64 *flag) { return load_acquire_cluster(flag); }
+    static __device__ void raise(u64 *flag, u64 count) { store_release_cluster(flag, count); }
+    static __device__ void arrive(u64 *flag) { add_release_cluster(flag, 1); }
+};
+
+#endif
+
+const u32 LINE = 16;  // words of 128 bytes: a flag has so many of its own

@@ -40,11 +40,6 @@ struct Pair {
     u8 *slots;
 };
 
-struct Gpu {
-    static __device__ u64 look(const u64 *flag) { return load_acquire(flag); }
-    static __device__ void tell(u64 *flag, u64 value) { store_release(flag, value); }
-};
-
 typedef Pack<u32, 4> Words;
 
 __device__ inline Words *slot(const PairStream *job, const Pair &pair, u64 n) {
@@ -86,9 +81,9 @@ template <class Scope> __device__ inline u64 send(const PairStream *job, const P
         if (!told()->kept) break;
         write_message(slot(job, pair, n), n, job->bytes);
         __syncthreads();
-        if (threadIdx.x == 0) Scope::tell(pair.filled, sample << ENDED_AT | (n + 1));
+        if (threadIdx.x == 0) Scope::raise(pair.filled, sample << ENDED_AT | (n + 1));
     }
-    if (threadIdx.x == 0) Scope::tell(pair.filled, (sample + 1) << ENDED_AT | n);
+    if (threadIdx.x == 0) Scope::raise(pair.filled, (sample + 1) << ENDED_AT | n);
     return n;
 }
 
@@ -111,7 +106,7 @@ __device__ inline u64 receive(const PairStream *job, const Pair &pair, u64 sampl
         if (!told()->kept) return n;
         sum += read_message(slot(job, pair, n), job->bytes);
         __syncthreads();
-        if (threadIdx.x == 0) Scope::tell(pair.emptied, n + 1);
+        if (threadIdx.x == 0) Scope::raise(pair.emptied, n + 1);
     }
 }
 
@@ -120,9 +115,9 @@ template <class Scope> __device__ inline void hand_over(const PairStream *job, c
     u64 n = sample * job->messages;
     for (const u64 end = n + job->messages; n < end;) {
         ++n;
-        if (first) Scope::tell(pair.filled, n);
+        if (first) Scope::raise(pair.filled, n);
         while (Scope::look(first ? pair.emptied : pair.filled) < n) look_again();
-        if (!first) Scope::tell(pair.emptied, n);
+        if (!first) Scope::raise(pair.emptied, n);
     }
     if (first) store_release(job->ended, sample + 1);
 }
@@ -159,11 +154,6 @@ KERNEL(1024) pair_stream(const PairStream *job) {
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-
-struct Cluster {
-    static __device__ u64 look(const u64 *flag) { return load_acquire_cluster(flag); }
-    static __device__ void tell(u64 *flag, u64 value) { store_release_cluster(flag, value); }
-};
 
 // Several clusters at once; parts follow the blocks, which the hardware places.
 KERNEL(1024) pair_stream_in_cluster(const PairStream *job) {

@@ -6,7 +6,6 @@
 #pragma once
 #include "device.cuh"
 
-const u32 LINE = 16;  // words of 128 bytes
 const u32 NO_PART = 0xffffffffu;
 const u32 HEAD = 128;  // bytes of block memory in front of the probe's own
 const u64 PATIENCE_NS = 2000000000ull;

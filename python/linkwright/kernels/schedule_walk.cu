@@ -32,6 +32,7 @@
 // CPU reference: linkwright.executors.cuda.walk (Python, the same stream); both must leave in memory what
 // the executor `reference` leaves.
 #include "combine.cuh"
+#include "ranks.cuh"
 
 #if !defined(WALK_DTYPE)
 #define WALK_DTYPE ((u32)walk->dtype)
@@ -39,7 +40,6 @@
 #endif
 
 enum Code : u32 { NOTHING, COPY, COMBINE, ARRIVE, COMPUTE };
-enum Trouble : u64 { NONE, STUCK, SHARED_SM };
 
 // Ends in the tables of waits, pieces, raises; each begins where the last instruction's ended.
 struct Instruction {
@@ -56,8 +56,7 @@ struct Piece {
 
 // Everything a launch needs; the host writes it as an array of 64-bit words in this order.
 struct Walk {
-    u64 ranks;
-    u64 repetitions;
+    Ranks run;
     const u32 *rank_first;
     const Instruction *instructions;
     const Count *waits;
@@ -71,20 +70,9 @@ struct Walk {
     u64 cluster_data;              // in a cluster: bytes of the largest rank's memory
     u8 *linked;                    // link_bytes for each rank in global memory; null: in shared memory
     u64 link_bytes;
-    u64 *arrivals;          // [0] barrier before each repetition, [LINE] its start time
-    const u32 *rank_of_sm;  // by SM number; NO_RANK: the block leaves
-    u64 sms;
-    u64 *sm_of_rank;      // written: 1 + SM that took the rank
-    const u64 *delays;    // by (repetition, rank), ns
-    u64 *times;           // by (repetition, rank): cycles at start and finish, ns at start and finish
-    u64 *trouble;         // what, rank, counter, wanted, found
-    u64 margin_ns;        // from the naming of the start time to the start
-    u64 patience_ns;      // longest wait
     u64 dtype, op;
 };
 
-const u32 LINE = 16;  // words of a counter's 128 bytes
-const u32 NO_RANK = 0xffffffffu;
 const u32 HEAD = 256;  // bytes of block memory in front of data: Block
 
 // What all threads of a block know: the launch, read once, and what thread 0 tells the others.
@@ -115,50 +103,20 @@ struct Program {
     const LinkedCount *raises;
 };
 
-// Flags order as far as they reach.
 #if defined(WALK_IN_CLUSTER)
-__device__ inline u64 look(const u64 *flag) { return load_acquire_cluster(flag); }
-__device__ inline void raise(u64 *flag, u64 count) { store_release_cluster(flag, count); }
-__device__ inline void arrive(u64 *flag) { add_release_cluster(flag, 1); }
+typedef Cluster Scope;
 #else
-__device__ inline u64 look(const u64 *flag) { return load_acquire(flag); }
-__device__ inline void raise(u64 *flag, u64 count) { store_release(flag, count); }
-__device__ inline void arrive(u64 *flag) { add_release(flag, 1); }
+typedef Gpu Scope;
 #endif
 
 __device__ inline Block *block() { return (Block *)block_memory(); }
-
-__device__ inline void report(const Walk *walk, u64 what, u64 rank, const u64 *counter, u64 wanted, u64 found) {
-    if (compare_and_swap(walk->trouble, NONE, what) != NONE) return;
-    walk->trouble[1] = rank;
-    walk->trouble[2] = (u64)counter;
-    walk->trouble[3] = wanted;
-    walk->trouble[4] = found;
-}
-
-// Thread 0: returns true when the counter has reached `wanted`, false when somebody gave up.
-__device__ inline bool reach(const Walk *walk, u64 rank, const u64 *counter, u64 wanted) {
-    u64 begun = 0;
-    for (u32 looks = 1; look(counter) < wanted; ++looks) {
-        look_again();
-        if (looks % 256) continue;
-        if (load_acquire(walk->trouble) != NONE) return false;
-        const u64 now = nanoseconds();
-        if (begun == 0) begun = now;
-        if (now - begun > walk->patience_ns) {
-            report(walk, STUCK, rank, counter, wanted, look(counter));
-            return false;
-        }
-    }
-    return true;
-}
 
 #if defined(WALK_IN_CLUSTER)
 
 // The rank of this block.
 __device__ inline u32 claim(const Walk *walk) {
     const u32 rank = block_in_cluster();
-    walk->sm_of_rank[rank] = 1 + (u64)sm_number();
+    walk->run.sm_of_rank[rank] = 1 + (u64)sm_number();
     return rank;
 }
 
@@ -174,7 +132,7 @@ __device__ inline u64 own_bytes(const Walk *walk, u32 rank) {
 
 // Memory of a participant; those that are no ranks stay in global memory.
 __device__ inline u8 *memory_of(const Walk *walk, u64 participant) {
-    if (participant >= walk->ranks) return walk->memory + walk->participant_first[participant];
+    if (participant >= walk->run.ranks) return walk->memory + walk->participant_first[participant];
     return of_block(own_data(), (u32)participant);
 }
 
@@ -199,17 +157,7 @@ __device__ inline void leave(const Walk *walk, u32 rank) {
 
 #else
 
-// The rank of this block: the one that the host gave to its SM.
-__device__ inline u32 claim(const Walk *walk) {
-    const u64 sm = sm_number();
-    const u32 rank = sm < walk->sms ? walk->rank_of_sm[sm] : NO_RANK;
-    if (rank == NO_RANK) return NO_RANK;
-    if (exchange(walk->sm_of_rank + rank, 1 + sm) != 0) {
-        report(walk, SHARED_SM, rank, 0, sm, 0);
-        return NO_RANK;
-    }
-    return rank;
-}
+__device__ inline u32 claim(const Walk *walk) { return claim_rank(walk->run); }
 
 __device__ inline u8 *own_linked(const Walk *) { return block_memory() + HEAD; }
 
@@ -270,27 +218,10 @@ __device__ inline Program link(const Walk *walk, u32 rank) {
     return program;
 }
 
-// Thread 0: returns at the common start time plus the rank's delay; false when somebody gave up.
-__device__ inline bool start(const Walk *walk, u32 rank, u64 repetition) {
-    u64 *arrived = walk->arrivals, *named = walk->arrivals + LINE;
-    const u64 before = look(named);
-    arrive(arrived);
-    if (rank == 0) {
-        if (!reach(walk, rank, arrived, (repetition + 1) * walk->ranks)) return false;
-        const u64 now = nanoseconds();
-        raise(named, (now > before ? now : before) + walk->margin_ns + 1);
-    } else if (!reach(walk, rank, named, before + 1)) {
-        return false;
-    }
-    const u64 begin = look(named) + walk->delays[repetition * walk->ranks + rank];
-    while (nanoseconds() < begin) look_again();
-    return true;
-}
-
 __device__ inline bool wait_all(const Walk *walk, u32 rank, const Program &program, u32 first, u32 end, u64 epoch) {
     for (u32 i = first; i < end; ++i) {
         const LinkedCount wait = program.waits[i];
-        if (!reach(walk, rank, wait.counter, epoch * wait.per_epoch + wait.ordinal)) return false;
+        if (!reach<Scope>(walk->run, rank, wait.counter, epoch * wait.per_epoch + wait.ordinal)) return false;
     }
     return true;
 }
@@ -299,9 +230,9 @@ __device__ inline void raise_all(const Program &program, u32 code, u32 first, u3
     for (u32 i = first; i < end; ++i) {
         const LinkedCount count = program.raises[i];
         if (code == ARRIVE)
-            arrive(count.counter);
+            Scope::arrive(count.counter);
         else
-            raise(count.counter, epoch * count.per_epoch + count.ordinal);
+            Scope::raise(count.counter, epoch * count.per_epoch + count.ordinal);
     }
 }
 
@@ -354,19 +285,11 @@ KERNEL(256) schedule_walk(const Walk *given) {
     if (rank == NO_RANK) return;
     enter(walk, rank);
     const Program program = link(walk, rank);
-    for (u64 repetition = 0; repetition < walk->repetitions; ++repetition) {
-        u64 *times = walk->times + 4 * (repetition * walk->ranks + rank);
+    for (u64 repetition = 0; repetition < walk->run.repetitions; ++repetition) {
         __syncthreads();
-        if (threadIdx.x == 0) {
-            block()->alive = start(walk, rank, repetition);
-            times[2] = nanoseconds();
-            times[0] = cycles();
-        }
+        if (threadIdx.x == 0) block()->alive = begin<Scope>(walk->run, rank, repetition);
         run(walk, rank, program, repetition);
-        if (threadIdx.x == 0) {
-            times[1] = cycles();
-            times[3] = nanoseconds();
-        }
+        if (threadIdx.x == 0) finish(walk->run, rank, repetition);
         __syncthreads();
         if (!block()->alive) break;
     }

@@ -19,6 +19,8 @@ from .load import Part, Suite
 
 # Where a machine says nothing of its caches: sweeps then end early rather than late.
 LAST_CACHE = 1 << 20
+# Among algorithms: those that the machine's own library brings along.
+OWN = "own"
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,18 @@ def collective_experiment(
 
 
 def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequence[str] = ()) -> list[str]:
-    """The algorithms called `wanted` of a collective, in the order of the registry; then the machine's `own`."""
+    """The algorithms called `wanted` of a collective, in the order of the registry; then the machine's `own`.
+
+    `all` and `own` stand for all of them, and for those that the machine's library brings along, if any.
+    """
     known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective] + list(own)
     if "all" in wanted:
         return known
-    for name in wanted:
+    named = [name for word in wanted for name in (own if word == OWN else [word])]
+    for name in named:
         if name not in known:
             raise unknown(f"algorithm of {collective}", name, known)
-    return list(wanted)
+    return list(dict.fromkeys(named))
 
 
 def _part(part: Part, extent: Extent) -> Iterator[Experiment]:

@@ -201,6 +201,7 @@ def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
 
 
 def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    from linkwright.executors.cuda import native
     from linkwright.executors.cuda.clocks import measure
     from linkwright.executors.cuda.device import device
 
@@ -212,11 +213,12 @@ def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
             f"--ranks {ranks}: {gpu.name} has {len(sms)} SMs, one for each rank; ask for at most that many"
         )
     chosen = sms[:ranks] if ranks else [sms[i] for i in sampled(len(sms)) or range(len(sms))]
+    last_cache = gpu.attribute("L2_CACHE_SIZE") or LAST_CACHE
     return Target(
         name="cuda",
         machine_name=gpu.name,
         executor="cuda",
-        extent=Extent("measured", len(chosen), grid, last_cache=gpu.attribute("L2_CACHE_SIZE") or LAST_CACHE),
+        extent=Extent("measured", len(chosen), grid, native.algorithms, last_cache),
         endpoint_names=tuple(f"SM {sm}" for sm in chosen),
         sms=tuple(chosen),
         about={**gpu.environment(), "calibration": clocks.calibration(), "endpoints": chosen},

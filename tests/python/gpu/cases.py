@@ -82,7 +82,7 @@ def walk_of(case: Case, *, repetitions: int = 1, threads: int = 1, cluster: bool
     made = more.pop("stream", case.stream)
     placed = more.pop("placement", placement(made.ranks))
     delays = more.pop("delays", np.zeros((repetitions, made.ranks)))
-    return job.walk(
+    return more.pop("make", job.walk)(
         made, case.memory.initial, placed, delays, dtype=case.dtype, op=case.op,
         threads=threads, margin_ns=0, patience_ns=more.pop("patience_ns", 20 * 10**9), cluster=cluster,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 // Every kernel, compiled for CPU threads, by name. A file that is compiled twice gets a namespace each.
 #include "kernels.h"
 #include "combine.cuh"
+#include "ranks.cuh"
 
 namespace in_global_memory {
 #include "schedule_walk.cu"
@@ -15,6 +16,7 @@ namespace in_cluster {
 #include "block_barrier.cu"
 #include "clocks.cu"
 #include "flag_handover.cu"
+#include "grid_reduce.cu"
 #include "host_echo.cu"
 
 namespace lines {
@@ -38,6 +40,7 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, clocks),
     ENTRY(, flag_handover),
     ENTRY(, flag_handover_in_cluster),
+    ENTRY(, grid_reduce),
     ENTRY(, host_echo),
     ENTRY(lines, l2_lines),
     ENTRY(, memory_stream),

@@ -43,6 +43,9 @@ def answers() -> list[dict]:
         {"experiment": allreduce(13)},
         {"experiment": allreduce(4, path="eth")},
         {"experiment": allreduce(4, 1 << 20, path="cluster")},
+        {"experiment": allreduce(5, 1000, algorithm="cuda-native", skew="late:1:1ms")},
+        {"experiment": allreduce(4, algorithm="cuda-native"), "spoil": True},
+        {"experiment": allreduce(4, algorithm="cuda-native", path="cluster")},
     ]
     return emulator.answers(asked)
 
@@ -58,7 +61,7 @@ def test_the_gpu_describes_itself(answers):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize(("number", "ranks"), [(1, 4), (2, 6), (3, 2), (4, 3)])
+@pytest.mark.parametrize(("number", "ranks"), [(1, 4), (2, 6), (3, 2), (4, 3), (10, 5)])
 def test_checked_samples_of_every_rank(answers, number, ranks):
     found = answers[number]["found"]
     assert found["values_ns"], found
@@ -77,9 +80,12 @@ def test_ranks_arrive_late_where_that_is_asked(answers):
 
 
 @needs_nvrtc
-def test_wrong_data_give_no_number(answers):
-    assert answers[5]["error"][0] == "WrongResultError"
-    assert answers[5]["error"][1].startswith("rank 0: byte 0 of output is wrong, and 1 bytes in all, after cuda ran")
+@pytest.mark.parametrize("number", [5, 11])
+def test_wrong_data_give_no_number(answers, number):
+    assert answers[number]["error"][0] == "WrongResultError"
+    assert answers[number]["error"][1].startswith(
+        "rank 0: byte 0 of output is wrong, and 1 bytes in all, after cuda ran"
+    )
 
 
 @needs_nvrtc
@@ -89,6 +95,7 @@ def test_wrong_data_give_no_number(answers):
         (6, "17 ranks; a cluster has at most 16 blocks"),
         (7, "13 ranks need as many SMs; 12 take part"),
         (8, "there is no path `eth`; use `global_memory` or `cluster`"),
+        (12, "cuda-native is a barrier of the whole grid"),
         (9, "a rank holds 1048576 bytes and the shared memory of a block 100000"),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwright import _native
-from linkwright.executors.cuda import clocks, job, measure
+from linkwright.executors.cuda import clocks, job, measure, native
 from linkwright.suite.experiment import Experiment
 
 pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
@@ -23,17 +23,17 @@ def gpu() -> measure.Gpu:
     return measure.Gpu(device(), sms, found.sms, found, clocks.Throttling(device().bus_id))
 
 
-def left_by(gpu: measure.Gpu, case: cases.Case, cluster: bool) -> dict[str, np.ndarray]:
+def left_by(gpu: measure.Gpu, case: cases.Case, **how) -> dict[str, np.ndarray]:
     device = gpu.device
     placed = job.Placement.on(list(gpu.sms), case.schedule.ranks, device.whole_sm_bytes, device.most_shared_bytes)
-    made = cases.walk_of(case, placement=placed, threads=measure.THREADS, cluster=cluster)
+    made = cases.walk_of(case, placement=placed, threads=measure.THREADS, **how)
     with device.loaded(made) as loaded:
         loaded.run()
         return {name: loaded.read(name) for name in ("memory", "trouble", "sm_of_rank")}
 
 
-def check(gpu: measure.Gpu, case: cases.Case, cluster: bool = False) -> None:
-    left = left_by(gpu, case, cluster)
+def check(gpu: measure.Gpu, case: cases.Case, **how) -> None:
+    left = left_by(gpu, case, **how)
     assert job.trouble_of(left["trouble"]) is None, case.name
     case.memory.check(case.stream, left["memory"], f"cuda, {case.name},")
 
@@ -42,6 +42,12 @@ def test_every_algorithm_on_few_and_on_all_sms(gpu):
     for algorithm in _native.algorithms():
         for case in cases.buildable(algorithm["key"], (2, 5, 8, len(gpu.sms)), 1200):
             check(gpu, case)
+
+
+def test_the_native_reduction_on_few_and_on_all_sms(gpu):
+    for ranks in (2, 5, len(gpu.sms)):
+        for elements in (1, 1024, 100_003):
+            check(gpu, cases.build("allreduce/ring", ranks, elements), make=native.job)
 
 
 def test_every_type_and_operator(gpu):

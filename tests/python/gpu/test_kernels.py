@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from linkwright.errors import CudaError
-from linkwright.executors.cuda import compiler
+from linkwright.executors.cuda import compiler, native
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install linkwright[cuda]")
 
@@ -45,13 +45,27 @@ def test_what_does_not_compile_says_where(monkeypatch, tmp_path):
         compiler.cubin("broken", "sm_90")
 
 
-@pytest.mark.parametrize("cluster", [False, True])
-def test_words_are_the_fields_of_the_struct(cluster):
-    job = cases.walk_of(cases.build("allreduce/ring", 3, 9), cluster=cluster)
-    text = (compiler.KERNELS / "schedule_walk.cu").read_text(encoding="utf-8")
-    body = re.sub(r"//.*", "", text.partition("struct Walk {")[2].partition("};")[0])
-    fields = [(name, "*" in line) for line in body.split(";") for name in re.findall(r"(\w+)(?:,|\s*$)", line)]
-    assert [name for name, _ in fields] == list(job.words)
-    for name, pointer in fields:
+def fields(file: str, struct: str) -> list[tuple[str, bool]]:
+    """Names of a struct's fields, and whether each is a pointer."""
+    text = (compiler.KERNELS / file).read_text(encoding="utf-8")
+    body = re.sub(r"//.*", "", text.partition(f"struct {struct} {{")[2].partition("};")[0])
+    return [(name, "*" in line) for line in body.split(";") for name in re.findall(r"(\w+)(?:,|\s*$)", line)]
+
+
+@pytest.mark.parametrize(
+    ("file", "struct", "more"),
+    [
+        ("schedule_walk.cu", "Walk", {}),
+        ("schedule_walk.cu", "Walk", {"cluster": True}),
+        ("grid_reduce.cu", "Reduction", {"make": native.job}),
+    ],
+)
+def test_words_are_the_fields_of_the_struct(file, struct, more):
+    job = cases.walk_of(cases.build("allreduce/ring", 3, 9), **more)
+    (first, _), *own = fields(file, struct)
+    assert first == "run"
+    wanted = [*fields("ranks.cuh", "Ranks"), *own]
+    assert [name for name, _ in wanted] == list(job.words)
+    for name, pointer in wanted:
         given = job.words[name]
         assert pointer == isinstance(given, np.ndarray) or (name == "linked" and given == 0), name

@@ -7,6 +7,7 @@ of its own. Without a GPU everything imports, lists and compiles; only what woul
 
     stream.py    the instruction stream of a schedule, and where its memory lies
     walk.py      the CPU reference of the kernel that walks it
+    native.py    the allreduce that one would write without schedules
     job.py       what a launch is given
     compiler.py  kernels to machine code, by NVRTC
     device.py    the GPU through its driver
@@ -26,7 +27,8 @@ ENTRY: dict[str, object] = {
         "One block per SM takes the rank that the host gave to its SM, waits for counters, copies and combines, and "
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "
         "(the default) keeps data and flags in global memory, path `cluster` in distributed shared memory of up to 16 "
-        "SMs (sm_90 and newer). Times are cycles of the SM. Needs an NVIDIA GPU with its driver and "
-        "`pip install linkwright[cuda]`; the first GPU that CUDA_VISIBLE_DEVICES shows is used."
+        "SMs (sm_90 and newer). The algorithm `cuda-native` is an allreduce by barriers of the whole grid. Times are "
+        "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`; the first GPU that "
+        "CUDA_VISIBLE_DEVICES shows is used."
     ),
 }

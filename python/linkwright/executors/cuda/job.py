@@ -64,6 +64,26 @@ class Placement:
         return cls(rank_of_sm, len(sms), whole_sm_bytes, most_shared_bytes)
 
 
+def ranks_words(
+    ranks: int, placement: Placement, delays_ns: np.ndarray, *, margin_ns: int, patience_ns: int
+) -> dict[str, Word]:
+    """The first words of a job whose blocks play ranks (`ranks.cuh`); as many repetitions as rows of delays."""
+    repetitions = len(delays_ns)
+    return {
+        "ranks": ranks,
+        "repetitions": repetitions,
+        "arrivals": np.zeros(2 * LINE_WORDS, np.uint64),
+        "rank_of_sm": placement.rank_of_sm,
+        "sms": len(placement.rank_of_sm),
+        "sm_of_rank": np.zeros(ranks, np.uint64),
+        "delays": np.round(delays_ns).astype(np.uint64),
+        "times": np.zeros((repetitions, ranks, 4), np.uint64),
+        "trouble": np.zeros(5, np.uint64),
+        "margin_ns": margin_ns,
+        "patience_ns": patience_ns,
+    }
+
+
 def walk(
     stream: Stream,
     memory: np.ndarray,
@@ -78,7 +98,7 @@ def walk(
     cluster: bool = False,
 ) -> Job:
     """A launch that walks `stream` as often as there are rows of delays."""
-    repetitions, ranks = delays_ns.shape
+    ranks = stream.ranks
     homes, most_counters = stream.counter_homes()
     cluster_data = stream.rank_bytes + 15 & ~15
     front = _HEAD_BYTES + (cluster_data + 8 * most_counters + 15 & ~15 if cluster else 0)
@@ -90,8 +110,7 @@ def walk(
     in_shared = front + stream.link_bytes <= placement.most_shared_bytes
     shared = front + (stream.link_bytes if in_shared else 0)
     words: dict[str, Word] = {
-        "ranks": ranks,
-        "repetitions": repetitions,
+        **ranks_words(ranks, placement, delays_ns, margin_ns=margin_ns, patience_ns=patience_ns),
         "rank_first": stream.rank_first,
         "instructions": stream.instructions,
         "waits": stream.waits,
@@ -105,15 +124,6 @@ def walk(
         "cluster_data": cluster_data,
         "linked": 0 if in_shared else np.zeros(ranks * stream.link_bytes, np.uint8),
         "link_bytes": stream.link_bytes,
-        "arrivals": np.zeros(2 * LINE_WORDS, np.uint64),
-        "rank_of_sm": placement.rank_of_sm,
-        "sms": len(placement.rank_of_sm),
-        "sm_of_rank": np.zeros(ranks, np.uint64),
-        "delays": np.round(delays_ns).astype(np.uint64),
-        "times": np.zeros((repetitions, ranks, 4), np.uint64),
-        "trouble": np.zeros(5, np.uint64),
-        "margin_ns": margin_ns,
-        "patience_ns": patience_ns,
         "dtype": DTYPES.index(dtype),
         "op": OPS.index(op or "sum"),
     }

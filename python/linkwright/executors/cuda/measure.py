@@ -22,6 +22,7 @@ from linkwright.stats.interval import MIN_VALUES, median_interval
 from linkwright.suite.experiment import Experiment
 
 from . import job as jobs
+from . import native
 from . import stream as streams
 from .clocks import MOVED, Clocks, Throttling, watched
 from .device import Device, Loaded
@@ -66,16 +67,17 @@ class How:
 
 def run(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
     """One launch, as plain values for the journal."""
-    schedule = schedules.of(experiment)
-    walk = Walk(gpu, schedule, experiment, how)
+    walk = Walk(gpu, experiment, how)
     with gpu.device.loaded(walk.job) as loaded:
         return _Launch(gpu, walk, loaded, how).measure()
 
 
 class Walk:
-    """A schedule ready to be walked: stream, data, placement."""
+    """A schedule ready to be walked, or the native way to the same end: stream, data, placement."""
 
-    def __init__(self, gpu: Gpu, schedule: _native.Schedule, experiment: Experiment, how: How):
+    def __init__(self, gpu: Gpu, experiment: Experiment, how: How):
+        own = experiment.algorithm == native.KEY
+        schedule = schedules.of(native.same_data(experiment) if own else experiment)
         self.ranks = schedule.ranks
         self.cluster = _in_cluster(gpu.device, experiment)
         self.placed = _sms(gpu, experiment)
@@ -88,7 +90,7 @@ class Walk:
         placement = jobs.Placement.on(
             [*self.placed, *others], self.ranks, device.whole_sm_bytes, device.most_shared_bytes
         )
-        self.job = jobs.walk(
+        self.job = (native.job if own else jobs.walk)(
             self.stream, self.memory.initial, placement, np.zeros((REPETITIONS, self.ranks)), dtype=experiment.dtype,
             op=experiment.op, threads=THREADS, margin_ns=MARGIN_NS, patience_ns=PATIENCE_NS, cluster=self.cluster,
         )  # fmt: skip

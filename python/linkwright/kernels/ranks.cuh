@@ -1,0 +1,100 @@
+// What kernels share whose blocks play ranks: who is who, waiting with a limit, starting together, taking the time.
+//
+// A block takes the rank that the host gave to its SM; a block without one leaves. Before each repetition everybody
+// arrives at a counter that only grows; rank 0 then names a time by the timer of the GPU, and everybody starts at it,
+// plus its own delay. Whoever waits longer than `patience_ns` writes down for what, and everybody leaves, so that a
+// wrong schedule cannot hang a GPU.
+#pragma once
+#include "device.cuh"
+
+enum Trouble : u64 { NONE, STUCK, SHARED_SM };
+const u32 NO_RANK = 0xffffffffu;
+
+// The first words of the job of such a kernel.
+struct Ranks {
+    u64 ranks;
+    u64 repetitions;
+    u64 *arrivals;          // [0] barrier before each repetition, [LINE] its start time
+    const u32 *rank_of_sm;  // by SM number; NO_RANK: the block leaves
+    u64 sms;
+    u64 *sm_of_rank;      // written: 1 + SM that took the rank
+    const u64 *delays;    // by (repetition, rank), ns
+    u64 *times;           // by (repetition, rank): cycles at start and finish, ns at start and finish
+    u64 *trouble;         // what, rank, counter, wanted, found
+    u64 margin_ns;        // from the naming of the start time to the start
+    u64 patience_ns;      // longest wait
+};
+
+__device__ inline void report(const Ranks &run, u64 what, u64 rank, const u64 *counter, u64 wanted, u64 found) {
+    if (compare_and_swap(run.trouble, NONE, what) != NONE) return;
+    run.trouble[1] = rank;
+    run.trouble[2] = (u64)counter;
+    run.trouble[3] = wanted;
+    run.trouble[4] = found;
+}
+
+// Thread 0: returns true when the counter has reached `wanted`, false when somebody gave up.
+template <class Scope> __device__ inline bool reach(const Ranks &run, u64 rank, const u64 *counter, u64 wanted) {
+    u64 begun = 0;
+    for (u32 looks = 1; Scope::look(counter) < wanted; ++looks) {
+        look_again();
+        if (looks % 256) continue;
+        if (load_acquire(run.trouble) != NONE) return false;
+        const u64 now = nanoseconds();
+        if (begun == 0) begun = now;
+        if (now - begun > run.patience_ns) {
+            report(run, STUCK, rank, counter, wanted, Scope::look(counter));
+            return false;
+        }
+    }
+    return true;
+}
+
+// Thread 0: the rank that the host gave to the SM of this block, or NO_RANK.
+__device__ inline u32 claim_rank(const Ranks &run) {
+    const u64 sm = sm_number();
+    const u32 rank = sm < run.sms ? run.rank_of_sm[sm] : NO_RANK;
+    if (rank == NO_RANK) return NO_RANK;
+    if (exchange(run.sm_of_rank + rank, 1 + sm) != 0) {
+        report(run, SHARED_SM, rank, 0, sm, 0);
+        return NO_RANK;
+    }
+    return rank;
+}
+
+// Thread 0: returns at the common start time plus the rank's delay; false when somebody gave up.
+template <class Scope> __device__ inline bool start(const Ranks &run, u32 rank, u64 repetition) {
+    u64 *arrived = run.arrivals, *named = run.arrivals + LINE;
+    const u64 before = Scope::look(named);
+    Scope::arrive(arrived);
+    if (rank == 0) {
+        if (!reach<Scope>(run, rank, arrived, (repetition + 1) * run.ranks)) return false;
+        const u64 now = nanoseconds();
+        Scope::raise(named, (now > before ? now : before) + run.margin_ns + 1);
+    } else if (!reach<Scope>(run, rank, named, before + 1)) {
+        return false;
+    }
+    const u64 begin = Scope::look(named) + run.delays[repetition * run.ranks + rank];
+    while (nanoseconds() < begin) look_again();
+    return true;
+}
+
+__device__ inline u64 *times_of(const Ranks &run, u32 rank, u64 repetition) {
+    return run.times + 4 * (repetition * run.ranks + rank);
+}
+
+// Thread 0: `start`, and the time at which this rank did.
+template <class Scope> __device__ inline bool begin(const Ranks &run, u32 rank, u64 repetition) {
+    const bool alive = start<Scope>(run, rank, repetition);
+    u64 *times = times_of(run, rank, repetition);
+    times[2] = nanoseconds();
+    times[0] = cycles();
+    return alive;
+}
+
+// Thread 0: the time at which this rank has done.
+__device__ inline void finish(const Ranks &run, u32 rank, u64 repetition) {
+    u64 *times = times_of(run, rank, repetition);
+    times[1] = cycles();
+    times[3] = nanoseconds();
+}
