@@ -17,6 +17,9 @@ from linkwright.suite.rows import Context, Measured, of_samples
 FEW = Setting(cpus=tuple(_native.cpus()), budget_s=5, samples=3, warmup_at_most=1)
 
 
+GENERATORS = probes.find("random").axis("generator").words
+
+
 def launch(key, **given):
     """One short launch of a probe."""
     return probes.measure(key, probes.find(key).assignment(given), FEW)
@@ -94,10 +97,19 @@ def test_sixteen_bits_are_computed_as_such_or_waived():
     assert work == 2 * 16**3 or "converts float16" in reason or "has no float16 kernel" in reason
 
 
-@pytest.mark.parametrize("generator", [w for w in probes.find("random").axis("generator").words if w != "machine"])
+@pytest.mark.parametrize("generator", [w for w in GENERATORS if w != "machine" and not w.startswith("curand")])
 def test_every_generator_fills_blocks(generator):
     found = launch("random", generator=generator, block="1K")
     assert found["work"] == 128
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [("matmul", {"dtype": "bf16"}), ("convolution", {"dtype": "tf32"}), ("random", {"generator": "curand_xorwow"})],
+)
+def test_what_only_a_gpu_computes_is_waived_with_the_cure(key, given):
+    with pytest.raises(WaivedError, match="measure it with --on cuda"):
+        launch(key, **given)
 
 
 def test_the_generator_of_a_described_machine_is_not_here():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from linkwright import _native
 from linkwright.errors import WrongResultError
 
 from . import Axes, Setting, described, onnx_graph
-from .work import fits_memory, fits_time, on_cpus, sampled, timed
+from .work import fits_memory, fits_time, kind_on_host, on_cpus, sampled, timed
 
 KEY = "convolution"
+_TYPES = {"f32": np.float32, "f16": np.float16}
 # onnxruntime keeps weights and images once more in the order of its kernels.
 _COPIES = 2
 # Elements of the output that are computed a second time, by the definition.
@@ -20,12 +23,10 @@ _CHECKED = 8
 def measure(axes: Axes, setting: Setting) -> dict[str, object]:
     """One launch."""
     layer, batch, threads = layers()[str(axes["layer"])], int(axes["batch"]), int(axes["threads"])
-    kind = np.dtype(np.float32 if axes["dtype"] == "f32" else np.float16)
-    images = (batch, layer["in_channels"], layer["input"], layer["input"])
-    depth = layer["in_channels"] // layer["groups"]
-    filters = (layer["out_channels"], depth, layer["filter"], layer["filter"])
-    elements = np.prod(images) + np.prod(filters) + batch * layer["out_channels"] * layer["output"] ** 2
-    fits_memory(KEY, _COPIES * int(elements) * kind.itemsize, setting)
+    kind = np.dtype(kind_on_host(KEY, axes, _TYPES))
+    images, filters, results = shapes(layer, batch)
+    elements = sum(int(np.prod(shape)) for shape in (images, filters, results))
+    fits_memory(KEY, _COPIES * elements * kind.itemsize, setting)
     random = np.random.default_rng(setting.seed)
     with on_cpus(KEY, setting, threads) as notes:
         x, w = (random.standard_normal(shape, np.float32).astype(kind) for shape in (images, filters))
@@ -42,11 +43,29 @@ def layers() -> dict[str, dict[str, int]]:
     return {row.pop("key"): row for row in _native.convolution_layers()}
 
 
-def check(layer: dict, x: np.ndarray, w: np.ndarray, y: np.ndarray, seed: int) -> None:
-    """Some elements of the output, by the definition."""
-    step, size, wide = layer["stride"], layer["filter"], layer["output"]
-    border = max((wide - 1) * step + size - layer["input"], 0)
-    before = (border // 2, border - border // 2)
+def shapes(layer: dict, batch: int) -> tuple[tuple[int, ...], ...]:
+    """Of the images, the filters and the output."""
+    width, depth = layer["output"], layer["in_channels"] // layer["groups"]
+    return (
+        (batch, layer["in_channels"], layer["input"], layer["input"]),
+        (layer["out_channels"], depth, layer["filter"], layer["filter"]),
+        (batch, layer["out_channels"], width, width),
+    )
+
+
+def borders(layer: dict) -> tuple[int, int]:
+    """Zeros before the first and behind the last row and column, so that the output has its width."""
+    border = max((layer["output"] - 1) * layer["stride"] + layer["filter"] - layer["input"], 0)
+    return border // 2, border - border // 2
+
+
+def check(
+    layer: dict, x: np.ndarray, w: np.ndarray, y: np.ndarray, seed: int,
+    library: str = "onnxruntime", rounding: Callable[[np.ndarray], float] | None = None,
+) -> None:  # fmt: skip
+    """Some elements of the output, by the definition; `rounding` explains so much of a sum of these terms."""
+    rounding = rounding or (lambda terms: 64 * float(np.finfo(y.dtype).eps) * float(np.abs(terms).sum()))
+    step, size, before = layer["stride"], layer["filter"], borders(layer)
     per_group = layer["out_channels"] // layer["groups"]
     random = np.random.default_rng(seed)
     for _ in range(_CHECKED):
@@ -54,13 +73,13 @@ def check(layer: dict, x: np.ndarray, w: np.ndarray, y: np.ndarray, seed: int) -
         first = out // per_group * w.shape[1]
         padded = np.pad(x[image, first : first + w.shape[1]].astype(float), ((0, 0), before, before))
         window = padded[:, row * step : row * step + size, column * step : column * step + size]
-        wanted = float((window * w[out]).sum())
-        allowed = 64 * float(np.finfo(y.dtype).eps) * float(np.abs(window * w[out]).sum())
+        terms = window * w[out].astype(float)
+        wanted, allowed = float(terms.sum()), rounding(terms)
         found = float(y[image, out, row, column])
         if not abs(found - wanted) <= allowed:
             raise WrongResultError(
                 f"convolution: element ({image}, {out}, {row}, {column}) is {found:.6g} and should be {wanted:.6g}; "
-                f"no time is reported; onnxruntime is broken, or the memory is"
+                f"no time is reported; {library} is broken, or the memory is"
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.errors import WrongResultError
 
 from . import Axes, Setting, described, onnx_graph
-from .work import fits_memory, fits_time, on_cpus, sampled, timed
+from .work import fits_memory, fits_time, kind_on_host, on_cpus, sampled, timed
 
 KEY = "matmul"
 _TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
@@ -22,7 +22,7 @@ _ESTIMATE_N = 512
 def measure(axes: Axes, setting: Setting) -> dict[str, object]:
     """One launch."""
     n, dtype, threads = int(axes["n"]), str(axes["dtype"]), int(axes["threads"])
-    kind = np.dtype(_TYPES[dtype])
+    kind = np.dtype(kind_on_host(KEY, axes, _TYPES))
     fits_memory(KEY, 3 * n * n * kind.itemsize, setting)
     random = np.random.default_rng(setting.seed)
     with on_cpus(KEY, setting, threads) as notes:

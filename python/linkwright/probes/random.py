@@ -25,6 +25,8 @@ _ROUND_S = 5e-3
 def measure(axes: Axes, setting: Setting) -> dict[str, object]:
     """One launch."""
     library, _, name = str(axes["generator"]).partition("_")
+    if library == "curand":
+        raise WaivedError(f"{KEY}: waived: cuRAND generates on a GPU; measure it with --on cuda")
     if library != "numpy":
         return native(KEY, axes, setting)
     samples, threads = int(axes["block"]) // 8, int(axes["threads"])

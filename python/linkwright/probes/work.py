@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from linkwright import _native
 from linkwright.errors import WaivedError
 
-from . import Setting, plain
+from . import Axes, Setting, plain
 
 # Calls that a launch needs at least: two to size a batch, some of warm-up, one sample.
 CALLS = 10
@@ -72,6 +72,13 @@ def sampled(
     found["values_ns"] = found["values_ns"] / repeats
     found["first_ns"] /= repeats
     return plain({**found, "batch": found["batch"] * repeats, "work": work, "notes": notes})
+
+
+def kind_on_host(key: str, axes: Axes, types: Mapping[str, type]) -> type:
+    """The type of the elements, or a waiver where only GPUs compute in it."""
+    if axes["dtype"] not in types:
+        raise WaivedError(f"{key}: waived: no library here computes in {axes['dtype']}; measure it with --on cuda")
+    return types[axes["dtype"]]
 
 
 def fits_memory(key: str, needed: int, setting: Setting) -> None:

@@ -22,8 +22,14 @@ def derived(
     time: Row,
     bytes_of: Mapping[str, float],
     columns: Mapping[str, Column],
+    drawn_w: float | None = None,
 ) -> Iterable[Row]:
-    """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`, its work is `work_rate`."""
+    """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`, its work is `work_rate`.
+
+    Rates of work stand beside those per watt: of the power that was drawn, or else of what the user says.
+    """
+    watts = drawn_w or context.watts
+    said = f"at {drawn_w:.4g} W drawn, by NVML's energy counter" if drawn_w else f"at a nominal {watts or 0:g} W"
     common = {key: time[key] for key in ("status", "reason", "n")}
     for metric in probes.find(experiment.algorithm).metrics:
         if metric.source == "time":
@@ -34,8 +40,8 @@ def derived(
             values = _rate(bytes_of[metric.source], time)
         if values is not None:
             yield context.row(experiment, metric.key, unit=metric.unit, **values, **common)
-            if context.watts and metric.source == "work_rate":
-                yield _per_watt(context, experiment, metric, {**values, **common})
+            if watts and metric.source == "work_rate":
+                yield _per_watt(context, experiment, metric, {**values, **common}, watts, said)
 
 
 def _rate(carried: float, time: Row) -> dict[str, object] | None:
@@ -55,12 +61,12 @@ def _rate(carried: float, time: Row) -> dict[str, object] | None:
     }
 
 
-def _per_watt(context: Context, experiment: Experiment, metric: probes.Metric, rate: dict[str, object]) -> Row:
-    """Efficiency at the nominal power, which is what the user says and not what was drawn."""
-    ends = {
-        key: None if rate[key] is None else rate[key] / context.watts for key in ("value", "ci_low", "ci_high", "limit")
-    }
-    reason = "; ".join(filter(None, [rate["reason"], f"at a nominal {context.watts:g} W"]))
+def _per_watt(
+    context: Context, experiment: Experiment, metric: probes.Metric, rate: dict[str, object], watts: float, said: str
+) -> Row:
+    """Efficiency; the interval is that of the rate."""
+    ends = {key: None if rate[key] is None else rate[key] / watts for key in ("value", "ci_low", "ci_high", "limit")}
+    reason = "; ".join(filter(None, [rate["reason"], said]))
     return context.row(
         experiment, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}
     )

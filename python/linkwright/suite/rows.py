@@ -141,6 +141,8 @@ class Measured:
     syncs: tuple[tuple[float, str], ...] = ()
     carried: dict[str, float] = field(default_factory=dict)  # by kind of rate: bytes, work of one operation of a probe
     columns: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)  # other metrics of a probe, by launch
+    limit: tuple[float, str] | None = None  # that whoever measured knows, in ns, with its name
+    watts: float | None = None  # drawn meanwhile, median of the launches that saw it
 
     @classmethod
     def of(cls, records: Sequence[dict]) -> Measured | None:
@@ -168,6 +170,8 @@ class Measured:
                 metric: tuple(np.array(its[metric]) for its in columns if metric in its)
                 for metric in dict.fromkeys(itertools.chain(*columns))
             },
+            limit=(kept[0]["limit_ns"], kept[0]["limit_name"]) if "limit_ns" in kept[0] else None,
+            watts=_median(record.get("watts") for record in kept),
         )
 
     def summary(self) -> Summary:
@@ -175,11 +179,16 @@ class Measured:
         return summarise(self.launches)
 
 
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value]
+    return float(np.median(known)) if known else None
+
+
 def _probe_medians(found: Measured) -> dict[str, float]:
     """Median of the probes before and after, over launches; empty where there were none."""
     sides = zip(("probe_before", "probe_after"), zip(*found.probes, strict=True), strict=False)
-    known = {name: [value for value in values if value] for name, values in sides}
-    return {name: float(np.median(values)) for name, values in known.items() if values}
+    medians = {name: _median(values) for name, values in sides}
+    return {name: value for name, value in medians.items() if value}
 
 
 def _row_medians(found: Measured) -> dict[str, float]:
@@ -248,7 +257,7 @@ def of_samples(
     )
     if experiment.probe:
         columns = {metric: _column(launches) for metric, launches in found.columns.items()}
-        rows = [time, *probe_rows.derived(context, experiment, time, found.carried, columns)]
+        rows = [time, *probe_rows.derived(context, experiment, time, found.carried, columns, found.watts)]
     else:
         rows = [time, *_derived(context, experiment, metrics, time)]
     spread = {

@@ -196,7 +196,7 @@ def _measure(target, experiments, metrics, run, suite_name, request, records, jo
             yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
         elif measured := state.measured(experiment.key):
             limit = bounds.limit(experiment) if bounds else None
-            limit = limit or peaks.limit(experiment, measured)
+            limit = limit or measured.limit or peaks.limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, limit)
         elif not interrupted:
             dropped = rows.dropped_samples(state.records(experiment.key))

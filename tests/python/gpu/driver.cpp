@@ -5,6 +5,8 @@
 // are counted.
 // Nothing of it is installed: a number that it gives is no measurement.
 #include <dlfcn.h>
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include "kernels.h"
@@ -108,6 +110,25 @@ int cuStreamSynchronize(void *stream) { return stream == (void *)0x30 ? SUCCESS 
 int cuStreamDestroy(void *stream) { return cuStreamSynchronize(stream); }
 int cuMemcpyHtoDAsync(u64 to, const void *from, size_t bytes, void *) { return cuMemcpyHtoD(to, from, bytes); }
 int cuMemcpyDtoHAsync(void *to, u64 from, size_t bytes, void *) { return cuMemcpyDtoH(to, from, bytes); }
+
+int cuMemsetD32Async(u64 to, u32 word, size_t count, void *) {
+    std::fill_n((u32 *)to, count, word);
+    return SUCCESS;
+}
+
+// What is started has ended when the call returns, kernels aside; so an event is the time of its recording.
+int cuEventCreate(void **event, u32) { return *event = new std::chrono::steady_clock::time_point, SUCCESS; }
+int cuEventRecord(void *event, void *) {
+    cuCtxSynchronize();
+    *(std::chrono::steady_clock::time_point *)event = std::chrono::steady_clock::now();
+    return SUCCESS;
+}
+int cuEventSynchronize(void *) { return SUCCESS; }
+int cuEventElapsedTime(float *ms, void *first, void *last) {
+    typedef std::chrono::steady_clock::time_point Point;
+    *ms = std::chrono::duration<float, std::milli>(*(Point *)last - *(Point *)first).count();
+    return SUCCESS;
+}
 
 int cuMemHostAlloc(void **address, size_t bytes, u32) { return cuMemAlloc((u64 *)address, bytes); }
 int cuMemFreeHost(void *address) { return free(address), SUCCESS; }

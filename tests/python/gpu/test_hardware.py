@@ -7,8 +7,10 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright import _native
+from linkwright import _native, probes
+from linkwright.errors import WaivedError
 from linkwright.executors.cuda import clocks, job, measure, native
+from linkwright.executors.cuda.probes import products
 from linkwright.suite.experiment import Experiment
 
 pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
@@ -60,6 +62,34 @@ def test_in_clusters(gpu):
         pytest.skip(f"{gpu.device.name} has no clusters")
     for ranks in (2, 4, 8):
         check(gpu, cases.build("allreduce/swing_bandwidth", ranks, 1024), cluster=True)
+
+
+def test_products_in_bf16_are_as_fast_as_those_of_pytorch(gpu):
+    torch = pytest.importorskip("torch", reason="no PyTorch to compare with")
+    assigned = probes.find("matmul").assignment({"n": 8192, "dtype": "bf16"})
+    how = measure.How(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    found = products.measure(gpu, assigned, list(gpu.sms), how)
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(20):
+        first.record()
+        for _ in range(10):
+            torch.matmul(a, b)
+        last.record()
+        last.synchronize()
+        times.append(first.elapsed_time(last) * 1e5)
+    assert np.median(found["values_ns"]) < 1.03 * np.median(times[5:])
+
+
+@pytest.mark.parametrize("dtype", products.EPSILON)
+def test_products_of_every_type_are_right(gpu, dtype):
+    how = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=0)
+    try:
+        found = products.measure(gpu, {"n": 512, "dtype": dtype, "threads": 1}, list(gpu.sms), how)
+    except WaivedError as error:
+        pytest.skip(str(error))
+    assert found["values_ns"]
 
 
 def test_samples_are_plausible(gpu):

@@ -136,7 +136,7 @@ pub static CONVOLUTION: Description = Description {
     description: "One operation is the forward convolution of a batch of images by one layer, padded so that the output \
                   is ceil(input / stride) wide. Operations are counted as 2 O^2 F^2 (Ic / G) Oc per image, whatever \
                   the method. Measured, it is onnxruntime on the processor with constant weights, in \
-                  32-bit floats; 16-bit ones where it computes in them.",
+                  32-bit floats, 16-bit ones where it computes in them; on a GPU cuDNN, called by PyTorch.",
     axes: &[
         Axis {
             key: "layer",
@@ -217,8 +217,8 @@ pub static CONVOLUTION: Description = Description {
         },
         Axis {
             key: "dtype",
-            kind: AxisKind::Word(&["f32", "f16"]),
-            summary: "data type of the elements",
+            kind: AxisKind::Word(&["f32", "tf32", "f16", "bf16"]),
+            summary: "data type of the elements; tf32 and bf16 on GPUs",
             default: "f32",
         },
         Axis {
@@ -240,7 +240,8 @@ pub static CONVOLUTION: Description = Description {
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \
              (2019), tables 5.3 to 5.5",
     waived: "where onnxruntime is not installed (`pip install linkwright[compute]`), the batch does not fit into \
-             memory or one run into the time budget; f16 where onnxruntime converts to 32-bit floats",
+             memory or one run into the time budget; f16 where onnxruntime converts to 32-bit floats; on a GPU without \
+             PyTorch",
 };
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ pub static RANDOM: Description = Description {
     description: "One operation fills a block with uniform 64-bit floats in [0, 1) of 53 random bits each; with \
                   several threads each has a generator and a block of its own. A call per block: small \
                   blocks show what a call costs, large ones the rate. `store` fills the block with one \
-                  value, so it is what storing alone takes, the limit of every generator at that block size.",
+                  value, so it is what storing alone takes, the limit of every generator at that block size. \
+                  cuRAND makes a float of as many random bits as the generator has for it, 32 or 53.",
     axes: &[
         Axis {
             key: "generator",
@@ -27,9 +28,15 @@ pub static RANDOM: Description = Description {
                 "rust_pcg64dxsm",
                 "rust_pcg64mcg",
                 "rust_xoshiro256pp",
+                "curand_xorwow",
+                "curand_mrg32k3a",
+                "curand_mtgp32",
+                "curand_mt19937",
+                "curand_philox4",
                 "machine",
             ]),
-            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng, `machine` what a described machine has",
+            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng, curand_* are a GPU's, `machine` what a described \
+                      machine has",
             default: "numpy_pcg64",
         },
         Axis {
@@ -56,5 +63,6 @@ pub static RANDOM: Description = Description {
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \
              (2019), figures 5.4 and 5.5",
-    waived: "where a described machine has another generator; where there are fewer endpoints than threads",
+    waived: "where the machine has another generator; where there are fewer endpoints than threads; on a GPU for more \
+             than one thread, which stands for all SMs",
 };

@@ -124,6 +124,15 @@ class Throttling:
             return []
         return list(dict.fromkeys(reason for bit, reason in _THROTTLED.items() if bits & bit))
 
+    def joules(self) -> float | None:
+        """Energy drawn by the whole GPU since its driver was loaded; None where nothing counts it (before Volta)."""
+        if self._handle is None:
+            return None
+        try:
+            return self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle) / 1e3
+        except self._nvml.NVMLError:
+            return None
+
 
 @contextmanager
 def watched(throttling: Throttling) -> Iterator[list[str]]:

@@ -163,6 +163,23 @@ class Device:
         """Copy to the host, to the end of it."""
         self._call("cuMemcpyDtoH", host, address, nbytes)
 
+    def fill(self, address: int, word: int, words: int) -> None:
+        """Start to overwrite memory with one 32-bit word."""
+        self._call("cuMemsetD32Async", address, word, words, 0)
+
+    def elapsed_ns(self, work: Callable[[], object]) -> float:
+        """What `work` started takes on the GPU, by events before and behind it; they resolve half a microsecond."""
+        first, last = self._events
+        self._call("cuEventRecord", first, 0)
+        work()
+        self._call("cuEventRecord", last, 0)
+        self._call("cuEventSynchronize", last)
+        return self._call("cuEventElapsedTime", first, last) * 1e6
+
+    @functools.cached_property
+    def _events(self) -> tuple:
+        return tuple(self._call("cuEventCreate", 0) for _ in range(2))
+
     @contextmanager
     def stream(self) -> Iterator[Stream]:
         """A queue of copies that no kernel holds up."""

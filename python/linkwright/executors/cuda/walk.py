@@ -93,7 +93,7 @@ def _combination(dtype: str, op: str) -> Combination:
     """Bytes combined as elements."""
     apply = _OPS[op]
     if dtype == "bf16":
-        return lambda to, source: _narrow(apply(_widen(to), _widen(source))).view(np.uint8)
+        return lambda to, source: narrow(apply(widen(to), widen(source))).view(np.uint8)
     kind = _TYPES[dtype]
 
     def combined(to: np.ndarray, source: np.ndarray) -> np.ndarray:
@@ -103,11 +103,12 @@ def _combination(dtype: str, op: str) -> Combination:
     return combined
 
 
-def _widen(values: np.ndarray) -> np.ndarray:
+def widen(values: np.ndarray) -> np.ndarray:
+    """Numbers in bf16 as 32-bit floats."""
     return (values.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """To nearest, ties to even."""
+def narrow(values: np.ndarray) -> np.ndarray:
+    """32-bit floats in bf16: to nearest, ties to even."""
     bits = values.view(np.uint32)
     return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)

@@ -8,11 +8,12 @@ import pandas as pd
 
 from ..model import Axis, Plot, Section
 from ..runs import Run, ok
-from . import values
+from . import memory, values
 
 INTRO = (
     "What the cores reach beside the most that they can do: dashed lines are the rate of multiply-adds on registers "
-    "alone, or of storing numbers without making them, seen in the same run. Small sizes show what a call costs."
+    "alone, or of storing numbers without making them, seen in the same run; on a GPU the first is what its SMs do at "
+    "their clock. Small sizes show what a call costs."
 )
 # Probe -> the axis of its plot: (name in the rows, title, unit).
 _OVER = {
@@ -32,13 +33,18 @@ def section(run: Run) -> Section | None:
     return Section("Computing", plots, INTRO) if plots else None
 
 
+def workers(row: pd.Series) -> str:
+    """Who worked together: threads, or all of a GPU, whose library cannot be asked for a part."""
+    return "all SMs" if row["executor"] == "cuda" else memory.threads(row["ranks"])
+
+
 def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator[Plot]:
     axis, title, unit = over
     stated = [dict(word.split("=", 1) for word in str(text).split()) for text in rows["axes"]]
     x = rows["size_bytes"] if axis == "size_bytes" else [float(axes[axis]) for axes in stated]
     rest = [" ".join(value for key, value in axes.items() if key != axis) for axes in stated]
     rows = rows.assign(
-        x=x, series=[f"{words}, {ranks:.0f} threads" for words, ranks in zip(rest, rows["ranks"], strict=True)]
+        x=x, series=[f"{words}, {workers(row)}" for words, (_, row) in zip(rest, rows.iterrows(), strict=True)]
     )
     # The layers of one network, say, belong together; a plot of 64 curves says nothing.
     rows = rows.assign(plot=[words.split(".")[0] if "." in words else "" for words in rest])

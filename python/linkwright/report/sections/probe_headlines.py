@@ -14,7 +14,7 @@ from linkwright import units
 
 from .. import quantity
 from ..runs import Run, ok
-from . import axes, memory, values
+from . import axes, computing, values
 
 # (order in the table, question, row, what was chosen)
 Headline = tuple[int, str, pd.Series, str]
@@ -61,6 +61,7 @@ def _computing(rows: pd.DataFrame) -> Iterator[Headline]:
         ("fma_peak", "flop_rate", "Multiply-adds on registers", lambda said: ""),
         ("matmul", "flop_rate", "Matrix product", lambda said: f"n = {said.get('n')}"),
         ("convolution", "flop_rate", "Convolution", lambda said: f"{said.get('layer')}, batch {said.get('batch')}"),
+        ("matmul", "flop_rate_per_watt", "Matrix product per watt", lambda said: f"n = {said.get('n')}"),
         ("random", "sample_rate", "Random numbers", lambda said: said.get("generator", "")),
     )
     for number, (probe, metric, question, about) in enumerate(kinds):
@@ -68,7 +69,7 @@ def _computing(rows: pd.DataFrame) -> Iterator[Headline]:
         found = found[_axis(found, "generator") != "store"]  # storing without making is the limit
         for dtype, part in found.groupby(_axis(found, "dtype"), sort=True):
             row = part.loc[part["value"].idxmax()]
-            words = [about(axes.stated(row["axes"])), memory.threads(row["ranks"]) if row["ranks"] else ""]
+            words = [about(axes.stated(row["axes"])), computing.workers(row) if row["ranks"] else ""]
             yield _COMPUTE + number, ", ".join(filter(None, [question, dtype])), row, ", ".join(filter(None, words))
 
 

@@ -13,7 +13,10 @@ from linkwright.suite.experiment import Experiment
 
 from ..measure import Gpu, How
 
-MODULES = ("latency", "l2", "bandwidth", "handover", "pairs", "together", "host_link", "round_trips")
+MODULES = (
+    "latency", "l2", "bandwidth", "handover", "pairs", "together", "host_link", "round_trips",
+    "products", "layers", "generators",
+)  # fmt: skip
 
 
 def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:

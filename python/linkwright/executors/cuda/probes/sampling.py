@@ -7,7 +7,7 @@ part over the operations of a sample.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -92,7 +92,6 @@ def sampled(
 
     The time of `part` counts, by default that of the slowest. An operation of fewer than `least_cycles` cannot be.
     """
-    end = time.monotonic() + how.budget_s
 
     def kernel() -> np.ndarray:
         loaded.restore("sm_of_part", "arrived", "trouble", *reset)
@@ -112,32 +111,47 @@ def sampled(
             )
         return gpu.clocks.ns(taken) / operations
 
-    first = kernel()
-    medians: list[float] = []
-    at_most = WARMUPS if how.warmup_at_most is None else how.warmup_at_most
-    while len(medians) < at_most and time.monotonic() < end - how.budget_s / 2:
-        medians.append(float(np.median(kernel())))
-        if agree(medians):
-            break
-    values, dropped = np.empty(0), {}
-    while len(values) < how.samples:
-        with watched(gpu.throttling) as lowered:
-            found = kernel()
-        for reason in lowered[:1]:
-            dropped[reason] = dropped.get(reason, 0) + len(found)
-        values = values if lowered else np.append(values, found)
-        if time.monotonic() >= end or settled(values, how.settle_within):
-            break
-    notes = [*filter(None, [gpu.throttling.note])]
-    notes += [] if agree(medians) else ["warm-up ended before its batches agreed"]
+    found = collected(gpu, kernel, how)
     return {
-        "values_ns": [round(value, 4) for value in values[: how.samples].tolist()],
-        "first_ns": round(float(first[0]), 4),
+        **found,
         "batch": max(1, round(operations)),
-        "dropped": dropped,
-        "notes": notes,
         "counted_bytes": counted_bytes,
         "moved_bytes": moved_bytes,
         "work": work,
         "columns": {},
+    }
+
+
+def collected(gpu: Gpu, several: Callable[[], np.ndarray], how: How, bears: Container[str] = ()) -> dict[str, object]:
+    """Times in ns by the rules: the first, warm-up, samples until they agree; `several` takes some of them at once.
+
+    Samples during which the clock was lowered are dropped, unless the probe `bears` that reason: then a note says so.
+    """
+    end = time.monotonic() + how.budget_s
+    first = several()
+    medians: list[float] = []
+    at_most = WARMUPS if how.warmup_at_most is None else how.warmup_at_most
+    while len(medians) < at_most and time.monotonic() < end - how.budget_s / 2:
+        medians.append(float(np.median(several())))
+        if agree(medians):
+            break
+    values, dropped, borne = np.empty(0), {}, {}
+    while len(values) < how.samples:
+        with watched(gpu.throttling) as lowered:
+            found = several()
+        for reason in lowered:
+            count = borne if reason in bears else dropped
+            count[reason] = count.get(reason, 0) + len(found)
+        disturbed = any(reason not in bears for reason in lowered)
+        values = values if disturbed else np.append(values, found)
+        if time.monotonic() >= end or settled(values, how.settle_within):
+            break
+    notes = [*filter(None, [gpu.throttling.note])]
+    notes += [] if agree(medians) else ["warm-up ended before its batches agreed"]
+    notes += [f"clock lowered by {reason} during {count} samples, which count" for reason, count in borne.items()]
+    return {
+        "values_ns": [round(value, 4) for value in values[: how.samples].tolist()],
+        "first_ns": round(float(first[0]), 4),
+        "dropped": dropped,
+        "notes": notes,
     }

@@ -1,0 +1,31 @@
+"""The most floating-point operations of a GPU: SMs x clock x what one SM does in a cycle.
+
+The first two are what the driver says (a clock that was measured higher counts instead); the third stands in
+`peaks.toml` by compute capability, each rate with its source.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from .device import Device
+
+NAME = "gpu_peak"
+
+
+@functools.cache
+def rates() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
+    """By architecture and data type: value, unit, status and source."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def flops_per_ns(device: Device, dtype: str, measured_clock: float) -> float | None:
+    """Operations per ns, where the table knows the GPU and the GPU the type; `measured_clock` in cycles per ns."""
+    rate = rates().get(device.architecture, {}).get(dtype)
+    if rate is None:
+        return None
+    clock = max(device.attribute("CLOCK_RATE") / 1e6, measured_clock)
+    return float(rate["value"]) * device.sm_count * clock

@@ -1,0 +1,153 @@
+"""What probes of the vendor's libraries share: which library answers, and its calls timed by events of the GPU.
+
+    products        PyTorch where it is installed and sees a GPU, else CuPy; f8 by PyTorch only
+    convolutions    PyTorch, which calls cuDNN
+    random numbers  CuPy, which calls cuRAND
+
+All work on the default stream of the context that the driver gave this process. A sample is so many calls, one
+enqueued behind the other, that they take a millisecond; small ones show what a call costs the host. Under a power cap a
+library reaches what it reaches there, so those samples count and a note says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from linkwright.errors import ImplausibleError, WaivedError
+from linkwright.probes import Setting, work
+
+from .. import peaks
+from ..measure import Gpu, How
+from ..power import Meter
+from .sampling import collected
+
+SAMPLE_NS = 1e6
+SAMPLES = 4  # at once, between two looks at the clock and the energy
+POWER_CAP = "power cap"
+# Types that came with an architecture.
+_SINCE = {"tf32": 80, "bf16": 80, "f8": 89}
+# Longest that work goes on only to see the energy counter step.
+_POWER_S = 1.0
+CURES = {
+    "torch": "PyTorch (`pip install torch`)",
+    "cupy": "CuPy (`pip install linkwright[cuda-libraries]`)",
+}
+
+
+def torch() -> ModuleType | None:
+    """PyTorch, where it is installed and sees a GPU."""
+    found = _imported("torch")
+    return found if found is not None and found.cuda.is_available() else None
+
+
+def cupy(library: str) -> ModuleType | None:
+    """CuPy's binding of one library, where both are installed."""
+    return _imported("cupy.cuda", library)
+
+
+def _imported(name: str, member: str | None = None) -> ModuleType | None:
+    try:
+        # As `from name import member`: CuPy makes some members when they are asked for.
+        found = __import__(name, fromlist=[member] if member else [])
+        return getattr(found, member) if member else found
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+def missing(key: str, *names: str) -> WaivedError:
+    """Why nothing answers, and what would do."""
+    return WaivedError(f"{key}: waived: it needs {' or '.join(CURES[name] for name in names)}")
+
+
+def whole_gpu(key: str, axes: dict) -> None:
+    """Waives what a library cannot be asked for: a part of the SMs."""
+    if int(axes["threads"]) != 1:
+        raise WaivedError(f"{key}: waived: a library takes all SMs of the GPU, which threads=1 stands for")
+
+
+def has_type(key: str, gpu: Gpu, dtype: str) -> None:
+    """Waives types that the GPU has no units for."""
+    since = _SINCE.get(dtype, 0)
+    if int(gpu.device.architecture.removeprefix("sm_")) < since:
+        raise WaivedError(
+            f"{key}: waived: {gpu.device.name} ({gpu.device.architecture}) has no {dtype}; sm_{since} and newer have"
+        )
+
+
+def fits_host(key: str, nbytes: int, how: How) -> None:
+    """Waives what the host has no room to check."""
+    work.fits_memory(key, nbytes, Setting(cpus=(), budget_s=how.budget_s))
+
+
+def sampled(
+    key: str,
+    gpu: Gpu,
+    call: Callable[[], object],
+    how: How,
+    *,
+    library: str,
+    done: float,
+    dtype: str | None = None,
+    may_exceed: bool = False,
+) -> dict[str, object]:
+    """One launch of a call that does so much work; of floating-point `dtype`, beside the peak of the GPU.
+
+    A method that needs fewer operations than are counted `may_exceed` that peak; nothing else can.
+    """
+    meter = Meter(gpu.throttling)
+    end = time.monotonic() + how.budget_s
+
+    def several(repeats: int) -> np.ndarray:
+        def calls() -> None:
+            for _ in range(repeats):
+                call()
+
+        taken = np.array([gpu.device.elapsed_ns(calls) / repeats for _ in range(SAMPLES)])
+        meter.look()
+        return taken
+
+    first_ns = gpu.device.elapsed_ns(call)
+    repeats = _repeats(key, several, how)
+    found = collected(gpu, lambda: several(repeats), how, bears=(POWER_CAP,))
+    until = min(end, time.monotonic() + _POWER_S)
+    while meter.counts and meter.watts() is None and time.monotonic() < until:
+        several(repeats)
+    found["notes"] += [f"library: {library}"]
+    return {
+        **found,
+        "first_ns": round(first_ns, 4),
+        "batch": repeats,
+        "counted_bytes": 0,
+        "moved_bytes": 0,
+        "work": done,
+        "columns": {},
+        "watts": meter.watts(),
+        **_bound(key, gpu, found["values_ns"], done, dtype, may_exceed),
+    }
+
+
+def _repeats(key: str, several: Callable[[int], np.ndarray], how: How) -> int:
+    """Calls of a sample."""
+    repeats = 1
+    while (taken_ns := float(several(repeats).min()) * repeats) < SAMPLE_NS:
+        repeats *= 2
+    work.fits_time(key, taken_ns / 1e9, Setting(cpus=(), budget_s=how.budget_s))
+    return repeats
+
+
+def _bound(
+    key: str, gpu: Gpu, values_ns: list[float], done: float, dtype: str | None, may_exceed: bool
+) -> dict[str, object]:
+    peak = peaks.flops_per_ns(gpu.device, dtype, gpu.clocks.rate) if dtype else None
+    if not peak:
+        return {}
+    if values_ns and min(values_ns) < done / peak and not may_exceed:
+        raise ImplausibleError(
+            f"{key}: {min(values_ns):.4g} ns are less than the {done / peak:.4g} ns that {gpu.device.sm_count} SMs "
+            f"take for {dtype} at their peak; no value is reported"
+        )
+    return {"limit_ns": done / peak, "limit_name": peaks.NAME}

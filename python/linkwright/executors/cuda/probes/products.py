@@ -1,0 +1,162 @@
+"""Matrix products by the vendor's libraries: `matmul` of the catalogue on all SMs.
+
+Operands are normal numbers rounded to the type, because what a GPU draws, and so its clock, depends on its data.
+`f8` is e4m3 with scales of one and a result in bf16; `tf32` has its factors in 32 bits and multiplies 19 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
+
+from linkwright.errors import WaivedError, WrongResultError
+
+from ..measure import Gpu, How
+from ..walk import narrow, widen
+from . import libraries
+from .sampling import fits
+
+KEY = "matmul"
+# Relative step of the numbers in which a product is rounded.
+EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "tf32": 2.0**-10, "f16": 2.0**-10, "bf16": 2.0**-7, "f8": 2.0**-7}
+_BYTES = {"f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8": 2}
+# Types whose sums are no wider than their factors.
+_OWN_SUMS = ("f64", "f32")
+_F8_MULTIPLE = 16
+_CHECKED = 64
+# Numbers that are drawn; a matrix repeats them, in every row from another place.
+_DRAWN = 1_000_003
+
+# What a library made ready: its name, a call that starts one product, the factors as they were rounded, the product.
+Ready = tuple[str, Callable[[], object], np.ndarray, np.ndarray, Callable[[], np.ndarray]]
+
+
+def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+    """One launch."""
+    n, dtype = int(axes["n"]), str(axes["dtype"])
+    libraries.whole_gpu(KEY, axes)
+    if n < 1:
+        raise WaivedError(f"{KEY}: waived: a size of 0 is no product; ask for at least 1")
+    libraries.has_type(KEY, gpu, dtype)
+    if dtype == "f8" and n % _F8_MULTIPLE:
+        raise WaivedError(f"{KEY}: waived: in f8 n is a multiple of {_F8_MULTIPLE}, not {n}")
+    fits(KEY, gpu, 3 * n * n * _BYTES[dtype])
+    wide = np.dtype(np.float64 if dtype == "f64" else np.float32)
+    libraries.fits_host(KEY, 6 * n * n * wide.itemsize, how)
+    a, b = (operand(n, wide, how.seed + number) for number in range(2))
+    with _library(dtype)(gpu, dtype, a, b) as (library, call, a, b, product):
+        found = libraries.sampled(KEY, gpu, call, how, library=library, done=2.0 * n**3, dtype=dtype)
+        check(a, b, product(), dtype)
+    return found
+
+
+def operand(n: int, kind: np.dtype, seed: int) -> np.ndarray:
+    """A matrix of normal numbers."""
+    drawn = np.random.default_rng(seed).standard_normal(min(_DRAWN, n * n), kind)
+    return np.resize(drawn, (n, n))
+
+
+def check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
+    """Some elements by the definition, and all of them through the product with a random vector."""
+    n = len(a)
+    random = np.random.default_rng(n)
+    # An element is a sum of n products: of size sqrt(n), with a rounding for each term where sums are no wider.
+    allowed = 8 * EPSILON[dtype] * (n if dtype in _OWN_SUMS else max(4, np.sqrt(n)))
+    rows, columns = random.integers(0, n, (2, _CHECKED))
+    elements = np.einsum("ij,ij->i", a[rows].astype(float), b[:, columns].T.astype(float))
+    v = random.choice(np.array([-1, 1], a.dtype), n)
+    wrong = {
+        "an element": (np.abs(c[rows, columns] - elements).max(), allowed),
+        "a row": (np.abs(c @ v - a @ (b @ v)).max(), allowed * np.sqrt(n) + 64 * np.finfo(a.dtype).eps * n),
+    }
+    for what, (found, most) in wrong.items():
+        if not found <= most:
+            raise WrongResultError(
+                f"{KEY} of n = {n}, {dtype}: {what} of the product is wrong by {found:.3g}, rounding explains "
+                f"{most:.3g}; no time is reported"
+            )
+
+
+def _library(dtype: str) -> Callable[..., AbstractContextManager[Ready]]:
+    if libraries.torch():
+        return _by_torch
+    if dtype == "f8":
+        raise libraries.missing(f"{KEY} in f8", "torch")
+    if libraries.cupy("cublas"):
+        return _by_cupy
+    raise libraries.missing(KEY, "torch", "cupy")
+
+
+@contextmanager
+def _by_torch(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Ready]:
+    torch = libraries.torch()
+    names = {"f16": "float16", "bf16": "bfloat16", "f8": "float8_e4m3fn"}
+    kind = getattr(torch, names.get(dtype, str(a.dtype)))
+    torch.set_float32_matmul_precision("high" if dtype == "tf32" else "highest")
+    left, right = (torch.from_numpy(each).to(device="cuda", dtype=kind) for each in (a, b))
+    if dtype == "f8":
+        one = torch.ones(1, dtype=torch.float32, device="cuda")
+        by_column = right.t().contiguous().t()  # which is the order that it wants of the second factor
+        made = {}
+
+        def call() -> None:
+            made["c"] = torch._scaled_mm(left, by_column, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+    else:
+        made = {"c": torch.empty(a.shape, dtype=kind, device="cuda")}
+
+        def call() -> None:
+            torch.matmul(left, right, out=made["c"])
+
+    def back(tensor) -> np.ndarray:
+        return tensor.to(dtype=torch.from_numpy(a).dtype).cpu().numpy()
+
+    name = f"PyTorch {torch.__version__} (CUDA {torch.version.cuda})"
+    yield name, call, back(left), back(right), lambda: back(made["c"])
+
+
+@contextmanager
+def _by_cupy(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Ready]:
+    cublas, runtime = libraries.cupy("cublas"), libraries.cupy("runtime")
+    n, stored = len(a), [_stored(each, dtype) for each in (a, b)]
+    kind = {"f64": runtime.CUDA_R_64F, "f16": runtime.CUDA_R_16F, "bf16": runtime.CUDA_R_16BF}.get(
+        dtype, runtime.CUDA_R_32F
+    )
+    sums = {"f64": cublas.CUBLAS_COMPUTE_64F, "tf32": cublas.CUBLAS_COMPUTE_32F_FAST_TF32}.get(
+        dtype, cublas.CUBLAS_COMPUTE_32F
+    )
+    one, zero = (np.array(value, a.dtype) for value in (1, 0))
+    handle = cublas.create()
+    places = left, right, made = [gpu.device.allocate(stored[0].nbytes) for _ in range(3)]
+
+    def call() -> None:
+        # By rows what the library does by columns: the factors change places.
+        cublas.gemmEx(
+            handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, n, n, one.ctypes.data, right, kind, n, left, kind, n,
+            zero.ctypes.data, made, kind, n, sums, cublas.CUBLAS_GEMM_DEFAULT,
+        )  # fmt: skip
+
+    def back(address: int) -> np.ndarray:
+        found = gpu.device.read(address, stored[0])
+        return widen(found) if dtype == "bf16" else found.astype(a.dtype, copy=False)
+
+    try:
+        for address, factor in zip((left, right), stored, strict=True):
+            gpu.device.write(address, factor)
+        name = f"CuPy, cuBLAS {cublas.getVersion(handle)}"
+        yield name, call, back(left), back(right), lambda: back(made)
+    finally:
+        cublas.destroy(handle)
+        for address in places:
+            gpu.device.free(address)
+
+
+def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The numbers as the GPU holds them."""
+    if dtype == "bf16":
+        return narrow(values)
+    return values.astype(np.float16) if dtype == "f16" else values
+
+
+PROBES = {KEY: measure}
