@@ -34,7 +34,7 @@ pub use shape::Shape;
 pub(crate) use step::check;
 
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
-const MAX_WRITTEN: usize = 1 << 27;
+pub(crate) const MAX_WRITTEN: usize = 1 << 27;
 
 /// A buffer as an author addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

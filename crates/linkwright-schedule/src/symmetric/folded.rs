@@ -5,7 +5,7 @@
 
 use super::program::{hint_at, Program};
 use super::Group;
-use crate::ir::{BufferId, Completion, Edge, Op, Schedule};
+use crate::ir::{BufferId, Completion, Op, Schedule};
 use std::ops::Range;
 
 /// An operation, and how many steps on the rank is that performs it.
@@ -248,54 +248,6 @@ impl Folded {
             ranges: Vec::new(),
             work: Vec::new(),
             own_waits: Default::default(),
-        }
-    }
-
-    /// The schedule over all ranks: what the folded one stands for.
-    pub fn unfold(&self) -> Schedule {
-        let (mut all, p) = (self.frame(), self.ranks());
-        for (k, op) in (0u32..).zip(self.ops()) {
-            for i in 0..p {
-                let rank = self.performer(op, i);
-                let op = self.op_at(op, rank, &mut all.ranges);
-                all.ops.push(op);
-                let waits = self.after(k).iter();
-                all.edges
-                    .extend(waits.map(|wait| self.edge_at(*wait, rank)));
-                all.edge_start.push(all.edges.len() as u32);
-            }
-        }
-        all
-    }
-
-    /// `wait` as `rank` has it.
-    fn edge_at(&self, wait: Wait, rank: u32) -> Edge {
-        let id = self.id((wait.op(), self.group().act(rank, wait.rank())));
-        match wait.is_acknowledged() {
-            true => Edge::acknowledged(id),
-            false => Edge::on(id),
-        }
-    }
-
-    /// `op` as `rank` performs it; its runs are appended to `listed` if it has several.
-    fn op_at(&self, op: &Op, rank: u32, listed: &mut Vec<(u32, u32, u32)>) -> Op {
-        let to = self.group().act(rank, op.to);
-        let mut runs = self.program.runs_at(op, rank);
-        let scattered = runs.len() > 1;
-        let (src, dst, count) = match scattered {
-            true => (listed.len() as u32, listed.len() as u32, runs.len() as u32),
-            false => runs.pop().unwrap_or((0, 0, 0)),
-        };
-        listed.append(&mut runs);
-        Op {
-            from: rank,
-            to,
-            src,
-            dst,
-            count,
-            hint: hint_at(op.hint, rank, to),
-            scattered,
-            ..*op
         }
     }
 }
