@@ -16,7 +16,7 @@
 //! Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization" (IJPP 1988).
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Combine, Edge, Hint, Op, OpKind, Schedule, MAX_OPS};
+use crate::ir::{Edge, Op, OpKind, Schedule, MAX_OPS};
 
 const NONE: u32 = u32::MAX;
 
@@ -101,13 +101,8 @@ impl Rewriter {
             for (i, &(id, _)) in members.iter().enumerate() {
                 let listener = (i + distance) % count;
                 let from = &schedule.ops[id as usize];
-                let notice = Op {
-                    kind: OpKind::Notice,
-                    to: schedule.ops[members[listener].0 as usize].from,
-                    combine: Combine::Replace,
-                    hint: Hint::None,
-                    ..*from
-                };
+                let to = schedule.ops[members[listener].0 as usize].from;
+                let notice = from.notice(from.from, to);
                 news.push((listener, self.push(notice, &heard[i])?));
             }
             for (listener, notice) in news {

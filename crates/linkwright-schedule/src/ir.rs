@@ -187,9 +187,30 @@ pub struct Op {
     pub hint: Hint,
     /// Whether the chunks are listed in the range table.
     pub scattered: bool,
+    /// Whether a fence of its initiator stands right before it, without a place of its own.
+    pub fenced: bool,
 }
 
 impl Op {
+    /// The notice that `from` sends to `to` for the sake of this operation, in its step and lane.
+    pub(crate) fn notice(&self, from: u32, to: u32) -> Self {
+        Op {
+            from,
+            to,
+            src: 0,
+            dst: 0,
+            count: 0,
+            kind: OpKind::Notice,
+            combine: Combine::Replace,
+            src_buffer: BufferId(0),
+            dst_buffer: BufferId(0),
+            hint: Hint::None,
+            scattered: false,
+            fenced: false,
+            ..*self
+        }
+    }
+
     /// The rank that issues the operation and does its waiting.
     #[inline]
     pub fn initiator(&self) -> u32 {

@@ -55,12 +55,20 @@ fn sliced(schedule: &Schedule, slices: u32, place: impl Fn(Op, u32) -> Op) -> Re
         for slice in 0..slices {
             push(
                 &mut draft,
-                place(op, slice),
+                place(behind(op, slice), slice),
                 cut_range(&all, slice * part, part),
             );
         }
     }
     order(draft)
+}
+
+/// Part `part` of `op`: a fence before it stands before the first.
+pub(crate) fn behind(op: Op, part: u32) -> Op {
+    Op {
+        fenced: op.fenced && part == 0,
+        ..op
+    }
 }
 
 /// Cut every chunk into `slices` chunks and leave the operations whole, so that [`crate::windows`] finds
@@ -138,6 +146,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
                 src_buffer: scratch,
                 lane: COMPUTE_LANE,
                 hint: Hint::None,
+                fenced: false,
                 ..op
             };
             locals.push(with_ranges(&mut draft, local, placed.clone()));

@@ -20,9 +20,9 @@
 //! (Sapienza University of Rome, 2025), kernel listings.
 
 use crate::error::Result;
-use crate::ir::{BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::ir::{Hint, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
-use crate::transforms::{loosen, positive, push, ranges_of};
+use crate::transforms::{behind, loosen, positive, push, ranges_of};
 
 /// Runs of chunks: (first source chunk, first destination chunk, count).
 type Runs = Vec<(u32, u32, u32)>;
@@ -100,6 +100,7 @@ impl Cutter {
             false => vec![all],
         };
         for (window, piece) in pieces.into_iter().enumerate() {
+            let op = &behind(*op, window as u32);
             let position = match windowed && piece.is_empty() {
                 true => self.append(op, signal(op), Runs::new()),
                 false => self.append(op, *op, piece),
@@ -112,12 +113,15 @@ impl Cutter {
 
     /// A combination from scratch: window by window, in order, skipping what did not come.
     fn combine(&mut self, op: &Op, all: &[(u32, u32, u32)]) {
+        let mut op = *op;
         for window in 0..self.windows {
-            let piece = self.cut(op, all, window);
-            let skipped = self.elements(op, &self.cut_all(op, window)) - self.elements(op, &piece);
+            let piece = self.cut(&op, all, window);
+            let skipped =
+                self.elements(&op, &self.cut_all(&op, window)) - self.elements(&op, &piece);
             if !piece.is_empty() {
                 self.wait(self.combined[op.from as usize]);
-                self.combined[op.from as usize] = Some(self.append(op, *op, piece));
+                self.combined[op.from as usize] = Some(self.append(&op, op, piece));
+                op.fenced = false;
             }
             if skipped > 0 {
                 self.wait(self.combined[op.from as usize]);
@@ -133,9 +137,10 @@ impl Cutter {
                     kind: OpKind::Compute,
                     count,
                     lane: COMPUTE_LANE,
-                    ..signal(op)
+                    ..signal(&op)
                 };
-                self.combined[op.from as usize] = Some(self.append(op, skip, Runs::new()));
+                self.combined[op.from as usize] = Some(self.append(&op, skip, Runs::new()));
+                op.fenced = false;
             }
         }
     }
@@ -186,20 +191,12 @@ impl Cutter {
 /// The signal of a window without data, in the place of `op`.
 fn signal(op: &Op) -> Op {
     Op {
-        src: 0,
-        dst: 0,
-        count: 0,
-        kind: OpKind::Notice,
-        combine: Combine::Replace,
-        src_buffer: BufferId(0),
-        dst_buffer: BufferId(0),
-        hint: if op.kind == OpKind::Local {
-            Hint::None
-        } else {
-            op.hint
+        hint: match op.kind {
+            OpKind::Local => Hint::None,
+            _ => op.hint,
         },
-        scattered: false,
-        ..*op
+        fenced: op.fenced,
+        ..op.notice(op.from, op.to)
     }
 }
 

@@ -90,6 +90,11 @@ impl Written<'_> {
         self.change(|op| op.hint = hint)
     }
 
+    /// Wait for everything earlier of the initiator, as behind a fence; so does what comes later.
+    pub fn fenced(self) -> Self {
+        self.change(|op| op.fenced = true)
+    }
+
     /// Wait for an operation of an earlier step, besides the hazards.
     pub fn after(self, earlier: u32) -> Self {
         let this = self.builder.written() - 1;
@@ -395,6 +400,7 @@ impl Builder {
             lane: 0,
             hint: Hint::None,
             scattered: false,
+            fenced: false,
         });
         Written { builder: self }
     }

@@ -186,6 +186,7 @@ fn into_place(draft: &mut Schedule, op: &Op, scratch: BufferId, target: u32) -> 
         src_buffer: scratch,
         lane: COMPUTE_LANE,
         hint: Hint::None,
+        fenced: false,
         ..*op
     };
     if op.scattered {

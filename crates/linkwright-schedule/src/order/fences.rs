@@ -1,4 +1,8 @@
 //! Fences and barriers: what a rank issued before one is complete before what it issues after it.
+//!
+//! A fence is an operation of its own, or stands unseen before a *fenced* one, which then waits itself for
+//! everything before. What comes later in the same lane is behind it, for a lane issues in order; other lanes
+//! wait for the same.
 
 use super::{full_completion, Need};
 use crate::accesses::NONE;
@@ -15,6 +19,9 @@ struct BarrierSpan {
 struct Since {
     fence: u32,
     issued: Vec<u32>,
+    /// What the last fenced operation waited for, and its lane.
+    held: Vec<u32>,
+    lane: u8,
 }
 
 /// Fences of all ranks; empty until the first one.
@@ -24,8 +31,13 @@ pub(super) struct Fences {
     barriers: Vec<BarrierSpan>,
 }
 
+/// Whether there is a fence before `op`, or it is one.
+pub(super) fn is_fenced(op: &Op) -> bool {
+    op.fenced || is_fence(op)
+}
+
 /// Whether `op` is a fence or an arrival at a barrier.
-pub(super) fn is_fence(op: &Op) -> bool {
+fn is_fence(op: &Op) -> bool {
     matches!(op.kind, OpKind::Fence | OpKind::Barrier)
 }
 
@@ -38,6 +50,8 @@ impl Fences {
         let none = || Since {
             fence: NONE,
             issued: Vec::new(),
+            held: Vec::new(),
+            lane: 0,
         };
         self.ranks.resize_with(out.ranks as usize, none);
         let ordered = out.edge_start.len() - 1;
@@ -58,8 +72,17 @@ impl Fences {
         if since.fence != NONE {
             needs.push((since.fence, Need::DeliveredAt(op.from)));
         }
+        let complete = |&id: &u32| (id, full_completion(out, id));
         if is_fence(op) {
-            needs.extend((since.issued.drain(..)).map(|id| (id, full_completion(out, id))));
+            needs.extend(since.issued.drain(..).map(|id| complete(&id)));
+            since.held.clear();
+        } else if op.fenced {
+            since.held.clear();
+            std::mem::swap(&mut since.held, &mut since.issued);
+            since.lane = op.lane;
+            needs.extend(since.held.iter().map(complete));
+        } else if op.lane != since.lane {
+            needs.extend(since.held.iter().map(complete));
         }
     }
 
@@ -99,5 +122,51 @@ impl Fences {
                 && out.sets[barrier.set as usize].contains(&initiator)
                 && out.sets[barrier.set as usize].contains(&waiter)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Shape;
+    use crate::collectives::find;
+    use crate::text;
+    use crate::transforms::{pipeline, stripe};
+
+    /// Whether every message of a rank waits, itself or before it in its lane, for all of the step before.
+    fn is_step_by_step(schedule: &Schedule) -> bool {
+        let messages = |id: &u32| schedule.ops()[*id as usize].is_message();
+        let ids: Vec<u32> = (0..schedule.ops().len() as u32).filter(messages).collect();
+        ids.iter().all(|&later| {
+            let op = &schedule.ops()[later as usize];
+            let before = ids.iter().filter(|&&id| {
+                let earlier = &schedule.ops()[id as usize];
+                (earlier.from, earlier.step + 1) == (op.from, op.step)
+            });
+            let mut before = before;
+            before.all(|&earlier| {
+                (earlier + 1..=later).any(|waiter| {
+                    let at = &schedule.ops()[waiter as usize];
+                    let waits = schedule.after(waiter).iter();
+                    let mut known = waits.filter(|e| e.op() == earlier && e.is_acknowledged());
+                    (at.from, at.lane) == (op.from, op.lane) && known.next().is_some()
+                })
+            })
+        })
+    }
+
+    #[test]
+    fn a_fenced_message_comes_after_all_of_the_step_before_in_every_lane() {
+        let make = |key: &str| (find(key).unwrap().build)(&Shape::new(5, 40)).unwrap();
+        let pairwise = make("alltoall/pairwise");
+        assert!(is_step_by_step(&pairwise));
+        assert!(is_step_by_step(&stripe(&pairwise, 2).unwrap()));
+        assert!(is_step_by_step(&pipeline(&pairwise, 2).unwrap()));
+        let read = text::parse(&text::print(&pairwise)).unwrap();
+        assert!(is_step_by_step(&stripe(&read, 3).unwrap()));
+        assert!(
+            !is_step_by_step(&make("allgather/ring")),
+            "it does not wait"
+        );
     }
 }

@@ -29,8 +29,7 @@ use crate::builder;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
 use crate::ir::{
-    Buffer, BufferId, Combine, Completion, Edge, Hint, Op, OpKind, Owner, Remembered, Schedule,
-    MAX_OPS,
+    Buffer, BufferId, Completion, Edge, Op, OpKind, Owner, Remembered, Schedule, MAX_OPS,
 };
 use crate::spec::Spec;
 use cells::Cells;
@@ -210,7 +209,7 @@ impl Orderer {
 
     /// The operations to come are `ops`; to be said where notices may be among them.
     pub fn expect_fences(&mut self, ops: &[Op]) {
-        if ops.iter().any(fences::is_fence) {
+        if ops.iter().any(fences::is_fenced) {
             self.fences.begin(&self.out);
         }
     }
@@ -219,7 +218,7 @@ impl Orderer {
     pub fn order_pending(&mut self) -> Result<()> {
         self.cells.extend(&self.out);
         let pending = &self.out.ops[self.out.edge_start.len() - 1..];
-        if pending.iter().any(fences::is_fence) {
+        if pending.iter().any(fences::is_fenced) {
             self.fences.begin(&self.out);
         }
         while let Some(op) = self.next() {
@@ -453,20 +452,7 @@ impl Orderer {
             .expect("a witness sees the operation");
         self.displace();
         let edges = std::mem::replace(&mut self.edges, vec![seen]);
-        let notice = self.push(Op {
-            from: witness,
-            to: initiator,
-            src: 0,
-            dst: 0,
-            count: 0,
-            kind: OpKind::Notice,
-            combine: Combine::Replace,
-            src_buffer: BufferId(0),
-            dst_buffer: BufferId(0),
-            hint: Hint::None,
-            scattered: false,
-            ..*op
-        })?;
+        let notice = self.push(op.notice(witness, initiator))?;
         self.edges = edges;
         self.add_edge(Edge::on(notice), initiator);
         self.last_notice.insert((witness, initiator), notice);

@@ -144,13 +144,6 @@ mod tests {
         let everyone: Vec<u32> = (0..program.ranks()).collect();
         let mut step = 0;
         for op in &program.ops {
-            if op.kind == OpKind::Fence {
-                // It stands in a step of its own, as fences do.
-                (step..op.step - 1).for_each(|_| b.step());
-                b.fences(&everyone);
-                step = op.step + 1;
-                continue;
-            }
             (step..op.step).for_each(|_| b.step());
             step = op.step;
             everyone
@@ -169,9 +162,12 @@ mod tests {
             OpKind::Local => b.local_runs(rank, src, dst, &runs),
             _ => b.put_runs(rank, src, to, dst, &runs),
         };
-        let written = written.hint(hint_at(op.hint, rank, to));
+        let mut written = written.hint(hint_at(op.hint, rank, to));
         if op.combine == Combine::Reduce {
-            written.reduce();
+            written = written.reduce();
+        }
+        if op.fenced {
+            written.fenced();
         }
     }
 

@@ -156,6 +156,7 @@ impl Layer {
             lane: COMPUTE_LANE,
             hint: Hint::None,
             scattered,
+            fenced: false,
             ..*op
         }
     }

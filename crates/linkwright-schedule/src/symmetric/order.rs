@@ -13,7 +13,7 @@ use super::lay::lay;
 use super::program::Program;
 use super::Group;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{BufferId, Combine, Completion, Hint, Op, OpKind, MAX_OPS};
+use crate::ir::{Completion, Op, OpKind, MAX_OPS};
 
 /// Instances visited by one search for an implied wait; as in `crate::order`.
 const SEARCH_LIMIT: usize = 48;
@@ -48,9 +48,10 @@ struct Orderer {
     tail: Vec<u32>,
     /// Last notice from each witness.
     last_notice: Vec<(u32, u32)>,
-    /// Last fence, and what was issued since; only where there are fences.
-    fence: u32,
+    /// What was issued since the last fence, what that waited for, and the lane behind it; only where there are
+    /// fences.
     since: Vec<u32>,
+    held: (Vec<u32>, u8),
     fenced: bool,
     needs: Vec<(Instance, Need)>,
     proven: Vec<(Instance, Completion)>,
@@ -67,7 +68,7 @@ impl Program {
         let mut orderer = Orderer {
             group: program.group,
             cells: Cells::new(program.buffers.len()),
-            fenced: program.ops.iter().any(|op| op.kind == OpKind::Fence),
+            fenced: program.ops.iter().any(|op| op.fenced),
             out: Folded {
                 chunk_bytes: program.chunk_bytes(),
                 program,
@@ -78,8 +79,8 @@ impl Program {
             links: Vec::with_capacity(count),
             tail: Vec::new(),
             last_notice: Vec::new(),
-            fence: NONE,
             since: Vec::new(),
+            held: (Vec::new(), 0),
             needs: Vec::new(),
             proven: Vec::new(),
             waits: Vec::new(),
@@ -203,16 +204,12 @@ impl Orderer {
                 });
             }
         });
-        if self.fenced {
-            if self.fence != NONE {
-                needs.push(((self.fence, 0), Need::DeliveredAt(0)));
-            }
-            if op.kind == OpKind::Fence {
-                for k in std::mem::take(&mut self.since) {
-                    let at = program.ops[k as usize].to;
-                    needs.push(((k, 0), Need::DeliveredAt(at)));
-                }
-            }
+        if op.fenced {
+            self.held = (std::mem::take(&mut self.since), op.lane);
+        }
+        if op.fenced || op.lane != self.held.1 {
+            let complete = |&k: &u32| ((k, 0), Need::DeliveredAt(program.ops[k as usize].to));
+            needs.extend(self.held.0.iter().map(complete));
         }
     }
 
@@ -334,21 +331,8 @@ impl Orderer {
         let seen = self.visible(id, need, witness);
         let seen = seen.expect("a witness sees the operation");
         let waits = std::mem::replace(&mut self.waits, vec![seen]);
-        let notice = self.push(Op {
-            // The witness of what rank 0 waits for comes first.
-            from: witness,
-            to: self.group.back(witness),
-            src: 0,
-            dst: 0,
-            count: 0,
-            kind: OpKind::Notice,
-            combine: Combine::Replace,
-            src_buffer: BufferId(0),
-            dst_buffer: BufferId(0),
-            hint: Hint::None,
-            scattered: false,
-            ..*op
-        })?;
+        // The witness of what rank 0 waits for comes first.
+        let notice = self.push(op.notice(witness, self.group.back(witness)))?;
         self.waits = waits;
         self.wait_for(Wait::on(notice, witness));
         match last {
@@ -379,10 +363,8 @@ impl Orderer {
         program.written(op, |first, count| {
             (first..first + count).for_each(|chunk| cells.set_writer(op.dst_buffer, chunk, k));
         });
-        match op.kind {
-            OpKind::Fence => self.fence = k,
-            _ if self.fenced => self.since.push(k),
-            _ => {}
+        if self.fenced {
+            self.since.push(k);
         }
     }
 }

@@ -36,6 +36,12 @@ impl Written<'_> {
         self
     }
 
+    /// Wait for everything earlier of the rank, as behind a fence; so does what comes later.
+    pub fn fenced(self) -> Self {
+        self.0.fenced = true;
+        self
+    }
+
     /// Prefer the first axis, towards the peer.
     pub fn along_x(self) -> Self {
         self.0.hint = Hint::PlusX;
@@ -128,14 +134,6 @@ impl Program {
         self.scattered(OpKind::Local, src, 0, dst, runs.iter().copied())
     }
 
-    /// Everything earlier of a rank is complete before anything later of it starts.
-    pub fn fence(&mut self) {
-        self.step();
-        let none = Slot(BufferId(0)).range(0..0);
-        self.write(OpKind::Fence, 0, none, none, false);
-        self.step();
-    }
-
     fn scattered(
         &mut self,
         kind: OpKind,
@@ -186,6 +184,7 @@ impl Program {
             },
             hint: Hint::None,
             scattered,
+            fenced: false,
         });
         Written(self.ops.last_mut().expect("just written"))
     }

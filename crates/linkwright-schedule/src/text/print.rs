@@ -129,6 +129,9 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
         text.push_str(" hint=");
         text.push_str(hint_word(op.hint));
     }
+    if op.fenced {
+        text.push_str(" fenced");
+    }
     let edges = s.after(id);
     match op.kind {
         OpKind::Put | OpKind::Multicast => {

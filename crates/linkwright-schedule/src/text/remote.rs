@@ -4,7 +4,7 @@
 //! the source cannot see; so the destination sends a notice when t3 is complete, and the source
 //! waits for that.
 
-use crate::ir::{BufferId, Combine, Edge, Hint, Op, OpKind, Schedule};
+use crate::ir::{Edge, Op, OpKind, Schedule};
 
 /// Insert the notices that the `remote` waits need: (waiting operation, edges at its other side),
 /// ascending. The edges lead to smaller ids and their waiters can see them.
@@ -25,27 +25,10 @@ pub(super) fn lower(schedule: &mut Schedule, remote: &[(u32, Vec<Edge>)]) {
             .collect();
         if let Some((_, far)) = remote.next_if(|(waiter, _)| *waiter as usize == id) {
             let far = far.iter().map(moved).collect();
-            waits.push(Edge::on(push(schedule, notice(&op), far)));
+            let notice = op.notice(other_side(&op), op.initiator());
+            waits.push(Edge::on(push(schedule, notice, far)));
         }
         renumbered.push(push(schedule, op, waits));
-    }
-}
-
-/// The notice from the other side of `op` to its initiator.
-fn notice(op: &Op) -> Op {
-    Op {
-        from: other_side(op),
-        to: op.initiator(),
-        src: 0,
-        dst: 0,
-        count: 0,
-        kind: OpKind::Notice,
-        combine: Combine::Replace,
-        src_buffer: BufferId(0),
-        dst_buffer: BufferId(0),
-        hint: Hint::None,
-        scattered: false,
-        ..*op
     }
 }
 

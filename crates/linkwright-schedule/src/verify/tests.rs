@@ -285,7 +285,7 @@ pub(super) fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option
                 3 => b.local(from, src, dst),
                 4 => b.put(from, src, memory, there),
                 5 => b.get(memory, there, to, dst),
-                6 if choose(2) == 0 => {
+                6 if choose(3) == 0 => {
                     b.fence(from);
                     continue;
                 }
@@ -295,9 +295,12 @@ pub(super) fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option
                 }
                 _ => b.put(from, src, to, dst),
             };
-            let written = written.lane(choose(2) as u8);
+            let mut written = written.lane(choose(2) as u8);
             if choose(3) == 0 {
-                written.reduce();
+                written = written.reduce();
+            }
+            if choose(6) == 0 {
+                written.fenced();
             }
         }
     }

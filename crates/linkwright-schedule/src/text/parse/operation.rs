@@ -45,6 +45,7 @@ impl Parser {
             lane: 0,
             hint: Hint::None,
             scattered: false,
+            fenced: false,
         };
         if matches!(op.kind, OpKind::Local | OpKind::Compute) {
             op.lane = COMPUTE_LANE;

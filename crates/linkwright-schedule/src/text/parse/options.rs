@@ -22,6 +22,8 @@ impl Parser {
                     .map_err(|_| format!("lane {lane} does not exist; lanes are 0..255"))?;
             } else if line.take(b"hint=") {
                 op.hint = hint(line)?;
+            } else if line.take(b"fenced") {
+                op.fenced = true;
             } else if two_sided && line.take(b"src_after=") {
                 self.waits(line, op, gets.then_some(&mut far))?;
             } else if two_sided && line.take(b"dst_after=") {
@@ -35,7 +37,7 @@ impl Parser {
                     "after="
                 };
                 return Err(format!(
-                    "{} is no property of this operation; known are lane=, hint=, {waits}",
+                    "{} is no property of this operation; known are lane=, hint=, fenced, {waits}",
                     line.found()
                 ));
             }
