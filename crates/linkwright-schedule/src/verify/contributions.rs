@@ -11,6 +11,8 @@
 //! a power of two, because a repeated allreduce counts contributions p^n times, which modulo a
 //! power of two may be 0 times. The numbers come from a fixed hash, so every run decides alike.
 
+use std::rc::Rc;
+
 /// Contents of a chunk; the default is nothing at all.
 pub(super) trait Value: Clone + Default + PartialEq {
     /// One contribution: chunk `chunk` of the initial data of `rank`.
@@ -73,13 +75,13 @@ impl Value for Fingerprint {
     }
 }
 
-/// A multiset of contributions: (rank, chunk, how often), sorted.
+/// A multiset of contributions: (rank, chunk, how often), sorted. Chunks with the same contents share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Exact(pub Vec<(u32, u32, u64)>);
+pub(super) struct Exact(pub Rc<Vec<(u32, u32, u64)>>);
 
 impl Value for Exact {
     fn one(rank: u32, chunk: u32) -> Self {
-        Exact(vec![(rank, chunk, 1)])
+        Exact(Rc::new(vec![(rank, chunk, 1)]))
     }
 
     fn is_nothing(&self) -> bool {
@@ -87,26 +89,26 @@ impl Value for Exact {
     }
 
     fn add(&mut self, other: &Self) {
-        let mut sum = Vec::with_capacity(self.0.len() + other.0.len());
-        let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
-        while let (Some(a), Some(b)) = (mine.peek(), theirs.peek()) {
-            match (a.0, a.1).cmp(&(b.0, b.1)) {
-                std::cmp::Ordering::Less => sum.extend(mine.next()),
-                std::cmp::Ordering::Greater => sum.extend(theirs.next()),
-                std::cmp::Ordering::Equal => {
-                    sum.push((a.0, a.1, a.2.saturating_add(b.2)));
-                    mine.next();
-                    theirs.next();
-                }
-            }
+        let (short, mut rest) = match self.0.len() < other.0.len() {
+            true => (&self.0[..], &other.0[..]),
+            false => (&other.0[..], &self.0[..]),
+        };
+        let mut sum = Vec::with_capacity(short.len() + rest.len());
+        for &(rank, chunk, often) in short {
+            let lower = rest.partition_point(|one| (one.0, one.1) < (rank, chunk));
+            sum.extend_from_slice(&rest[..lower]);
+            rest = &rest[lower..];
+            let same = rest.first().filter(|one| (one.0, one.1) == (rank, chunk));
+            let there = same.map_or(0, |one| one.2);
+            sum.push((rank, chunk, often.saturating_add(there)));
+            rest = &rest[usize::from(same.is_some())..];
         }
-        sum.extend(mine);
-        sum.extend(theirs);
-        self.0 = sum;
+        sum.extend_from_slice(rest);
+        self.0 = Rc::new(sum);
     }
 
     fn scale(&mut self, factor: u32) {
-        for (_, _, often) in &mut self.0 {
+        for (_, _, often) in Rc::make_mut(&mut self.0) {
             *often = often.saturating_mul(u64::from(factor));
         }
     }
@@ -148,6 +150,6 @@ mod tests {
         let mut sum = Exact::one(3, 0);
         sum.add(&Exact::one(1, 0));
         sum.add(&Exact::one(3, 0));
-        assert_eq!(sum, Exact(vec![(1, 0, 1), (3, 0, 2)]));
+        assert_eq!(*sum.0, [(1, 0, 1), (3, 0, 2)]);
     }
 }

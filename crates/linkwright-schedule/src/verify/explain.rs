@@ -66,7 +66,7 @@ pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> 
             Combine::Replace => *there = value,
             Combine::Reduce => there.add(&value),
         }
-        for &(rank, chunk, often) in &there.0 {
+        for &(rank, chunk, often) in &*there.0 {
             if often > limit {
                 doubled.entry((rank, chunk)).or_insert(m.step);
             }
