@@ -24,7 +24,7 @@
 mod ranks;
 mod times;
 
-use crate::critical::{Cause, Walk};
+use crate::critical::{Cause, History, Walk};
 use crate::error::SimError;
 use crate::fabric::{Fabric, Msg};
 use crate::graph::waits_for;
@@ -187,6 +187,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             issued: taken.ready,
             source_free: leaves,
             delivered: leaves,
+            waited: 0,
             visible: leaves,
             acknowledged: leaves,
         };
@@ -249,11 +250,13 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         self.totals.count(&message, self.fabric, messages);
         let answer = self.fabric.answer(TimePs(leaves), &message);
         let times = answer.ok_or(Unsuitable)?;
+        let (waited, visible) = self.arrive(id, op, message.bytes, leaves, times.delivered.0)?;
         let at = Moments {
             issued,
             source_free: times.source_free.0,
             delivered: times.delivered.0,
-            visible: self.arrive(id, op, message.bytes, leaves, times.delivered.0)?,
+            waited,
+            visible,
             acknowledged: times.acknowledged.0,
         };
         if op.kind == OpKind::Put {
@@ -274,7 +277,8 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         Ok(at)
     }
 
-    /// The target handles an arrival when it has handled those before.
+    /// The target handles an arrival when it has handled those before: how long that one waits, and when it is
+    /// visible.
     #[inline]
     fn arrive(
         &mut self,
@@ -283,18 +287,19 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         bytes: u64,
         sent: u64,
         at: u64,
-    ) -> Result<u64, Unsuitable> {
+    ) -> Result<(u64, u64), Unsuitable> {
         let costs = &self.prepared.costs;
         let Some(rank) = self.ranks.get_mut(op.to as usize) else {
-            return Ok(at); // a memory
+            return Ok((0, at)); // a memory
         };
         let combining = match op.combine {
             Combine::Reduce => self.combining.of(bytes, || costs.local(op.combine, bytes)),
             Combine::Replace => 0,
         };
-        let visible = rank.receiver.handle(at, sent, costs.receive + combining)?;
+        let handling = costs.receive + combining;
+        let visible = rank.receiver.handle(at, sent, handling)?;
         rank.busy_until(visible, Cause::edge(id), &mut self.end);
-        Ok(visible)
+        Ok((visible - at - handling, visible))
     }
 
     fn outcome(self) -> Simulation {
@@ -303,7 +308,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         let walk = Walk {
             messages: &self.prepared.messages,
             costs: &self.prepared.costs,
-            history: &self.times,
+            history: &self,
             run: self.prepared.run,
         };
         let critical = walk.back(self.end, first, &*self.fabric);
@@ -316,6 +321,32 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             critical,
             operations: self.times.recorded(),
         }
+    }
+}
+
+impl<F: Fabric + ?Sized> History for Pass<'_, F> {
+    fn issued(&self, id: u32) -> u64 {
+        self.times.issued(id)
+    }
+
+    fn delivered(&self, id: u32) -> u64 {
+        let Prepared {
+            messages, costs, ..
+        } = self.prepared;
+        let op = &messages.schedule.ops()[id as usize];
+        let handling = match op.to < messages.schedule.ranks {
+            true => costs.arrival(op, messages),
+            false => 0, // a memory
+        };
+        self.times.delivered(id, handling)
+    }
+
+    fn cause(&self, id: u32) -> Cause {
+        self.times.cause(id)
+    }
+
+    fn paid_phase(&self, _: u32) -> bool {
+        false // such paths are left to the engine
     }
 }
 

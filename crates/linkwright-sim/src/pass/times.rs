@@ -1,12 +1,13 @@
-//! When what happened, as far as anybody may still ask: 20 bytes per operation.
+//! When what happened, as far as anybody may still ask: 16 bytes per operation.
 //!
 //! Whoever waits asks for one completion, the critical path for issue and delivery. All moments of an
 //! operation lie shortly after its issue, so they are kept as distances of 32 bits, four milliseconds in
 //! picoseconds; the few operations that last longer stand in a list of their own. Free sources and
 //! acknowledgements are kept only from where an edge is found to wait for one, times of 64 bits where the run
-//! asked for them.
+//! asked for them. The delivery follows from when the message was visible, what handling it takes and how long
+//! it waited for that, which is nothing as long as no arrival meets another.
 
-use crate::critical::{Cause, History};
+use crate::critical::Cause;
 use crate::graph::Wait;
 use crate::outcome::OperationTimes;
 
@@ -19,18 +20,18 @@ pub(super) struct Moments {
     pub issued: u64,
     pub source_free: u64,
     pub delivered: u64,
+    /// How long it then waited to be handled.
+    pub waited: u64,
     pub visible: u64,
     pub acknowledged: u64,
 }
 
-/// One operation; packed, because half of what the pass needs are these.
+/// One operation.
 #[derive(Clone, Copy)]
-#[repr(C, packed(4))]
 struct Record {
     issued: u64,
-    /// Distances from the issue.
+    /// Distance from the issue.
     visible: u32,
-    delivered: u32,
     cause: u32,
 }
 
@@ -50,6 +51,9 @@ pub(super) struct Times {
     /// Distances from the issue; `None` where nobody waits for one.
     source_free: Option<Vec<u32>>,
     acknowledged: Option<Vec<u32>>,
+    /// How long arrivals waited to be handled; empty as long as none did.
+    waited: Vec<u32>,
+    operations: usize,
     /// Operations that last longer than 32 bits say, ascending.
     long: Vec<(u32, Moments)>,
     recorded: Option<OperationTimes>,
@@ -63,6 +67,8 @@ impl Times {
             records: Vec::with_capacity(operations),
             source_free: kept.source_free.then(|| Vec::with_capacity(operations)),
             acknowledged: kept.acknowledged.then(|| Vec::with_capacity(operations)),
+            waited: Vec::new(),
+            operations,
             long: Vec::new(),
             recorded: record.then(|| OperationTimes {
                 issued: room(),
@@ -89,9 +95,11 @@ impl Times {
         self.records.push(Record {
             issued: at.issued,
             visible: distance(at.visible),
-            delivered: distance(at.delivered),
             cause: cause.0,
         });
+        if at.waited > 0 && !long {
+            self.wait(at.waited as u32);
+        }
         if let Some(table) = &mut self.source_free {
             table.push(distance(at.source_free));
         }
@@ -103,6 +111,15 @@ impl Times {
             times.delivered.push(at.delivered);
             times.visible.push(at.visible);
         }
+    }
+
+    /// The latest operation waited so long to be handled.
+    fn wait(&mut self, distance: u32) {
+        if self.waited.is_empty() {
+            // Zeros that nobody has written yet take no memory.
+            self.waited = vec![0; self.operations];
+        }
+        self.waited[self.records.len() - 1] = distance;
     }
 
     /// When the completion `wait` of operation `id` came.
@@ -145,27 +162,25 @@ impl Times {
     pub fn recorded(self) -> Option<OperationTimes> {
         self.recorded
     }
-}
 
-impl History for Times {
-    fn issued(&self, id: u32) -> u64 {
+    pub fn issued(&self, id: u32) -> u64 {
         self.records[id as usize].issued
     }
 
-    fn delivered(&self, id: u32) -> u64 {
+    /// When operation `id` was delivered, whose handling took so long.
+    pub fn delivered(&self, id: u32, handling: u64) -> u64 {
         let record = &self.records[id as usize];
-        match record.delivered {
+        match record.visible {
             LONG => self.long(id).delivered,
-            distance => record.issued + u64::from(distance),
+            distance => {
+                let waited = self.waited.get(id as usize).map_or(0, |&waited| waited);
+                record.issued + u64::from(distance) - handling - u64::from(waited)
+            }
         }
     }
 
-    fn cause(&self, id: u32) -> Cause {
+    pub fn cause(&self, id: u32) -> Cause {
         Cause(self.records[id as usize].cause)
-    }
-
-    fn paid_phase(&self, _: u32) -> bool {
-        false // the pass leaves such paths to the engine
     }
 }
 
@@ -196,7 +211,8 @@ mod tests {
                 issued: 7,
                 source_free: 7 + last / 2,
                 delivered: 7 + last,
-                visible: 8 + last,
+                waited: last % 2,
+                visible: 8 + last + last % 2,
                 acknowledged: 9 + last,
             });
             for (id, at) in (0..).zip(all) {
@@ -209,7 +225,10 @@ mod tests {
                 };
                 assert_eq!(times.completion(id, wait).ok(), Some(due));
                 assert_eq!(times.completion(id, Wait::Visible).ok(), Some(at.visible));
-                assert_eq!((times.issued(id), times.delivered(id)), (7, at.delivered));
+                assert_eq!(
+                    (times.issued(id), times.delivered(id, 1)),
+                    (7, at.delivered)
+                );
                 assert_eq!(times.cause(id), Cause::issue(id));
             }
             assert_eq!(times.long.len(), 5, "from border - 2 on");
