@@ -56,11 +56,14 @@ pub(super) struct Arbiter {
     receivers: [u16; MOST_ELEMENTS],
     /// Sources at which lines wait for a receiver.
     senders: [u16; MOST_ELEMENTS],
+    /// Which of them has the oldest.
+    first_sender: [u8; MOST_ELEMENTS],
     /// Receivers for which lines wait anywhere.
     wanted: u16,
     /// Lines that wait at a source.
     lengths: [u32; MOST_ELEMENTS],
-    /// How much earlier than at its receiver a line may start.
+    /// How much earlier than at its receiver a line starts at its source, by source and receiver; the most of all.
+    ahead: Box<[[u8; MOST_ELEMENTS]; MOST_ELEMENTS]>,
     longest: u64,
     out_free: [u64; MOST_ELEMENTS],
     in_free: [u64; MOST_ELEMENTS],
@@ -77,25 +80,47 @@ pub(super) struct Arbiter {
     seen: Vec<Seen>,
 }
 
-/// A request that the arbiter sees in a round: the oldest of its source for its receiver.
+/// A request that the arbiter sees in a round: the oldest of its source for its receiver. One word, since the
+/// requests of a round are sorted: by rank of the source, then age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Seen {
-    rank: u8,
-    age: u64,
-    from: u8,
-    to: u8,
+struct Seen(u64);
+
+impl Seen {
+    fn new(rank: u8, age: u64, from: u8, to: u8) -> Self {
+        Seen(u64::from(rank) << 58 | age << 8 | u64::from(from) << 4 | u64::from(to))
+    }
+
+    fn age(self) -> u64 {
+        self.0 << 6 >> 14
+    }
+
+    fn from(self) -> u8 {
+        (self.0 >> 4) as u8 % MOST_ELEMENTS as u8
+    }
+
+    fn to(self) -> u8 {
+        self.0 as u8 % MOST_ELEMENTS as u8
+    }
 }
 
+const _: () = assert!(MOST_ELEMENTS == 16, "four bits name an element");
+
 impl Arbiter {
-    pub fn new(config: &RingConfig) -> Self {
+    pub fn new(config: &RingConfig, rings: &Rings) -> Self {
         let count = config.elements.len();
+        let mut ahead = Box::new([[0; MOST_ELEMENTS]; MOST_ELEMENTS]);
+        for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))) {
+            ahead[from][to] = rings.hops(from as u8, to as u8).max(1) - 1;
+        }
         Arbiter {
+            ahead,
             count,
             waiting: vec![VecDeque::new(); count * count],
             oldest: Box::new([[u64::MAX; MOST_ELEMENTS]; MOST_ELEMENTS]),
             order: vec![VecDeque::new(); count],
             receivers: [0; MOST_ELEMENTS],
             senders: [0; MOST_ELEMENTS],
+            first_sender: [0; MOST_ELEMENTS],
             wanted: 0,
             lengths: [0; MOST_ELEMENTS],
             longest: (count as u64 / 2).max(1) - 1,
@@ -115,14 +140,17 @@ impl Arbiter {
 
     /// A line becomes ready; tells before which cycle it certainly does not start.
     #[inline]
-    pub fn push(&mut self, line: Waiting, rings: &Rings) -> u64 {
+    pub fn push(&mut self, line: Waiting) -> u64 {
         let (from, to) = (usize::from(line.from), usize::from(line.to));
         let queue = &mut self.waiting[from * self.count + to];
         if queue.is_empty() {
             self.oldest[from][to] = self.age;
+            if self.senders[to] == 0 {
+                self.first_sender[to] = line.from;
+                self.wanted |= 1 << to;
+            }
             self.receivers[from] |= 1 << to;
             self.senders[to] |= 1 << from;
-            self.wanted |= 1 << to;
         }
         queue.push_back(Waiting {
             age: self.age,
@@ -133,7 +161,7 @@ impl Arbiter {
         if self.sees != Sees::All {
             self.order[from].push_back(line.to);
         }
-        self.ports(line.from, line.to, rings)
+        self.ports(line.from, line.to)
     }
 
     /// Lines that wait at `element`.
@@ -146,25 +174,26 @@ impl Arbiter {
     pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
         loop {
             let mut seen = std::mem::take(&mut self.seen);
-            let mut wake = self.see(now, &mut seen, rings);
+            let mut wake = self.see(now, &mut seen);
             let (mut used, mut hidden) = (0u16, false);
             for request in &seen {
-                if used & 1 << request.from != 0 {
+                let (from, to) = (request.from(), request.to());
+                if used & 1 << from != 0 {
                     hidden = true;
                     continue;
                 }
-                let at = self.ports(request.from, request.to, rings);
+                let at = self.ports(from, to);
                 let (ring, at) = match at > now {
                     true => (0, at),
-                    false => rings.earliest(request.from, request.to),
+                    false => rings.earliest(from, to),
                 };
                 if at > now {
                     wake = at.min(wake);
                     continue;
                 }
-                used |= 1 << request.from;
+                used |= 1 << from;
                 grants.push(self.grant(now, *request, ring, rings));
-                wake = self.after(now, *request, rings).min(wake);
+                wake = self.after(now, *request).min(wake);
             }
             self.seen = seen;
             // A source that began with one receiver hid what others have for its other receivers.
@@ -176,7 +205,7 @@ impl Arbiter {
 
     /// Collect what is visible at `now`, in turn; tells when the next port that somebody needs is free.
     #[inline]
-    fn see(&self, now: u64, seen: &mut Vec<Seen>, rings: &Rings) -> u64 {
+    fn see(&self, now: u64, seen: &mut Vec<Seen>) -> u64 {
         seen.clear();
         let mut wake = u64::MAX;
         let mut left = self.wanted;
@@ -185,7 +214,7 @@ impl Arbiter {
             left &= left - 1;
             let receiver = usize::from(to) % MOST_ELEMENTS;
             if self.in_free[receiver].saturating_sub(self.longest) > now {
-                let at = self.opens(to, rings);
+                let at = self.opens(to);
                 if at > now {
                     wake = wake.min(at);
                     continue;
@@ -202,7 +231,7 @@ impl Arbiter {
                     continue;
                 }
                 let age = self.oldest[source][receiver];
-                if self.by_age && oldest.is_some_and(|other| other.age < age)
+                if self.by_age && oldest.is_some_and(|other| other.age() < age)
                     || self.sees != Sees::All && self.visible(from) & 1 << to == 0
                 {
                     continue;
@@ -210,13 +239,7 @@ impl Arbiter {
                 if !self.by_age {
                     seen.extend(oldest);
                 }
-                let rank = self.rank(from);
-                oldest = Some(Seen {
-                    rank,
-                    age,
-                    from,
-                    to,
-                });
+                oldest = Some(Seen::new(self.rank(from), age, from, to));
             }
             seen.extend(oldest);
         }
@@ -228,22 +251,14 @@ impl Arbiter {
 
     /// Before when no line certainly starts towards `to`: by age it is its oldest sender's turn.
     #[inline]
-    fn opens(&self, to: u8, rings: &Rings) -> u64 {
+    fn opens(&self, to: u8) -> u64 {
         let receiver = usize::from(to) % MOST_ELEMENTS;
         let gate = self.in_free[receiver].saturating_sub(self.longest);
         if !self.by_age || self.sees != Sees::All {
             return gate;
         }
-        let (mut age, mut sender, mut left) = (u64::MAX, 0, self.senders[receiver]);
-        while left != 0 {
-            let from = left.trailing_zeros() as usize % MOST_ELEMENTS;
-            left &= left - 1;
-            if self.oldest[from][receiver] < age {
-                (age, sender) = (self.oldest[from][receiver], from);
-            }
-        }
-        let way = u64::from(rings.hops(sender as u8, to).max(1) - 1);
-        let at = self.in_free[receiver].saturating_sub(way);
+        let sender = usize::from(self.first_sender[receiver]) % MOST_ELEMENTS;
+        let at = self.in_free[receiver].saturating_sub(u64::from(self.ahead[sender][receiver]));
         match self.out_free[sender] <= at {
             true => at,
             false => gate,
@@ -252,17 +267,17 @@ impl Arbiter {
 
     /// When a line that waited behind the one just started could start, at the earliest.
     #[inline]
-    fn after(&self, now: u64, started: Seen, rings: &Rings) -> u64 {
-        let (from, to) = (usize::from(started.from), usize::from(started.to));
+    fn after(&self, now: u64, started: Seen) -> u64 {
+        let (from, to) = (usize::from(started.from()), usize::from(started.to()));
         let mut wake = u64::MAX;
         if self.oldest[from][to] != u64::MAX {
-            wake = self.ports(started.from, started.to, rings);
+            wake = self.ports(started.from(), started.to());
         }
         if self.receivers[from] & !(1 << to) != 0 {
             wake = wake.min(self.out_free[from]);
         }
         if self.senders[to] & !(1 << from) != 0 {
-            wake = wake.min(self.opens(started.to, rings).max(now + 1));
+            wake = wake.min(self.opens(started.to()).max(now + 1));
         }
         wake
     }
@@ -281,10 +296,13 @@ impl Arbiter {
 
     /// First cycle in which both ports are free for a line from `from` to `to`.
     #[inline]
-    fn ports(&self, from: u8, to: u8, rings: &Rings) -> u64 {
-        let way = u64::from(rings.hops(from, to).max(1) - 1);
-        let receiver = self.in_free[usize::from(to)].saturating_sub(way);
-        receiver.max(self.out_free[usize::from(from)])
+    fn ports(&self, from: u8, to: u8) -> u64 {
+        let (from, to) = (
+            usize::from(from) % MOST_ELEMENTS,
+            usize::from(to) % MOST_ELEMENTS,
+        );
+        let receiver = self.in_free[to].saturating_sub(u64::from(self.ahead[from][to]));
+        receiver.max(self.out_free[from])
     }
 
     /// The memory controller first, then round robin.
@@ -298,7 +316,7 @@ impl Arbiter {
 
     #[inline]
     fn grant(&mut self, now: u64, chosen: Seen, ring: usize, rings: &mut Rings) -> Grant {
-        let (from, to) = (usize::from(chosen.from), usize::from(chosen.to));
+        let (from, to) = (usize::from(chosen.from()), usize::from(chosen.to()));
         let queue = &mut self.waiting[from * self.count + to];
         let line = queue.pop_front().expect("it waits");
         self.oldest[from][to] = queue.front().map_or(u64::MAX, |next| next.age);
@@ -307,6 +325,15 @@ impl Arbiter {
             self.senders[to] &= !(1 << from);
             if self.senders[to] == 0 {
                 self.wanted &= !(1 << to);
+            }
+        }
+        let (mut age, mut left) = (u64::MAX, self.senders[to]);
+        while left != 0 {
+            let sender = left.trailing_zeros() as usize % MOST_ELEMENTS;
+            left &= left - 1;
+            if self.oldest[sender][to] < age {
+                age = self.oldest[sender][to];
+                self.first_sender[to] = sender as u8;
             }
         }
         self.lengths[from] -= 1;
@@ -318,8 +345,7 @@ impl Arbiter {
         let length = u64::from(line.length);
         rings.take(ring, line.from, line.to, now, length);
         self.out_free[from] = now + length;
-        let way = u64::from(rings.hops(line.from, line.to).max(1) - 1);
-        self.in_free[to] = now + way + length;
+        self.in_free[to] = now + u64::from(self.ahead[from][to]) + length;
         if line.put && self.last_sender[to] != line.from {
             if self.last_sender[to] != u8::MAX {
                 self.in_rest[to] += self.change_milli;

@@ -75,8 +75,6 @@ pub struct Chip {
     arbiter: Arbiter,
     pub(super) units: Vec<Mfc>,
     events: TimeQueue<Event>,
-    /// Whole lines under way, by when they are done: (unit, queue, slot).
-    whole: VecDeque<(u64, (u8, u8, u8))>,
     /// Lines by when they become ready: from local stores, to memory, from memory.
     coming: [VecDeque<(u64, Waiting)>; 3],
     /// Units that try again to make a request, and when.
@@ -110,10 +108,9 @@ impl Chip {
     pub fn new(config: &RingConfig) -> Self {
         let (count, rings) = (config.elements.len(), Rings::new(config));
         Chip {
-            arbiter: Arbiter::new(config),
+            arbiter: Arbiter::new(config, &rings),
             units: (0..count).map(|_| Mfc::new(config.queues)).collect(),
             events: TimeQueue::default(),
-            whole: VecDeque::new(),
             coming: Default::default(),
             eager: 0,
             eager_at: u64::MAX,
@@ -208,20 +205,12 @@ impl Chip {
             .coming
             .iter()
             .map(|queue| queue.front().map_or(u64::MAX, |line| line.0));
-        let whole = self.whole.front().map_or(u64::MAX, |line| line.0);
-        let at = coming.fold(
-            events.min(self.look).min(whole).min(self.eager_at),
-            u64::min,
-        );
+        let at = coming.fold(events.min(self.look).min(self.eager_at), u64::min);
         (at != u64::MAX).then_some(at)
     }
 
     /// Everything that happens at `now`, the time that [`Chip::next`] gave.
     pub fn step(&mut self, now: u64) {
-        while self.whole.front().is_some_and(|line| line.0 <= now) {
-            let (_, (unit, queue, slot)) = self.whole.pop_front().expect("there is one");
-            self.line_done(now, unit, queue, slot);
-        }
         if self.eager_at == now {
             self.eager_at = u64::MAX;
             let mut left = std::mem::take(&mut self.eager);
@@ -244,7 +233,7 @@ impl Chip {
         for queue in &mut self.coming {
             while queue.front().is_some_and(|line| line.0 <= now) {
                 let (_, line) = queue.pop_front().expect("there is one");
-                let at = self.arbiter.push(line, &self.rings);
+                let at = self.arbiter.push(line);
                 self.look = self.look.min(at.max(now));
                 let port = self.rings.len() * self.units.len() + 2 * usize::from(line.from);
                 let peak = &mut self.links.peak[port];
