@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
-use linkwright_sim::sweep::{Experiment, Failure, Found, Next, Question, Sweep};
+use linkwright_sim::sweep::{Experiment, Found, Next, Question, Sweep};
 use linkwright_sim::walk::How;
+use linkwright_sim::Failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

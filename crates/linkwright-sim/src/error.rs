@@ -3,7 +3,7 @@
 use crate::walk::How;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::{MachineError, TimePs};
-use linkwright_schedule::ScheduleError;
+use linkwright_schedule::{ScheduleError, VerifyError};
 use thiserror::Error;
 
 /// An error about a simulation; every variant names the thing, its state and the cure.
@@ -165,4 +165,18 @@ impl SimError {
             known: known.collect::<Vec<_>>().join(", "),
         }
     }
+}
+
+/// Why an experiment gave no number.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Failure {
+    /// The schedule cannot be made for this shape.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The schedule is wrong.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The simulation failed, or the machine cannot answer.
+    #[error(transparent)]
+    Sim(#[from] SimError),
 }

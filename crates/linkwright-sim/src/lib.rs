@@ -37,7 +37,7 @@ pub mod walk;
 
 pub use critical::{CriticalPath, Segment, Spent};
 pub use engine::simulate;
-pub use error::SimError;
+pub use error::{Failure, SimError};
 pub use limits::{Limit, Limits};
 pub use messages::Networks;
 pub use outcome::{OperationTimes, Simulation, Totals};

@@ -1,7 +1,7 @@
 //! Many experiments on one machine, on all cores of one process.
 //!
 //! ```text
-//!   experiments, in the order of the plan
+//!   experiments, the few large ones first, the others in the order of the plan
 //!      | handed out one at a time, to whoever is free
 //!   thread 1   thread 2   ...   thread N      build -> lower -> verify -> simulate
 //!      |          |                |
@@ -12,14 +12,16 @@
 //! neither on the number of threads nor on who ran what. Only the order in which results arrive does; every
 //! result carries its place in the plan.
 //!
-//! They are handed out one by one and in order, because their costs differ by a factor of a million (a ping-pong
-//! beside an all-to-all) and a list cut in advance would leave threads idle. The queue is short: who does not
-//! take results stops the threads instead of filling the memory. Dropping a [`Sweep`] ends it; a thread finishes
-//! the experiment it is in.
+//! They are handed out one by one, because their costs differ by a factor of a million (a ping-pong beside an
+//! all-to-all) and a list cut in advance would leave threads idle. So would a large one that begins last, and plans
+//! grow towards their ends: what is a good part of one thread's share goes first, largest first (Graham, "Bounds on
+//! multiprocessing timing anomalies", 1969). The others keep their order, since whoever prints results in that order
+//! would else wait for the end. The queue is short: who does not take results stops the threads instead of filling
+//! the memory. Dropping a [`Sweep`] ends it; a thread finishes the experiment it is in.
 //!
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
-use crate::error::SimError;
+use crate::error::Failure;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
 use crate::walk::{walk, How};
@@ -27,17 +29,19 @@ use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
 use linkwright_schedule::ir::Schedule;
 use linkwright_schedule::patterns::{self, Traffic};
-use linkwright_schedule::{collectives, verify, ScheduleError, Shape, VerifyError};
+use linkwright_schedule::{collectives, verify, Shape};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::cmp::Reverse;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use thiserror::Error;
 
 /// Results that may wait for each thread.
 const WAITING_PER_THREAD: usize = 8;
+/// An experiment is large where it is more than this part of what one thread has to do.
+const LARGE: u128 = 8;
 
 /// What is asked of the machine.
 #[derive(Clone, Debug)]
@@ -63,6 +67,37 @@ pub struct Experiment {
     pub options: Options,
 }
 
+impl Question {
+    /// Messages to simulate, roughly: enough to know what is large.
+    fn messages(&self) -> u128 {
+        let pairs = |ranks: u32| u128::from(ranks) * u128::from(ranks);
+        match self {
+            Question::Collective(_, shape) | Question::Walk(_, shape, How::Streamed) => {
+                pairs(shape.ranks)
+            }
+            Question::Pattern(_, traffic) => {
+                u128::from(traffic.shape.ranks) * u128::from(traffic.count)
+            }
+            Question::Walk(_, shape, How::Folded) => shape.ranks.into(),
+            Question::Probe(_) => 1,
+        }
+    }
+}
+
+/// Brings what is large to the front.
+fn large_first(experiments: &mut [Experiment], threads: usize) {
+    let all: u128 = experiments.iter().map(|e| e.question.messages()).sum();
+    let share = all / threads as u128;
+    experiments.sort_by_key(|experiment| {
+        let messages = experiment.question.messages();
+        Reverse(if messages * LARGE > share {
+            messages
+        } else {
+            0
+        })
+    });
+}
+
 /// What one experiment found.
 #[derive(Debug)]
 pub enum Found {
@@ -70,20 +105,6 @@ pub enum Found {
     Times(Box<Modelled>),
     /// The answer to a probe.
     Answer(Answer),
-}
-
-/// Why an experiment gave no number.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum Failure {
-    /// The schedule cannot be made for this shape.
-    #[error(transparent)]
-    Schedule(#[from] ScheduleError),
-    /// The schedule is wrong.
-    #[error(transparent)]
-    Verify(#[from] VerifyError),
-    /// The simulation failed, or the machine cannot answer.
-    #[error(transparent)]
-    Sim(#[from] SimError),
 }
 
 /// What an experiment came to.
@@ -126,12 +147,15 @@ pub struct Sweep {
 
 impl Sweep {
     /// Starts `experiments` on `machine`, on `jobs` threads; 0 is one for each processor that this process may use.
-    pub fn start(machine: Machine, experiments: Vec<Experiment>, jobs: usize) -> Self {
+    pub fn start(machine: Machine, mut experiments: Vec<Experiment>, jobs: usize) -> Self {
         let pool = ThreadPoolBuilder::new()
             .num_threads(jobs)
             .thread_name(|number| format!("sweep {number}"))
             .build()
             .expect("the system gives threads");
+        if pool.current_num_threads() > 1 {
+            large_first(&mut experiments, pool.current_num_threads());
+        }
         let waiting = WAITING_PER_THREAD * pool.current_num_threads();
         let (sender, results) = sync_channel(waiting);
         pool.spawn(move || {
@@ -163,5 +187,25 @@ impl Sweep {
             Err(RecvTimeoutError::Timeout) => Next::Later,
             Err(RecvTimeoutError::Disconnected) => Next::End,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_large_begins_first_and_the_others_keep_their_order() {
+        let ranks = [4, 8, 2, 16, 64, 4, 32, 2];
+        let experiment = |(place, &ranks): (usize, &u32)| Experiment {
+            place,
+            question: Question::Collective("alltoall/linear".into(), Shape::new(ranks, 64)),
+            options: Options::default(),
+        };
+        let mut plan: Vec<_> = ranks.iter().enumerate().map(experiment).collect();
+        large_first(&mut plan, 2);
+        // 5,480 messages, 2,740 for each thread; above an eighth of that are those of 64 and 32 ranks.
+        let order: Vec<_> = plan.iter().map(|e| e.place).collect();
+        assert_eq!(order, [4, 6, 0, 1, 2, 3, 5, 7]);
     }
 }

@@ -3,8 +3,8 @@
 use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
-use linkwright_sim::sweep::{Experiment, Failure, Found, Next, Question, Sweep};
-use linkwright_sim::{Options, SimError};
+use linkwright_sim::sweep::{Experiment, Found, Next, Question, Sweep};
+use linkwright_sim::{Failure, Options, SimError};
 use std::time::Duration;
 
 fn machine() -> Machine {

@@ -6,9 +6,8 @@ use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
 use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
-use linkwright_sim::sweep::Failure;
 use linkwright_sim::walk::{walk, How};
-use linkwright_sim::{lowered, run, Issue, Limits, Options, SimError, Simulation, Skew};
+use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation, Skew};
 
 fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
     let folder = concat!(

@@ -1,7 +1,7 @@
 //! One call from a folded program and a machine to times and limits.
 
 use super::simulate;
-use crate::error::SimError;
+use crate::error::{Failure, SimError};
 use crate::fabric::Fabric;
 use crate::fabrics;
 use crate::limits::Limits;
@@ -10,7 +10,6 @@ use crate::placement::Placement;
 use crate::run::{path as path_of, sized, Modelled, Options};
 use crate::setup::{Issue, Run};
 use crate::skew::Skew;
-use crate::sweep::Failure;
 use linkwright_core::machine::{Engine, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind};

@@ -1,6 +1,6 @@
 """The engine `local`: all processors of this process, as threads of the native half.
 
-A pool of rayon threads takes experiments one by one, in the order of the plan; this process makes rows of what they
+A pool of rayon threads takes experiments one by one, the few large ones first; this process makes rows of what they
 find meanwhile. Nothing is copied but the answers, and a sweep of 4,000 small experiments costs no more than a loop.
 """
 
