@@ -22,8 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
-WORKLOADS = ["w1-64", "w2-1024", "w4-posted-256", "w4-stepwise-256", "w1c-crossbar-64", "w3-short", "noc-64",
-             "exchange-64", "flow-8", "slotted-ring-8", "host-link-3"]  # fmt: skip
+WORKLOADS = ["w1-64", "w2-1024", "w4-posted-256", "w4-stepwise-256", "w1c-crossbar-64", "w4f-stepwise-256",
+             "w3-short", "noc-64", "exchange-64", "flow-8", "slotted-ring-8", "host-link-3"]  # fmt: skip
 # Functions of stages.rs, which are never inlined, in the order in which a workload calls them.
 STAGES = {"machine": "machine", "build": "build", "lower": "lower", "prove": "verify", "engine": "engine",
           "limits": "limits", "inject": "engine"}  # fmt: skip

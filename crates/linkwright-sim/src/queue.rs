@@ -12,8 +12,8 @@
 //!
 //! When bucket 0 is empty the lowest occupied bucket is emptied into those below it, in order, so
 //! equal times keep their order of arrival: ties break by (time, sequence) without a sequence
-//! number. An event moves at most once per bit; events of one instant, the usual case of a
-//! schedule in step, move together and are then popped from a plain array.
+//! number. An event moves at most once per bit. A bucket whose events are all of one instant, the
+//! usual case of a schedule in step, becomes bucket 0 as it is, and is popped as a plain array.
 //!
 //! Source: Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms for the shortest path problem"
 //! (JACM 1990).
@@ -27,11 +27,38 @@ pub struct TimeQueue<T> {
     last: u64,
     /// Next unread event of bucket 0.
     front: usize,
-    buckets: Vec<Vec<(u64, T)>>,
+    buckets: Vec<Bucket<T>>,
     /// Bit `i` is set where bucket `i + 1` holds something.
     occupied: u64,
     /// Earliest time beyond bucket 0; exact whenever `occupied` is not 0.
     earliest: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Bucket<T> {
+    events: Vec<(u64, T)>,
+    earliest: u64,
+    latest: u64,
+}
+
+impl<T> Bucket<T> {
+    const EMPTY: Bucket<T> = Bucket {
+        events: Vec::new(),
+        earliest: u64::MAX,
+        latest: 0,
+    };
+
+    #[inline]
+    fn push(&mut self, at: u64, event: T) {
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
+        self.events.push((at, event));
+    }
+
+    fn clear(&mut self) {
+        self.events.clear();
+        (self.earliest, self.latest) = (u64::MAX, 0);
+    }
 }
 
 impl<T: Copy> Default for TimeQueue<T> {
@@ -39,7 +66,7 @@ impl<T: Copy> Default for TimeQueue<T> {
         TimeQueue {
             last: 0,
             front: 0,
-            buckets: vec![Vec::new(); 65],
+            buckets: (0..65).map(|_| Bucket::EMPTY).collect(),
             occupied: 0,
             earliest: u64::MAX,
         }
@@ -49,14 +76,14 @@ impl<T: Copy> Default for TimeQueue<T> {
 impl<T: Copy> TimeQueue<T> {
     /// Forget everything and start again at time zero; keeps the memory.
     pub fn clear(&mut self) {
-        self.buckets.iter_mut().for_each(Vec::clear);
+        self.buckets.iter_mut().for_each(Bucket::clear);
         (self.last, self.front) = (0, 0);
         (self.occupied, self.earliest) = (0, u64::MAX);
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.occupied == 0 && self.front == self.buckets[0].len()
+        self.occupied == 0 && self.front == self.buckets[0].events.len()
     }
 
     /// Add an event.
@@ -66,18 +93,17 @@ impl<T: Copy> TimeQueue<T> {
     #[inline]
     pub fn push(&mut self, at: TimePs, event: T) {
         debug_assert!(at.0 >= self.last, "an event before the present");
-        let bucket = self.bucket(at.0);
-        if bucket > 0 {
-            self.occupied |= 1 << (bucket - 1);
-            self.earliest = self.earliest.min(at.0);
+        if at.0 == self.last {
+            return self.buckets[0].events.push((at.0, event));
         }
-        self.buckets[bucket].push((at.0, event));
+        self.earliest = self.earliest.min(at.0);
+        self.put(at.0, event);
     }
 
     /// Time of the next event.
     #[inline]
     pub fn next(&self) -> Option<TimePs> {
-        if self.front < self.buckets[0].len() {
+        if self.front < self.buckets[0].events.len() {
             return Some(TimePs(self.last));
         }
         (self.occupied != 0).then_some(TimePs(self.earliest))
@@ -86,48 +112,50 @@ impl<T: Copy> TimeQueue<T> {
     /// Take the next event if it lies at `at`, the time that [`TimeQueue::next`] gave.
     #[inline]
     pub fn pop_at(&mut self, at: TimePs) -> Option<T> {
-        if self.front == self.buckets[0].len() {
-            if self.occupied == 0 || self.earliest != at.0 {
+        if self.last != at.0 || self.front == self.buckets[0].events.len() {
+            if self.next() != Some(at) {
                 return None;
             }
             self.refill();
-        } else if self.last != at.0 {
-            return None;
         }
-        let (_, event) = self.buckets[0][self.front];
+        let (_, event) = self.buckets[0].events[self.front];
         self.front += 1;
         Some(event)
     }
 
     /// Move the earliest events to bucket 0.
     fn refill(&mut self) {
-        self.buckets[0].clear();
+        self.buckets[0].events.clear();
         self.front = 0;
         self.last = self.earliest;
         let lowest = self.occupied.trailing_zeros() as usize + 1;
         self.occupied &= self.occupied - 1;
-        let mut moving = std::mem::take(&mut self.buckets[lowest]);
-        for &(at, event) in &moving {
-            let bucket = self.bucket(at);
-            if bucket > 0 {
-                self.occupied |= 1 << (bucket - 1);
+        if self.buckets[lowest].earliest == self.buckets[lowest].latest {
+            self.buckets.swap(0, lowest);
+        } else {
+            let mut moving = std::mem::replace(&mut self.buckets[lowest], Bucket::EMPTY);
+            for &(at, event) in &moving.events {
+                match at == self.last {
+                    true => self.buckets[0].events.push((at, event)),
+                    false => self.put(at, event),
+                }
             }
-            self.buckets[bucket].push((at, event));
+            moving.events.clear();
+            self.buckets[lowest].events = moving.events;
         }
-        moving.clear();
-        self.buckets[lowest] = moving;
+        (self.buckets[lowest].earliest, self.buckets[lowest].latest) = (u64::MAX, 0);
         self.earliest = match self.occupied {
             0 => u64::MAX,
-            bits => {
-                let next = &self.buckets[bits.trailing_zeros() as usize + 1];
-                next.iter().map(|e| e.0).min().expect("occupied")
-            }
+            bits => self.buckets[bits.trailing_zeros() as usize + 1].earliest,
         };
     }
 
+    /// Add an event beyond bucket 0.
     #[inline]
-    fn bucket(&self, at: u64) -> usize {
-        64 - (at ^ self.last).leading_zeros() as usize
+    fn put(&mut self, at: u64, event: T) {
+        let bit = 63 - (at ^ self.last).leading_zeros();
+        self.occupied |= 1 << bit;
+        self.buckets[bit as usize + 1].push(at, event);
     }
 }
 

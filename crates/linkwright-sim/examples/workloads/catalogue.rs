@@ -143,7 +143,8 @@ const fn named(name: &'static str, summary: &'static str, kind: Kind) -> Workloa
 const LOGGP: Source = Source::Shipped("loggp");
 const CROSSBAR: Source = Source::Shipped("crossbar");
 const TORUS: Source = Source::Shipped("torus-2d");
-const FIFO_TORUS: Source = Source::Made("fifo-torus", fifo_torus);
+const FIFO_256: Source = Source::Made("fifo-torus-16x16", || fifo_torus(16));
+const FIFO_1024: Source = Source::Made("fifo-torus-32x32", || fifo_torus(32));
 
 const RING: &str = "allreduce/ring";
 const DOUBLING: &str = "allreduce/recursive_doubling_latency";
@@ -173,7 +174,7 @@ pub const WORKLOADS: &[Workload] = &[
     usual("w1c-crossbar-1024", "w1-1024 on a crossbar", on(CROSSBAR, RING, blocks(1024), Way::Plain, ONE)),
     usual("w1c-lowered-1024", "the same with copies and local combinations", on(CROSSBAR, RING, blocks(1024), OWN, ONE)),
     usual("w1c-noc-1024", "w1-1024 on a 32x32 torus, packets", on(TORUS, RING, grid(32, 32), Way::Plain, ONE)),
-    usual("w1c-fifo-1024", "w1-1024 on a 32x32 torus, flows queueing at links", on(FIFO_TORUS, RING, blocks(1024), OWN, ONE)),
+    usual("w1c-fifo-1024", "w1-1024 on a 32x32 torus, flows queueing at links", on(FIFO_1024, RING, blocks(1024), OWN, ONE)),
     usual("w2-64", "recursive doubling allreduce of 1 KiB over 64 ranks, LogGP", on(LOGGP, DOUBLING, size(64, 1024), OWN, ONE)),
     usual("w2-256", "the same over 256", on(LOGGP, DOUBLING, size(256, 1024), OWN, ONE)),
     usual("w2-1024", "the same over 1,024", on(LOGGP, DOUBLING, size(1024, 1024), OWN, ONE)),
@@ -190,6 +191,10 @@ pub const WORKLOADS: &[Workload] = &[
     usual("w4c-stepwise-256", "w4-stepwise-256 on a crossbar", on(CROSSBAR, STEPWISE, blocks(256), Way::Plain, ONE)),
     usual("w4c-posted-1024", "w4-posted-1024 on a crossbar", on(CROSSBAR, POSTED, blocks(1024), Way::Plain, ALL)),
     usual("w4c-stepwise-1024", "w4-stepwise-1024 on a crossbar", on(CROSSBAR, STEPWISE, blocks(1024), Way::Plain, ONE)),
+    usual("w4f-posted-256", "w4-posted-256 on a 16x16 torus, flows queueing at links", on(FIFO_256, POSTED, blocks(256), OWN, ALL)),
+    usual("w4f-stepwise-256", "w4-stepwise-256 on the same", on(FIFO_256, STEPWISE, blocks(256), OWN, ONE)),
+    usual("w4f-posted-1024", "w4-posted-1024 on a 32x32 torus, flows queueing at links", on(FIFO_1024, POSTED, blocks(1024), OWN, ALL)),
+    usual("w4f-stepwise-1024", "w4-stepwise-1024 on the same", on(FIFO_1024, STEPWISE, blocks(1024), OWN, ONE)),
     named("w5-alltoall-608", "all-to-all of words over 608 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, size(608, 608 * 4), OWN, ALL)),
     named("w5-broadcast-19456", "broadcast of a word to 19,456 tiles of 16 IPUs", on(Source::Shipped("ipu-c2-server"), "broadcast/multicast", size(19456, 4), OWN, ALL)),
     named("w5-gather-19456", "gather of words from 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "gather/linear", size(19456, 19456 * 4), OWN, ALL)),
@@ -202,9 +207,8 @@ pub const WORKLOADS: &[Workload] = &[
     named("host-link-3", "16 messages of 64 KiB from each part of a host with a card to the next", on(Source::Shipped("vollo-ia420f"), "pattern/neighbour", Size { count: 16, ..size(3, 65536) }, OWN, ALL)),
 ];
 
-/// A torus of 32 x 32 places whose links serve one flow after another.
-fn fifo_torus() -> String {
-    let side = 32;
+/// A torus of `side` x `side` places whose links serve one flow after another.
+fn fifo_torus(side: u32) -> String {
     let place = |x: u32, y: u32| y % side * side + x % side;
     let mut edges = String::new();
     for (x, y) in (0..side).flat_map(|y| (0..side).map(move |x| (x, y))) {
@@ -212,6 +216,7 @@ fn fifo_torus() -> String {
             edges += &format!("  \"node {} - node {to}\",\n", place(x, y));
         }
     }
+    let places = side * side;
     let number = |value: f64, unit| {
         format!("{{ value = {value}, unit = \"{unit}\", status = \"assumed\", source = \"by definition\" }}")
     };
@@ -219,16 +224,16 @@ fn fifo_torus() -> String {
         r#"
 [machine]
 name = "fifo-torus"
-summary = "32 x 32 torus of links that serve one flow after another"
+summary = "torus of links that serve one flow after another"
 description = "For measuring."
 format = 1
 sources = ["by definition"]
 [[level]]
 name = "node"
-count = 1024
+count = {places}
 source = "by definition"
 [endpoints]
-count = 1024
+count = {places}
 name = "node {{i}}"
 source = "by definition"
 [fabric]

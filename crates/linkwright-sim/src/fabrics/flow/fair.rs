@@ -19,6 +19,8 @@
 //! changed is SimGrid's (Casanova, Giersch, Legrand, Quinson and Suter, JPDC 2014).
 
 use super::job::{end_of, work, Job, WHOLE};
+use super::loads::Loads;
+use super::uses::Use;
 use linkwright_core::TimePs;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -76,14 +78,15 @@ impl Fair {
     }
 
     /// A job begins.
-    pub fn enter(&mut self, now: TimePs, job: Job) {
+    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use], loads: &mut Loads) {
         self.now = now.0;
         let slot = self.vacant.pop().unwrap_or(self.active.len() as u32);
-        for &(resource, weight) in job.uses.iter() {
-            let r = resource as usize;
+        for each in uses {
+            let r = each.resource();
             self.members[r].push(slot);
-            self.demand[r] += u128::from(job.ceiling) * u128::from(weight);
-            self.changed.push(resource);
+            self.demand[r] += u128::from(job.ceiling) * u128::from(each.weight());
+            self.changed.push(r as u32);
+            loads.enter(r, now, self.members[r].len(), job.bytes * each.weight());
         }
         let active = Some(Active {
             left: work(job.bytes),
@@ -103,38 +106,39 @@ impl Fair {
     }
 
     /// When the next job ends.
-    pub fn next(&mut self) -> Option<TimePs> {
-        self.settle();
+    pub fn next<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) -> Option<TimePs> {
+        self.settle(uses);
         self.next_filed()
     }
 
     /// The job that ends at `at`, the time that [`Fair::next`] gave.
-    pub fn pop_at(&mut self, at: TimePs) -> Option<Job> {
+    pub fn pop_at<'a>(
+        &mut self,
+        at: TimePs,
+        uses: impl Fn(&Job) -> &'a [Use],
+        loads: &mut Loads,
+    ) -> Option<Job> {
         if self.next_filed() != Some(at) {
             return None;
         }
         let Reverse((_, _, slot, _)) = self.ends.pop()?;
         self.now = at.0;
         let active = self.active[slot as usize].take().expect("it is active");
-        for &(resource, weight) in active.job.uses.iter() {
-            let r = resource as usize;
+        for each in uses(&active.job) {
+            let r = each.resource();
             self.members[r].retain(|&member| member != slot);
-            self.demand[r] -= u128::from(active.job.ceiling) * u128::from(weight);
-            self.changed.push(resource);
+            self.demand[r] -= u128::from(active.job.ceiling) * u128::from(each.weight());
+            self.changed.push(r as u32);
+            loads.leave(r, at, self.members[r].len());
         }
         self.vacant.push(slot);
         Some(active.job)
     }
 
-    /// Jobs at a resource.
-    pub fn load(&self, resource: u32) -> usize {
-        self.members[resource as usize].len()
-    }
-
     /// Rates by arrival, for tests.
     #[cfg(test)]
-    pub fn rates(&mut self) -> Vec<(u32, u64)> {
-        self.settle();
+    pub fn rates<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) -> Vec<(u32, u64)> {
+        self.settle(uses);
         let mut all: Vec<_> = self.active.iter().flatten().collect();
         all.sort_by_key(|active| active.order);
         all.iter()
@@ -161,7 +165,7 @@ impl Fair {
     }
 
     /// Work out the rates of everyone whom the changes since the last time concern.
-    fn settle(&mut self) {
+    fn settle<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) {
         if self.changed.is_empty() && self.entered.is_empty() {
             return;
         }
@@ -189,18 +193,17 @@ impl Fair {
                 }
                 continue;
             }
-            let uses = self.job(jobs[next_job]).uses.clone();
+            let used = uses(self.job(jobs[next_job]));
             next_job += 1;
-            for &(resource, _) in uses.iter() {
-                let r = resource as usize;
+            for r in used.iter().map(|each| each.resource()) {
                 if self.is_tight(r) && self.seen[r] != self.round {
                     self.seen[r] = self.round;
-                    resources.push(resource);
+                    resources.push(r as u32);
                 }
             }
         }
         resources.retain(|&resource| self.is_tight(resource as usize));
-        self.fill(&jobs, &resources);
+        self.fill(&jobs, &resources, uses);
     }
 
     fn job(&self, slot: u32) -> &Job {
@@ -221,15 +224,15 @@ impl Fair {
     }
 
     /// Let the rates of `jobs` grow together until each is stopped.
-    fn fill(&mut self, jobs: &[u32], resources: &[u32]) {
+    fn fill<'a>(&mut self, jobs: &[u32], resources: &[u32], uses: impl Fn(&Job) -> &'a [Use]) {
         let mut shares = BinaryHeap::with_capacity(resources.len());
         for &resource in resources {
             self.left[resource as usize] = self.capacity[resource as usize];
             self.weight[resource as usize] = 0;
         }
         for &slot in jobs {
-            for &(resource, weight) in self.job(slot).uses.clone().iter() {
-                self.weight[resource as usize] += u64::from(weight);
+            for each in uses(self.job(slot)) {
+                self.weight[each.resource()] += each.weight();
             }
         }
         for &resource in resources {
@@ -263,14 +266,14 @@ impl Fair {
                     }
                     for slot in self.members[resource as usize].clone() {
                         if self.is_growing(slot) {
-                            self.stop(slot, share.max(1));
+                            self.stop(slot, share.max(1), &uses);
                             waiting -= 1;
                         }
                     }
                 }
                 _ => {
                     let (_, slot) = ceilings.next().expect("peeked");
-                    self.stop(slot, ceiling);
+                    self.stop(slot, ceiling, &uses);
                     waiting -= 1;
                 }
             }
@@ -288,11 +291,11 @@ impl Fair {
     }
 
     /// The job has its rate; its end follows.
-    fn stop(&mut self, slot: u32, rate: u64) {
-        for &(resource, weight) in self.job(slot).uses.clone().iter() {
-            let r = resource as usize;
-            self.left[r] = self.left[r].saturating_sub(rate * u64::from(weight));
-            self.weight[r] -= u64::from(weight);
+    fn stop<'a>(&mut self, slot: u32, rate: u64, uses: impl Fn(&Job) -> &'a [Use]) {
+        for each in uses(self.job(slot)) {
+            let r = each.resource();
+            self.left[r] = self.left[r].saturating_sub(rate * each.weight());
+            self.weight[r] -= each.weight();
         }
         let now = self.now;
         let active = self.active[slot as usize].as_mut().expect("an active job");

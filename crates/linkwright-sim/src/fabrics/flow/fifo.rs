@@ -6,25 +6,22 @@
 //! lines: head-of-line blocking, as in a switch without virtual channels.
 
 use super::job::{end_of, work, Job};
+use super::loads::Loads;
+use super::uses::Use;
+use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-#[derive(Clone, Debug)]
-struct Waiting {
-    job: Job,
-    /// Lines in which somebody stands before it.
-    behind: usize,
-}
+use std::collections::VecDeque;
 
 /// The lines at all resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fifo {
     lines: Vec<VecDeque<u32>>,
-    jobs: Vec<Option<Waiting>>,
+    jobs: Vec<Job>,
+    /// Lines of each job in which somebody stands before it; by itself, since a line that moves on asks for
+    /// nothing else.
+    behind: Vec<u32>,
     vacant: Vec<u32>,
-    ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    begun: u64,
+    ends: TimeQueue<u32>,
 }
 
 impl Fifo {
@@ -36,19 +33,24 @@ impl Fifo {
     }
 
     /// A job queues up.
-    pub fn enter(&mut self, now: TimePs, job: Job) {
-        let slot = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
+    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use], loads: &mut Loads) {
+        let slot = match self.vacant.pop() {
+            Some(slot) => slot,
+            None => {
+                self.jobs.push(job);
+                self.behind.push(0);
+                self.behind.len() as u32 - 1
+            }
+        };
         let mut behind = 0;
-        for &(resource, _) in job.uses.iter() {
-            let line = &mut self.lines[resource as usize];
-            behind += usize::from(!line.is_empty());
+        for &each in uses {
+            let line = &mut self.lines[each.resource()];
+            behind += u32::from(!line.is_empty());
             line.push_back(slot);
+            loads.enter(each.resource(), now, line.len(), job.bytes * each.weight());
         }
-        let waiting = Some(Waiting { job, behind });
-        match self.jobs.get_mut(slot as usize) {
-            Some(place) => *place = waiting,
-            None => self.jobs.push(waiting),
-        }
+        self.jobs[slot as usize] = job;
+        self.behind[slot as usize] = behind;
         if behind == 0 {
             self.begin(now, slot);
         }
@@ -56,24 +58,28 @@ impl Fifo {
 
     /// When the next job ends.
     pub fn next(&self) -> Option<TimePs> {
-        self.ends.peek().map(|&Reverse((at, _, _))| TimePs(at))
+        self.ends.next()
     }
 
-    /// The job that ends at `at`, the time that [`Fifo::next`] gave.
-    pub fn pop_at(&mut self, at: TimePs) -> Option<Job> {
-        if self.next() != Some(at) {
-            return None;
-        }
-        let Reverse((_, _, slot)) = self.ends.pop()?;
-        let ended = self.jobs[slot as usize].take().expect("it has begun").job;
-        for &(resource, _) in ended.uses.iter() {
-            self.lines[resource as usize].pop_front();
-            let Some(&first) = self.lines[resource as usize].front() else {
+    /// The job that ends at `at`, the time that [`Fifo::next`] gave; `uses` says what jobs use.
+    pub fn pop_at<'a>(
+        &mut self,
+        at: TimePs,
+        uses: impl Fn(&Job) -> &'a [Use],
+        loads: &mut Loads,
+    ) -> Option<Job> {
+        let slot = self.ends.pop_at(at)?;
+        let ended = self.jobs[slot as usize];
+        for each in uses(&ended) {
+            let line = &mut self.lines[each.resource()];
+            line.pop_front();
+            loads.leave(each.resource(), at, line.len());
+            let Some(&first) = line.front() else {
                 continue;
             };
-            let waiting = self.jobs[first as usize].as_mut().expect("it waits");
-            waiting.behind -= 1;
-            if waiting.behind == 0 {
+            let behind = &mut self.behind[first as usize];
+            *behind -= 1;
+            if *behind == 0 {
                 self.begin(at, first);
             }
         }
@@ -81,15 +87,9 @@ impl Fifo {
         Some(ended)
     }
 
-    /// Jobs at a resource.
-    pub fn load(&self, resource: u32) -> usize {
-        self.lines[resource as usize].len()
-    }
-
     fn begin(&mut self, now: TimePs, slot: u32) {
-        let job = &self.jobs[slot as usize].as_ref().expect("it waits").job;
+        let job = &self.jobs[slot as usize];
         let end = end_of(now.0, work(job.bytes), job.ceiling);
-        self.ends.push(Reverse((end, self.begun, slot)));
-        self.begun += 1;
+        self.ends.push(TimePs(end), slot);
     }
 }

@@ -8,6 +8,7 @@
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
+use super::uses::Use;
 use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
 use linkwright_core::{Bytes, BytesPerSec, Machine, MachineError, TimePs};
@@ -31,6 +32,11 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     let classes = links(&mut topology, &mut s)?;
     switch_limits(&mut topology, &mut s)?;
     let local_start = local(&mut topology, &mut s)?;
+    let (resources, most) = (topology.capacity.len(), Use::RESOURCES);
+    if resources > most {
+        let problem = format!("{resources} links and limits of switches; at most {most} fit");
+        return Err(s.inconsistent("links", problem));
+    }
     if let Some(rank) = topology.cut_off() {
         let (there, here) = (topology.name(rank), topology.name(0));
         let problem = format!("{there} is cut off: no links lead from it to {here}; add an edge");

@@ -1,13 +1,13 @@
 //! A piece of work on resources: so many bytes, at most so fast, over these.
 
+use super::uses::List;
 use linkwright_core::TimePs;
-use std::sync::Arc;
 
 /// Units of work per byte: progress in them is bytes per second times picoseconds.
 pub(super) const WHOLE: u128 = 1_000_000_000_000;
 
 /// Bytes to move over some resources at once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     /// Whose job it is.
     pub token: u32,
@@ -16,8 +16,8 @@ pub(super) struct Job {
     pub bytes: u64,
     /// Bytes per second, where nobody else is there.
     pub ceiling: u64,
-    /// (resource, times used per byte)
-    pub uses: Arc<[(u32, u32)]>,
+    /// Over what.
+    pub uses: List,
 }
 
 /// Bytes as work.

@@ -37,10 +37,13 @@ mod loads;
 mod pairs;
 mod phases;
 mod route;
+mod routes;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod trees;
+mod uses;
 
 use super::completions::Completions;
 use super::FabricKind;
@@ -50,13 +53,12 @@ use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
 use loads::Loads;
-use pairs::{Key, Pairs};
+use pairs::Key;
 use phases::{coalesced, nth, Phase, Phases};
-use route::{Route, Routing};
+use routes::Routes;
 use shared::{Shared, Sharing};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -81,18 +83,33 @@ enum ChunkMode {
 struct Transfer {
     op: u32,
     target: u32,
-    kind: MsgKind,
+    route: u32,
+    /// The next transfer of the pair.
+    next: u32,
     bytes: u64,
+    kind: MsgKind,
     wanted: Wanted,
-    route: Arc<Route>,
-    /// Phases to come; unused where each chunk is a job.
-    phases: Phases,
-    /// Chunks done by each pass, and whether it is at work; empty unless each chunk is a job.
-    done: Vec<(u64, bool)>,
     source_freed: bool,
-    /// The connection that it holds or waits for.
-    connection: Option<Key>,
+    work: Work,
 }
+
+/// What of a transfer is still to move.
+enum Work {
+    /// Phases to come.
+    Phases(Phases),
+    /// Each chunk is a job: those done by each pass, and whether it is at work.
+    Chunks(Vec<(u64, bool)>),
+}
+
+/// Transfers of a pair that have started, of which the first moves.
+#[derive(Clone, Copy)]
+struct Connection {
+    first: u32,
+    last: u32,
+}
+
+/// No transfer.
+const NONE: u32 = u32::MAX;
 
 /// What of a multicast is still to come.
 struct Remaining {
@@ -104,10 +121,9 @@ struct Remaining {
 
 /// The fabric of one machine.
 pub struct Flow {
-    routing: Routing,
     sharing: Sharing,
     chunks: ChunkMode,
-    routes: RefCell<Pairs<Result<Arc<Route>, String>>>,
+    routes: RefCell<Routes>,
     sets: Vec<Vec<EndpointId>>,
     shared: Shared,
     loads: Loads,
@@ -116,8 +132,8 @@ pub struct Flow {
     transfers: Vec<Option<Transfer>>,
     vacant: Vec<u32>,
     multicasts: HashMap<u32, Remaining>,
-    /// Transfers of each pair, the one that moves first.
-    connections: Pairs<VecDeque<u32>>,
+    /// By route.
+    connections: Vec<Connection>,
 }
 
 fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
@@ -129,15 +145,14 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         shared,
         sharing: described.sharing,
         chunks: described.chunks,
-        routes: RefCell::default(),
+        routes: RefCell::new(Routes::new(described.routing)),
         sets: Vec::new(),
         starts: TimeQueue::default(),
         completions: Completions::default(),
         transfers: Vec::new(),
         vacant: Vec::new(),
         multicasts: HashMap::new(),
-        connections: Pairs::default(),
-        routing: described.routing,
+        connections: Vec::new(),
     }))
 }
 
@@ -149,57 +164,43 @@ fn key(from: EndpointId, to: EndpointId, network: u8) -> Key {
     }
 }
 
+/// The route of a message whose schedule has been checked for having one.
+#[inline]
+fn known(routes: &mut Routes, from: EndpointId, to: EndpointId, network: u8) -> u32 {
+    (routes.find(key(from, to, network))).expect("routes are checked before a run")
+}
+
 impl Flow {
-    /// What `ask` says of the route of a pair, or of why there is none.
-    fn look_up<T>(&self, key: Key, ask: impl FnOnce(&Result<Arc<Route>, String>) -> T) -> T {
-        let mut routes = self.routes.borrow_mut();
-        let route = || self.routing.route(key.from, key.to, key.network);
-        ask(routes.entry(key).or_insert_with(|| route().map(Arc::new)))
-    }
-
-    /// The route of a message whose schedule has been checked for having one.
-    fn known(&self, from: EndpointId, to: EndpointId, network: u8) -> Arc<Route> {
-        self.look_up(key(from, to, network), |found| match found {
-            Ok(route) => Arc::clone(route),
-            Err(problem) => panic!("unchecked message: {problem}"),
-        })
-    }
-
     fn begin(&mut self, now: TimePs, m: &Msg, target: u32, to: EndpointId) {
-        let route = self.known(m.from, to, m.network);
-        let ahead = match m.kind {
-            MsgKind::Notice => route.notice,
-            MsgKind::Get => route.back() + route.lead(m.bytes),
-            _ => route.lead(m.bytes),
-        };
-        let whole = |last| Phase {
+        let routes = self.routes.get_mut();
+        let route = known(routes, m.from, to, m.network);
+        let timing = routes.timing(route);
+        let ahead = timing.ahead(m.kind, m.bytes);
+        let whole = Phase {
             first: 0,
-            last,
+            last: timing.passes - 1,
             bytes: m.bytes,
         };
-        let each = self.chunks == ChunkMode::Each;
-        let phases = match route.passes {
-            0 => Phases::default(),
-            _ if m.bytes == 0 => Phases::default(),
-            passes if route.is_inline(m.bytes) => Phases::one(whole(passes - 1)),
-            _ if each => Phases::default(),
-            1 => Phases::one(whole(0)),
-            _ => Phases::list(coalesced(m.bytes, route.chunk, &route.ceilings())),
+        let work = match timing.passes {
+            _ if m.bytes == 0 => Work::Phases(Phases::default()),
+            _ if timing.is_inline(m.bytes) => Work::Phases(Phases::one(whole)),
+            passes if self.chunks == ChunkMode::Each => Work::Chunks(vec![(0, false); passes]),
+            1 => Work::Phases(Phases::one(whole)),
+            _ => {
+                let phases = coalesced(m.bytes, timing.chunk, &timing.each());
+                Work::Phases(Phases::list(phases))
+            }
         };
         let transfer = Transfer {
             op: m.op,
             target,
-            kind: m.kind,
-            bytes: m.bytes,
-            wanted: m.wanted,
-            done: match each {
-                true => vec![(0, false); route.passes],
-                false => Vec::new(),
-            },
             route,
-            phases,
+            next: NONE,
+            bytes: m.bytes,
+            kind: m.kind,
+            wanted: m.wanted,
             source_freed: false,
-            connection: (m.bytes > 0).then_some(key(m.from, to, m.network)),
+            work,
         };
         let slot = self.vacant.pop().unwrap_or(self.transfers.len() as u32);
         match self.transfers.get_mut(slot as usize) {
@@ -207,12 +208,6 @@ impl Flow {
             None => self.transfers.push(Some(transfer)),
         }
         self.starts.push(now + ahead, slot);
-    }
-
-    /// Whether the chunks of this transfer are jobs of their own.
-    fn is_serial(&self, slot: u32) -> bool {
-        let transfer = self.transfer(slot);
-        self.chunks == ChunkMode::Each && !transfer.route.is_inline(transfer.bytes)
     }
 
     fn transfer(&self, slot: u32) -> &Transfer {
@@ -227,97 +222,117 @@ impl Flow {
             .expect("a transfer on its way")
     }
 
-    fn enter(&mut self, now: TimePs, slot: u32, first: usize, last: usize, bytes: u64) {
-        let span = self.transfer(slot).route.span(first, last);
+    fn enter(&mut self, now: TimePs, slot: u32, phase: Phase) {
+        let routes = self.routes.get_mut();
+        let route = self.transfers[slot as usize]
+            .as_ref()
+            .map_or(NONE, |t| t.route);
         let job = Job {
             token: slot,
-            pass: first as u32,
-            bytes,
-            ceiling: span.ceiling,
-            uses: span.uses.clone(),
+            pass: phase.first as u32,
+            bytes: phase.bytes,
+            ceiling: routes.timing(route).ceiling(phase.first, phase.last),
+            uses: routes.span(route, phase.first, phase.last),
         };
-        for &(resource, weight) in job.uses.iter() {
-            let before = self.shared.load(resource);
-            (self.loads).enter(resource, now, before, bytes * u64::from(weight));
-        }
-        self.shared.enter(now, job);
+        self.shared.enter(now, job, routes, &mut self.loads);
     }
 
     /// The start-up of a transfer is over: it moves when its connection is free.
     fn started(&mut self, now: TimePs, slot: u32) {
-        let Some(key) = self.transfer(slot).connection else {
+        let transfer = self.transfer(slot);
+        let (route, bytes) = (transfer.route as usize, transfer.bytes);
+        if bytes == 0 {
             return self.finished(now, slot);
-        };
-        let queue = self.connections.entry(key).or_default();
-        queue.push_back(slot);
-        if queue.len() == 1 {
-            self.move_first(now, slot);
+        }
+        if self.connections.len() <= route {
+            self.connections.resize(
+                route + 1,
+                Connection {
+                    first: NONE,
+                    last: NONE,
+                },
+            );
+        }
+        let connection = &mut self.connections[route];
+        let before = std::mem::replace(&mut connection.last, slot);
+        if connection.first == NONE {
+            connection.first = slot;
+            return self.go_on(now, slot);
+        }
+        self.transfer_mut(before).next = slot;
+    }
+
+    /// The source of `slot` is free: the next transfer of the pair may move.
+    fn release(&mut self, now: TimePs, slot: u32) {
+        let transfer = self.transfer(slot);
+        let (next, route) = (transfer.next, transfer.route as usize);
+        self.connections[route].first = next;
+        if next != NONE {
+            self.go_on(now, next);
         }
     }
 
-    fn move_first(&mut self, now: TimePs, slot: u32) {
-        match self.is_serial(slot) {
-            true => self.feed(now, slot, 0),
-            false => self.go_on(now, slot),
-        }
-    }
-
-    /// The next transfer of the pair may move.
-    fn release(&mut self, now: TimePs, key: Key) {
-        let queue = self.connections.get_mut(&key).expect("it has a transfer");
-        queue.pop_front();
-        if let Some(&next) = queue.front() {
-            self.move_first(now, next);
-        }
-    }
-
-    /// The next phase of a coalesced transfer.
+    /// The first chunks of a transfer, or the next phase of a coalesced one.
     fn go_on(&mut self, now: TimePs, slot: u32) {
-        let transfer = self.transfer_mut(slot);
-        let next = transfer.phases.take();
+        let Work::Phases(phases) = &mut self.transfer_mut(slot).work else {
+            return self.feed(now, slot, 0);
+        };
+        let next = phases.take();
         if next.is_none_or(|phase| phase.first > 0) {
             self.source_free(now, slot);
         }
         match next {
-            Some(phase) => self.enter(now, slot, phase.first, phase.last, phase.bytes),
+            Some(phase) => self.enter(now, slot, phase),
             None => self.finished(now, slot),
         }
     }
 
     /// Let pass number `pass` take its next chunk, if there is one and it is idle.
     fn feed(&mut self, now: TimePs, slot: u32, pass: usize) {
-        let transfer = self.transfer(slot);
-        let (bytes, chunk) = (transfer.bytes, transfer.route.chunk);
+        let chunk = self.chunk(slot);
+        let transfer = self.transfer_mut(slot);
+        let (bytes, Work::Chunks(passes)) = (transfer.bytes, &mut transfer.work) else {
+            return;
+        };
         let there = match pass {
             0 => bytes.div_ceil(chunk),
-            _ => transfer.done[pass - 1].0,
+            _ => passes[pass - 1].0,
         };
-        let (done, at_work) = transfer.done[pass];
-        if !at_work && done < there {
-            let size = nth(bytes, chunk, done);
-            self.transfer_mut(slot).done[pass].1 = true;
-            self.enter(now, slot, pass, pass, size);
+        let (done, at_work) = &mut passes[pass];
+        if !*at_work && *done < there {
+            *at_work = true;
+            let phase = Phase {
+                first: pass,
+                last: pass,
+                bytes: nth(bytes, chunk, *done),
+            };
+            self.enter(now, slot, phase);
         }
+    }
+
+    /// Bytes that a transfer moves at once where it is stored on the way.
+    fn chunk(&mut self, slot: u32) -> u64 {
+        let route = self.transfer(slot).route;
+        self.routes.get_mut().timing(route).chunk
+    }
+
+    /// The job that ends at `at`, the time of the next one.
+    fn pop_at(&mut self, at: TimePs) -> Option<Job> {
+        (self.shared).pop_at(at, self.routes.get_mut(), &mut self.loads)
     }
 
     /// A job of a transfer is done.
     fn ended(&mut self, now: TimePs, job: Job) {
-        for &(resource, _) in job.uses.iter() {
-            (self.loads).leave(resource, now, self.shared.load(resource));
-        }
-        let slot = job.token;
-        if !self.is_serial(slot) {
-            return self.go_on(now, slot);
-        }
-        let pass = job.pass as usize;
+        let (slot, pass) = (job.token, job.pass as usize);
+        let chunk = self.chunk(slot);
         let transfer = self.transfer_mut(slot);
-        transfer.done[pass].0 += 1;
-        transfer.done[pass].1 = false;
-        let all = transfer.bytes.div_ceil(transfer.route.chunk);
-        let (over, last) = (
-            transfer.done[pass].0 == all,
-            pass + 1 == transfer.route.passes,
-        );
+        let Work::Chunks(passes) = &mut transfer.work else {
+            return self.go_on(now, slot);
+        };
+        passes[pass].0 += 1;
+        passes[pass].1 = false;
+        let over = passes[pass].0 == transfer.bytes.div_ceil(chunk);
+        let last = pass + 1 == passes.len();
         self.feed(now, slot, pass);
         if pass == 0 && over {
             self.source_free(now, slot);
@@ -334,9 +349,9 @@ impl Flow {
         if std::mem::replace(&mut transfer.source_freed, true) {
             return;
         }
-        let (op, connection, wanted) = (transfer.op, transfer.connection, transfer.wanted);
-        if let Some(key) = connection {
-            self.release(now, key);
+        let (op, bytes, wanted) = (transfer.op, transfer.bytes, transfer.wanted);
+        if bytes > 0 {
+            self.release(now, slot);
         }
         if let Some(remaining) = self.multicasts.get_mut(&op) {
             remaining.sending -= 1;
@@ -353,8 +368,8 @@ impl Flow {
         self.source_free(now, slot);
         let transfer = self.transfers[slot as usize].take().expect("on its way");
         self.vacant.push(slot);
-        let (op, route) = (transfer.op, &transfer.route);
-        let delivered = now + route.tail(transfer.bytes);
+        let (op, timing) = (transfer.op, self.routes.get_mut().timing(transfer.route));
+        let delivered = now + timing.tail(transfer.bytes);
         let is_last = !transfer.wanted.acknowledged && transfer.kind != MsgKind::Multicast;
         if is_last {
             return (self.completions).last(delivered, op, Event::Delivered, transfer.target);
@@ -362,7 +377,7 @@ impl Flow {
         (self.completions).push(delivered, op, Event::Delivered, transfer.target);
         let back = match transfer.kind {
             MsgKind::Get => TimePs::ZERO,
-            _ => route.back(),
+            _ => timing.back(),
         };
         let mut acknowledged = delivered + back;
         if let Some(remaining) = self.multicasts.get_mut(&op) {
@@ -381,7 +396,8 @@ impl Flow {
 impl Fabric for Flow {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         self.sets = sets.to_vec();
-        self.shared = Shared::new(self.sharing, &self.routing.topology.capacity);
+        let topology = &self.routes.get_mut().routing.topology;
+        self.shared = Shared::new(self.sharing, &topology.capacity);
         self.loads.clear();
         self.starts.clear();
         self.completions.clear();
@@ -415,21 +431,23 @@ impl Fabric for Flow {
     fn next(&mut self) -> Option<TimePs> {
         let times = [
             self.starts.next(),
-            self.shared.next(),
+            self.shared.next(self.routes.get_mut()),
             self.completions.next(),
         ];
         times.into_iter().flatten().min()
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        self.loads.change();
         loop {
             let limit = self.completions.next().map_or(until, |at| at.min(until));
-            let own = [self.shared.next(), self.starts.next()];
+            let routes = self.routes.get_mut();
+            let own = [self.shared.next(routes), self.starts.next()];
             let at = match own.into_iter().flatten().min() {
                 Some(at) if at <= limit => at,
                 _ => return self.completions.advance(until, out),
             };
-            while let Some(job) = self.shared.pop_at(at) {
+            while let Some(job) = self.pop_at(at) {
                 self.ended(at, job);
             }
             while let Some(slot) = self.starts.pop_at(at) {
@@ -449,13 +467,10 @@ impl Fabric for Flow {
     fn quiet(&self, m: &Msg) -> TimePs {
         let each = self.chunks == ChunkMode::Each;
         let one = |to: EndpointId| {
-            let route = self.known(m.from, to, m.network);
-            let ahead = match m.kind {
-                MsgKind::Notice => route.notice,
-                MsgKind::Get => route.back() + route.lead(m.bytes),
-                _ => route.lead(m.bytes),
-            };
-            ahead + route.alone(m.bytes, each) + route.tail(m.bytes)
+            let mut routes = self.routes.borrow_mut();
+            let route = known(&mut routes, m.from, to, m.network);
+            let timing = routes.timing(route);
+            timing.ahead(m.kind, m.bytes) + timing.alone(m.bytes, each) + timing.tail(m.bytes)
         };
         match m.kind {
             MsgKind::Multicast => {
@@ -467,13 +482,13 @@ impl Fabric for Flow {
     }
 
     fn hops(&self, from: EndpointId, to: EndpointId, network: u8) -> u32 {
-        self.known(from, to, network).hops
+        let mut routes = self.routes.borrow_mut();
+        let route = known(&mut routes, from, to, network);
+        routes.timing(route).hops
     }
 
     fn no_route(&self, from: EndpointId, to: EndpointId, network: u8) -> Option<String> {
-        self.look_up(key(from, to, network), |found| {
-            found.as_ref().err().cloned()
-        })
+        (self.routes.borrow_mut()).problem(key(from, to, network))
     }
 
     fn links(&self) -> &LinkTable {
@@ -481,7 +496,8 @@ impl Fabric for Flow {
     }
 
     fn bounds(&self) -> Bounds {
-        let topology = &self.routing.topology;
+        let routes = self.routes.borrow();
+        let topology = &routes.routing.topology;
         let (ranks, all) = (topology.ranks, topology.endpoints);
         let most = |nodes: std::ops::Range<u32>, out| {
             let rate = topology.port(nodes, out);

@@ -1,10 +1,8 @@
-//! Tables by ordered pair of endpoints and network.
+//! A number for each ordered pair of endpoints and network.
 //!
-//! Every message looks up its pair several times, so the hash is one multiplication. The order of the
-//! entries is never seen: these tables are only asked, not iterated.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+//! Every message looks up its pair three times, so looking up is little more than reading. A source keeps a short
+//! list of its targets; one with more than a list should hold gets a row with a place for everybody, in which the
+//! targets of successive steps are neighbours. Few sources of a large machine do; in an all-to-all every row is used.
 
 /// Source, target and network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,36 +12,88 @@ pub(super) struct Key {
     pub network: u8,
 }
 
-/// Something for each pair.
-pub(super) type Pairs<T> = HashMap<Key, T, BuildHasherDefault<Mixer>>;
+/// Most entries of a list.
+const FEW: usize = 16;
+/// A pair without a number.
+const UNKNOWN: u32 = u32::MAX;
 
-impl Hash for Key {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let pair = u64::from(self.from) << 32 | u64::from(self.to);
-        state.write_u64(pair ^ u64::from(self.network) << 24);
-    }
+#[derive(Clone, Debug)]
+enum Row {
+    /// Target and number.
+    Few(Vec<(u32, u32)>),
+    /// Number by target.
+    All(Box<[u32]>),
 }
 
-/// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-#[derive(Default)]
-pub(super) struct Mixer(u64);
+/// The numbers, all below `u32::MAX`.
+#[derive(Clone, Debug)]
+pub(super) struct Pairs {
+    endpoints: usize,
+    /// By network, then source.
+    rows: Vec<Row>,
+}
 
-impl Hasher for Mixer {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
+impl Pairs {
+    pub fn new(endpoints: usize) -> Self {
+        Pairs {
+            endpoints,
+            rows: Vec::new(),
         }
     }
 
     #[inline]
-    fn write_u64(&mut self, word: u64) {
-        let product = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // The table takes its place from the low bits, which a product mixes least.
-        self.0 = product ^ product >> 32;
+    fn row(&self, key: Key) -> usize {
+        key.network as usize * self.endpoints + key.from as usize
     }
 
-    fn finish(&self) -> u64 {
-        self.0
+    #[inline]
+    pub fn get(&self, key: Key) -> Option<u32> {
+        match self.rows.get(self.row(key))? {
+            Row::Few(few) => few.iter().find(|pair| pair.0 == key.to).map(|pair| pair.1),
+            Row::All(all) => Some(all[key.to as usize]).filter(|&number| number != UNKNOWN),
+        }
+    }
+
+    /// The number of a pair that has none yet.
+    pub fn insert(&mut self, key: Key, number: u32) {
+        let row = self.row(key);
+        if row >= self.rows.len() {
+            let end = (row / self.endpoints + 1) * self.endpoints;
+            self.rows.resize(end, Row::Few(Vec::new()));
+        }
+        match &mut self.rows[row] {
+            Row::All(all) => all[key.to as usize] = number,
+            Row::Few(few) if few.len() < FEW => few.push((key.to, number)),
+            Row::Few(few) => {
+                let mut all = vec![UNKNOWN; self.endpoints].into_boxed_slice();
+                for (to, number) in few.drain(..).chain([(key.to, number)]) {
+                    all[to as usize] = number;
+                }
+                self.rows[row] = Row::All(all);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn each_pair_keeps_its_number(asked in proptest::collection::vec((0u32..3, 0u32..40, 0u8..3), 1..300)) {
+            let (mut pairs, mut model) = (Pairs::new(40), HashMap::new());
+            for (number, &(from, to, network)) in (0u32..).zip(&asked) {
+                let key = Key { from, to, network };
+                let known = model.entry((from, to, network)).or_insert(number);
+                if *known == number {
+                    prop_assert_eq!(pairs.get(key), None);
+                    pairs.insert(key, number);
+                }
+                prop_assert_eq!(pairs.get(key), Some(*known));
+            }
+        }
     }
 }

@@ -6,11 +6,14 @@
 //! what a message costs besides its bytes.
 
 use super::job::time;
+use super::pairs::Key;
 use super::phases::{coalesced, serial};
-use super::topology::{merged, Topology, Uses};
+use super::topology::Topology;
+use super::trees::{Terrain, Trees};
+use super::uses::{List, Uses};
+use crate::fabric::MsgKind;
 use linkwright_core::TimePs;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Which pairs a transport serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,38 +72,33 @@ pub(super) struct Override {
     pub rate: Option<u64>,
 }
 
-/// Several passes working together.
-#[derive(Clone, Debug)]
-pub(super) struct Span {
-    pub uses: Arc<[(u32, u32)]>,
-    pub ceiling: u64,
-}
-
-/// How messages of a pair travel.
-#[derive(Clone, Debug)]
-pub(super) struct Route {
+/// How long the messages of a route take, whichever links they use; many routes have the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Timing {
     pub hops: u32,
     pub start: TimePs,
     pub notice: TimePs,
     /// From the last byte leaving to its arrival, but for what switches store.
     latency: TimePs,
-    /// Rates at which switches on the way pass on the packet that they store.
-    store_rates: Vec<u64>,
+    /// Rates at which switches on the way pass on the packet that they store, and how many do so.
+    store_rates: Vec<(u64, u64)>,
     packet: u64,
     pub chunk: u64,
     inline: u64,
     pub passes: usize,
-    /// Span of passes i..=j at i * passes + j.
-    spans: Vec<Span>,
+    /// Most that passes i..=j can do together, at i * passes + j.
+    ceilings: Vec<u64>,
 }
 
-impl Route {
-    pub fn span(&self, first: usize, last: usize) -> &Span {
-        &self.spans[first * self.passes + last]
+impl Timing {
+    /// Bytes per second of passes `first..=last` together, where nobody else is there.
+    pub fn ceiling(&self, first: usize, last: usize) -> u64 {
+        self.ceilings[first * self.passes + last]
     }
 
-    pub fn ceilings(&self) -> Vec<u64> {
-        (0..self.passes).map(|i| self.span(i, i).ceiling).collect()
+    /// The same of each pass by itself.
+    pub fn each(&self) -> Vec<u64> {
+        (0..self.passes).map(|i| self.ceiling(i, i)).collect()
     }
 
     /// Whether a message is small enough to go at once.
@@ -110,17 +108,26 @@ impl Route {
 
     /// Time before the first byte of a transfer moves.
     pub fn lead(&self, bytes: u64) -> TimePs {
-        match self.is_inline(bytes) && self.passes > 0 {
-            true => (self.start).saturating_sub(time(bytes, self.span(0, self.passes - 1).ceiling)),
+        match self.is_inline(bytes) {
+            true => (self.start).saturating_sub(time(bytes, self.ceiling(0, self.passes - 1))),
             false => self.start,
+        }
+    }
+
+    /// The same for a message of any kind.
+    pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
+        match kind {
+            MsgKind::Notice => self.notice,
+            MsgKind::Get => self.back() + self.lead(bytes),
+            _ => self.lead(bytes),
         }
     }
 
     /// Time between the last byte leaving and its arrival.
     pub fn tail(&self, bytes: u64) -> TimePs {
         let stored = self.packet.min(bytes);
-        let each = self.store_rates.iter().map(|&rate| time(stored, rate));
-        self.latency + each.sum()
+        let each = |&(rate, times): &(u64, u64)| time(stored, rate) * times;
+        self.latency + self.store_rates.iter().map(each).sum()
     }
 
     /// Time for an answer to come back.
@@ -130,18 +137,34 @@ impl Route {
 
     /// Time that `bytes` take between lead and tail, alone on the machine.
     pub fn alone(&self, bytes: u64, each_chunk: bool) -> TimePs {
-        if bytes == 0 || self.passes == 0 {
+        if bytes == 0 {
             return TimePs::ZERO;
         }
-        if self.is_inline(bytes) {
-            return time(bytes, self.span(0, self.passes - 1).ceiling);
+        if self.is_inline(bytes) || self.passes == 1 && !each_chunk {
+            return time(bytes, self.ceiling(0, self.passes - 1));
         }
         if each_chunk {
-            return serial(bytes, self.chunk, &self.ceilings());
+            return serial(bytes, self.chunk, &self.each());
         }
-        (coalesced(bytes, self.chunk, &self.ceilings()).iter())
-            .map(|phase| time(phase.bytes, self.span(phase.first, phase.last).ceiling))
+        (coalesced(bytes, self.chunk, &self.each()).iter())
+            .map(|phase| time(phase.bytes, self.ceiling(phase.first, phase.last)))
             .sum()
+    }
+}
+
+/// The links of a route, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    links: Vec<u32>,
+    /// Where each pass ends among them.
+    ends: Vec<usize>,
+}
+
+impl Way {
+    /// The links of passes `first..=last`, pass by pass.
+    fn passes(&self, first: usize, last: usize) -> impl Iterator<Item = &[u32]> {
+        let begin = |pass: usize| pass.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (first..=last).map(move |pass| &self.links[begin(pass)..self.ends[pass]])
     }
 }
 
@@ -158,34 +181,38 @@ pub(super) struct Routing {
 }
 
 impl Routing {
-    /// The route of messages between two endpoints, or why there is none.
-    pub fn route(&self, from: u32, to: u32, network: u8) -> Result<Route, String> {
-        let Some(used) = self.networks.get(network as usize) else {
+    /// How messages travel between two endpoints, or why they do not. What passes i..=j use goes to `uses`, and its
+    /// lists to `pieces`, at i * passes + j.
+    pub fn route(
+        &self,
+        key: Key,
+        trees: &mut Trees,
+        uses: &mut Uses,
+        pieces: &mut Vec<List>,
+    ) -> Result<Timing, String> {
+        let Some(used) = self.networks.get(key.network as usize) else {
             return Err(format!(
-                "the machine has no network {network}; name it in [hints]"
+                "the machine has no network {}; name it in [hints]",
+                key.network
             ));
         };
-        if from == to {
-            return self.local(from);
+        if key.from == key.to {
+            return self.local(key.from, uses, pieces);
         }
         let own = self
             .overrides
-            .get(&(from, to))
-            .filter(|o| o.networks.is_empty() || o.networks.contains(&network));
+            .get(&(key.from, key.to))
+            .filter(|o| o.networks.is_empty() || o.networks.contains(&key.network));
         let own = own.cloned().unwrap_or_default();
-        let named: Vec<usize> = own.transport.into_iter().collect();
-        let order = if named.is_empty() {
-            &used.transports
-        } else {
-            &named
-        };
+        let named = own.transport.map(|named| [named]);
+        let order: &[usize] = named.as_ref().map_or(&used.transports, |one| one);
         for &index in order {
-            let transport = &self.transports[index];
-            if let Some(passes) = self.passes(transport, from, to, &own) {
-                return Ok(self.assemble(transport, used, &own, &passes));
+            if let Some(way) = self.way(index, key.from, key.to, &own, trees) {
+                let transport = &self.transports[index];
+                return Ok(self.assemble(transport, used, &own, &way, uses, pieces));
             }
         }
-        let (a, b) = (self.topology.name(from), self.topology.name(to));
+        let (a, b) = (self.topology.name(key.from), self.topology.name(key.to));
         let names: Vec<_> = order
             .iter()
             .map(|&i| format!("`{}`", self.transports[i].name))
@@ -198,102 +225,148 @@ impl Routing {
         ))
     }
 
-    fn local(&self, endpoint: u32) -> Result<Route, String> {
+    fn local(
+        &self,
+        endpoint: u32,
+        uses: &mut Uses,
+        pieces: &mut Vec<List>,
+    ) -> Result<Timing, String> {
         let name = self.topology.name(endpoint);
-        let uses = self.topology.local_uses(endpoint).ok_or_else(|| {
+        let memory = self.topology.local_use(endpoint).ok_or_else(|| {
             format!("{name} sends to itself, but the machine describes no such copies; add [fabric.local]")
         })?;
-        let ceiling = self.topology.most(&uses);
-        Ok(Route {
-            hops: 0,
+        pieces.push(uses.add(|uses| uses.push(memory)));
+        Ok(Timing {
             start: self.local_start,
             notice: self.local_start,
-            latency: TimePs::ZERO,
-            store_rates: Vec::new(),
-            packet: 0,
             chunk: u64::MAX,
-            inline: 0,
             passes: 1,
-            spans: vec![Span {
-                uses: uses.into(),
-                ceiling,
-            }],
+            ceilings: vec![self.topology.most(&[memory])],
+            ..Timing::default()
         })
     }
 
-    /// The links of each pass; `None` where the transport does not lead there.
-    fn passes(&self, t: &Transport, from: u32, to: u32, own: &Override) -> Option<Vec<Vec<u32>>> {
-        let ranks = from < self.topology.ranks && to < self.topology.ranks;
+    /// The links of each pass of transport `index`; `None` where it does not lead there.
+    fn way(
+        &self,
+        index: usize,
+        from: u32,
+        to: u32,
+        own: &Override,
+        trees: &mut Trees,
+    ) -> Option<Way> {
+        let (t, topology) = (&self.transports[index], &self.topology);
+        let ranks = from < topology.ranks && to < topology.ranks;
         if t.ends == Ends::Ranks && !ranks || t.ends == Ends::Memory && ranks {
             return None;
         }
-        let relays = t.relays != Relays::None;
-        let way = |a: u32, b: u32| {
-            let tree = self.topology.tree(a, Some(b), &t.classes, relays);
-            self.topology.way(&tree, a, b)
+        let terrain = Terrain {
+            topology,
+            classes: &t.classes,
+            relays: t.relays != Relays::None,
         };
-        let (links, stage) = match &own.way {
+        let mut shortest =
+            |a: u32, b: u32, links: &mut Vec<u32>| trees.way((a, b), (index, terrain), links);
+        let mut links = Vec::new();
+        let stage = match &own.way {
             Some(nodes) => {
-                let stage = nodes.iter().rev().find(|node| t.stages.contains(node));
-                (self.topology.along(nodes, &t.classes).ok()?, stage.copied())
+                links = topology.along(nodes, &t.classes).ok()?;
+                (nodes.iter().rev().find(|node| t.stages.contains(node))).copied()
             }
-            None if t.stages.is_empty() => (way(from, to)?, None),
+            None if t.stages.is_empty() => {
+                if !shortest(from, to, &mut links) {
+                    return None;
+                }
+                None
+            }
             None => {
-                let through = |&stage: &u32| Some((way(from, stage)?, way(stage, to)?, stage));
-                let all = t.stages.iter().filter_map(through);
+                let mut through = |&stage: &u32| {
+                    let (mut before, mut after) = (Vec::new(), Vec::new());
+                    let leads =
+                        shortest(from, stage, &mut before) && shortest(stage, to, &mut after);
+                    leads.then_some((before, after, stage))
+                };
+                let all = t.stages.iter().filter_map(&mut through);
                 let (before, after, stage) =
                     all.min_by_key(|(a, b, _)| (a.len() + b.len(), b.len()))?;
-                ([before, after].concat(), Some(stage))
+                links = [before, after].concat();
+                Some(stage)
             }
         };
-        let mut passes = vec![Vec::new()];
-        for &link in &links {
-            passes.last_mut().expect("one at least").push(link);
-            let node = self.topology.links[link as usize].to;
-            let relayed = t.relays == Relays::Store && node < self.topology.ranks;
-            if (relayed || stage == Some(node)) && node != to {
-                passes.push(Vec::new());
-            }
-        }
-        Some(passes)
+        let ends_pass = |&link: &u32| {
+            let node = topology.links[link as usize].to;
+            let relayed = t.relays == Relays::Store && node < topology.ranks;
+            (relayed || stage == Some(node)) && node != to
+        };
+        let stores = (1..).zip(&links).filter(|(_, link)| ends_pass(link));
+        let mut ends: Vec<usize> = stores.map(|(end, _)| end).collect();
+        ends.push(links.len());
+        Some(Way { links, ends })
     }
 
-    fn assemble(&self, t: &Transport, n: &Network, own: &Override, passes: &[Vec<u32>]) -> Route {
-        let topology = &self.topology;
-        let uses: Vec<Uses> = passes.iter().map(|links| topology.uses(links)).collect();
+    fn assemble(
+        &self,
+        t: &Transport,
+        n: &Network,
+        own: &Override,
+        way: &Way,
+        uses: &mut Uses,
+        pieces: &mut Vec<List>,
+    ) -> Timing {
+        let (topology, passes) = (&self.topology, way.ends.len());
         let share = |rate: u64| ((rate as f64 * n.efficiency) as u64).max(1);
         let rate = own.rate.or(t.rate).unwrap_or(u64::MAX);
-        let mut spans = Vec::with_capacity(passes.len() * passes.len());
-        for first in 0..passes.len() {
-            for last in 0..passes.len() {
-                let several = first..=last.max(first);
-                let together = merged(uses[several.clone()].iter().cloned());
-                let slowest = uses[several].iter().map(|each| topology.most(each)).min();
-                let alone = share(rate.min(slowest.unwrap_or(u64::MAX)));
-                spans.push(Span {
-                    ceiling: alone.min(topology.most(&together)),
-                    uses: together.into(),
-                });
-            }
+        let base = pieces.len();
+        for (first, last) in (0..passes).flat_map(|i| (0..passes).map(move |j| (i, j))) {
+            pieces.push(uses.add(|all| {
+                let links = way.passes(first, last.max(first));
+                links.for_each(|links| topology.uses(links, all));
+            }));
         }
-        let links = passes.iter().flatten();
-        let forwarded = passes.iter().flat_map(|links| links.iter().skip(1));
+        let most = |first, last| topology.most(uses.of(pieces[base + first * passes + last]));
+        let ceiling = |first, last| {
+            let alone = (first..=last).map(|i| most(i, i)).min();
+            share(rate.min(alone.unwrap_or(u64::MAX))).min(most(first, last))
+        };
         let start = own.start.or(n.start).unwrap_or(t.start);
-        Route {
-            hops: links.clone().count() as u32,
+        Timing {
+            hops: way.links.len() as u32,
             start,
             notice: if n.start.is_some() || own.start.is_some() {
                 start
             } else {
                 t.notice
             },
-            latency: links.map(|&l| topology.links[l as usize].latency).sum(),
-            store_rates: forwarded.map(|&l| topology.capacity[l as usize]).collect(),
+            latency: (way.links.iter())
+                .map(|&l| topology.links[l as usize].latency)
+                .sum(),
+            store_rates: match self.packet {
+                0 => Vec::new(),
+                _ => self.stores(way),
+            },
             packet: self.packet,
             chunk: t.chunk,
             inline: t.inline,
-            passes: passes.len(),
-            spans,
+            passes,
+            ceilings: (0..passes)
+                .flat_map(|i| (0..passes).map(move |j| (i, j.max(i))))
+                .map(|(first, last)| ceiling(first, last))
+                .collect(),
         }
+    }
+
+    /// Rates of the links over which what was stored goes on, and how many there are of each.
+    fn stores(&self, way: &Way) -> Vec<(u64, u64)> {
+        let mut rates: Vec<(u64, u64)> = Vec::new();
+        for pass in way.passes(0, way.ends.len() - 1) {
+            for &link in pass.iter().skip(1) {
+                let rate = self.topology.capacity[link as usize];
+                match rates.iter_mut().find(|known| known.0 == rate) {
+                    Some(known) => known.1 += 1,
+                    None => rates.push((rate, 1)),
+                }
+            }
+        }
+        rates
     }
 }

@@ -3,6 +3,8 @@
 use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::Job;
+use super::loads::Loads;
+use super::routes::Routes;
 use linkwright_core::TimePs;
 
 /// How flows share a resource.
@@ -28,34 +30,27 @@ impl Shared {
     }
 
     /// A job begins or queues up.
-    pub fn enter(&mut self, now: TimePs, job: Job) {
+    pub fn enter(&mut self, now: TimePs, job: Job, routes: &Routes, loads: &mut Loads) {
         match self {
-            Shared::Fair(fair) => fair.enter(now, job),
-            Shared::Fifo(fifo) => fifo.enter(now, job),
+            Shared::Fair(fair) => fair.enter(now, job, routes.uses(job.uses), loads),
+            Shared::Fifo(fifo) => fifo.enter(now, job, routes.uses(job.uses), loads),
         }
     }
 
     /// When the next job ends.
-    pub fn next(&mut self) -> Option<TimePs> {
+    pub fn next(&mut self, routes: &Routes) -> Option<TimePs> {
         match self {
-            Shared::Fair(fair) => fair.next(),
+            Shared::Fair(fair) => fair.next(|job| routes.uses(job.uses)),
             Shared::Fifo(fifo) => fifo.next(),
         }
     }
 
     /// The job that ends at `at`, the time that [`Shared::next`] gave.
-    pub fn pop_at(&mut self, at: TimePs) -> Option<Job> {
+    pub fn pop_at(&mut self, at: TimePs, routes: &Routes, loads: &mut Loads) -> Option<Job> {
+        let uses = |job: &Job| routes.uses(job.uses);
         match self {
-            Shared::Fair(fair) => fair.pop_at(at),
-            Shared::Fifo(fifo) => fifo.pop_at(at),
-        }
-    }
-
-    /// Jobs at a resource.
-    pub fn load(&self, resource: u32) -> usize {
-        match self {
-            Shared::Fair(fair) => fair.load(resource),
-            Shared::Fifo(fifo) => fifo.load(resource),
+            Shared::Fair(fair) => fair.pop_at(at, uses, loads),
+            Shared::Fifo(fifo) => fifo.pop_at(at, uses, loads),
         }
     }
 }

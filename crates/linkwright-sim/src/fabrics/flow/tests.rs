@@ -3,25 +3,67 @@
 use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::{time, Job};
+use super::loads::Loads;
+use super::uses::{Use, Uses};
 use linkwright_core::TimePs;
 use proptest::prelude::*;
 
-fn job(token: u32, bytes: u64, ceiling: u64, uses: &[(u32, u32)]) -> Job {
+/// Fair sharing with what its jobs use and what that carries.
+struct Case {
+    fair: Fair,
+    uses: Uses,
+    loads: Loads,
+}
+
+impl Case {
+    fn new(capacity: &[u64]) -> Self {
+        Case {
+            fair: Fair::new(capacity),
+            uses: Uses::default(),
+            loads: Loads::new(vec![String::new(); capacity.len()]),
+        }
+    }
+
+    fn enter(&mut self, now: TimePs, token: u32, bytes: u64, ceiling: u64, uses: &[(u32, u32)]) {
+        let job = job(&mut self.uses, token, bytes, ceiling, uses);
+        (self.fair).enter(now, job, self.uses.of(job.uses), &mut self.loads);
+    }
+
+    fn next(&mut self) -> Option<TimePs> {
+        self.fair.next(|job| self.uses.of(job.uses))
+    }
+
+    fn pop_at(&mut self, at: TimePs) -> Option<u32> {
+        let uses = |job: &Job| self.uses.of(job.uses);
+        self.fair
+            .pop_at(at, uses, &mut self.loads)
+            .map(|job| job.token)
+    }
+
+    fn rates(&mut self) -> Vec<(u32, u64)> {
+        self.fair.rates(|job| self.uses.of(job.uses))
+    }
+}
+
+fn job(all: &mut Uses, token: u32, bytes: u64, ceiling: u64, uses: &[(u32, u32)]) -> Job {
+    let each = uses
+        .iter()
+        .map(|&(resource, weight)| Use::new(resource, weight));
     Job {
         token,
         pass: 0,
         bytes,
         ceiling,
-        uses: uses.into(),
+        uses: all.add(|all| all.extend(each)),
     }
 }
 
 fn rates(capacity: &[u64], jobs: &[(u64, &[(u32, u32)])]) -> Vec<u64> {
-    let mut fair = Fair::new(capacity);
+    let mut case = Case::new(capacity);
     for (token, &(ceiling, uses)) in (0u32..).zip(jobs) {
-        fair.enter(TimePs::ZERO, job(token, 1000, ceiling, uses));
+        case.enter(TimePs::ZERO, token, 1000, ceiling, uses);
     }
-    fair.rates().into_iter().map(|(_, rate)| rate).collect()
+    case.rates().into_iter().map(|(_, rate)| rate).collect()
 }
 
 #[test]
@@ -73,28 +115,33 @@ fn a_chain_is_solved_link_by_link() {
 fn a_late_flow_halves_the_rate_and_an_early_end_gives_it_back() {
     // 1 byte per ns. a: 1000 bytes from 0; b: 200 bytes from 500.
     //   to 500: a has 500 left; both at 1/2 until b ends at 500 + 400 = 900, a has 300 left; end 1200
-    let mut fair = Fair::new(&[1_000_000_000]);
-    fair.enter(TimePs::ZERO, job(0, 1000, 1_000_000_000, &[(0, 1)]));
-    assert_eq!(fair.next(), Some(TimePs::from_ns(1000)));
-    fair.enter(TimePs::from_ns(500), job(1, 200, 1_000_000_000, &[(0, 1)]));
-    assert_eq!(fair.next(), Some(TimePs::from_ns(900)));
-    assert_eq!(fair.pop_at(TimePs::from_ns(900)).unwrap().token, 1);
-    assert_eq!(fair.next(), Some(TimePs::from_ns(1200)));
-    assert_eq!(fair.pop_at(TimePs::from_ns(1200)).unwrap().token, 0);
-    assert_eq!(fair.next(), None);
+    let mut case = Case::new(&[1_000_000_000]);
+    case.enter(TimePs::ZERO, 0, 1000, 1_000_000_000, &[(0, 1)]);
+    assert_eq!(case.next(), Some(TimePs::from_ns(1000)));
+    case.enter(TimePs::from_ns(500), 1, 200, 1_000_000_000, &[(0, 1)]);
+    assert_eq!(case.next(), Some(TimePs::from_ns(900)));
+    assert_eq!(case.pop_at(TimePs::from_ns(900)), Some(1));
+    assert_eq!(case.next(), Some(TimePs::from_ns(1200)));
+    assert_eq!(case.pop_at(TimePs::from_ns(1200)), Some(0));
+    assert_eq!(case.next(), None);
 }
 
 #[test]
 fn a_queue_serves_one_after_another_and_blocks_at_its_head() {
     // a holds links 0 and 1 until 100; b waits for 0 and holds up c at 2, though 2 is idle.
-    let mut fifo = Fifo::new(3);
-    let rate = 1_000_000_000;
-    fifo.enter(TimePs::ZERO, job(0, 100, rate, &[(0, 1), (1, 1)]));
-    fifo.enter(TimePs::ZERO, job(1, 50, rate, &[(0, 1), (2, 1)]));
-    fifo.enter(TimePs::ZERO, job(2, 10, rate, &[(2, 1)]));
+    let (mut fifo, mut all) = (Fifo::new(3), Uses::default());
+    let mut loads = Loads::new(vec![String::new(); 3]);
+    let plan = [(100, [(0, 1), (1, 1)]), (50, [(0, 1), (2, 1)])];
+    for (token, (bytes, uses)) in (0..).zip(plan) {
+        let job = job(&mut all, token, bytes, 1_000_000_000, &uses);
+        fifo.enter(TimePs::ZERO, job, all.of(job.uses), &mut loads);
+    }
+    let last = job(&mut all, 2, 10, 1_000_000_000, &[(2, 1)]);
+    fifo.enter(TimePs::ZERO, last, all.of(last.uses), &mut loads);
     let mut ends = Vec::new();
     while let Some(at) = fifo.next() {
-        ends.push((fifo.pop_at(at).unwrap().token, at.0 / 1000));
+        let ended = fifo.pop_at(at, |job| all.of(job.uses), &mut loads);
+        ends.push((ended.unwrap().token, at.0 / 1000));
     }
     assert_eq!(ends, [(0, 100), (1, 150), (2, 160)]);
 }
@@ -114,35 +161,35 @@ fn uses(bits: u8) -> Vec<(u32, u32)> {
 
 /// Ends by token, checking the rates after every event.
 fn drive(capacity: &[u64], plan: &Plan) -> Vec<TimePs> {
-    let mut fair = Fair::new(capacity);
+    let mut case = Case::new(capacity);
     let mut waiting: Vec<(u32, &Entry)> = (0u32..).zip(plan).collect();
     waiting.sort_by_key(|(token, entry)| (entry.0, *token));
     let mut waiting = waiting.into_iter().peekable();
     let mut ends = vec![TimePs::ZERO; plan.len()];
     loop {
-        check(&mut fair, capacity, plan);
+        check(&mut case, capacity, plan);
         let (own, new) = (
-            fair.next(),
+            case.next(),
             waiting.peek().map(|(_, entry)| TimePs::from_ns(entry.0)),
         );
         match (own, new) {
             (None, None) => return ends,
             (Some(at), new) if new.is_none_or(|new| at <= new) => {
-                while let Some(job) = fair.pop_at(at) {
-                    ends[job.token as usize] = at;
+                while let Some(token) = case.pop_at(at) {
+                    ends[token as usize] = at;
                 }
             }
             (_, Some(at)) => {
                 let (token, &(_, bytes, ceiling, bits)) = waiting.next().unwrap();
-                fair.enter(at, job(token, bytes, ceiling, &uses(bits)));
+                case.enter(at, token, bytes, ceiling, &uses(bits));
             }
             (Some(_), None) => unreachable!("the second case takes it"),
         }
     }
 }
 
-fn check(fair: &mut Fair, capacity: &[u64], plan: &Plan) {
-    let rates = fair.rates();
+fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
+    let rates = case.rates();
     let load = |link: usize| -> u64 {
         let of = |&(token, rate): &(u32, u64)| {
             let own = uses(plan[token as usize].3);

@@ -1,4 +1,4 @@
-//! Nodes and links, what a piece of a route uses of them, and shortest ways.
+//! Nodes and links, and what a piece of a route uses of them.
 //!
 //! ```text
 //!   nodes      endpoints of the machine (ranks, memories), then switches
@@ -8,12 +8,12 @@
 //!              the memory of an endpoint, for copies inside it
 //! ```
 //!
-//! A way is the shortest by links; among equals the one found first by a breadth-first search over
-//! links in the order of the file, so the same file gives the same ways. Endpoints carry other
-//! nodes' data only where a transport says so.
+//! Endpoints carry other nodes' data only where a transport says so.
 
+use super::trees::{Terrain, Tree};
+use super::uses::Use;
 use linkwright_core::TimePs;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// One direction of an edge; its number is also that of its resource.
 #[derive(Clone, Debug)]
@@ -33,9 +33,6 @@ pub(super) struct SwitchLimits {
     /// Bytes per second received and sent together.
     pub throughput: Option<u64>,
 }
-
-/// What moves one byte: (resource, times used), by resource.
-pub(super) type Uses = Vec<(u32, u32)>;
 
 /// The network as a graph.
 #[derive(Clone, Debug, Default)]
@@ -128,13 +125,13 @@ impl Topology {
     }
 
     /// What a copy inside `endpoint` uses, where the machine describes such copies.
-    pub fn local_uses(&self, endpoint: u32) -> Option<Uses> {
-        self.locals.map(|first| vec![(first + endpoint, 1)])
+    pub fn local_use(&self, endpoint: u32) -> Option<Use> {
+        self.locals.map(|first| Use::new(first + endpoint, 1))
     }
 
-    /// What one byte uses on its way over `links`, from where it is stored to where it is stored.
-    pub fn uses(&self, links: &[u32]) -> Uses {
-        let mut uses: Uses = links.iter().map(|&link| (link, 1)).collect();
+    /// Append what one byte uses on its way over `links`, from where it is stored to where it is stored.
+    pub fn uses(&self, links: &[u32], uses: &mut Vec<Use>) {
+        uses.extend(links.iter().map(|&link| Use::new(link, 1)));
         let ends = links.first().zip(links.last());
         if let Some((&first, &last)) = ends {
             let ends = [
@@ -142,70 +139,33 @@ impl Topology {
                 self.links[last as usize].to,
             ];
             let limited = ends.iter().filter_map(|node| self.throughputs.get(node));
-            uses.extend(limited.map(|&resource| (resource, 1)));
+            uses.extend(limited.map(|&resource| Use::new(resource, 1)));
         }
         for pair in links.windows(2) {
             let (a, b) = (&self.links[pair[0] as usize], &self.links[pair[1] as usize]);
             if let Some(&resource) = self.throughputs.get(&a.to) {
-                uses.push((resource, 2));
+                uses.push(Use::new(resource, 2));
             }
             if let Some(&resource) = self.turns.get(&(a.to, pair[1])) {
                 if a.class == b.class {
-                    uses.push((resource, 1));
+                    uses.push(Use::new(resource, 1));
                 }
             }
         }
-        merged([uses])
     }
 
     /// Bytes per second that one flow can have over all of `uses`.
-    pub fn most(&self, uses: &Uses) -> u64 {
-        let each = uses
-            .iter()
-            .map(|&(r, weight)| self.capacity[r as usize] / u64::from(weight));
-        each.min().unwrap_or(u64::MAX)
+    pub fn most(&self, uses: &[Use]) -> u64 {
+        let each = |u: &Use| match u.weight() {
+            1 => self.capacity[u.resource()],
+            weight => self.capacity[u.resource()] / weight,
+        };
+        uses.iter().map(each).min().unwrap_or(u64::MAX)
     }
 
-    /// The link into each node on the shortest way from `source`, over links of `classes`; with
-    /// `relays` the way may lead through ranks. It ends with `target`, where one is given.
-    pub fn tree(
-        &self,
-        source: u32,
-        target: Option<u32>,
-        classes: &[bool],
-        relays: bool,
-    ) -> Vec<Option<u32>> {
-        let mut into = vec![None; self.names.len()];
-        let mut queue = VecDeque::from([source]);
-        while let Some(node) = queue.pop_front() {
-            let carries = node >= self.endpoints || relays && node < self.ranks;
-            if node != source && !carries {
-                continue;
-            }
-            for &link in &self.out[node as usize] {
-                let Link { to, class, .. } = self.links[link as usize];
-                if classes[class as usize] && to != source && into[to as usize].is_none() {
-                    into[to as usize] = Some(link);
-                    if target == Some(to) {
-                        return into;
-                    }
-                    queue.push_back(to);
-                }
-            }
-        }
-        into
-    }
-
-    /// The links from the source of `tree` to `target`; `None` where no way leads there.
-    pub fn way(&self, tree: &[Option<u32>], source: u32, target: u32) -> Option<Vec<u32>> {
-        let (mut links, mut node) = (Vec::new(), target);
-        while node != source {
-            let link = tree[node as usize]?;
-            links.push(link);
-            node = self.links[link as usize].from;
-        }
-        links.reverse();
-        Some(links)
+    /// Links out of `node`.
+    pub fn out(&self, node: u32) -> &[u32] {
+        &self.out[node as usize]
     }
 
     /// The links of a way written as nodes, over any class that `classes` allows.
@@ -222,16 +182,14 @@ impl Topology {
 
     /// A rank that no links at all connect with rank 0.
     pub fn cut_off(&self) -> Option<u32> {
-        let classes = vec![
-            true;
-            self.links
-                .iter()
-                .map(|l| l.class as usize + 1)
-                .max()
-                .unwrap_or(0)
-        ];
-        let tree = self.tree(0, None, &classes, true);
-        (1..self.ranks).find(|&rank| tree[rank as usize].is_none())
+        let classes = self.links.iter().map(|l| l.class as usize + 1).max();
+        let terrain = Terrain {
+            topology: self,
+            classes: &vec![true; classes.unwrap_or(0)],
+            relays: true,
+        };
+        let mut tree = Tree::new(0, self.names.len());
+        (1..self.ranks).find(|&rank| !tree.reaches(rank, terrain))
     }
 
     /// Most bytes per second over all links into or out of one of `nodes`.
@@ -242,18 +200,4 @@ impl Topology {
         }
         nodes.map(|n| sums[n as usize]).max().unwrap_or(0)
     }
-}
-
-/// All uses together, each resource once.
-pub(super) fn merged(all: impl IntoIterator<Item = Uses>) -> Uses {
-    let mut uses: Uses = all.into_iter().flatten().collect();
-    uses.sort_unstable();
-    uses.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 += next.1;
-        }
-        same
-    });
-    uses
 }

@@ -1,0 +1,109 @@
+//! Shortest ways through the graph.
+//!
+//! A way is the shortest by links; among equals the one found first by a breadth-first search over
+//! links in the order of the file, so the same file gives the same ways. The search from a source
+//! stops where the target is found and goes on from there when a farther one is asked for: an
+//! all-to-all searches once per source, a ring hardly at all.
+
+use super::topology::Topology;
+use std::collections::{HashMap, VecDeque};
+
+const NONE: u32 = u32::MAX;
+/// Nodes of all trees that are kept, at four bytes each; beyond it all are forgotten and grow anew.
+const KEPT: usize = 1 << 24;
+
+/// What ways may lead over.
+#[derive(Clone, Copy)]
+pub(super) struct Terrain<'a> {
+    pub topology: &'a Topology,
+    /// By class of links, whether they may be used.
+    pub classes: &'a [bool],
+    /// Whether ranks carry what is not for them.
+    pub relays: bool,
+}
+
+/// The ways from one source, as far as anybody has asked.
+#[derive(Debug)]
+pub(super) struct Tree {
+    source: u32,
+    /// The link into each node.
+    into: Vec<u32>,
+    /// Nodes whose links are still to be followed.
+    border: VecDeque<u32>,
+}
+
+impl Tree {
+    pub fn new(source: u32, nodes: usize) -> Self {
+        Tree {
+            source,
+            into: vec![NONE; nodes],
+            border: VecDeque::from([source]),
+        }
+    }
+
+    /// Whether a way leads to `target`.
+    pub fn reaches(&mut self, target: u32, terrain: Terrain<'_>) -> bool {
+        while target != self.source && self.into[target as usize] == NONE {
+            let Some(node) = self.border.pop_front() else {
+                return false;
+            };
+            self.follow(node, terrain);
+        }
+        true
+    }
+
+    fn follow(&mut self, node: u32, terrain: Terrain<'_>) {
+        let topology = terrain.topology;
+        let carries = node >= topology.endpoints || terrain.relays && node < topology.ranks;
+        if node != self.source && !carries {
+            return;
+        }
+        for &link in topology.out(node) {
+            let end = &topology.links[link as usize];
+            let free = end.to != self.source && self.into[end.to as usize] == NONE;
+            if free && terrain.classes[end.class as usize] {
+                self.into[end.to as usize] = link;
+                self.border.push_back(end.to);
+            }
+        }
+    }
+
+    /// Append the links to `target`, which it reaches.
+    fn way(&self, target: u32, topology: &Topology, links: &mut Vec<u32>) {
+        let (first, mut node) = (links.len(), target);
+        while node != self.source {
+            let link = self.into[node as usize];
+            links.push(link);
+            node = topology.links[link as usize].from;
+        }
+        links[first..].reverse();
+    }
+}
+
+/// The trees of all sources, by what they lead over.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    /// By source and number of the terrain.
+    trees: HashMap<(u32, usize), Tree>,
+}
+
+impl Trees {
+    /// Append the links of the way from `source` to `target` over terrain number `number`; whether there is one.
+    pub fn way(
+        &mut self,
+        (source, target): (u32, u32),
+        (number, terrain): (usize, Terrain<'_>),
+        links: &mut Vec<u32>,
+    ) -> bool {
+        let nodes = terrain.topology.names.len();
+        if self.trees.len() * nodes > KEPT {
+            self.trees.clear();
+        }
+        let tree = (self.trees.entry((source, number))).or_insert_with(|| Tree::new(source, nodes));
+        let reached = tree.reaches(target, terrain);
+        if reached {
+            tree.way(target, terrain.topology, links);
+        }
+        reached
+    }
+}

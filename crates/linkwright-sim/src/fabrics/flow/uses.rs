@@ -1,0 +1,76 @@
+//! What data use on their way: links, and what else they compete for.
+//!
+//! An all-to-all over a torus of 1,024 places has a million routes over sixteen links each, so a use is four bytes
+//! and all lists lie in one table, in the order in which routes were first asked for, which is nearly that in which
+//! messages then come.
+
+/// A resource, and how often each byte uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Use(u32);
+
+const WEIGHT_BITS: u32 = 8;
+
+impl Use {
+    /// Most resources of a machine.
+    pub const RESOURCES: usize = 1 << (32 - WEIGHT_BITS);
+
+    /// Use of `resource`, `weight` times per byte.
+    ///
+    /// # Panics
+    /// Where a route uses a resource more than 255 times.
+    pub fn new(resource: u32, weight: u32) -> Self {
+        assert!(weight >> WEIGHT_BITS == 0, "a route in circles");
+        Use(resource << WEIGHT_BITS | weight)
+    }
+
+    pub fn resource(self) -> usize {
+        (self.0 >> WEIGHT_BITS) as usize
+    }
+
+    pub fn weight(self) -> u64 {
+        u64::from(self.0 & ((1 << WEIGHT_BITS) - 1))
+    }
+}
+
+/// A list in the table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct List {
+    first: u32,
+    count: u32,
+}
+
+/// All lists.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uses {
+    all: Vec<Use>,
+}
+
+impl Uses {
+    /// File what `write` appends, by resource, each once.
+    pub fn add(&mut self, write: impl FnOnce(&mut Vec<Use>)) -> List {
+        let first = self.all.len();
+        write(&mut self.all);
+        self.all[first..].sort_unstable();
+        let mut kept = first;
+        for next in first + 1..self.all.len() {
+            let (last, new) = (self.all[kept], self.all[next]);
+            if last.resource() == new.resource() {
+                let weight = (last.weight() + new.weight()) as u32;
+                self.all[kept] = Use::new(last.resource() as u32, weight);
+            } else {
+                kept += 1;
+                self.all[kept] = new;
+            }
+        }
+        self.all.truncate(kept + 1);
+        List {
+            first: u32::try_from(first).expect("routes of four billion links"),
+            count: (self.all.len() - first) as u32,
+        }
+    }
+
+    #[inline]
+    pub fn of(&self, list: List) -> &[Use] {
+        &self.all[list.first as usize..][..list.count as usize]
+    }
+}
