@@ -5,6 +5,6 @@ The native half lists `reference` and `threads`; `linkwright list executors` sho
 
 from __future__ import annotations
 
-from . import cuda, mpi
+from . import cuda, gpus, mpi
 
-ENTRIES: tuple[dict[str, object], ...] = (mpi.ENTRY, cuda.ENTRY)
+ENTRIES: tuple[dict[str, object], ...] = (mpi.ENTRY, cuda.ENTRY, gpus.ENTRY)

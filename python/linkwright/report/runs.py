@@ -49,7 +49,7 @@ class ReportError(LinkwrightError):
 
 
 # Executors whose numbers are not about the processors of the host.
-_OTHER_THAN_THE_HOST = {"sim", "cuda"}
+_OTHER_THAN_THE_HOST = {"sim", "cuda", "gpus"}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that what follows from it can be cached

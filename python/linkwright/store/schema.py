@@ -17,7 +17,7 @@ RESULTS = {
     "experiment": (pa.string(), False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
     "suite": (pa.string(), True, "key of the suite"),
     "machine": (pa.string(), True, "described machine, or the name of the machine that was measured"),
-    "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `mpi`, `reference`"),
+    "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
     "collective": (pa.string(), True, "`allreduce`, ...; null for traffic patterns and probes"),
     "algorithm": (pa.string(), True, "algorithm of the collective, or name of the pattern or probe"),
     "ranks": (pa.int64(), True, "ranks that take part"),

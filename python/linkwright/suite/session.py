@@ -87,8 +87,7 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
     about = {"mpi": job.environment()} if job else {}
     if engine:
         about |= {"sweep": engine.about()}
-    gpu = next((target.about for target in targets if target.about), None)
-    about |= {"cuda": gpu} if gpu else {}
+    about |= {target.executor: target.about for target in targets if target.about}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
@@ -168,6 +167,10 @@ def _launcher(target: Target, run: runs.Run) -> Launch | None:
         from linkwright.executors import cuda
 
         return functools.partial(fresh_process, module=cuda.LAUNCH_MODULE, about={"sms": target.sms})
+    if target.executor == "gpus":
+        from linkwright.executors import gpus
+
+        return functools.partial(fresh_process, module=gpus.LAUNCH_MODULE)
     if target.world is None:
         return None
     from linkwright.executors.mpi import ranks
@@ -190,7 +193,7 @@ def _measure(target, experiments, metrics, run, suite_name, request, records, jo
     context = target.context(run.id, suite_name, request.watts)
     found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
     # The bounds argue with cache lines and copies of one shared memory.
-    bounds, peaks = None if target.world else Bounds.of(found), Peaks.of(found)
+    bounds, peaks = None if target.executor in ("mpi", "gpus") else Bounds.of(found), Peaks.of(found)
     for experiment in experiments:
         if experiment.key in state.ended:
             yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])

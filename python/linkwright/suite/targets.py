@@ -48,7 +48,7 @@ class Target:
     machine: _native.Machine | None = None  # None: this machine, measured
     world: World | None = None  # the MPI job that measures
     sms: tuple[int, ...] = ()  # of the GPU that measures: SM of each rank
-    about: dict[str, object] | None = None  # what a reader must know of that GPU
+    about: dict[str, object] | None = None  # what a reader must know of that GPU, or of those GPUs
     sample: tuple[int, ...] | None = None  # endpoint of each rank, where the machine has more than take part
     recipe: Recipe | None = None  # of a modelled one
 
@@ -94,12 +94,14 @@ def _one(name: str, ranks: int | None, grid: tuple[int, int] | None, walk: str |
         return _mpi(ranks, grid)
     if name == "cuda":
         return _cuda(ranks, grid)
+    if name == "gpus":
+        return _gpus(ranks, grid)
     if name in registry.keys("executors"):
         cure = "name a machine to simulate on" if name == "sim" else "it checks data; use `threads` or a machine"
         raise UsageError(f"--on {name}: this executor gives no times by itself; {cure}")
     known = registry.keys("machines")
     if name not in known and not name.endswith(".toml") and "/" not in name:
-        raise unknown("machine or executor", name, [*known, "threads", "mpi", "cuda"], where="--on")
+        raise unknown("machine or executor", name, [*known, "threads", "mpi", "cuda", "gpus"], where="--on")
     return modelled(Recipe(name, *machines.source(name), ranks, grid, walk))
 
 
@@ -222,4 +224,24 @@ def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         endpoint_names=tuple(f"SM {sm}" for sm in chosen),
         sms=tuple(chosen),
         about={**gpu.environment(), "calibration": clocks.calibration(), "endpoints": chosen},
+    )
+
+
+def _gpus(ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    from linkwright.executors import gpus
+    from linkwright.executors.cuda.device import devices
+
+    found = devices("gpus")
+    # Of one GPU alone everything is planned, and then waived with the reason.
+    most = max(gpus.LEAST, len(found))
+    if ranks is not None and ranks > most:
+        raise ShapeError(f"--ranks {ranks}: this node shows {len(found)} GPUs; ask for at most {most}")
+    used = ranks or most
+    return Target(
+        name="gpus",
+        machine_name=f"{len(found)} x {found[0].name}",
+        executor="gpus",
+        extent=Extent("measured", used, grid, gpus.native_algorithms),
+        endpoint_names=tuple(f"GPU {number}" for number in range(used)),
+        about={"gpus": [device.environment() for device in found]},
     )

@@ -15,6 +15,7 @@ namespace in_cluster {
 #include "atomic_add.cu"
 #include "block_barrier.cu"
 #include "clocks.cu"
+#include "combine_pieces.cu"
 #include "flag_handover.cu"
 #include "grid_reduce.cu"
 #include "host_echo.cu"
@@ -38,6 +39,7 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, block_barrier),
     ENTRY(, block_barrier_in_cluster),
     ENTRY(, clocks),
+    ENTRY(, combine_pieces),
     ENTRY(, flag_handover),
     ENTRY(, flag_handover_in_cluster),
     ENTRY(, grid_reduce),

@@ -24,22 +24,22 @@ _LEAST_BYTES = 256
 _BUS_ID_BYTES = 20
 
 
-def driver() -> ModuleType:
+def driver(on: str = "cuda") -> ModuleType:
     """The bindings, with the driver started; raises where there is none, and says what would do."""
     try:
         from cuda.bindings import driver as bindings
     except ImportError as error:
-        raise NoGpuError(f"--on cuda: cuda-bindings is not installed; {compiler.CURE}") from error
+        raise NoGpuError(f"--on {on}: cuda-bindings is not installed; {compiler.CURE}") from error
     try:
         status = bindings.cuInit(0)[0]
     except RuntimeError as error:  # the library of the driver is not there
         raise NoGpuError(
-            "--on cuda: this machine has no NVIDIA driver (libcuda.so.1 is not found); run it where there is a GPU, or "
-            "model one with --on MACHINE"
+            f"--on {on}: this machine has no NVIDIA driver (libcuda.so.1 is not found); run it where there is a GPU, "
+            "or model one with --on MACHINE"
         ) from error
     if int(status):
         raise NoGpuError(
-            f"--on cuda: the NVIDIA driver does not start ({status.name}); `nvidia-smi` shows whether it sees a GPU, "
+            f"--on {on}: the NVIDIA driver does not start ({status.name}); `nvidia-smi` shows whether it sees a GPU, "
             "and CUDA_VISIBLE_DEVICES which ones this process may use"
         )
     return bindings
@@ -48,22 +48,40 @@ def driver() -> ModuleType:
 @functools.cache
 def device() -> Device:
     """The GPU of this process."""
-    return Device(driver())
+    return devices("cuda", 1)[0]
+
+
+def devices(on: str, most: int | None = None) -> list[Device]:
+    """The first GPUs that the driver shows, each with a context; at least one."""
+    bindings = driver(on)
+    count = int(bindings.cuDeviceGetCount()[1])
+    if count < 1:
+        raise NoGpuError(f"--on {on}: the NVIDIA driver sees no GPU; CUDA_VISIBLE_DEVICES may hide them all")
+    return [Device(bindings, number) for number in range(min(count, most or count))]
 
 
 class Device:
     """A GPU and its context."""
 
-    def __init__(self, bindings: ModuleType):
+    def __init__(self, bindings: ModuleType, number: int = 0):
         self._driver = bindings
         self._modules: dict[tuple, object] = {}
-        if self._call("cuDeviceGetCount") < 1:
-            raise NoGpuError("--on cuda: the NVIDIA driver sees no GPU; CUDA_VISIBLE_DEVICES may hide them all")
-        self._device = self._call("cuDeviceGet", 0)
+        self.number = number
+        self._device = self._call("cuDeviceGet", number)
         self.name = _text(self._call("cuDeviceGetName", 256, self._device))
-        self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._device))
+        self.context = self._call("cuDevicePrimaryCtxRetain", self._device)
+        self.make_current()
         if not self.attribute("COOPERATIVE_LAUNCH"):
             raise NoGpuError(f"--on cuda: {self.name} cannot launch cooperatively; a GPU from 2016 (Pascal) on can")
+
+    def make_current(self) -> None:
+        """What follows is about this GPU; a process with one GPU says it once."""
+        self._call("cuCtxSetCurrent", self.context)
+
+    def call(self, name: str, *arguments: object):
+        """A call of the driver about this GPU; what it returns besides its status."""
+        self.make_current()
+        return self._call(name, *arguments)
 
     def attribute(self, name: str) -> int:
         """A number that the driver tells of the GPU."""
@@ -219,13 +237,14 @@ class Device:
         finally:
             loaded.close()
 
-    def start(self, job: Job, words: int) -> None:
+    def start(self, job: Job, words: int, stream: object = 0) -> None:
         """Launch a kernel whose words lie at this address; does not wait for its end."""
         function = self._function(job)
         config = self._driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = job.blocks, 1, 1
         config.blockDimX, config.blockDimY, config.blockDimZ = job.threads, 1, 1
         config.sharedMemBytes = job.shared_bytes
+        config.hStream = stream
         config.attrs = self._attributes(job)
         config.numAttrs = len(config.attrs)
         if job.cluster > 1:
@@ -332,9 +351,9 @@ class Loaded:
         self.start()
         self._device.wait()
 
-    def start(self) -> None:
+    def start(self, stream: object = 0) -> None:
         """One launch; `wait` of the device ends it."""
-        self._device.start(self._job, self._at)
+        self._device.start(self._job, self._at, stream)
 
     def address(self, name: str) -> int:
         """Where an array lies."""

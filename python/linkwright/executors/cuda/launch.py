@@ -12,7 +12,7 @@ from linkwright.suite.experiment import Experiment
 from linkwright.suite.launch import MAX_SAMPLES, serve
 
 from . import clocks, measure
-from .device import device
+from .device import Device, device
 
 _PROBED_CYCLES = 1e6
 
@@ -20,8 +20,8 @@ _PROBED_CYCLES = 1e6
 class Measurer:
     """The GPU of this process."""
 
-    def __init__(self, plan: dict):
-        self._device = device()
+    def __init__(self, plan: dict, gpu: Device | None = None):
+        self._device = gpu or device()
         self._sms = tuple(plan["sms"])
         self._throttling = clocks.Throttling(self._device.bus_id)
         self._clocks: clocks.Clocks | None = None
@@ -43,19 +43,23 @@ class Measurer:
         """One experiment, as plain values for the journal."""
         assert self._clocks is not None, "the probe comes first"
         gpu = measure.Gpu(self._device, self._sms, self._clocks.sms, self._clocks, self._throttling)
-        how = measure.How(
-            samples=plan["samples"] or MAX_SAMPLES,
-            warmup_at_most=plan["warmup"],
-            budget_s=budget_s,
-            settle_within=None if plan["samples"] else 0.005,
-            seed=plan["seed"] + plan["launch"],
-            check=plan["check"],
-        )
         if experiment.probe:
             from . import probes
 
-            return probes.measure(gpu, experiment, how)
-        return measure.run(gpu, experiment, how)
+            return probes.measure(gpu, experiment, how(plan, budget_s))
+        return measure.run(gpu, experiment, how(plan, budget_s))
+
+
+def how(plan: dict, budget_s: float) -> measure.How:
+    """How an experiment is measured, from the plan of its launch."""
+    return measure.How(
+        samples=plan["samples"] or MAX_SAMPLES,
+        warmup_at_most=plan["warmup"],
+        budget_s=budget_s,
+        settle_within=None if plan["samples"] else 0.005,
+        seed=plan["seed"] + plan["launch"],
+        check=plan["check"],
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ _OPS = {
 def walk(stream: Stream, memory: np.ndarray, dtype: str, op: str | None, epochs: int = 1) -> np.ndarray:
     """What `memory` holds after so many epochs; nobody begins one before all have ended the last."""
     memory = memory.copy()
-    combine = _combination(dtype, op or "sum")
+    combine = combination(dtype, op or "sum")
     counters = np.zeros(len(stream.readers), np.int64)
     for epoch in range(epochs):
         ranks = [_Rank(stream, rank, epoch, memory, counters, combine) for rank in range(stream.ranks)]
@@ -89,7 +89,7 @@ class _Rank:
             self._counters[counter] = self._counters[counter] + 1 if code == CODES["arrive"] else value
 
 
-def _combination(dtype: str, op: str) -> Combination:
+def combination(dtype: str, op: str) -> Combination:
     """Bytes combined as elements."""
     apply = _OPS[op]
     if dtype == "bf16":

@@ -112,7 +112,7 @@ def sampled(
 
     first_ns = gpu.device.elapsed_ns(call)
     repeats = _repeats(key, several, how)
-    found = collected(gpu, lambda: several(repeats), how, bears=(POWER_CAP,))
+    found = collected(gpu.throttling, lambda: several(repeats), how, bears=(POWER_CAP,))
     until = min(end, time.monotonic() + _POWER_S)
     while meter.counts and meter.watts() is None and time.monotonic() < until:
         several(repeats)

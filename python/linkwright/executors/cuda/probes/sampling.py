@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.errors import CudaError, ImplausibleError, WaivedError
 
-from ..clocks import watched
+from ..clocks import Throttling, watched
 from ..device import Loaded
 from ..job import LINE_WORDS, NO_RANK, Job, Word
 from ..measure import WARMUPS, Gpu, How, agree, settled
@@ -111,7 +111,7 @@ def sampled(
             )
         return gpu.clocks.ns(taken) / operations
 
-    found = collected(gpu, kernel, how)
+    found = collected(gpu.throttling, kernel, how)
     return {
         **found,
         "batch": max(1, round(operations)),
@@ -122,7 +122,9 @@ def sampled(
     }
 
 
-def collected(gpu: Gpu, several: Callable[[], np.ndarray], how: How, bears: Container[str] = ()) -> dict[str, object]:
+def collected(
+    throttling: Throttling, several: Callable[[], np.ndarray], how: How, bears: Container[str] = ()
+) -> dict[str, object]:
     """Times in ns by the rules: the first, warm-up, samples until they agree; `several` takes some of them at once.
 
     Samples during which the clock was lowered are dropped, unless the probe `bears` that reason: then a note says so.
@@ -137,7 +139,7 @@ def collected(gpu: Gpu, several: Callable[[], np.ndarray], how: How, bears: Cont
             break
     values, dropped, borne = np.empty(0), {}, {}
     while len(values) < how.samples:
-        with watched(gpu.throttling) as lowered:
+        with watched(throttling) as lowered:
             found = several()
         for reason in lowered:
             count = borne if reason in bears else dropped
@@ -146,7 +148,7 @@ def collected(gpu: Gpu, several: Callable[[], np.ndarray], how: How, bears: Cont
         values = values if disturbed else np.append(values, found)
         if time.monotonic() >= end or settled(values, how.settle_within):
             break
-    notes = [*filter(None, [gpu.throttling.note])]
+    notes = [*filter(None, [throttling.note])]
     notes += [] if agree(medians) else ["warm-up ended before its batches agreed"]
     notes += [f"clock lowered by {reason} during {count} samples, which count" for reason, count in borne.items()]
     return {

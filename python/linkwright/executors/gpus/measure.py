@@ -1,0 +1,173 @@
+"""One launch of a schedule on several GPUs, or of NCCL's collective on its data.
+
+    enqueue   every queue waits for a word of the host; then a mark, the repetitions, a mark
+    release   the host stores the word, so that what enqueuing takes is not in the times
+    time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions
+
+Between repetitions all queues wait for each other, because the next one overwrites what the last one read. A queue of
+the driver holds about a thousand entries: a schedule with more is released before all of it is enqueued, says a note.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import numpy as np
+
+from linkwright import schedules
+from linkwright.errors import WaivedError
+from linkwright.suite.experiment import DTYPES, Experiment
+
+from ..cuda import stream as streams
+from ..cuda.device import Device
+from ..cuda.measure import How
+from ..cuda.probes.sampling import collected
+from . import LEAST, NCCL
+from .nccl import SAME_DATA, Collective
+from .node import Node, Queue
+from .program import Program, Vectors
+
+# A sample takes as long, or as many repetitions as a queue has room for.
+SAMPLE_NS = 1e5
+ROOM = 800
+SAMPLES = 4
+_AT_ONCE = "enqueued while it ran, because a queue holds no more; small sizes show what enqueuing takes"
+_RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is not seen"
+
+
+def run(node: Node, experiment: Experiment, how: How) -> dict[str, object]:
+    """One launch, as plain values for the journal."""
+    if len(node.devices) < LEAST:
+        raise WaivedError(
+            "gpus: waived: this node shows one GPU, and messages need two; CUDA_VISIBLE_DEVICES may hide some"
+        )
+    if experiment.probe:
+        raise WaivedError(
+            f"probe {experiment.probe}: waived: between GPUs it is not measured; `--on cuda` asks one of them"
+        )
+    if experiment.skew:
+        raise WaivedError("gpus: waived: all GPUs are released at once; ask for arrival skew --on cuda, threads or mpi")
+    node.take(experiment.path)
+    chosen = experiment.placement or range(experiment.ranks)
+    devices = [node.devices[endpoint] for endpoint in chosen]
+    native = experiment.algorithm == NCCL
+    schedule = schedules.of(_with_data(experiment) if native else experiment)
+    stream = streams.encode(schedule, experiment.dtype, experiment.op)
+    _fits(devices, stream.rank_bytes)
+    memory = streams.memory(schedule, experiment.dtype, experiment.op, how.seed)
+    with _queues(devices) as queues, closing(Vectors(devices, stream, memory)) as vectors:
+        if native:
+            made = Collective(queues, vectors, experiment, DTYPES[experiment.dtype])
+        else:
+            made = Program(queues, vectors, stream, experiment.dtype, experiment.op)
+        with closing(made), closing(Gate(queues)) as gate:
+            return _Launch(node, gate, made, vectors, lambda found: memory.check(stream, found, "gpus"), how).measure()
+
+
+def _fits(devices: list[Device], nbytes: int) -> None:
+    """Waives what leaves no room for what is copied beside its destination."""
+    most = min(device.memory_bytes for device in devices) // 4
+    if nbytes > most:
+        raise WaivedError(f"gpus: waived: a rank holds {nbytes} bytes and may use {most}, a quarter of a GPU's memory")
+
+
+def _with_data(experiment: Experiment) -> Experiment:
+    return dataclasses.replace(experiment, algorithm=SAME_DATA[str(experiment.collective)])
+
+
+@contextmanager
+def _queues(devices: list[Device]) -> Iterator[list[Queue]]:
+    queues = [Queue(device) for device in devices]
+    try:
+        yield queues
+    finally:
+        for queue in queues:
+            queue.close()
+
+
+class Gate:
+    """Holds all queues until the host says so, and times what comes behind."""
+
+    def __init__(self, queues: list[Queue]):
+        self._queues, self._opened = queues, 0
+        first = queues[0].device
+        self._word = first.call("cuMemHostAlloc", ctypes.sizeof(ctypes.c_uint32), 1 | 2)  # for all contexts, mapped
+        self._seen = ctypes.c_uint32.from_address(int(self._word))
+        self._seen.value = 0
+        self._addresses = [int(queue.device.call("cuMemHostGetDevicePointer", self._word, 0)) for queue in queues]
+        self._marks = [[queue.device.call("cuEventCreate", 0) for _ in range(2)] for queue in queues]
+        self._joints = [queue.device.call("cuEventCreate", 2) for queue in queues]
+
+    def elapsed_ns(self, enqueue: Callable[[], None], repetitions: int, *, held: bool = True) -> float:
+        """Of the slowest GPU, for one repetition."""
+        self._opened += 1
+        for queue, address, (first, _) in zip(self._queues, self._addresses, self._marks, strict=True):
+            queue.hold(address, self._opened)
+            queue.record(first)
+        if not held:
+            self._seen.value = self._opened
+        for number in range(repetitions):
+            if number:
+                self._join()
+            enqueue()
+        for queue, (_, last) in zip(self._queues, self._marks, strict=True):
+            queue.record(last)
+        self._seen.value = self._opened
+        for queue in self._queues:
+            queue.wait()
+        marked = zip(self._queues, self._marks, strict=True)
+        return max(queue.device.call("cuEventElapsedTime", *marks) for queue, marks in marked) * 1e6 / repetitions
+
+    def close(self) -> None:
+        """Give events and the word back."""
+        for queue, marks, joint in zip(self._queues, self._marks, self._joints, strict=True):
+            for event in (*marks, joint):
+                queue.device.call("cuEventDestroy", event)
+        self._queues[0].device.call("cuMemFreeHost", self._word)
+
+    def _join(self) -> None:
+        """Nobody goes on before everybody has come here."""
+        for queue, joint in zip(self._queues, self._joints, strict=True):
+            queue.record(joint)
+        for queue in self._queues:
+            for joint in self._joints:
+                queue.wait_for(joint)
+
+
+class _Launch:
+    def __init__(self, node: Node, gate: Gate, made: Program | Collective, vectors: Vectors, check, how: How):
+        self._node, self._gate, self._made, self._vectors = node, gate, made, vectors
+        self._check, self._how = check, how
+        # Each repetition joins all queues: a mark, and a wait for each of them.
+        self._room = ROOM // (made.entries + 1 + len(node.devices))
+
+    def measure(self) -> dict[str, object]:
+        """Check, size samples, sample, check."""
+        first_ns = self._checked()
+        one_ns = self._elapsed_ns(1)
+        repetitions = int(min(max(1, self._room), max(1, np.ceil(SAMPLE_NS / max(one_ns, 1)))))
+        empty_ns = min(self._gate.elapsed_ns(lambda: None, repetitions) for _ in range(SAMPLES))
+
+        def several() -> np.ndarray:
+            found = np.array([self._elapsed_ns(repetitions) for _ in range(SAMPLES)])
+            return np.maximum(found - empty_ns, 0)
+
+        found = collected(self._node, several, self._how)
+        self._checked()
+        notes = [*found["notes"], _RELEASED, *([] if self._room else [_AT_ONCE])]
+        notes += [] if self._how.check else ["data not checked"]
+        return {**found, "first_ns": round(first_ns, 2), "row_ns": None, "batch": repetitions, "notes": notes}
+
+    def _checked(self) -> float:
+        """One repetition on fresh data, compared with `reference`; its time."""
+        self._vectors.restore()
+        taken = self._elapsed_ns(1)
+        if self._how.check:
+            self._check(self._vectors.read())
+        return taken
+
+    def _elapsed_ns(self, repetitions: int) -> float:
+        return self._gate.elapsed_ns(self._made.enqueue, repetitions, held=bool(self._room))

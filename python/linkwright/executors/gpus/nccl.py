@@ -1,0 +1,70 @@
+"""NCCL's own collectives on the data of a schedule, through CuPy.
+
+The data are those of a schedule that leaves nothing but its result behind, in place, so that what `reference` leaves of
+it is what NCCL must leave. Every rank's part is enqueued on the queue of its GPU, in one group.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from linkwright.errors import WaivedError
+from linkwright.suite.experiment import Experiment
+
+from ..cuda.probes.libraries import CURES, cupy
+from .node import Queue
+from .program import Vectors
+
+# By collective: the schedule whose data it works on.
+SAME_DATA = {"allreduce": "ring", "allgather": "ring", "broadcast": "binomial"}
+_TYPES = {"f32": "FLOAT32", "f64": "FLOAT64", "i32": "INT32", "i64": "INT64", "u8": "UINT8", "bf16": "BFLOAT16"}
+
+
+class Collective:
+    """One repetition, ready to be enqueued."""
+
+    entries = 1
+
+    def __init__(self, queues: Sequence[Queue], vectors: Vectors, experiment: Experiment, element_bytes: int):
+        self._nccl = cupy("nccl")
+        if self._nccl is None or not self._nccl.available:
+            raise WaivedError(f"gpus: waived: NCCL's collectives need {CURES['cupy']}")
+        self._queues = queues
+        devices = tuple(queue.device.number for queue in queues)
+        start = getattr(self, f"_{experiment.collective}")
+        kind = getattr(self._nccl, f"NCCL_{_TYPES[experiment.dtype]}")
+        self._calls = [
+            start(comm, address, int(queue.handle), kind, experiment, element_bytes)
+            for comm, address, queue in zip(_communicators(devices), vectors.addresses, queues, strict=True)
+        ]
+
+    def enqueue(self) -> None:
+        """One repetition on all queues."""
+        self._nccl.groupStart()
+        for queue, call in zip(self._queues, self._calls, strict=True):
+            queue.device.make_current()
+            call()
+        self._nccl.groupEnd()
+
+    def close(self) -> None:
+        """Nothing: communicators serve the next experiment."""
+
+    def _allreduce(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
+        op = getattr(self._nccl, f"NCCL_{experiment.op.upper()}")
+        count = experiment.size_bytes // element_bytes
+        return lambda: comm.allReduce(address, address, count, kind, op, stream)
+
+    def _allgather(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
+        block = experiment.size_bytes // experiment.ranks
+        own = address + comm.rank_id() * block
+        return lambda: comm.allGather(own, address, block // element_bytes, kind, stream)
+
+    def _broadcast(self, comm, address, stream, kind, experiment, element_bytes) -> Callable[[], None]:
+        count = experiment.size_bytes // element_bytes
+        return lambda: comm.broadcast(address, address, count, kind, experiment.root, stream)
+
+
+@functools.cache
+def _communicators(devices: tuple[int, ...]) -> list:
+    return cupy("nccl").NcclCommunicator.initAll(list(devices))

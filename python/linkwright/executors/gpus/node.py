@@ -1,0 +1,95 @@
+"""The GPUs of a node: queues of work, events between them, and access to each other's memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from linkwright.errors import WaivedError
+
+from ..cuda.clocks import Throttling
+from ..cuda.device import Device, Loaded
+from . import PEER, STAGED
+
+_GREATER_OR_EQUAL = 0  # of cuStreamWaitValue32
+
+
+class Queue:
+    """What one GPU does, one thing after the other."""
+
+    def __init__(self, device: Device):
+        self.device = device
+        self.handle = device.call("cuStreamCreate", 1)  # beside the default stream, not behind it
+
+    def copy(self, to: Device, target: int, source: Device, address: int, nbytes: int) -> None:
+        """Bytes from one GPU to another, or within one."""
+        if to is source:
+            self.device.call("cuMemcpyDtoDAsync", target, address, nbytes, self.handle)
+        else:
+            arguments = target, to.context, address, source.context, nbytes, self.handle
+            self.device.call("cuMemcpyPeerAsync", *arguments)
+
+    def launch(self, loaded: Loaded) -> None:
+        """A kernel."""
+        self.device.make_current()
+        loaded.start(self.handle)
+
+    def record(self, event: object) -> None:
+        """Mark that everything before has ended."""
+        self.device.call("cuEventRecord", event, self.handle)
+
+    def wait_for(self, event: object) -> None:
+        """Go on when another queue has come to its mark."""
+        self.device.call("cuStreamWaitEvent", self.handle, event, 0)
+
+    def hold(self, address: int, value: int) -> None:
+        """Go on when a word of the host is so large."""
+        self.device.call("cuStreamWaitValue32", self.handle, address, value, _GREATER_OR_EQUAL)
+
+    def wait(self) -> None:
+        """Until everything has ended."""
+        self.device.call("cuStreamSynchronize", self.handle)
+
+    def close(self) -> None:
+        """Give the queue back."""
+        self.device.call("cuStreamDestroy", self.handle)
+
+
+class Node:
+    """All GPUs that this process may use."""
+
+    def __init__(self, devices: Sequence[Device]):
+        self.devices = list(devices)
+        self._throttlings = [Throttling(device.bus_id) for device in devices]
+        self._opened = False
+
+    @property
+    def note(self) -> str | None:
+        """What is not watched."""
+        return next(filter(None, (each.note for each in self._throttlings)), None)
+
+    def reasons(self) -> list[str]:
+        """Why the clock of one of them is lowered."""
+        return list(dict.fromkeys(itertools.chain(*(each.reasons() for each in self._throttlings))))
+
+    def take(self, path: str | None) -> None:
+        """Open or close the memory of all GPUs to each other, as a path wants it."""
+        if path not in (None, PEER, STAGED):
+            raise WaivedError(f"gpus: waived: there is no path `{path}`; use `{PEER}` or `{STAGED}`")
+        opened = path != STAGED
+        if opened == self._opened:
+            return
+        pairs = list(itertools.permutations(range(len(self.devices)), 2))
+        for one, other in pairs if opened else []:
+            device, peer = self.devices[one], self.devices[other]
+            if not device.call("cuDeviceCanAccessPeer", device.number, peer.number):
+                raise WaivedError(
+                    f"gpus: waived: GPU {one} cannot reach the memory of GPU {other} ({device.name}); "
+                    f"ask for path `{STAGED}`"
+                )
+        for one, other in pairs:
+            peer = self.devices[other].context
+            self.devices[one].call(
+                *(("cuCtxEnablePeerAccess", peer, 0) if opened else ("cuCtxDisablePeerAccess", peer))
+            )
+        self._opened = opened

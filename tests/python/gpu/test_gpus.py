@@ -1,0 +1,139 @@
+"""Several GPUs on the driver of the tests: queues run as late and as far as they may, data are those of `reference`."""
+
+from __future__ import annotations
+
+import json
+
+import cases
+import emulator
+import numpy as np
+import pytest
+from test_gpu_probes import needs_nvrtc
+
+from linkwright import _native
+from linkwright.executors.cuda import walk
+from linkwright.executors.gpus import order
+from linkwright.suite.experiment import Experiment
+
+STAND_INS = emulator.HERE / "stand_ins"
+
+
+def collective(key: str, ranks: int, size: int = 480, dtype: str = "f32", **more) -> Experiment:
+    name, _, algorithm = key.partition("/")
+    op = "sum" if "reduce" in name else None
+    return Experiment("test", name, algorithm, ranks, size, dtype, op=more.pop("op", op), **more)
+
+
+def pattern(name: str, size: int = 64, **more) -> Experiment:
+    return Experiment("test", None, name, 2, size, "u8", **more)
+
+
+ANSWERED = [
+    *(collective(f"allreduce/{name}", 4) for name in ("ring", "swing_bandwidth", "shared_memory")),
+    collective("allreduce/ring", 3, 3000, "bf16", op="max"),
+    collective("allreduce/ring", 2, 400_000, "i32", path="staged"),
+    collective("reduce_scatter/ring", 4),
+    collective("alltoall/pairwise", 4),
+    collective("broadcast/binomial", 4),
+    collective("barrier/dissemination", 4, 0),
+    *(pattern("ping_pong", placement=pair, path=path) for pair in ((0, 1), (3, 2)) for path in ("peer", "staged")),
+    pattern("pairs", 4096, messages=16, both_ways=True),
+    *(collective(f"{name}/nccl", 4) for name in ("allreduce", "allgather", "broadcast")),
+    collective("broadcast/nccl", 3, root=2),
+    collective("allreduce/nccl", 2, 1024, "i64", op="prod"),
+    *(collective(f"{algorithm['collective']}/{algorithm['name']}", 3, 96)
+      for algorithm in _native.algorithms() if algorithm["collective"] == "allreduce"),
+]  # fmt: skip
+
+
+def answers(asked: list[dict], gpus: int, **environment: str) -> list[dict]:
+    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
+    done = emulator.on_fake_gpu(
+        [emulator.HERE / "on_gpus.py"], input=given, environment={"FAKE_GPUS": str(gpus), **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_nvrtc
+def test_every_answer_is_checked_samples():
+    found = answers([{"experiment": each} for each in ANSWERED], 4, PYTHONPATH=str(STAND_INS))
+    waived = 0
+    for experiment, answer in zip(ANSWERED, found, strict=True):
+        if "error" in answer:
+            assert "grid" in answer["error"][1] or "power of two" in answer["error"][1], (experiment.key, answer)
+            waived += 1
+            continue
+        assert answer["found"]["values_ns"], experiment.key
+        assert all(value >= 0 for value in answer["found"]["values_ns"])
+        assert "data not checked" not in answer["found"]["notes"]
+    assert waived < len(found) / 3
+
+
+@needs_nvrtc
+def test_without_waiting_for_each_other_data_are_wrong():
+    asked = [{"experiment": collective("allreduce/ring", 4), "unordered": True}]
+    assert answers(asked, 4)[0]["error"][0] == "WrongResultError"
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(
+    ("reason", "gpus", "experiment", "environment"),
+    [
+        ("this node shows one GPU, and messages need two", 1, collective("allreduce/ring", 2), {}),
+        ("NCCL's collectives need CuPy", 2, collective("allreduce/nccl", 2), {}),
+        ("GPU 0 cannot reach the memory of GPU 1", 2, collective("allreduce/ring", 2), {"FAKE_NO_PEER": "1"}),
+        ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),
+        ("a quarter of a GPU's memory", 2, collective("allreduce/ring", 2, 1 << 29), {}),
+        ("between GPUs it is not measured", 2, Experiment("test", None, "matmul", 2, None, None, axes=()), {}),
+        ("all GPUs are released at once", 2, collective("allreduce/ring", 2, skew="late:1:3ms"), {}),
+    ],
+)
+def test_what_cannot_be_is_waived(reason, gpus, experiment, environment):
+    kind, text = answers([{"experiment": experiment}], gpus, **environment)[0]["error"]
+    assert kind == "WaivedError"
+    assert reason in text
+
+
+@needs_nvrtc
+def test_the_suite_on_one_gpu_lists_what_needs_more(tmp_path):
+    out = tmp_path / "rows.json"
+    arguments = ["-m", "linkwright", "dissect", "--suite", "gpus", "--time-budget", "60s", "--runs", tmp_path]
+    done = emulator.on_fake_gpu([*arguments, "--output", out])
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text())["rows"]
+    assert {row["status"] for row in rows} == {"waived"}
+    assert {row["placement"] for row in rows} >= {"GPU 0->GPU 1", "GPU 1->GPU 0"}
+    assert {row["algorithm"] for row in rows} >= {"ping_pong", "pairs", "ring", "nccl"}
+    assert all("this node shows one GPU" in row["reason"] for row in rows)
+
+
+@pytest.mark.parametrize("case", list(cases.algorithms((24,))), ids=lambda case: case.name)
+def test_operations_in_their_order_leave_what_reference_leaves(case):
+    memory, made = case.memory.initial.copy(), case.stream
+    combine = walk.combination(case.dtype, case.op)
+    operations = order.ordered(made)
+    for number, operation in enumerate(operations):
+        assert all(other < number and operations[other].rank != operation.rank for other in operation.after)
+        for source, offset, target, at, nbytes in operation.pieces:
+            begin, end = int(made.participant_first[source]) + offset, int(made.participant_first[target]) + at
+            read, written = memory[begin : begin + nbytes], memory[end : end + nbytes]
+            written[:] = combine(written, read) if operation.combines else read
+    case.memory.check(made, memory, "the order of the host")
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 12])
+@pytest.mark.parametrize(("dtype", "op"), [("f32", "sum"), ("bf16", "max"), ("u8", "prod")])
+def test_the_kernel_combines_every_element_once(dtype, op, blocks):
+    from linkwright.executors.cuda.job import DTYPES, OPS, Job
+
+    numbers = np.random.default_rng(blocks).integers(0, 100, (2, 1210), np.uint8)
+    if dtype == "f32":
+        numbers = np.ascontiguousarray(numbers[:, :1208]).view(np.uint8)
+    words = {
+        "to": numbers[0], "from": numbers[1], "bytes": numbers.shape[1], "dtype": DTYPES.index(dtype),
+        "op": OPS.index(op),
+    }  # fmt: skip
+    job = Job("combine_pieces", "combine_pieces", words, blocks=blocks, threads=3, cooperative=False)
+    left = emulator.run([job], sms=12)[0]["to"]
+    assert left.tobytes() == walk.combination(dtype, op)(*numbers.copy()).tobytes()
