@@ -198,7 +198,9 @@ def scheduler_process(folder):
     worker = [*dask_command, "worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--scheduler-file", str(file)]
     with subprocess.Popen(scheduler, **quiet) as head, subprocess.Popen(worker, **quiet) as hand:
         try:
+            until = time.monotonic() + 60
             while not file.exists() or not file.read_text().endswith("}"):
+                assert head.poll() is None and time.monotonic() < until, "the scheduler does not start"
                 time.sleep(0.05)
             yield head, json.loads(file.read_text())["address"]
         finally:
@@ -254,8 +256,7 @@ def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("linkwright.suite.engines.dask.PATIENCE_S", 0.5)
+def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
     where = ["--engine", "dask", "--scheduler", "127.0.0.1:1", "--runs", str(tmp_path)]
     result = invoke("sweep", "dissect", "--on", "loggp", *where)
     assert result.status == 1

@@ -22,6 +22,7 @@ import importlib.metadata
 import logging
 import re
 import signal
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -46,8 +47,9 @@ ENTRY = {
 MOST_TASKS = 512
 # Dask logs tracebacks about every lost worker; what matters of them is ours to say.
 SILENT = logging.CRITICAL + 1
-# How long a scheduler and its first worker may take to answer.
+# How long a scheduler and its first worker may take to answer, and a connection to it to be there at all.
 PATIENCE_S = 15
+CONNECTION_S = 5
 # How long Dask tries to reach a worker of this machine, to fetch results, before it has them made again.
 LOST_AFTER = "5s"
 
@@ -188,13 +190,16 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(SILENT)
-    if scheduler is not None and not re.fullmatch(r"(\w+://)?.+:\d+/?", scheduler):
+    where = re.fullmatch(r"(?:(\w+)://)?(.+):(\d+)/?", scheduler or "")
+    if scheduler is not None and not where:
         raise UsageError(f"--scheduler {scheduler}: is no address; write it as `tcp://HOST:PORT`")
     with contextlib.ExitStack() as opened:
         cluster = scheduler or opened.enter_context(_processes(jobs))
         try:
+            if where and where[1] in (None, "tcp", "tls"):  # Dask tries again even where it is refused
+                socket.create_connection((where[2].strip("[]"), int(where[3])), CONNECTION_S).close()
             client = opened.enter_context(distributed.Client(cluster, timeout=PATIENCE_S, set_as_default=False))
-        except (OSError, ValueError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             raise EngineError(
                 f"--scheduler {scheduler}: no Dask scheduler answers there; start one with `dask scheduler`, "
                 "or leave --scheduler away for processes of this machine"
