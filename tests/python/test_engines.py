@@ -200,7 +200,8 @@ def scheduler_process(folder):
         try:
             until = time.monotonic() + 60
             while not file.exists() or not file.read_text().endswith("}"):
-                assert head.poll() is None and time.monotonic() < until, "the scheduler does not start"
+                assert head.poll() is None, "the scheduler ended"
+                assert time.monotonic() < until, "the scheduler does not start"
                 time.sleep(0.05)
             yield head, json.loads(file.read_text())["address"]
         finally:
