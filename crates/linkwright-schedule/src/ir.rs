@@ -356,6 +356,21 @@ impl Schedule {
         &self.ops
     }
 
+    /// All operations, by id, with what they wait for.
+    #[inline]
+    pub fn ops_with_edges(&self) -> impl Iterator<Item = (u32, &Op, &[Edge])> {
+        let mut first = 0;
+        let ends = self.edge_start[1..].iter();
+        (0u32..)
+            .zip(&self.ops)
+            .zip(ends)
+            .map(move |((id, op), &end)| {
+                let edges = &self.edges[first..end as usize];
+                first = end as usize;
+                (id, op, edges)
+            })
+    }
+
     /// What operation `id` waits for.
     #[inline]
     pub fn after(&self, id: u32) -> &[Edge] {
@@ -469,6 +484,11 @@ impl Schedule {
             OpKind::Compute => self.work[op.count as usize],
             _ => 0,
         }
+    }
+
+    /// Whether there is any compute.
+    pub fn computes(&self) -> bool {
+        !self.work.is_empty()
     }
 
     /// Bytes of the whole message size S of the collective, as printed in `size_bytes`.

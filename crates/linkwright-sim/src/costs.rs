@@ -6,7 +6,7 @@ use crate::residence::Moved;
 use crate::setup::Run;
 use linkwright_core::machine::Path;
 use linkwright_core::Bytes;
-use linkwright_schedule::ir::{Combine, Op, OpKind};
+use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::ScheduleError;
 
 /// Durations of one run.
@@ -44,7 +44,18 @@ impl<'a> Costs<'a> {
             per_run: run.path.per_run.0,
             moved: (run.path.memory.as_ref()).map(|memory| Moved::new(run, memory, messages)),
         };
-        for (id, op) in (0u32..).zip(messages.schedule.ops()) {
+        costs.check(run, messages.schedule)?;
+        Ok(costs)
+    }
+
+    /// That the path can serve every operation.
+    fn check(&self, run: &Run, schedule: &Schedule) -> Result<(), SimError> {
+        let computes = run.operations_per_s.is_some() || !schedule.computes();
+        let multicasts = schedule.sets.iter().all(|set| !set.is_empty());
+        if run.path.fused_combine && computes && multicasts {
+            return Ok(());
+        }
+        for (id, op) in (0u32..).zip(schedule.ops()) {
             if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
                 return Err(SimError::NotFused {
                     op: id,
@@ -52,7 +63,7 @@ impl<'a> Costs<'a> {
                     path: run.path.name.clone(),
                 });
             }
-            if op.kind == OpKind::Multicast && messages.schedule.targets(op).is_empty() {
+            if op.kind == OpKind::Multicast && schedule.targets(op).is_empty() {
                 let problem = "a multicast without targets; name at least one".to_string();
                 return Err(ScheduleError::Operation {
                     step: op.step,
@@ -64,7 +75,7 @@ impl<'a> Costs<'a> {
                 return Err(SimError::NoComputeRate { op: id });
             }
         }
-        Ok(costs)
+        Ok(())
     }
 
     /// How long `op` keeps its lane before anything leaves the rank.

@@ -202,25 +202,25 @@ fn slots(schedule: &Schedule) -> ([u8; 256], u32) {
 }
 
 /// The completion that `edge` means to `waiter`; `None` where it cannot see one.
-#[inline(always)] // the pass asks for every edge, and knows of most kinds that they do not occur
+#[inline(always)] // the pass asks for every edge, mostly one to a put, a notice or an operation of the waiter
 pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
     let op = &schedule.ops()[edge.op() as usize];
-    if edge.is_at_other_side() {
-        return None;
-    }
-    let at_target = match op.kind {
-        OpKind::Multicast => schedule.sets[op.to as usize].contains(&waiter),
-        OpKind::Put | OpKind::Notice | OpKind::Get => op.to == waiter,
-        _ => op.from == waiter,
+    let (source, target) = match op.kind {
+        _ if edge.is_at_other_side() => return None,
+        OpKind::Put | OpKind::Notice => (op.from == waiter, op.to == waiter),
+        OpKind::Multicast => (op.from == waiter, is_target(schedule, op, waiter)),
+        OpKind::Get => (false, op.to == waiter),
+        _ => (false, op.from == waiter),
     };
-    match (edge.is_acknowledged(), at_target) {
-        (true, _) if op.is_message() && op.from == waiter && op.kind != OpKind::Get => {
-            Some(Wait::Acknowledged)
-        }
-        (_, true) => Some(Wait::Visible),
-        (false, false) if op.is_message() && op.from == waiter && op.kind != OpKind::Get => {
-            Some(Wait::SourceFree)
-        }
+    match (edge.is_acknowledged(), source, target) {
+        (true, true, _) => Some(Wait::Acknowledged),
+        (_, _, true) => Some(Wait::Visible),
+        (false, true, false) => Some(Wait::SourceFree),
         _ => None,
     }
+}
+
+#[cold]
+fn is_target(schedule: &Schedule, multicast: &Op, waiter: u32) -> bool {
+    schedule.sets[multicast.to as usize].contains(&waiter)
 }

@@ -28,6 +28,7 @@ pub mod probes;
 pub mod queue;
 mod random;
 mod residence;
+mod rules;
 pub mod run;
 pub mod setup;
 pub mod skew;

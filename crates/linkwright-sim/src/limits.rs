@@ -146,10 +146,10 @@ pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric:
     // Earliest issue of each operation, and the delivery of its message.
     let mut earliest: Vec<(u64, u64)> = Vec::with_capacity(schedule.ops().len());
     let mut longest = 0;
-    for (id, op) in (0u32..).zip(schedule.ops()) {
+    for (id, op, edges) in schedule.ops_with_edges() {
         let waiter = op.initiator();
         let mut issue = 0;
-        for edge in schedule.after(id) {
+        for edge in edges {
             let earlier = &schedule.ops()[edge.op() as usize];
             let (issued, delivered) = earliest[edge.op() as usize];
             let known = match (earlier.is_message(), edge.is_acknowledged()) {
@@ -165,7 +165,7 @@ pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric:
         let mut delivery = issue;
         if op.is_message() {
             let empty = messages.without_data(id, op);
-            delivery = issue + costs.issue(op, messages) + fabric.quiet(&empty).0;
+            delivery = issue + costs.sending(op, messages) + fabric.quiet(&empty).0;
             let last = *schedule.targets(op).last().unwrap_or(&op.to);
             longest = longest.max(delivery + after_delivery(op, last, schedule.ranks, path));
         }
@@ -207,7 +207,8 @@ fn through_some_rank(schedule: &Schedule) -> (u64, u64) {
     }
     let (block, others) = (size / p, size / p * (p - 1));
     // Every byte received was sent, so some endpoint sends its share; a multicast sends once.
-    let once = schedule.ops().iter().any(|op| op.kind == OpKind::Multicast);
+    let multicast = |op: &Op| op.kind == OpKind::Multicast;
+    let once = !schedule.sets.is_empty() && schedule.ops().iter().any(multicast);
     let share = |received: u64| received / (p + u64::from(schedule.memories));
     let sent = |received: u64| if once { 0 } else { share(received) };
     match schedule.spec.collective {
@@ -266,6 +267,9 @@ fn busiest(messages: &Messages<'_>, participants: std::ops::Range<u32>) -> (u64,
 
 fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
     let schedule = messages.schedule;
+    if !schedule.computes() && !schedule.spec.collective.reduces() {
+        return TimePs::ZERO;
+    }
     // Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
     let mut lanes = [false; 257];
     let mut work = vec![0u64; schedule.ranks as usize];

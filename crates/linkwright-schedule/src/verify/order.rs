@@ -115,7 +115,7 @@ fn barriers(schedule: &Schedule) -> Result<Barriers, VerifyError> {
         arrivals: Vec::new(),
         by_rank: Vec::new(),
     };
-    if !ops.iter().any(|op| op.kind == OpKind::Barrier) {
+    if schedule.sets.is_empty() || !ops.iter().any(|op| op.kind == OpKind::Barrier) {
         return Ok(found);
     }
     found.of = vec![NONE; ops.len()];

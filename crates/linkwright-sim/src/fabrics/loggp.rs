@@ -92,7 +92,10 @@ impl Regime {
     /// (b - 1) G, and the occupancy.
     #[inline]
     fn serialisation(&self, bytes: u64) -> TimePs {
-        self.occupancy + self.bandwidth.time(Bytes(bytes.saturating_sub(1)))
+        match bytes {
+            0 | 1 => self.occupancy,
+            _ => self.occupancy + self.bandwidth.time(Bytes(bytes - 1)),
+        }
     }
 
     #[inline]
@@ -299,7 +302,7 @@ impl Fabric for LogGp {
         self.links.clear();
     }
 
-    #[inline]
+    #[inline(always)]
     fn answer(&mut self, now: TimePs, m: &Msg) -> Option<Times> {
         (m.kind != MsgKind::Multicast).then(|| self.send(now, m, m.to))
     }

@@ -30,11 +30,12 @@ use crate::fabric::{Fabric, Msg};
 use crate::graph::waits_for;
 use crate::outcome::{Simulation, Totals};
 use crate::prepared::Prepared;
+use crate::rules::Undecided;
 use crate::setup::Issue;
 use linkwright_core::machine::Completion;
 use linkwright_core::TimePs;
-use linkwright_schedule::ir::{Combine, Op, OpKind};
-use ranks::{End, Rank, Unsuitable, MESSAGES};
+use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
+use ranks::{End, Lane, Rank, MESSAGES};
 use times::{Kept, Moments, NotKept, Times};
 
 /// A duration that depends on a size, worked out again only where the size is another.
@@ -59,14 +60,14 @@ impl BySize {
 
 /// Why the walk ended early.
 enum Stop {
-    Unsuitable,
+    Undecided,
     NotKept(Kept),
-    Error(SimError),
+    Error(Box<SimError>),
 }
 
-impl From<Unsuitable> for Stop {
-    fn from(_: Unsuitable) -> Self {
-        Stop::Unsuitable
+impl From<Undecided> for Stop {
+    fn from(_: Undecided) -> Self {
+        Stop::Undecided
     }
 }
 
@@ -125,9 +126,9 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
         };
         match pass.walk() {
             Ok(()) => return Ok(Some(pass.outcome())),
-            Err(Stop::Unsuitable) => return Ok(None),
+            Err(Stop::Undecided) => return Ok(None),
             Err(Stop::NotKept(more)) => kept = more,
-            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Error(error)) => return Err(*error),
         }
     }
 }
@@ -135,27 +136,28 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
 impl<F: Fabric + ?Sized> Pass<'_, F> {
     fn walk(&mut self) -> Result<(), Stop> {
         let schedule = self.prepared.messages.schedule;
-        for (id, op) in (0u32..).zip(schedule.ops()) {
+        for (id, op, edges) in schedule.ops_with_edges() {
             match op.kind {
-                OpKind::Put | OpKind::Notice => self.message(id, op)?,
-                OpKind::Local | OpKind::Compute | OpKind::Fence => self.local(id, op)?,
-                OpKind::Get | OpKind::Multicast | OpKind::Barrier => return Err(Stop::Unsuitable),
+                OpKind::Put | OpKind::Notice => self.message(id, op, edges)?,
+                OpKind::Local | OpKind::Compute | OpKind::Fence => self.local(id, op, edges)?,
+                OpKind::Get | OpKind::Multicast | OpKind::Barrier => return Err(Stop::Undecided),
             }
         }
         for rank in &mut self.ranks {
-            rank.free_batch(MESSAGES, self.prepared.costs.barrier, &mut self.end);
+            rank.end_batch(self.prepared.costs.barrier, &mut self.end);
         }
         Ok(())
     }
 
     /// A put or a notice.
     #[inline]
-    fn message(&mut self, id: u32, op: &Op) -> Result<(), Stop> {
+    fn message(&mut self, id: u32, op: &Op, edges: &[Edge]) -> Result<(), Stop> {
         let Prepared {
             messages, costs, ..
         } = self.prepared;
         self.ranks[op.from as usize].sends_from(op.lane)?;
-        let taken = self.take_up(id, op, MESSAGES, costs.sending(op, messages))?;
+        let waits = self.waits(id, op, edges)?;
+        let taken = self.take_up(id, op, waits, MESSAGES, costs.sending(op, messages))?;
         let at = self.send(id, op, taken.ready, taken.leaves)?;
         self.times.push(taken.cause, at);
         Ok(())
@@ -163,7 +165,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
 
     /// Arithmetic, a copy or a fence.
     #[inline]
-    fn local(&mut self, id: u32, op: &Op) -> Result<(), Stop> {
+    fn local(&mut self, id: u32, op: &Op, edges: &[Edge]) -> Result<(), Stop> {
         let Prepared {
             messages, costs, ..
         } = self.prepared;
@@ -180,7 +182,8 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             _ => 0,
         };
         let index = self.ranks[op.from as usize].lane_of(op)?;
-        let taken = self.take_up(id, op, index, duration)?;
+        let waits = self.waits(id, op, edges)?;
+        let taken = self.take_up(id, op, waits, index, duration)?;
         let (rank, leaves) = (&mut self.ranks[op.from as usize], taken.leaves);
         rank.busy_until(leaves, Cause::edge(id), &mut self.end);
         let at = Moments {
@@ -195,20 +198,32 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         Ok(())
     }
 
-    /// Let a lane of its rank take up `op` as soon as it may, for so long.
+    /// Let a lane of its rank take up `op`, whose waits are over then and so, as soon as it may, for so long.
     #[inline]
-    fn take_up(&mut self, id: u32, op: &Op, index: usize, duration: u64) -> Result<Taken, Stop> {
-        let (waits, edge) = self.waits(id, op)?;
+    fn take_up(
+        &mut self,
+        id: u32,
+        op: &Op,
+        (waits, edge): (u64, Cause),
+        index: usize,
+        duration: u64,
+    ) -> Result<Taken, Undecided> {
         let rank = &mut self.ranks[op.from as usize];
-        if rank.ends_batch(op, index, waits, self.prepared.run.issue)? {
-            rank.free_batch(index, self.prepared.costs.barrier, &mut self.end);
+        if index == MESSAGES {
+            let ready = waits.max(rank.lanes[index].free_at);
+            if (rank.batch).ends_before(op, ready, self.prepared.run.issue)? {
+                rank.end_batch(self.prepared.costs.barrier, &mut self.end);
+            }
         }
-        let lane = &mut rank.lanes[index];
-        let own = waits < lane.free_at || waits == lane.free_at && lane.cause != Cause::NONE;
-        let cause = if own { lane.cause } else { edge };
-        let ready = waits.max(lane.free_at);
+        let Lane { free_at, cause } = rank.lanes[index];
+        let own = waits < free_at || waits == free_at && cause != Cause::NONE;
+        let cause = if own { cause } else { edge };
+        let ready = waits.max(free_at);
         let leaves = ready + duration;
-        (lane.free_at, lane.cause) = (leaves, Cause::issue(id));
+        rank.lanes[index] = Lane {
+            free_at: leaves,
+            cause: Cause::issue(id),
+        };
         Ok(Taken {
             ready,
             leaves,
@@ -218,16 +233,16 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
 
     /// When the last of what `id` waits for is over, and what that is.
     #[inline]
-    fn waits(&self, id: u32, op: &Op) -> Result<(u64, Cause), Stop> {
+    fn waits(&self, id: u32, op: &Op, edges: &[Edge]) -> Result<(u64, Cause), Stop> {
         let schedule = self.prepared.messages.schedule;
         let (mut latest, mut cause) = (0, Cause::NONE);
-        for &edge in schedule.after(id) {
+        for &edge in edges {
             let Some(wait) = waits_for(schedule, edge, op.from) else {
-                return Err(Stop::Error(SimError::Invisible {
+                return Err(Stop::Error(Box::new(SimError::Invisible {
                     op: id,
                     rank: op.from,
                     earlier: edge.op(),
-                }));
+                })));
             };
             let at = self.times.completion(edge.op(), wait)?;
             if at >= latest {
@@ -245,11 +260,11 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             ..messages.without_data(id, op)
         };
         if let Some(problem) = (self.fabric).no_route(message.from, message.to, message.network) {
-            return Err(Stop::Error(SimError::NoRoute { op: id, problem }));
+            return Err(Stop::Error(Box::new(SimError::NoRoute { op: id, problem })));
         }
         self.totals.count(&message, self.fabric, messages);
         let answer = self.fabric.answer(TimePs(leaves), &message);
-        let times = answer.ok_or(Unsuitable)?;
+        let times = answer.ok_or(Undecided)?;
         let (waited, visible) = self.arrive(id, op, message.bytes, leaves, times.delivered.0)?;
         let at = Moments {
             issued,
@@ -271,7 +286,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
                 Issue::Unlimited => {
                     rank.busy_until(completes, Cause::completion(id), &mut self.end);
                 }
-                _ => rank.lanes[MESSAGES].complete(id, completes),
+                _ => rank.batch.add(id, completes),
             }
         }
         Ok(at)
@@ -287,7 +302,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         bytes: u64,
         sent: u64,
         at: u64,
-    ) -> Result<(u64, u64), Unsuitable> {
+    ) -> Result<(u64, u64), Undecided> {
         let costs = &self.prepared.costs;
         let Some(rank) = self.ranks.get_mut(op.to as usize) else {
             return Ok((0, at)); // a memory

@@ -79,7 +79,7 @@ impl Times {
     }
 
     /// The next operation.
-    #[inline]
+    #[inline(always)] // of local operations most moments are one
     pub fn push(&mut self, cause: Cause, at: Moments) {
         let long = at.visible.max(at.acknowledged) - at.issued >= u64::from(LONG);
         if long {
@@ -107,13 +107,12 @@ impl Times {
             table.push(distance(at.acknowledged));
         }
         if let Some(times) = &mut self.recorded {
-            times.issued.push(at.issued);
-            times.delivered.push(at.delivered);
-            times.visible.push(at.visible);
+            record(times, &at);
         }
     }
 
     /// The latest operation waited so long to be handled.
+    #[inline(never)]
     fn wait(&mut self, distance: u32) {
         if self.waited.is_empty() {
             // Zeros that nobody has written yet take no memory.
@@ -123,7 +122,7 @@ impl Times {
     }
 
     /// When the completion `wait` of operation `id` came.
-    #[inline]
+    #[inline(always)]
     pub fn completion(&self, id: u32, wait: Wait) -> Result<u64, NotKept> {
         let index = id as usize;
         let record = &self.records[index];
@@ -182,6 +181,14 @@ impl Times {
     pub fn cause(&self, id: u32) -> Cause {
         Cause(self.records[id as usize].cause)
     }
+}
+
+/// The times of the next operation, for a run that asked for them.
+#[inline(never)]
+fn record(times: &mut OperationTimes, at: &Moments) {
+    times.issued.push(at.issued);
+    times.delivered.push(at.delivered);
+    times.visible.push(at.visible);
 }
 
 #[cfg(test)]

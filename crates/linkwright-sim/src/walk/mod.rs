@@ -34,7 +34,7 @@ use linkwright_core::machine::Completion;
 use linkwright_core::{Bytes, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 use linkwright_schedule::symmetric::Folded;
-use ranks::{Lane, Rank};
+use ranks::{Lane, Rank, ARITHMETIC, MESSAGES};
 use trail::{Cause, Record, Spans};
 
 /// What an operation of one rank is like.
@@ -92,7 +92,7 @@ fn simulate<F: Fabric + ?Sized>(
         count,
         window,
         past: vec![Record::default(); window as usize * count as usize],
-        ranks: start.iter().map(|&at| Rank::new(at)).collect(),
+        ranks: start.iter().map(|&at| Rank::arriving(at)).collect(),
         end: (0, None),
         first: start.iter().copied().min().unwrap_or(0),
         totals: Totals::default(),
@@ -129,9 +129,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             }
         }
         for rank in 0..self.count {
-            for lane in 0..2 {
-                self.free_batch(rank, lane);
-            }
+            self.end_batch(rank);
         }
         Ok(())
     }
@@ -152,11 +150,15 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
 
     fn step(&mut self, step: Step<'_>) -> Result<(), SimError> {
         let Step { k, op, rank, .. } = step;
-        let arithmetic = op.kind == OpKind::Local && op.lane == COMPUTE_LANE;
-        let lane = usize::from(arithmetic);
+        let lane = match op.kind == OpKind::Local && op.lane == COMPUTE_LANE {
+            true => ARITHMETIC,
+            false => MESSAGES,
+        };
         let (waits, edge, earliest) = self.waits(k, rank);
-        self.end_batch(rank, lane, op, waits)?;
-        let Lane { free_at, cause, .. } = self.ranks[rank as usize].lanes[lane];
+        if lane == MESSAGES {
+            self.make_room(rank, op, waits)?;
+        }
+        let Lane { free_at, cause } = self.ranks[rank as usize].lanes[lane];
         let own = waits < free_at || waits == free_at && cause.is_some();
         let cause = if own { cause } else { edge };
         let ready = waits.max(free_at);
@@ -185,10 +187,9 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             ..Record::default()
         };
         match op.is_message() {
-            true => self.send(step, leaves, lane, &mut record)?,
+            true => self.send(step, leaves, &mut record)?,
             false => {
-                let lane = &mut self.ranks[rank as usize].lanes[lane];
-                (lane.free_at, lane.cause) = (leaves, Some(Cause::issue(record)));
+                self.free_lane(rank, lane, leaves, Cause::issue(record));
                 self.busy_until(rank, leaves, || Cause::edge(record));
             }
         }
@@ -291,13 +292,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     }
 
     #[inline]
-    fn send(
-        &mut self,
-        step: Step<'_>,
-        leaves: u64,
-        lane: usize,
-        record: &mut Record,
-    ) -> Result<(), SimError> {
+    fn send(&mut self, step: Step<'_>, leaves: u64, record: &mut Record) -> Result<(), SimError> {
         let message = self.message(&step);
         let times = self.answer(leaves, &message)?;
         let target = self.at(step.rank, step.op.to);
@@ -321,15 +316,13 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             Completion::Delivered => times.delivered.0,
             Completion::Acknowledged => times.acknowledged.0,
         };
-        let visible = self.ranks[target as usize].arrive(sent, arrived, cost);
-        record.visible = visible.ok_or_else(|| self.unsuited(OUT_OF_ORDER))?;
-        {
-            let lane = &mut self.ranks[step.rank as usize].lanes[lane];
-            (lane.free_at, lane.cause) = (leaves, Some(Cause::issue(*record)));
-        }
+        let receiver = &mut self.ranks[target as usize].receiver;
+        let visible = receiver.handle(arrived, sent, cost);
+        record.visible = visible.map_err(|_| self.unsuited(OUT_OF_ORDER))?;
+        self.free_lane(step.rank, MESSAGES, leaves, Cause::issue(*record));
         self.busy_until(target, record.visible, || Cause::edge(*record));
         if step.op.kind == OpKind::Put {
-            self.complete(step.rank, lane, completes, record);
+            self.complete(step.rank, completes, record);
         }
         Ok(())
     }
@@ -365,52 +358,46 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         answer.ok_or_else(|| self.unsuited("its fabric cannot tell the times of a message at once"))
     }
 
-    /// Whether the lane's batch ends before `op` is issued; then the lane pays for it.
+    /// End the batch of `rank` if that comes before `op` is issued.
     #[inline]
-    fn end_batch(&mut self, rank: u32, lane: usize, op: &Op, waits: u64) -> Result<(), SimError> {
-        let size = match self.run.issue {
-            Issue::Unlimited => return Ok(()),
-            Issue::Batch(size) => size,
-            Issue::Blocking | Issue::Window(_) => 1,
-        };
-        let known = &self.ranks[rank as usize].lanes[lane];
-        if known.batch == 0 {
-            return Ok(());
-        }
-        let full = op.kind == OpKind::Put && known.batch >= size;
-        let ready = waits.max(known.free_at);
-        if !full && known.completes == ready {
-            return Err(self.unsuited("a batch ends at the instant of an issue"));
-        }
-        if full || known.completes < ready {
-            self.free_batch(rank, lane);
+    fn make_room(&mut self, rank: u32, op: &Op, waits: u64) -> Result<(), SimError> {
+        let known = &self.ranks[rank as usize];
+        let ready = waits.max(known.lanes[MESSAGES].free_at);
+        match known.batch.ends_before(op, ready, self.run.issue) {
+            Ok(true) => self.end_batch(rank),
+            Ok(false) => {}
+            Err(_) => return Err(self.unsuited("a batch ends at the instant of an issue")),
         }
         Ok(())
     }
 
     /// All transfers of the batch are complete: the lane looks after them and is free.
-    fn free_batch(&mut self, rank: u32, lane: usize) {
-        let barrier = self.run.path.barrier.0;
-        let known = &mut self.ranks[rank as usize].lanes[lane];
-        if known.batch == 0 {
+    fn end_batch(&mut self, rank: u32) {
+        let known = &mut self.ranks[rank as usize];
+        let Some((completes, last)) = known.batch.end() else {
             return;
-        }
-        let (completes, cause) = (known.completes, Cause::completion(known.last));
-        let free_at = completes.max(known.free_at) + barrier;
-        (known.batch, known.free_at, known.cause) = (0, free_at, Some(cause));
+        };
+        let cause = Cause::completion(last);
+        let free_at = completes.max(known.lanes[MESSAGES].free_at) + self.run.path.barrier.0;
+        self.free_lane(rank, MESSAGES, free_at, cause);
         self.busy_until(rank, completes, || cause);
         self.busy_until(rank, free_at, || cause);
     }
 
+    /// A lane of `rank` is free at `at` because of `cause`.
+    #[inline]
+    fn free_lane(&mut self, rank: u32, lane: usize, at: u64, cause: Cause) {
+        self.ranks[rank as usize].lanes[lane] = Lane {
+            free_at: at,
+            cause: Some(cause),
+        };
+    }
+
     /// A transfer completes in the sense of the path.
-    fn complete(&mut self, rank: u32, lane: usize, at: u64, record: &Record) {
-        if self.run.issue == Issue::Unlimited {
-            return self.busy_until(rank, at, || Cause::completion(*record));
-        }
-        let known = &mut self.ranks[rank as usize].lanes[lane];
-        known.batch += 1;
-        if known.batch == 1 || at >= known.completes {
-            (known.completes, known.last) = (at, *record);
+    fn complete(&mut self, rank: u32, at: u64, record: &Record) {
+        match self.run.issue {
+            Issue::Unlimited => self.busy_until(rank, at, || Cause::completion(*record)),
+            _ => self.ranks[rank as usize].batch.add(*record, at),
         }
     }
 
