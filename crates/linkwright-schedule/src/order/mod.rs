@@ -22,6 +22,7 @@
 
 mod cells;
 mod fences;
+mod notices;
 mod past;
 
 use crate::accesses::NONE;
@@ -34,9 +35,8 @@ use crate::ir::{
 use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
+use notices::LastNotices;
 use past::{Chains, Search};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// A schedule before its hazards are found.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub(crate) struct Orderer {
     search: Search,
     fences: Fences,
     /// The last notice from one rank to another.
-    last_notice: HashMap<(u32, u32), u32, BuildHasherDefault<PairHasher>>,
+    last_notice: LastNotices,
     /// Operations that a notice has pushed from their places, last first.
     displaced: Vec<Op>,
     /// Number of the next operation, not counting the notices made here.
@@ -134,7 +134,7 @@ impl Orderer {
             chains: Chains::default(),
             search: Search::default(),
             fences: Fences::default(),
-            last_notice: HashMap::default(),
+            last_notice: LastNotices::default(),
             displaced: Vec::new(),
             position: 0,
             waits: Vec::new(),
@@ -290,15 +290,6 @@ impl Orderer {
         Ok(id)
     }
 
-    /// Make room for a notice before the operation that is being ordered.
-    fn displace(&mut self) {
-        let first = self.ordered();
-        if first < self.out.ops.len() {
-            self.displaced.extend(self.out.ops.drain(first + 1..).rev());
-            self.out.ops.truncate(first);
-        }
-    }
-
     /// What satisfying `edge` tells `waiter`; the edges made here are all visible.
     fn completion(&self, edge: Edge, waiter: u32) -> Completion {
         let known = self.out.completion(edge, waiter);
@@ -407,69 +398,9 @@ impl Orderer {
         }
     }
 
-    /// The edge by which `rank` itself can see that operation `id` meets `need`.
-    fn visible(&self, id: u32, need: Need, rank: u32) -> Option<Edge> {
-        let op = &self.out.ops[id as usize];
-        match op.kind {
-            OpKind::Put | OpKind::Notice if op.to == rank => Some(Edge::on(id)),
-            // A source that is among its own targets waits as the source. Another target cannot
-            // know that the others have the data, nor that the source is free.
-            OpKind::Multicast if op.from != rank && need == Need::DeliveredAt(rank) => {
-                Some(Edge::on(id))
-            }
-            OpKind::Put | OpKind::Multicast | OpKind::Notice if op.from == rank => match need {
-                Need::SourceFree => Some(Edge::on(id)),
-                Need::DeliveredAt(_) => Some(Edge::acknowledged(id)),
-            },
-            OpKind::Get if op.to == rank => Some(Edge::on(id)),
-            OpKind::Local | OpKind::Compute | OpKind::Fence | OpKind::Barrier
-                if op.from == rank =>
-            {
-                Some(Edge::on(id))
-            }
-            _ => None,
-        }
-    }
-
     /// Whether what is proven so far implies that operation `id` meets `need`.
     fn implied(&mut self, id: u32, need: Need) -> bool {
         self.search.proves(&self.out, &self.chains, id, need)
-    }
-
-    /// Let a participant that can see it tell the initiator of `op` that `id` meets `need`.
-    fn notify(&mut self, op: &Op, id: u32, need: Need) -> Result<()> {
-        let initiator = op.initiator();
-        let witness = self.witness(id, need);
-        if let Some(&notice) = self.last_notice.get(&(witness, initiator)) {
-            let from = [(notice, Completion::Delivered)];
-            if (self.search).follows(&from, &self.out, &self.chains, id, need) {
-                self.add_edge(Edge::on(notice), initiator);
-                return Ok(());
-            }
-        }
-        let seen = self
-            .visible(id, need, witness)
-            .expect("a witness sees the operation");
-        self.displace();
-        let edges = std::mem::replace(&mut self.edges, vec![seen]);
-        let notice = self.push(op.notice(witness, initiator))?;
-        self.edges = edges;
-        self.add_edge(Edge::on(notice), initiator);
-        self.last_notice.insert((witness, initiator), notice);
-        Ok(())
-    }
-
-    /// A rank that can see that operation `id` meets `need`: nearest to the chunk concerned.
-    fn witness(&self, id: u32, need: Need) -> u32 {
-        let op = &self.out.ops[id as usize];
-        let near = match need {
-            Need::SourceFree => op.from,
-            Need::DeliveredAt(place) => place,
-        };
-        match near < self.out.ranks && self.visible(id, need, near).is_some() {
-            true => near,
-            false => op.initiator(),
-        }
     }
 
     /// Enter operation `id` as reader and writer of its chunks, and into the fences.
@@ -481,27 +412,6 @@ impl Orderer {
             }
         }
         self.fences.record(id, op, &self.out);
-    }
-}
-
-/// Mixes two numbers; nothing is ever iterated in the order of these hashes.
-#[derive(Default)]
-struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        let mixed =
-            (self.0.rotate_left(32) ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 29;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

@@ -1,0 +1,122 @@
+//! Buffers and their cut into chunks.
+
+use linkwright_core::Participant;
+use std::ops::Range;
+
+/// Largest number of chunks of one buffer.
+pub const MAX_CHUNKS: u32 = 1 << 24;
+
+/// Index of a buffer within a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub u8);
+
+/// Who has a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Every rank has one of its own.
+    Ranks,
+    /// One participant, such as the root of a gather or a memory.
+    One(Participant),
+}
+
+/// A named buffer and its cut into chunks.
+///
+/// A buffer of a schedule over vectors of `n` elements has `n * mul / div` elements, cut evenly
+/// into `blocks` (the first ones get one more where it does not divide), each block cut evenly
+/// into `slices`. Chunk `b * slices + s` is slice `s` of block `b`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// `input`, `output`, `scratch`, `scratch1`, ...
+    pub name: String,
+    /// Who has it.
+    pub owner: Owner,
+    /// Numerator of the size in vectors.
+    pub mul: u32,
+    /// Denominator of the size in vectors.
+    pub div: u32,
+    /// Blocks in the buffer, at least 1.
+    pub blocks: u32,
+    /// Slices in a block, at least 1.
+    pub slices: u32,
+}
+
+impl Buffer {
+    /// Number of chunks.
+    pub fn chunks(&self) -> u32 {
+        self.blocks * self.slices
+    }
+
+    /// Elements of the whole buffer for vectors of `n` elements.
+    pub fn elements(&self, n: u64) -> u64 {
+        n * u64::from(self.mul) / u64::from(self.div)
+    }
+
+    /// First element of chunk `chunk`; `chunk == self.chunks()` gives the end of the buffer.
+    pub fn offset(&self, n: u64, chunk: u32) -> u64 {
+        let total = self.elements(n);
+        let (block, slice) = (chunk / self.slices, chunk % self.slices);
+        let start = even_offset(total, self.blocks, block);
+        if slice == 0 {
+            return start;
+        }
+        let length = even_offset(total, self.blocks, block + 1) - start;
+        start + even_offset(length, self.slices, slice)
+    }
+
+    /// Elements of the chunks `range`, as a range of the buffer.
+    pub fn span(&self, n: u64, range: Range<u32>) -> Range<u64> {
+        self.offset(n, range.start)..self.offset(n, range.end)
+    }
+
+    /// Whether chunk `i` of both buffers has the same length for every `n`.
+    pub fn same_cut(&self, other: &Buffer) -> bool {
+        (self.mul, self.div, self.blocks, self.slices)
+            == (other.mul, other.div, other.blocks, other.slices)
+    }
+}
+
+/// Start of part `i` when `total` is cut into `parts`, the first `total % parts` one longer.
+fn even_offset(total: u64, parts: u32, i: u32) -> u64 {
+    let (parts, i) = (u64::from(parts), u64::from(i));
+    i * (total / parts) + i.min(total % parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(mul: u32, div: u32, blocks: u32, slices: u32) -> Buffer {
+        let name = "output".to_string();
+        Buffer {
+            name,
+            owner: Owner::Ranks,
+            mul,
+            div,
+            blocks,
+            slices,
+        }
+    }
+
+    #[test]
+    fn first_chunks_get_one_more() {
+        // 10 elements in 4 blocks: 3 3 2 2
+        let buffer = cut(1, 1, 4, 1);
+        let starts: Vec<u64> = (0..=4).map(|c| buffer.offset(10, c)).collect();
+        assert_eq!(starts, [0, 3, 6, 8, 10]);
+    }
+
+    #[test]
+    fn slices_nest_in_blocks() {
+        // blocks of 4, 3, 3 elements, each in two slices: 2 2 | 2 1 | 2 1
+        let buffer = cut(1, 1, 3, 2);
+        let starts: Vec<u64> = (0..=6).map(|c| buffer.offset(10, c)).collect();
+        assert_eq!(starts, [0, 2, 4, 6, 7, 9, 10]);
+    }
+
+    #[test]
+    fn empty_chunks_are_allowed() {
+        let buffer = cut(1, 1, 4, 1);
+        assert_eq!(buffer.span(2, 2..4), 2..2);
+        assert_eq!(buffer.span(0, 0..4), 0..0);
+    }
+}
