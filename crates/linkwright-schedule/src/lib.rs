@@ -15,6 +15,7 @@ pub mod collectives;
 pub mod error;
 mod hoist;
 pub mod ir;
+mod marks;
 pub mod order;
 pub mod patterns;
 pub mod spec;

@@ -16,7 +16,7 @@
 //! | [`relabel`] | renames the ranks |
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::ir::{BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
 use crate::spec::Collective;
 
@@ -139,16 +139,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
             .map(|(_, dst, count)| (dst, dst, count))
             .collect();
         for target in targets {
-            let local = Op {
-                from: target,
-                to: target,
-                kind: OpKind::Local,
-                src_buffer: scratch,
-                lane: COMPUTE_LANE,
-                hint: Hint::None,
-                fenced: false,
-                ..op
-            };
+            let local = op.landing(scratch, target);
             locals.push(with_ranges(&mut draft, local, placed.clone()));
         }
     }
@@ -292,20 +283,8 @@ fn mirror(draft: &mut Draft, buffer: BufferId) -> Result<BufferId> {
     if draft.buffers.len() >= 256 {
         return Err(ScheduleError::TooLarge(256));
     }
-    let count = draft
-        .buffers
-        .iter()
-        .filter(|b| b.name.starts_with("scratch"))
-        .count();
-    let name = if count == 0 {
-        "scratch".into()
-    } else {
-        format!("scratch{count}")
-    };
-    draft.buffers.push(Buffer {
-        name,
-        ..draft.buffers[buffer.0 as usize].clone()
-    });
+    let scratch = draft.buffers[buffer.0 as usize].scratch(&draft.buffers);
+    draft.buffers.push(scratch);
     Ok(BufferId(draft.buffers.len() as u8 - 1))
 }
 

@@ -13,9 +13,9 @@
 //! write a chunk and do not both combine are the author's mistake.
 
 use super::{Builder, Slot};
-use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Owner, Schedule, COMPUTE_LANE};
+use crate::ir::{BufferId, Combine, Op, OpKind, Owner, Schedule};
+use crate::marks::Mark;
 use crate::order::{owns, Orderer};
 
 impl Builder {
@@ -122,19 +122,15 @@ impl Builder {
         written.extend(written_chunks(&self.orderer.out, op));
         for &(target, chunk) in &written {
             let mark = (self.marks).at(self.orderer.cell(target, op.dst_buffer, chunk));
-            let read = mark.reader != NONE && mark.reader != k;
-            let written_twice = mark.writer != k;
-            if written_twice && (mark.replaced || op.combine == Combine::Replace) {
-                let (step, participant) = (op.step, target);
-                let buffer = self.orderer.out.buffer(op.dst_buffer).name.clone();
+            let Ok(meets) = mark.conflicts(k, op.combine, true) else {
                 return Err(ScheduleError::DoubleWrite {
-                    step,
-                    participant,
-                    buffer,
+                    step: op.step,
+                    participant: target,
+                    buffer: self.orderer.out.buffer(op.dst_buffer).name.clone(),
                     chunk,
                 });
-            }
-            conflict |= read || written_twice;
+            };
+            conflict |= meets;
             layer = layer.max(mark.layers);
         }
         if conflict {
@@ -156,17 +152,8 @@ impl Builder {
         if let Some(&(_, known)) = known {
             return Ok(known);
         }
-        let count = (self.orderer.out.buffers.iter())
-            .filter(|b| b.name.starts_with("scratch"))
-            .count();
-        let name = match count {
-            0 => "scratch".to_string(),
-            n => format!("scratch{n}"),
-        };
-        let mirrored = Buffer {
-            name,
-            ..self.orderer.out.buffer(buffer).clone()
-        };
+        let buffers = &self.orderer.out.buffers;
+        let mirrored = buffers[buffer.0 as usize].scratch(buffers);
         let Slot(id) = self.buffer(mirrored);
         self.mirrors.push(((buffer, layer), id));
         match self.error.take() {
@@ -179,15 +166,8 @@ impl Builder {
 /// The local operation that brings what `op` left in `scratch` of `target` to its place.
 fn into_place(draft: &mut Schedule, op: &Op, scratch: BufferId, target: u32) -> Op {
     let mut local = Op {
-        from: target,
-        to: target,
         src: op.dst,
-        kind: OpKind::Local,
-        src_buffer: scratch,
-        lane: COMPUTE_LANE,
-        hint: Hint::None,
-        fenced: false,
-        ..*op
+        ..op.landing(scratch, target)
     };
     if op.scattered {
         let listed = op.src as usize..(op.src + op.count) as usize;
@@ -296,19 +276,7 @@ fn check_chunks(
     Ok(())
 }
 
-const SEVERAL: u32 = u32::MAX - 1;
-
-/// Who reads and writes a chunk in the current step.
-#[derive(Clone, Copy)]
-struct Mark {
-    step: u32,
-    reader: u32,
-    writer: u32,
-    layers: u32,
-    replaced: bool,
-}
-
-/// Marks of all chunks by their cells, grown on demand; a mark of an older step counts as empty.
+/// Marks of all chunks by their cells.
 #[derive(Default)]
 pub(super) struct Marks {
     step: u32,
@@ -324,38 +292,19 @@ impl Marks {
         for index in 0..orderer.out.range_count(op) {
             let (src, dst, count) = orderer.out.range_at(op, index);
             for chunk in src..src + count {
-                let mark = self.at(orderer.cell(op.from, op.src_buffer, chunk));
-                // Two readers besides the writer itself, or one: all that matters is "another one".
-                mark.reader = match mark.reader == NONE || mark.reader == k {
-                    true => k,
-                    false => SEVERAL,
-                };
+                self.at(orderer.cell(op.from, op.src_buffer, chunk)).read(k);
             }
             for t in 0..orderer.out.targets(op).len() {
                 let target = orderer.out.targets(op)[t];
                 for chunk in dst..dst + count {
-                    let mark = self.at(orderer.cell(target, op.dst_buffer, chunk));
-                    mark.replaced |= op.combine == Combine::Replace;
-                    mark.writer = if mark.writer == NONE { k } else { SEVERAL };
+                    let cell = orderer.cell(target, op.dst_buffer, chunk);
+                    self.at(cell).write(k, op.combine);
                 }
             }
         }
     }
 
     fn at(&mut self, cell: usize) -> &mut Mark {
-        let empty = Mark {
-            step: self.step,
-            reader: NONE,
-            writer: NONE,
-            layers: 0,
-            replaced: false,
-        };
-        if cell >= self.marks.len() {
-            self.marks.resize(cell + 1, empty);
-        }
-        if self.marks[cell].step != self.step {
-            self.marks[cell] = empty;
-        }
-        &mut self.marks[cell]
+        Mark::of(&mut self.marks, cell, self.step)
     }
 }

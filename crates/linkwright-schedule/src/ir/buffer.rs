@@ -46,6 +46,19 @@ impl Buffer {
         self.blocks * self.slices
     }
 
+    /// One more scratch buffer beside `others`, cut like this one.
+    pub(crate) fn scratch(&self, others: &[Buffer]) -> Self {
+        let scratch = others.iter().filter(|b| b.name.starts_with("scratch"));
+        let name = match scratch.count() {
+            0 => "scratch".to_string(),
+            n => format!("scratch{n}"),
+        };
+        Buffer {
+            name,
+            ..self.clone()
+        }
+    }
+
     /// Elements of the whole buffer for vectors of `n` elements.
     pub fn elements(&self, n: u64) -> u64 {
         n * u64::from(self.mul) / u64::from(self.div)

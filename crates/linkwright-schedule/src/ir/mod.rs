@@ -134,6 +134,20 @@ impl Op {
         }
     }
 
+    /// The local operation of `rank` that brings what this one left in `scratch` to its place.
+    pub(crate) fn landing(&self, scratch: BufferId, rank: u32) -> Self {
+        Op {
+            from: rank,
+            to: rank,
+            kind: OpKind::Local,
+            src_buffer: scratch,
+            lane: COMPUTE_LANE,
+            hint: Hint::None,
+            fenced: false,
+            ..*self
+        }
+    }
+
     /// The rank that issues the operation and does its waiting.
     #[inline]
     pub fn initiator(&self) -> u32 {

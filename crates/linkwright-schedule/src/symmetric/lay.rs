@@ -5,23 +5,11 @@
 
 use super::program::Program;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
+use crate::ir::{BufferId, Combine, Op, OpKind};
+use crate::marks::Mark;
 use std::collections::HashMap;
 
-const NOBODY: u32 = u32::MAX;
-const SEVERAL: u32 = u32::MAX - 1;
-
-/// Which operations access a chunk in the current step.
-#[derive(Clone, Copy)]
-struct Mark {
-    step: u32,
-    reader: u32,
-    writer: u32,
-    layers: u32,
-    replaced: bool,
-}
-
-/// Marks by buffer and chunk, grown on demand; a mark of an older step counts as empty.
+/// Marks by buffer and chunk.
 #[derive(Default)]
 struct Marks(Vec<Vec<Mark>>);
 
@@ -99,12 +87,10 @@ impl Layer {
             for chunk in first..first + count {
                 let mark = *marks.at(op.dst_buffer, chunk, op.step);
                 // What reads here is rank 0's; it is this very operation only if it stays there.
-                let read = mark.reader != NOBODY && !(op.to == 0 && mark.reader == k);
-                let shared = mark.writer != k;
-                if shared && (mark.replaced || op.combine == Combine::Replace) {
-                    twice.get_or_insert(chunk);
+                match mark.conflicts(k, op.combine, op.to == 0) {
+                    Ok(meets) => conflict |= meets,
+                    Err(_) => drop(twice.get_or_insert(chunk)),
                 }
-                conflict |= read || shared;
                 layer = layer.max(mark.layers);
             }
         });
@@ -147,17 +133,11 @@ impl Layer {
         Op {
             // The rank that waits for rank 0's message comes first.
             from: op.to,
-            to: 0,
             src,
             dst: src,
             count,
-            kind: OpKind::Local,
-            src_buffer: scratch,
-            lane: COMPUTE_LANE,
-            hint: Hint::None,
             scattered,
-            fenced: false,
-            ..*op
+            ..op.landing(scratch, 0)
         }
     }
 
@@ -197,18 +177,10 @@ impl Layer {
     /// One more scratch buffer, cut like `buffer`.
     fn scratch(&mut self, buffer: BufferId) -> Result<BufferId> {
         let program = &mut self.program;
-        let taken = program.buffers.iter();
-        let name = match taken.filter(|b| b.name.starts_with("scratch")).count() {
-            0 => "scratch".to_string(),
-            n => format!("scratch{n}"),
-        };
         if program.buffers.len() >= 256 {
             return Err(ScheduleError::TooLarge(256));
         }
-        let mirrored = Buffer {
-            name,
-            ..program.buffers[buffer.0 as usize].clone()
-        };
+        let mirrored = program.buffers[buffer.0 as usize].scratch(&program.buffers);
         program.buffers.push(mirrored);
         program.relative.push(program.relative[buffer.0 as usize]);
         Ok(BufferId(program.buffers.len() as u8 - 1))
@@ -220,43 +192,20 @@ impl Marks {
     fn enter(&mut self, program: &Program, op: &Op, k: u32) {
         for (src, _, count) in program.ranges_of(op) {
             for chunk in src..src + count {
-                let mark = self.at(op.src_buffer, chunk, op.step);
-                mark.reader = match mark.reader == NOBODY || mark.reader == k {
-                    true => k,
-                    false => SEVERAL,
-                };
+                self.at(op.src_buffer, chunk, op.step).read(k);
             }
         }
         program.written(op, |first, count| {
             for chunk in first..first + count {
-                let mark = self.at(op.dst_buffer, chunk, op.step);
-                mark.replaced |= op.combine == Combine::Replace;
-                mark.writer = match mark.writer == NOBODY {
-                    true => k,
-                    false => SEVERAL,
-                };
+                self.at(op.dst_buffer, chunk, op.step).write(k, op.combine);
             }
         });
     }
 
     fn at(&mut self, buffer: BufferId, chunk: u32, step: u32) -> &mut Mark {
-        let empty = Mark {
-            step,
-            reader: NOBODY,
-            writer: NOBODY,
-            layers: 0,
-            replaced: false,
-        };
         if self.0.len() <= buffer.0 as usize {
             self.0.resize(buffer.0 as usize + 1, Vec::new());
         }
-        let (table, chunk) = (&mut self.0[buffer.0 as usize], chunk as usize);
-        if chunk >= table.len() {
-            table.resize(chunk + 1, empty);
-        }
-        if table[chunk].step != step {
-            table[chunk] = empty;
-        }
-        &mut table[chunk]
+        Mark::of(&mut self.0[buffer.0 as usize], chunk as usize, step)
     }
 }
