@@ -43,6 +43,7 @@ fn config(channels: ChannelChoice, finite: bool) -> TorusNocConfig {
         buffers: finite.then_some(buffers),
         receive_requests: 12,
         receive_responses: 4,
+        posted: false,
         multicast_linked: false,
         write: stream,
         read: stream,

@@ -155,11 +155,23 @@ const OWN: Way = Way::Path(None);
 const ONE: Issue = Issue::Blocking;
 const ALL: Issue = Issue::Unlimited;
 
-const fn rate(target: Target, permille: u32, part: u64) -> Kind {
-    Kind::Traffic(Load {
+const fn posted(target: Target, permille: u32, part: u64) -> Load {
+    Load {
         target,
         permille,
         part,
+        acknowledged: false,
+    }
+}
+
+const fn rate(target: Target, permille: u32) -> Kind {
+    Kind::Traffic(posted(target, permille, 1))
+}
+
+const fn acknowledged(target: Target, permille: u32) -> Kind {
+    Kind::Traffic(Load {
+        acknowledged: true,
+        ..posted(target, permille, 1)
     })
 }
 
@@ -180,9 +192,9 @@ pub const WORKLOADS: &[Workload] = &[
     usual("w2-1024", "the same over 1,024", on(LOGGP, DOUBLING, size(1024, 1024), OWN, ONE)),
     usual("w2-4096", "the same over 4,096", on(LOGGP, DOUBLING, size(4096, 1024), OWN, ONE)),
     usual("w2-16384", "the same over 16,384", on(LOGGP, DOUBLING, size(16384, 1024), OWN, ONE)),
-    usual("w3-uniform-0.1", "8x8 torus, 4-flit packets to anyone, 0.1 flits per node and cycle; counts flit hops", rate(Target::Uniform, 100, 1)),
-    usual("w3-uniform-0.3", "the same at 0.3", rate(Target::Uniform, 300, 1)),
-    usual("w3-neighbour-0.3", "the same to the next node", rate(Target::Neighbour, 300, 1)),
+    usual("w3-uniform-0.1", "8x8 torus, 4-flit packets to anyone, 0.1 flits per node and cycle; counts flit hops", rate(Target::Uniform, 100)),
+    usual("w3-uniform-0.3", "the same at 0.3", rate(Target::Uniform, 300)),
+    usual("w3-neighbour-0.3", "the same to the next node", rate(Target::Neighbour, 300)),
     usual("w4-posted-256", "all-to-all of 1 KiB blocks over 256 ranks, LogGP, all posted at once", on(LOGGP, POSTED, blocks(256), OWN, ALL)),
     usual("w4-stepwise-256", "the same step by step", on(LOGGP, STEPWISE, blocks(256), OWN, ONE)),
     usual("w4-posted-1024", "w4-posted-256 over 1,024", on(LOGGP, POSTED, blocks(1024), OWN, ALL)),
@@ -195,11 +207,16 @@ pub const WORKLOADS: &[Workload] = &[
     usual("w4f-stepwise-256", "w4-stepwise-256 on the same", on(FIFO_256, STEPWISE, blocks(256), OWN, ONE)),
     usual("w4f-posted-1024", "w4-posted-1024 on a 32x32 torus, flows queueing at links", on(FIFO_1024, POSTED, blocks(1024), OWN, ALL)),
     usual("w4f-stepwise-1024", "w4-stepwise-1024 on the same", on(FIFO_1024, STEPWISE, blocks(1024), OWN, ONE)),
+    named("w4c-noc-posted-256", "w4-posted-256 on a 16x16 torus, packets", on(TORUS, POSTED, grid(16, 16), Way::Plain, ALL)),
+    named("w4c-noc-stepwise-256", "w4-stepwise-256 on a 16x16 torus, packets", on(TORUS, STEPWISE, grid(16, 16), Way::Plain, ONE)),
     named("w5-alltoall-608", "all-to-all of words over 608 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, size(608, 608 * 4), OWN, ALL)),
     named("w5-broadcast-19456", "broadcast of a word to 19,456 tiles of 16 IPUs", on(Source::Shipped("ipu-c2-server"), "broadcast/multicast", size(19456, 4), OWN, ALL)),
     named("w5-gather-19456", "gather of words from 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "gather/linear", size(19456, 19456 * 4), OWN, ALL)),
     named("w5-scatter-19456", "scatter of words to 19,456 tiles", on(Source::Shipped("ipu-c2-server"), "scatter/linear", size(19456, 19456 * 4), OWN, ALL)),
-    named("w3-short", "w3-uniform-0.3 for 1,000 cycles", rate(Target::Uniform, 300, 40)),
+    named("w3-acknowledged-uniform-0.1", "w3-uniform-0.1, every packet acknowledged", acknowledged(Target::Uniform, 100)),
+    named("w3-acknowledged-uniform-0.3", "the same at 0.3", acknowledged(Target::Uniform, 300)),
+    named("w3-acknowledged-neighbour-0.3", "the same to the next node", acknowledged(Target::Neighbour, 300)),
+    named("w3-short", "w3-uniform-0.3 for 1,000 cycles", Kind::Traffic(posted(Target::Uniform, 300, 40))),
     named("noc-64", "w1-64 on an 8x8 torus, packets, as the machine file says", on(TORUS, RING, grid(8, 8), OWN, ONE)),
     named("exchange-64", "all-to-all of 1 KiB blocks over 64 tiles of an IPU", on(Source::Shipped("ipu-c2-chip"), POSTED, blocks(64), OWN, ALL)),
     named("flow-8", "all-to-all of 1 MiB over 8 GPUs, max-min shares", on(Source::Shipped("dgx1-p100"), POSTED, size(8, 8 << 20), OWN, ALL)),

@@ -1,12 +1,12 @@
 //! Open-loop traffic on a network on chip: packets enter at a rate, whatever became of earlier ones.
 //!
 //! Every node of an 8 x 8 torus flips a coin each cycle and offers a packet of four flits, one of them the header.
-//! What is counted are hops of those flits; the acknowledgement of each packet goes round as well and is work that
-//! is not counted.
+//! What is counted are hops of those flits. Packets are posted; where they are acknowledged, the acknowledgement goes
+//! round as well and is work that is not counted.
 
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_schedule::patterns::random::Random;
-use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 const SIDE: u32 = 8;
@@ -33,6 +33,8 @@ pub struct Load {
     pub permille: u32,
     /// Cycles in which packets enter, as a part of 40,000.
     pub part: u64,
+    /// Whether each packet is acknowledged.
+    pub acknowledged: bool,
 }
 
 /// A packet and when it enters.
@@ -43,10 +45,9 @@ pub struct Packet {
 
 /// What came of it.
 pub struct Found {
-    /// Flits times links crossed, headers included.
-    pub flit_hops: u64,
     /// From entering to delivery, over all packets together.
     pub latency_ps: u64,
+    done: Vec<Done>,
 }
 
 impl Load {
@@ -80,6 +81,7 @@ impl Load {
             }),
             receive_requests: 12,
             receive_responses: 4,
+            posted: !self.acknowledged,
             multicast_linked: false,
             write: stream,
             read: stream,
@@ -123,33 +125,44 @@ impl Load {
     }
 }
 
+/// Flits times links crossed, headers included.
+pub fn flit_hops(network: &TorusNoc, packets: &[Packet]) -> u64 {
+    let hops = |m: &Msg| u64::from(network.hops(m.from, m.to, m.network));
+    let all = packets.iter().map(|packet| FLITS * hops(&packet.message));
+    all.sum()
+}
+
 /// Offer every packet at its time and wait for the last.
 pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> Found {
     let mut found = Found {
-        flit_hops: 0,
         latency_ps: 0,
+        done: Vec::new(),
     };
-    let (mut done, mut offered) = (Vec::new(), Vec::new());
+    let mut offered = Vec::new();
     network.reset(0, &[]);
     for group in packets.chunk_by(|a, b| a.at == b.at) {
         let now = group[0].at;
-        while network.next().is_some_and(|at| at <= now) {
-            network.advance(now, &mut done);
-        }
+        found.until(now, network, packets);
         offered.clear();
         offered.extend(group.iter().map(|packet| packet.message));
         network.offer(now, &offered);
     }
-    while network.next().is_some() {
-        network.advance(TimePs::MAX, &mut done);
-    }
-    for packet in packets {
-        let Msg { from, to, .. } = packet.message;
-        found.flit_hops += FLITS * u64::from(network.hops(from, to, 0));
-    }
-    let delivered = done.iter().filter(|done| done.event == Event::Delivered);
-    for done in delivered {
-        found.latency_ps += done.at.0 - packets[done.op as usize].at.0;
-    }
+    found.until(TimePs::MAX, network, packets);
     found
+}
+
+impl Found {
+    /// Let time pass and note what is delivered.
+    fn until(&mut self, end: TimePs, network: &mut TorusNoc, packets: &[Packet]) {
+        while network.next().is_some_and(|at| at <= end) {
+            network.advance(end, &mut self.done);
+            for done in self
+                .done
+                .drain(..)
+                .filter(|done| done.event == Event::Delivered)
+            {
+                self.latency_ps += done.at.0 - packets[done.op as usize].at.0;
+            }
+        }
+    }
 }

@@ -178,7 +178,7 @@ fn traffic(load: &noc::Load) -> Figures {
     let (packets, build_s) = timed(|| load.packets());
     let (found, engine_s) = timed(|| inject(&mut network, &packets));
     Figures {
-        transfers: found.flit_hops,
+        transfers: noc::flit_hops(&network, &packets),
         operations: packets.len() as u64,
         seconds: [machine_s, build_s, 0.0, 0.0, engine_s, 0.0],
         simulated_ps: found.latency_ps,

@@ -53,6 +53,7 @@ pub fn grid() -> TorusNocConfig {
         buffers: Some(FINITE),
         receive_requests: 12,
         receive_responses: 4,
+        posted: false,
         multicast_linked: false,
         write: stream(0, CYCLE),
         read: stream(0, CYCLE),

@@ -27,7 +27,13 @@ fn traffic(seed: u64, each: u32, largest: u64) -> Vec<Msg> {
 
 /// Relative error of the mean and of the last delivery, packets against flits.
 fn errors(messages: &[Msg], buffers: Option<Buffers>) -> (f64, f64) {
-    let exact = Oracle::run(NET, messages, &vec![0; messages.len()], buffers.is_some());
+    let exact = Oracle::run(
+        NET,
+        messages,
+        &vec![0; messages.len()],
+        buffers.is_some(),
+        false,
+    );
     let config = TorusNocConfig { buffers, ..grid() };
     let done = run(&mut TorusNoc::new(config), messages);
     let model: Vec<f64> = messages

@@ -8,7 +8,7 @@
 use super::common::*;
 use super::oracle::{Net, Oracle};
 use linkwright_core::TimePs;
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 const SIDE: u32 = 8;
@@ -25,7 +25,7 @@ fn place(rank: u32) -> (u32, u32) {
     (rank % SIDE, rank / SIDE)
 }
 
-fn torus() -> TorusNoc {
+fn torus(posted: bool) -> TorusNoc {
     let sites = (0..SIDE * SIDE).map(place);
     TorusNoc::new(TorusNocConfig {
         width: SIDE,
@@ -39,6 +39,7 @@ fn torus() -> TorusNoc {
             })
             .collect(),
         dram: None,
+        posted,
         ..grid()
     })
 }
@@ -58,7 +59,10 @@ fn offered(load: f64, target: impl Fn(u32, u64) -> u32) -> (Vec<Msg>, Vec<u64>) 
         for from in 0..SIDE * SIDE {
             if random() < most {
                 let to = target(from, random());
-                messages.push(put(messages.len() as u32, from, to, 32 * (FLITS - 1)));
+                messages.push(Msg {
+                    wanted: Wanted::DELIVERY,
+                    ..put(messages.len() as u32, from, to, 32 * (FLITS - 1))
+                });
                 times.push(cycle);
             }
         }
@@ -103,19 +107,18 @@ fn latency(delivered: &[u64], times: &[u64]) -> f64 {
 }
 
 /// Mean latency of packets and of flits, in cycles.
-fn both(load: f64, target: fn(u32, u64) -> u32) -> (f64, f64) {
+fn both(load: f64, target: fn(u32, u64) -> u32, posted: bool) -> (f64, f64) {
     let (messages, times) = offered(load, target);
-    let packets = deliver(&mut torus(), &messages, &times);
-    let flits = Oracle::run(NET, &messages, &times, true);
+    let packets = deliver(&mut torus(posted), &messages, &times);
+    let flits = Oracle::run(NET, &messages, &times, true, posted);
     (latency(&packets, &times), latency(&flits, &times))
 }
 
-#[test]
-fn latency_over_load_is_that_of_single_flits() {
+/// Compare the latencies at these loads, each larger than the one before.
+fn compare(loads: &[f64], posted: bool) {
     let mut last = 0.0;
-    // The network saturates between 0.3 and 0.45, where latencies grow with the length of the run.
-    for load in [0.02, 0.1, 0.3, 0.45, 0.6] {
-        let (packets, flits) = both(load, uniform);
+    for &load in loads {
+        let (packets, flits) = both(load, uniform, posted);
         println!("uniform {load}: {packets:.2} cycles, single flits {flits:.2}");
         assert!(
             (packets / flits - 1.0).abs() < 0.05,
@@ -127,9 +130,23 @@ fn latency_over_load_is_that_of_single_flits() {
 }
 
 #[test]
+fn latency_over_load_is_that_of_single_flits() {
+    // The network saturates between 0.3 and 0.45, where latencies grow with the length of the run.
+    compare(&[0.02, 0.1, 0.3, 0.45, 0.6], false);
+}
+
+#[test]
+fn and_without_acknowledgements() {
+    // Nothing comes back and competes.
+    compare(&[0.02, 0.1, 0.3, 0.35, 0.4, 0.6], true);
+}
+
+#[test]
 fn neighbours_meet_nobody() {
     // East by one: no link is shared, so what is left is waiting for the own interface.
-    let (packets, flits) = both(0.3, |from, _| from / 8 * 8 + (from + 1) % 8);
-    println!("neighbour 0.3: {packets:.2} cycles, single flits {flits:.2}");
-    assert!((packets / flits - 1.0).abs() < 0.05, "{packets} or {flits}");
+    for posted in [false, true] {
+        let (packets, flits) = both(0.3, |from, _| from / 8 * 8 + (from + 1) % 8, posted);
+        println!("neighbour 0.3: {packets:.2} cycles, single flits {flits:.2}");
+        assert!((packets / flits - 1.0).abs() < 0.05, "{packets} or {flits}");
+    }
 }

@@ -113,3 +113,28 @@ fn multicasts_that_cross_do_not_deadlock() {
         assert!(noc.at_rest());
     }
 }
+
+#[test]
+fn posted_multicasts_end_with_their_last_delivery() {
+    // As `one_multicast`, in two packets of 33 flits: the second wants the tree when the first has left the interface
+    // at 253, gets it when the first has passed its last link (the tail into (2,2) at 281 - 5) and needs 220 to reserve it.
+    let mut noc = TorusNoc::new(TorusNocConfig {
+        posted: true,
+        packet_bytes: 1024,
+        ..grid()
+    });
+    noc.reset(0, &[square(2)]);
+    let message = Msg {
+        wanted: Wanted::DELIVERY,
+        ..multicast(0, 2048)
+    };
+    let done = run(&mut noc, &[message]);
+    let second = 276 + 220;
+    let times = [43, 52, 52, 61].map(|way| second + way);
+    assert_eq!(
+        delivered(&done, 0),
+        [0, 1, 2, 3].map(|i| (i, times[i as usize]))
+    );
+    assert_eq!(done.len(), 4);
+    assert!(noc.at_rest());
+}

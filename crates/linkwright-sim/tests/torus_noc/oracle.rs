@@ -1,6 +1,6 @@
 //! A slow oracle that moves single flits, cycle by cycle.
 //!
-//! One network, writes with acknowledgements, static channels. Routers hold real flits in real
+//! One network, writes with acknowledgements or posted, static channels. Routers hold real flits in real
 //! buffers, links pick the next lane in turn, credits are counted per flit. What the fabric computes
 //! in closed form (turns on a link, worms that stand still) happens here by itself.
 
@@ -108,14 +108,23 @@ pub struct Oracle {
     /// Whether each place is sending a packet.
     busy: Vec<bool>,
     finite: bool,
+    /// No acknowledgements.
+    posted: bool,
     delivered: Vec<u64>,
-    acknowledged: usize,
+    /// Messages that are over.
+    ended: usize,
 }
 
 impl Oracle {
     /// Cycle of delivery of each message; message `i` is offered in cycle `offered[i]`, never
     /// earlier than the one before.
-    pub fn run(net: Net, messages: &[Msg], offered: &[u64], finite: bool) -> Vec<u64> {
+    pub fn run(
+        net: Net,
+        messages: &[Msg],
+        offered: &[u64],
+        finite: bool,
+        posted: bool,
+    ) -> Vec<u64> {
         let (links, places) = (net.links(), (net.width * net.height) as usize);
         let mut oracle = Oracle {
             net,
@@ -127,12 +136,13 @@ impl Oracle {
             queued: vec![VecDeque::new(); places],
             busy: vec![false; places],
             finite,
+            posted,
             delivered: vec![0; messages.len()],
-            acknowledged: 0,
+            ended: 0,
         };
         let (mut now, mut next) = (0, 0);
         let mut later = VecDeque::new();
-        while oracle.acknowledged < messages.len() {
+        while oracle.ended < messages.len() {
             while next < messages.len() && offered[next] <= now {
                 oracle.offer(next, &messages[next]);
                 next += 1;
@@ -302,12 +312,17 @@ impl Oracle {
     fn left_interface(&mut self, packet: usize, place: usize) {
         if self.packets[packet].response {
             let message = self.packets[packet].message;
-            let requests = (place * self.net.ports() + self.net.eject()) * LANES;
-            let packets = &self.packets;
-            self.owners[requests].retain(|&p| packets[p].message != message);
+            self.leaves_receiver(message, place);
         } else {
             self.next_packet(place);
         }
+    }
+
+    /// The request of `message` gives up its place at the receiver.
+    fn leaves_receiver(&mut self, message: usize, place: usize) {
+        let requests = (place * self.net.ports() + self.net.eject()) * LANES;
+        let packets = &self.packets;
+        self.owners[requests].retain(|&p| packets[p].message != message);
     }
 
     fn arrived(&mut self, packet: usize, at: u64, messages: &[Msg]) {
@@ -315,12 +330,17 @@ impl Oracle {
             message, response, ..
         } = self.packets[packet];
         if response {
-            self.acknowledged += 1;
+            self.ended += 1;
             return;
         }
         self.delivered[message] = at;
         let m = &messages[message];
         let place = self.net.place;
+        if self.posted {
+            self.ended += 1;
+            let to = self.net.link(place(m.to.0), 0) / self.net.ports();
+            return self.leaves_receiver(message, to);
+        }
         let answer = self.packet(message, 1, place(m.to.0), place(m.from.0), true);
         self.ask(answer);
     }

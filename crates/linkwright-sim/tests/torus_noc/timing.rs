@@ -2,7 +2,7 @@
 
 use super::common::*;
 use linkwright_core::TimePs;
-use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind};
+use linkwright_sim::fabric::{Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
 /// Rank at logical column `lx`, row `ly`.
@@ -46,6 +46,35 @@ fn one_read_and_one_notice() {
     let done = run(&mut noc, &[notice]);
     assert_eq!(at(&done, 0, Event::Delivered), 34.0);
     assert_eq!(at(&done, 0, Event::Acknowledged), 34.0 + 191.0);
+}
+
+#[test]
+fn what_nobody_awaits_is_posted() {
+    // The write and the notice above, delivered when they were, and nothing after them: the links of the tile (2,2)
+    // into the network stay idle. One whose acknowledgement is awaited has it, here as well.
+    let posted = TorusNocConfig {
+        posted: true,
+        ..grid()
+    };
+    let write = put(0, rank(0, 0), rank(1, 1), 4096);
+    let notice = Msg {
+        kind: MsgKind::Notice,
+        ..put(0, rank(0, 0), rank(1, 1), 0)
+    };
+    for (message, delivered) in [(write, 157.0), (notice, 34.0)] {
+        let mut noc = TorusNoc::new(posted.clone());
+        let done = run(&mut noc, &[message]);
+        assert_eq!(at(&done, 0, Event::Acknowledged), delivered + 191.0);
+        noc.reset(0, &[]);
+        let wanted = Wanted::DELIVERY;
+        let done = run(&mut noc, &[Msg { wanted, ..message }]);
+        assert_eq!(at(&done, 0, Event::Delivered), delivered);
+        assert_eq!(done.len(), 1);
+        assert!(noc.at_rest());
+        let table = noc.links();
+        let back = table.names.iter().position(|n| n == "NoC 0 (2,2) inject");
+        assert_eq!(table.busy_ps[back.unwrap()], 0);
+    }
 }
 
 #[test]

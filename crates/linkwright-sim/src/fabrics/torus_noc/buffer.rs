@@ -9,92 +9,68 @@
 //! reserved is full, on each link that it holds; the rest of its service there is *deferred*, so the
 //! others on those links get faster, until the head goes on.
 
-use super::lane::{Job, LANES, NEVER, SERVING, TAIL_LEFT, TAIL_WAITS};
-use super::link::{Link, SCALE};
-use super::{TorusNoc, NONE};
+use super::lane::{Job, Lane, Packet, GOES_ON, LANES, NEVER, TAIL_LEFT, TAIL_WAITS};
+use super::link::{Link, Streaming, SCALE};
+use super::{TorusNoc, NONE, OTHERS};
 
 impl TorusNoc {
-    /// Free flits for `lane` in the buffer behind its link; at most what one lane may take.
+    /// `job` gives back what it has reserved behind its `lane`: to the packet on the lane, if it needs it, else
+    /// to whoever waits.
     #[inline]
-    pub(super) fn room(&mut self, lane: u32) -> u32 {
-        let Some(buffers) = self.config.buffers else {
-            return u32::MAX;
-        };
+    pub(super) fn give_back(&mut self, job: u32, lane: u32, flits: u32, now: u64) {
+        let own = self.buffers.guaranteed;
         let link = &mut self.links[(lane / LANES) as usize];
-        let occupied = self.lanes[lane as usize].occupied as u32;
-        let own = buffers.guaranteed.saturating_sub(occupied);
-        let taken = occupied.saturating_sub(buffers.guaranteed);
-        let shared = (buffers.shared_per_channel - taken).min(link.shared_free);
-        link.starved |= own + shared == 0;
-        own + shared
-    }
-
-    /// Take `flits` of the buffer behind `lane`.
-    #[inline]
-    pub(super) fn reserve(&mut self, lane: u32, flits: u32, own: u32) {
-        let occupied = &mut self.lanes[lane as usize].occupied;
-        let before = (*occupied as u32).max(own);
-        *occupied += flits as u16;
-        let after = (*occupied as u32).max(own);
-        self.links[(lane / LANES) as usize].shared_free -= after - before;
-    }
-
-    /// Give `flits` of the buffer behind `lane` back: to the packet on the lane, if it needs them,
-    /// else to whoever waits.
-    #[inline]
-    pub(super) fn give_back(&mut self, lane: u32, flits: u32, own: u32, now: u64) {
-        let state = &mut self.lanes[lane as usize];
-        let before = (state.occupied as u32).max(own);
-        state.occupied -= flits as u16;
-        let after = (state.occupied as u32).max(own);
-        if state.first_waiting != NONE {
+        let shared = link.give_back(lane, flits, own);
+        let Lane {
+            waiting,
+            occupied,
+            back,
+            ..
+        } = *link.lane(lane);
+        if waiting != NONE {
             self.woken.push(lane);
         }
-        let link = &mut self.links[(lane / LANES) as usize];
-        link.shared_free += before - after;
-        if link.starved && before > after {
+        if link.starved && shared {
             link.starved = false;
-            let first = lane - lane % LANES;
-            self.woken
-                .extend((first..first + LANES).filter(|&other| other != lane));
+            self.woken.push(lane | OTHERS);
         }
-        let last = self.lanes[lane as usize].back;
-        if self.lanes[lane as usize].front != NONE
-            && self.jobs[last as usize].flags & TAIL_LEFT == 0
-        {
-            self.top_up(last, own, now);
+        // Alone in the buffer, `job` itself is the last.
+        if back != job || occupied as u32 >= own {
+            self.top_up(back, now);
         }
     }
 
     /// The packet on a lane takes what it still needs of the buffer behind it.
     #[inline(never)]
-    pub(super) fn top_up(&mut self, job: u32, own: u32, now: u64) {
-        let Job {
-            flits,
-            lane,
-            reserved,
-            granted,
-            branches,
-            ..
-        } = self.jobs[job as usize];
-        let missing = flits - reserved as u32;
-        let more = self.room(lane).min(missing);
-        if granted == branches || more == 0 {
+    fn top_up(&mut self, id: u32, now: u64) {
+        let job = &mut self.jobs[id as usize];
+        if job.flags & TAIL_LEFT != 0 {
             return;
         }
-        self.reserve(lane, more, own);
-        self.jobs[job as usize].reserved += more as u16;
-        self.resume(job, more, now);
+        let link = &mut self.links[(job.lane / LANES) as usize];
+        let more = link
+            .room(job.lane, self.buffers)
+            .min(job.flits - job.reserved);
+        if job.flags & GOES_ON != 0 || more == 0 {
+            return;
+        }
+        link.reserve(job.lane, more, self.buffers.guaranteed);
+        job.reserved += more;
+        self.resume(id, more, now);
     }
 
     /// The head of `id` cannot go on: let its flits fill the buffers behind it, no more.
     #[inline(never)]
     pub(super) fn hold_back(&mut self, id: u32, now: u64) {
-        let packet = self.packets[id as usize];
-        if self.config.buffers.is_none() || packet.blocked {
+        let Packet {
+            flits,
+            blocked,
+            head: mut job,
+            ..
+        } = self.packets[id as usize];
+        if blocked {
             return;
         }
-        let mut job = packet.head;
         let mut stored = 0;
         while job != NONE {
             let Job {
@@ -105,20 +81,19 @@ impl TorusNoc {
                 flit,
                 ..
             } = self.jobs[job as usize];
-            stored += reserved as u32;
-            if flags & TAIL_LEFT != 0 || stored >= packet.flits {
+            stored += reserved;
+            if flags & TAIL_LEFT != 0 || stored >= flits {
                 break;
             }
             self.packets[id as usize].blocked = true;
             let link: &mut Link = &mut self.links[(lane / LANES) as usize];
-            link.advance(now, &mut self.jobs);
-            let Job { finish, flags, .. } = self.jobs[job as usize];
-            if flags & SERVING != 0 {
-                let beyond = (packet.flits - stored) as u64 * flit as u64 * SCALE;
+            link.advance(now);
+            if let Some(finish) = link.finish(job) {
+                let beyond = (flits - stored) as u64 * flit as u64 * SCALE;
                 let rest = finish - link.virtual_now;
                 let deferred = beyond.min(rest);
                 self.jobs[job as usize].deferred = deferred;
-                link.retime(job, finish - deferred, &mut self.jobs);
+                link.retime(job, finish - deferred);
                 if link.streams() > 0 {
                     self.hurry((lane / LANES) as usize, now);
                 }
@@ -151,13 +126,11 @@ impl TorusNoc {
             let resumed = deferred.min((more as u64 * flit as u64).saturating_mul(SCALE));
             if resumed > 0 {
                 let link: &mut Link = &mut self.links[(lane / LANES) as usize];
-                link.advance(now, &mut self.jobs);
+                link.advance(now);
                 self.jobs[job as usize].deferred -= resumed;
-                let Job { finish, flags, .. } = self.jobs[job as usize];
-                if flags & SERVING != 0 {
-                    link.retime(job, finish + resumed, &mut self.jobs);
-                } else {
-                    link.serve(job, resumed, &mut self.jobs);
+                match link.finish(job) {
+                    Some(finish) => link.retime(job, finish + resumed),
+                    None => drop(link.serve(job, resumed)),
                 }
             }
             if flags & TAIL_WAITS != 0 {
@@ -171,21 +144,37 @@ impl TorusNoc {
     /// A packet has paused on `link`, so the others are faster than expected: ask earlier.
     pub(super) fn hurry(&mut self, link: usize, now: u64) {
         for slot in 0..self.links[link].streams() {
-            let id = self.links[link].streaming(slot);
-            let job = self.jobs[id as usize];
-            let through = job.tail_in.max(self.links[link].reaches(job.finish));
-            if job.asked != NEVER && through < job.asked {
-                self.ask(id, through);
+            let server = &self.links[link];
+            let Streaming { finish, job: id } = server.streaming(slot);
+            let Job {
+                up,
+                flit,
+                tail,
+                asked,
+                ..
+            } = self.jobs[id as usize];
+            if asked != NEVER {
+                let through = tail.max(server.reaches(finish));
+                if through < asked {
+                    self.ask(id, through);
+                }
             }
-            if job.up == NONE {
+            if up == NONE {
                 continue;
             }
-            let above = self.jobs[job.up as usize];
-            let fits = above.reserved as u64 * job.flit as u64 * SCALE;
-            let drained = self.links[link].reaches(job.finish.saturating_sub(fits));
-            let drained = drained.max(above.tail_in).max(now);
-            if above.asked != NEVER && above.flags & SERVING == 0 && drained < above.asked {
-                self.ask(job.up, drained);
+            let above = &self.jobs[up as usize];
+            if above.asked == NEVER
+                || self.links[(above.lane / LANES) as usize]
+                    .finish(up)
+                    .is_some()
+            {
+                continue;
+            }
+            let fits = above.reserved as u64 * flit as u64 * SCALE;
+            let drained = self.links[link].reaches(finish.saturating_sub(fits));
+            let drained = drained.max(above.tail).max(now);
+            if drained < above.asked {
+                self.ask(up, drained);
             }
         }
     }

@@ -1,41 +1,29 @@
 //! A calendar queue: events in order of (time, sequence), without allocation in steady state.
 //!
-//! Time is cut into buckets of 1,024 ps, about one cycle. A ring of 512 buckets holds the next
-//! half microsecond; later events wait in a heap and move into the ring when it reaches them. Only
-//! the bucket being read is kept sorted (most come in order, for times are whole cycles), so an
-//! event costs one append, its share of a short sort and one read.
+//! Time is cut into buckets of 128 ps, an eighth of a cycle: packets that share a link move at times between
+//! whole cycles. A ring of 4,096 buckets holds the next half microsecond; later events wait in a heap
+//! and move into the ring when it reaches them. A bucket keeps its events in the order in which they
+//! came and is sorted by time only when it is read, if it needs to be at all. So equal times keep their
+//! order without a number for it, and an event costs one append and one read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const BUCKET_BITS: u32 = 10;
-const BUCKETS: usize = 512;
+const BUCKET_BITS: u32 = 7;
+const BUCKETS: usize = 4096;
 
-/// An event: when, in which order among equals, and what (meaning given by the owner), in one
-/// number from the highest bits to the lowest, so that two are compared at once.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u128);
+/// An event: when, and what (meaning given by the owner).
+#[derive(Clone, Copy)]
+struct Entry {
+    at: u64,
+    what: u32,
+}
 
 impl Entry {
-    #[inline]
-    fn new(at: u64, sequence: u32, what: u32) -> Self {
-        Entry(u128::from(at) << 64 | u128::from(sequence) << 32 | u128::from(what))
-    }
-
-    #[inline]
-    fn at(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    #[inline]
-    fn what(self) -> u32 {
-        self.0 as u32
-    }
-
     /// Absolute number of its bucket.
     #[inline]
     fn bucket(self) -> u64 {
-        self.at() >> BUCKET_BITS
+        self.at >> BUCKET_BITS
     }
 }
 
@@ -46,20 +34,25 @@ pub(super) struct Calendar {
     read: usize,
     /// Absolute number of that bucket.
     current: u64,
-    /// The buckets after it, by their number modulo [`BUCKETS`].
+    /// The buckets after it, by their number modulo [`BUCKETS`]; those without events have no memory.
     ring: Box<[Vec<Entry>; BUCKETS]>,
+    /// Memory for buckets; what was used last is used first, for it is still in the cache.
+    spare: Vec<Vec<Entry>>,
     occupied: [u64; BUCKETS / 64],
-    later: BinaryHeap<Reverse<Entry>>,
+    /// Time, sequence and what.
+    later: BinaryHeap<Reverse<(u64, u32, u32)>>,
     sequence: u32,
 }
 
 impl Calendar {
     pub fn new() -> Self {
+        let ring = vec![Vec::new(); BUCKETS].try_into();
         Calendar {
             list: Vec::new(),
             read: 0,
             current: 0,
-            ring: Box::new(std::array::from_fn(|_| Vec::new())),
+            ring: ring.unwrap_or_else(|_| unreachable!("as many as asked for")),
+            spare: Vec::new(),
             occupied: [0; BUCKETS / 64],
             later: BinaryHeap::new(),
             sequence: 0,
@@ -69,10 +62,11 @@ impl Calendar {
     pub fn clear(&mut self) {
         self.list.clear();
         self.read = 0;
-        self.current = 0;
-        self.ring.iter_mut().for_each(Vec::clear);
-        self.occupied = [0; BUCKETS / 64];
+        while let Some(next) = self.next_occupied() {
+            self.take(next);
+        }
         self.later.clear();
+        self.current = 0;
         self.sequence = 0;
     }
 
@@ -83,23 +77,26 @@ impl Calendar {
     /// Add an event. `at` is never earlier than the last popped event.
     #[inline]
     pub fn push(&mut self, at: u64, what: u32) {
-        let entry = Entry::new(at, self.sequence, what);
-        self.sequence = self.sequence.wrapping_add(1);
-        // 0 for the bucket being read, and what lies in front of it where the ring jumped ahead.
-        let ahead = entry.bucket().saturating_sub(self.current);
-        if ahead == 0 {
-            self.insert(entry);
-        } else if ahead < BUCKETS as u64 {
+        let entry = Entry { at, what };
+        if entry.bucket().wrapping_sub(self.current + 1) < BUCKETS as u64 - 1 {
             self.place(entry);
         } else {
-            self.later.push(Reverse(entry));
+            self.push_elsewhere(entry);
         }
     }
 
-    /// Add to the bucket being read.
-    fn insert(&mut self, entry: Entry) {
+    /// Add to the bucket being read, which also takes what lies in front of it where the ring jumped ahead; or beyond
+    /// the ring.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, entry: Entry) {
+        if entry.bucket() > self.current {
+            self.later
+                .push(Reverse((entry.at, self.sequence, entry.what)));
+            self.sequence += 1;
+            return;
+        }
         let mut rank = self.list.len();
-        while rank > self.read && self.list[rank - 1] > entry {
+        while rank > self.read && self.list[rank - 1].at > entry.at {
             rank -= 1;
         }
         self.list.insert(rank, entry);
@@ -108,8 +105,28 @@ impl Calendar {
     #[inline]
     fn place(&mut self, entry: Entry) {
         let slot = entry.bucket() as usize % BUCKETS;
+        if self.ring[slot].capacity() == 0 {
+            self.open(slot);
+        }
         self.ring[slot].push(entry);
+    }
+
+    /// The first event of a bucket comes.
+    #[inline(never)]
+    fn open(&mut self, slot: usize) {
+        let spare = self.spare.pop();
+        self.ring[slot] = spare.unwrap_or_else(|| Vec::with_capacity(16));
         self.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Make the bucket with that absolute number, all of which the ring holds, the one being read.
+    fn take(&mut self, bucket: u64) {
+        let slot = bucket as usize % BUCKETS;
+        let mut read = std::mem::replace(&mut self.list, std::mem::take(&mut self.ring[slot]));
+        read.clear();
+        self.spare.push(read);
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        (self.current, self.read) = (bucket, 0);
     }
 
     /// Time of the next event.
@@ -118,42 +135,39 @@ impl Calendar {
         if self.read == self.list.len() && !self.turn() {
             return None;
         }
-        Some(self.list[self.read].at())
+        Some(self.list[self.read].at)
     }
 
     /// Remove and return the next event, if it is at `at`.
     #[inline]
     pub fn pop_at(&mut self, at: u64) -> Option<u32> {
-        let entry = *self.list.get(self.read)?;
-        if entry.at() != at {
+        let entry = self.list.get(self.read)?;
+        if entry.at != at {
             return None;
         }
         self.read += 1;
-        Some(entry.what())
+        Some(entry.what)
     }
 
     /// Go to the next bucket that holds something, if there is one; this one has been read.
     fn turn(&mut self) -> bool {
         let near = self.next_occupied();
-        let far = self.later.peek().map(|Reverse(entry)| entry.bucket());
+        let far = self.later.peek().map(|first| first.0 .0 >> BUCKET_BITS);
         let Some(next) = near.into_iter().chain(far).min() else {
             return false;
         };
-        self.current = next;
-        while let Some(&Reverse(entry)) = self.later.peek() {
+        // Whatever waited for the ring to reach it comes before what is put there directly from now on.
+        while let Some(&Reverse((at, _, what))) = self.later.peek() {
+            let entry = Entry { at, what };
             if entry.bucket() >= next + BUCKETS as u64 {
                 break;
             }
             self.later.pop();
             self.place(entry);
         }
-        let slot = next as usize % BUCKETS;
-        self.list.clear();
-        self.read = 0;
-        std::mem::swap(&mut self.list, &mut self.ring[slot]);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
-        if !self.list.is_sorted() {
-            self.list.sort_unstable();
+        self.take(next);
+        if !self.list.is_sorted_by_key(|entry| entry.at) {
+            self.list.sort_by_key(|entry| entry.at);
         }
         true
     }

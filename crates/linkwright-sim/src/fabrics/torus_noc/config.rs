@@ -104,6 +104,9 @@ pub struct TorusNocConfig {
     pub receive_requests: u32,
     /// Response packets that a receiving interface works on at once.
     pub receive_responses: u32,
+    /// Writes, atomics and multicasts whose acknowledgement nobody waits for ([`crate::fabric::Msg::wanted`]) are
+    /// posted: the target answers nothing.
+    pub posted: bool,
     /// Multicasts of one interface to one set keep their reservation until the last.
     pub multicast_linked: bool,
     /// Writes to another place.
@@ -201,6 +204,7 @@ mod tests {
             buffers: None,
             receive_requests: 12,
             receive_responses: 4,
+            posted: false,
             multicast_linked: false,
             write: stream,
             read: stream,

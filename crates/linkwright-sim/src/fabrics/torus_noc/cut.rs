@@ -13,11 +13,10 @@ pub(super) struct Cut {
 
 impl Cut {
     pub fn new(bytes: u64, runs: u32) -> Self {
-        let runs = (runs as u64).clamp(1, bytes.max(1));
         // One run is by far the commonest, and a division what costs most here.
-        let (run_bytes, longer) = match runs {
-            1 => (bytes, 0),
-            _ => (bytes / runs, bytes % runs),
+        let (runs, run_bytes, longer) = match (runs as u64).clamp(1, bytes.max(1)) {
+            1 => (1, bytes, 0),
+            runs => (runs, bytes / runs, bytes % runs),
         };
         Cut {
             run_bytes,
@@ -30,10 +29,10 @@ impl Cut {
 
     /// Number of packets of at most `limit` bytes.
     pub fn packets(&self, limit: u64) -> u64 {
-        let of = |bytes: u64| match bytes <= limit {
-            true => 1,
-            false => bytes.div_ceil(limit),
-        };
+        if self.runs == 1 && self.run_bytes <= limit {
+            return 1;
+        }
+        let of = |bytes: u64| bytes.div_ceil(limit).max(1);
         self.longer * of(self.run_bytes + 1) + (self.runs - self.longer) * of(self.run_bytes)
     }
 

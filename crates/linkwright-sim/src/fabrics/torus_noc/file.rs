@@ -85,6 +85,7 @@ impl TorusNocConfig {
             buffers: buffers(&mut s, flit)?,
             receive_requests: s.count("target_requests")? as u32,
             receive_responses: s.count("target_responses")? as u32,
+            posted: s.choice("acknowledgements", &["always", "awaited"])? == 1,
             multicast_linked: s.choice("multicast", &["unlinked", "linked"])? == 1,
             write: stream(&mut s, "write")?,
             read: stream(&mut s, "read")?,

@@ -23,11 +23,37 @@ pub(super) enum Port {
     Eject,
 }
 
-impl Port {
-    /// Whether both ports lead along the same dimension.
+/// The links that a packet has still to take after its first: steps through the ports of one dimension,
+/// of the other, and into the interface.
+///
+/// Sixteen bits for each of the three, the present one lowest: slot of the port, steps left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Route(u64);
+
+impl Route {
+    /// Go on to the next dimension, or the interface, where this one is finished; says if so.
     #[inline]
-    pub fn same_axis(self, other: Port) -> bool {
-        (self as u8) < 4 && (self as u8) / 2 == (other as u8) / 2
+    pub fn turns(&mut self) -> bool {
+        let turns = self.0 & 0xff == 0;
+        if turns {
+            self.0 >>= 16;
+        }
+        turns
+    }
+
+    /// Slot of the next port; after [`Route::turns`].
+    #[inline]
+    pub fn onward(&mut self) -> u32 {
+        self.0 -= 1;
+        (self.0 >> 8) as u32 & 0xff
+    }
+
+    /// Put `steps` through the port in `slot` before the rest.
+    fn before(self, slot: u8, steps: u8) -> Route {
+        match steps {
+            0 => self,
+            _ => Route(self.0 << 16 | u64::from(slot) << 8 | u64::from(steps)),
+        }
     }
 }
 
@@ -96,40 +122,36 @@ impl Geometry {
 
     #[inline]
     pub fn link(&self, network: u8, place: Place, port: Port) -> u32 {
-        let network = &self.networks[network as usize];
-        let slot = u32::from(network.slots[port as usize]);
-        network.base + self.place_index(place) as u32 * network.ports + slot
+        let slot = self.networks[network as usize].slots[port as usize];
+        self.first_link(network, place) + u32::from(slot)
     }
 
-    /// The port by which a packet at `at` goes on towards `to`; `Eject` where it has arrived.
     #[inline]
-    pub fn toward(&self, network: u8, at: Place, to: Place) -> Port {
-        match self.networks[network as usize].heading {
-            Heading::SouthEast if at.x != to.x => Port::East,
-            Heading::SouthEast if at.y != to.y => Port::South,
-            Heading::NorthWest if at.y != to.y => Port::North,
-            Heading::NorthWest if at.x != to.x => Port::West,
-            Heading::Shortest if at.x != to.x => {
-                if 2 * u32::from(ahead(at.x, to.x, self.width)) <= u32::from(self.width) {
-                    Port::East
-                } else {
-                    Port::West
-                }
-            }
-            Heading::Shortest if at.y != to.y => {
-                if 2 * u32::from(ahead(at.y, to.y, self.height)) <= u32::from(self.height) {
-                    Port::South
-                } else {
-                    Port::North
-                }
-            }
-            _ => Port::Eject,
-        }
+    fn first_link(&self, network: u8, place: Place) -> u32 {
+        let network = &self.networks[network as usize];
+        network.base + self.place_index(place) as u32 * network.ports
+    }
+
+    /// The way from one place to another, beyond the link out of the interface.
+    #[inline]
+    pub fn route(&self, network: u8, from: Place, to: Place) -> Route {
+        let Network { heading, slots, .. } = self.networks[network as usize];
+        let slot = |port: Port| slots[port as usize];
+        let x = axis(heading, from.x, to.x, self.width);
+        let y = axis(heading, from.y, to.y, self.height);
+        let column = (slot(if x.0 { Port::West } else { Port::East }), x.1);
+        let row = (slot(if y.0 { Port::North } else { Port::South }), y.1);
+        let [first, second] = match heading {
+            Heading::NorthWest => [row, column],
+            _ => [column, row],
+        };
+        let last = Route(0).before(slot(Port::Eject), 1);
+        last.before(second.0, second.1).before(first.0, first.1)
     }
 
     /// The place behind `port` of `at`, and whether the link wraps around the torus.
     #[inline]
-    pub fn step(&self, at: Place, port: Port) -> (Place, bool) {
+    fn step(&self, at: Place, port: Port) -> (Place, bool) {
         let Place { x, y } = at;
         match port {
             Port::East if x + 1 == self.width => (Place { x: 0, y }, true),
@@ -157,31 +179,64 @@ impl Geometry {
     }
 
     pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
-        let (width, height) = (u32::from(self.width), u32::from(self.height));
-        let east = u32::from(ahead(from.x, to.x, self.width));
-        let south = u32::from(ahead(from.y, to.y, self.height));
-        let back = |ahead: u32, size: u32| (size - ahead) % size;
-        match self.networks[network as usize].heading {
-            Heading::SouthEast => east + south,
-            Heading::NorthWest => back(east, width) + back(south, height),
-            Heading::Shortest => east.min(width - east) + south.min(height - south),
-        }
+        let heading = self.networks[network as usize].heading;
+        let x = axis(heading, from.x, to.x, self.width);
+        let y = axis(heading, from.y, to.y, self.height);
+        u32::from(x.1) + u32::from(y.1)
+    }
+
+    /// Every link by its number: network, place, port.
+    fn each(&self) -> impl Iterator<Item = (u8, Place, Port)> + '_ {
+        let places =
+            (0..self.height).flat_map(move |y| (0..self.width).map(move |x| Place { x, y }));
+        let networks = (0u8..).zip(&self.networks);
+        networks.flat_map(move |(network, Network { heading, .. })| {
+            let places = places.clone();
+            places.flat_map(move |place| {
+                ports(*heading)
+                    .iter()
+                    .map(move |&port| (network, place, port))
+            })
+        })
+    }
+
+    /// Of every link: the port by which it leaves its place, the first link of the place where it ends, and whether
+    /// it wraps around the torus.
+    pub fn links(&self) -> impl Iterator<Item = (Port, u32, bool)> + '_ {
+        self.each().map(|(network, place, port)| {
+            let (next, wraps) = self.step(place, port);
+            (port, self.first_link(network, next), wraps)
+        })
+    }
+
+    /// Where a link begins.
+    pub fn place_of(&self, link: u32) -> Place {
+        let found = self.each().nth(link as usize);
+        found.expect("a link of this torus").1
     }
 
     /// Name of every link, by index.
     pub fn names(&self) -> Vec<String> {
-        let mut names = Vec::with_capacity(self.link_count());
-        for (index, network) in self.networks.iter().enumerate() {
-            for y in 0..self.height {
-                for x in 0..self.width {
-                    for port in ports(network.heading) {
-                        let port = format!("{port:?}").to_lowercase();
-                        names.push(format!("NoC {index} ({x},{y}) {port}"));
-                    }
-                }
-            }
-        }
-        names
+        let name = |(network, Place { x, y }, port)| {
+            let port = format!("{port:?}").to_lowercase();
+            format!("NoC {network} ({x},{y}) {port}")
+        };
+        self.each().map(name).collect()
+    }
+}
+
+/// Whether the way from one coordinate to another leads backwards, and how many steps it has.
+#[inline]
+fn axis(heading: Heading, from: u8, to: u8, size: u8) -> (bool, u8) {
+    let forward = ahead(from, to, size);
+    let backwards = match heading {
+        Heading::SouthEast => false,
+        Heading::NorthWest => true,
+        Heading::Shortest => 2 * u32::from(forward) > u32::from(size),
+    };
+    match backwards && forward > 0 {
+        true => (true, size - forward),
+        false => (backwards, forward),
     }
 }
 
@@ -295,19 +350,24 @@ mod tests {
     }
 
     #[test]
-    fn hops_are_those_of_the_route() {
+    fn routes_lead_there_in_as_many_steps_as_there_are_hops() {
         for heading in [Heading::SouthEast, Heading::NorthWest, Heading::Shortest] {
             let geometry = Geometry::new(5, 6, &[heading]);
+            let links: Vec<_> = geometry.links().collect();
             let places = || (0..5).flat_map(|x| (0..6).map(move |y| Place { x, y }));
             for (from, to) in places().flat_map(|from| places().map(move |to| (from, to))) {
-                let (mut at, mut steps) = (from, 0);
-                while at != to {
-                    at = geometry.step(at, geometry.toward(0, at, to)).0;
+                let mut link = geometry.link(0, from, Port::Inject);
+                let (mut route, mut steps) = (geometry.route(0, from, to), 0);
+                while links[link as usize].0 != Port::Eject {
+                    route.turns();
+                    link = links[link as usize].1 + route.onward();
                     steps += 1;
                 }
+                assert_eq!(link, geometry.link(0, to, Port::Eject));
+                assert_eq!(geometry.place_of(link), to);
                 assert_eq!(
-                    geometry.hops(0, from, to),
                     steps,
+                    1 + geometry.hops(0, from, to),
                     "{heading:?} {from:?} {to:?}"
                 );
             }

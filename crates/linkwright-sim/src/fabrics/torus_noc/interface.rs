@@ -13,7 +13,7 @@
 //!           <------------------------ 1 flit
 //! ```
 //!
-//! Every answer travels on around the ring on the network of its request.
+//! Every answer travels on around the ring on the network of its request. A posted request has none.
 
 use std::collections::VecDeque;
 
@@ -21,15 +21,17 @@ use linkwright_core::{EndpointId, TimePs};
 
 use super::config::{ChannelChoice, Site, Stream};
 use super::cut::Cut;
-use super::geometry::{Place, Port};
-use super::lane::{Packet, BROADCAST, LANES};
+use super::geometry::{Place, Port, Route};
+use super::lane::Packet;
 use super::{event, TorusNoc, NONE};
 use crate::fabric::{Done, Event, Msg, MsgKind, Wanted};
 
 /// One interface of one place.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Interface {
-    pub queue: VecDeque<u32>,
+    /// The message with packets to issue, and those after it.
+    pub current: u32,
+    queue: VecDeque<Msg>,
     /// The processor may issue again from then on.
     pub free_at: u64,
     pub timer: bool,
@@ -40,8 +42,15 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    pub fn next_message(&self) -> Option<u32> {
-        self.queue.front().copied()
+    pub fn idle() -> Self {
+        Interface {
+            current: NONE,
+            queue: VecDeque::new(),
+            free_at: 0,
+            timer: false,
+            busy: 0,
+            turn: 0,
+        }
     }
 }
 
@@ -55,16 +64,23 @@ pub(super) struct Message {
     pub network: u8,
     /// Interface that issues the packets.
     pub issuer: u32,
+    /// Its link into the network.
+    pub inject: u32,
+    /// From there to the target.
+    pub route: Route,
     /// Tree of a multicast, else `NONE`.
     pub tree: u32,
     pub cut: Cut,
     pub stream: Stream,
     pub wanted: Wanted,
+    /// The target answers nothing.
+    pub posted: bool,
     pub packets: u32,
     pub sent: u32,
     pub delivered: u32,
+    /// Packets that have come back or, posted, have arrived.
     pub acknowledged: u32,
-    /// Acknowledgements expected.
+    /// How many of them there will be.
     pub answers: u32,
 }
 
@@ -91,10 +107,11 @@ impl TorusNoc {
         }
     }
 
-    pub(super) fn stream(&self, m: &Msg) -> Stream {
-        match m.kind {
+    #[inline]
+    pub(super) fn stream(&self, kind: MsgKind, loopback: bool) -> Stream {
+        match kind {
             MsgKind::Multicast => self.config.write,
-            _ if self.place(m.from) == self.place(m.to) => self.config.loopback,
+            _ if loopback => self.config.loopback,
             MsgKind::Get => self.config.read,
             _ => self.config.write,
         }
@@ -102,14 +119,25 @@ impl TorusNoc {
 
     /// Queue a message at the interface of its initiator.
     pub(super) fn take(&mut self, m: &Msg, now: u64) {
-        let (initiator, _) = Self::ends(m);
+        let home = self.place(Self::ends(m).0);
+        let issuer = self.interface_at(m.network, home);
+        let interface = &mut self.interfaces[issuer as usize];
+        if interface.current == NONE {
+            self.begin(m, issuer);
+            self.issue(issuer, now);
+        } else {
+            // Whatever the present one waits for, a timer or an initiator, sees to it that the interface goes on.
+            interface.queue.push_back(*m);
+        }
+    }
+
+    /// `issuer` issues the packets of a message from now on.
+    fn begin(&mut self, m: &Msg, issuer: u32) {
+        let (home, target) = Self::ends(m);
+        let (home, target) = (self.place(home), self.place(target));
         let cut = Cut::new(m.bytes, m.runs);
-        let place = self.geometry.place_index(self.place(initiator));
-        let issuer = m.network as u32 * self.geometry.place_count() as u32 + place as u32;
         let packets = cut.packets(self.config.packet_bytes) as u32;
-        let mut answers = packets;
-        let mut tree = NONE;
-        let mut to = m.to;
+        let (mut answers, mut tree, mut to) = (packets, NONE, m.to);
         if m.kind == MsgKind::Multicast {
             tree = self.tree(m.network, m.from, m.set);
             answers *= self.sets[m.set as usize].len() as u32;
@@ -123,27 +151,39 @@ impl TorusNoc {
             tree,
             network: m.network,
             issuer,
+            inject: self.geometry.link(m.network, home, Port::Inject),
+            route: self.geometry.route(m.network, home, target),
             cut,
-            stream: self.stream(m),
+            stream: self.stream(m.kind, home == target),
             wanted: m.wanted,
+            posted: self.config.posted && m.kind != MsgKind::Get && !m.wanted.acknowledged,
             packets,
             sent: 0,
             delivered: 0,
             acknowledged: 0,
             answers,
         };
-        let id = self.messages.insert(message);
-        self.interfaces[issuer as usize].queue.push_back(id);
-        self.issue(issuer, now);
+        self.interfaces[issuer as usize].current = self.messages.insert(message);
+    }
+
+    /// The last packet of the present message has been cut: the next message's turn.
+    #[inline]
+    fn turn_over(&mut self, interface: u32) {
+        let state = &mut self.interfaces[interface as usize];
+        state.current = NONE;
+        if let Some(next) = state.queue.pop_front() {
+            self.begin(&next, interface);
+        }
     }
 
     /// The processor of an interface issues what it can.
     pub(super) fn issue(&mut self, interface: u32, now: u64) {
         loop {
             let state = &mut self.interfaces[interface as usize];
-            let Some(&id) = state.queue.front() else {
+            let id = state.current;
+            if id == NONE {
                 return;
-            };
+            }
             if now < state.free_at {
                 if !state.timer {
                     state.timer = true;
@@ -160,32 +200,30 @@ impl TorusNoc {
             let payload = payload.expect("a queued message has packets left") as u32;
             state.busy |= initiator;
             state.free_at = now + message.stream.issue.0;
-            if message.cut.is_done() {
-                state.queue.pop_front();
-            }
-            let message = *message;
-            let (home, target) = match message.kind {
-                MsgKind::Get => (message.to, message.from),
-                _ => (message.from, message.to),
-            };
-            let mut packet = Packet::new(id, message.network, self.place(home), self.place(target));
+            let mut packet = Packet::new(id, message.network, message.route);
             packet.payload = payload;
             packet.flit = self.link_flit;
-            if matches!(message.kind, MsgKind::Put | MsgKind::Multicast) {
-                packet.flits = self.flits(payload);
-                packet.flit = message.stream.flit.0 as u32;
-            }
             packet.last = message.cut.is_done();
             packet.tree = message.tree;
-            if message.tree != NONE {
-                packet.channel = BROADCAST;
+            let inject = message.inject;
+            if matches!(message.kind, MsgKind::Put | MsgKind::Multicast) {
+                packet.flit = message.stream.flit.0 as u32;
+                packet.flits = self.flits(payload);
+            }
+            if packet.last {
+                self.turn_over(interface);
+            }
+            if packet.tree != NONE {
                 let packet = self.packets.insert(packet);
                 self.reserve_tree(packet, now);
                 continue;
             }
-            packet.channel = self.request_channel(&packet);
+            if self.config.channels == ChannelChoice::Dynamic {
+                let turn = self.interfaces[interface as usize].turn;
+                packet.channel = self.least_loaded(inject, turn, 0, 4);
+            }
             let packet = self.packets.insert(packet);
-            self.request(packet, now);
+            self.request(packet, inject, now);
         }
     }
 
@@ -199,25 +237,22 @@ impl TorusNoc {
         1 + payload.div_ceil(self.flit_bytes)
     }
 
-    fn request_channel(&self, packet: &Packet) -> u8 {
-        match self.config.channels {
-            ChannelChoice::Static => 0,
-            ChannelChoice::Dynamic => self.least_loaded(packet, 0, 4),
+    /// Of `count` channels from `first`, a power of two, the one with the fewest packets on `inject`, the
+    /// sender's link; of equals the first from `turn` on.
+    pub(super) fn least_loaded(&self, inject: u32, turn: u8, first: u8, count: u8) -> u8 {
+        let lanes = &self.links[inject as usize].lanes;
+        let (mut found, mut least) = (first, u32::MAX);
+        for step in 0..count {
+            let channel = first + ((turn + step) & (count - 1));
+            let load = lanes[channel as usize].load();
+            if load < least {
+                (found, least) = (channel, load);
+            }
+            if load == 0 {
+                break;
+            }
         }
-    }
-
-    /// Of `count` channels from `first`, the one with the fewest packets at the sender's port.
-    pub(super) fn least_loaded(&self, packet: &Packet, first: u8, count: u8) -> u8 {
-        let link = self.geometry.link(packet.network, packet.at, Port::Inject);
-        let interface = self.interface_at(packet.network, packet.at);
-        let turn = self.interfaces[interface as usize].turn;
-        (0..count)
-            .map(|step| first + (turn + step) % count)
-            .min_by_key(|&channel| {
-                let lane = &self.lanes[(link * LANES + channel as u32) as usize];
-                lane.load()
-            })
-            .unwrap_or(first)
+        found
     }
 
     pub(super) fn interface_at(&self, network: u8, place: Place) -> u32 {
@@ -228,18 +263,20 @@ impl TorusNoc {
     /// The tail of a packet has left the sending interface; `requests` is the lane on which
     /// requests enter the same interface.
     pub(super) fn injected(&mut self, id: u32, requests: u32, now: u64) {
-        let packet = self.packets[id as usize];
-        let message = &mut self.messages[packet.message as usize];
-        if packet.response != (message.kind != MsgKind::Get) {
-            message.sent += 1;
-            if message.sent == message.packets && message.wanted.source_free {
-                self.report(packet.message, Event::SourceFree, 0, now);
+        let Packet {
+            message, response, ..
+        } = self.packets[id as usize];
+        let state = &mut self.messages[message as usize];
+        let Message { issuer, kind, .. } = *state;
+        if response != (kind != MsgKind::Get) {
+            state.sent += 1;
+            if state.sent == state.packets && state.wanted.source_free {
+                self.report(message, Event::SourceFree, 0, now);
             }
         }
-        if packet.response {
+        if response {
             self.release(requests);
         } else {
-            let Message { issuer, kind, .. } = self.messages[packet.message as usize];
             self.interfaces[issuer as usize].busy &= !(1 << initiator_of(kind));
             self.issue(issuer, now);
         }

@@ -12,21 +12,34 @@
 //! V counts in ps / 720720 (the least common multiple of 1..=16), so V is an exact integer for
 //! every n up to 16 and needs no event until somebody asks.
 
-use super::lane::{Job, SERVING};
+use super::config::Buffers;
+use super::geometry::Port;
+use super::lane::{Lane, LANES};
 
 /// Parts of a picosecond in which service is counted.
 pub(super) const SCALE: u64 = 720_720;
 /// Most packets that stream over one link at once: 16 virtual channels, or 12 + 4 at an interface.
 pub(super) const STREAMS: usize = 16;
 
+/// [`SCALE`] over the number of packets that share a link.
+const PART: [u64; STREAMS + 1] = {
+    let (mut part, mut streams) = ([SCALE; STREAMS + 1], 1);
+    while streams <= STREAMS {
+        part[streams] = SCALE / streams as u64;
+        streams += 1;
+    }
+    part
+};
+
 /// A packet that streams: its job and the virtual time at which it is through.
 #[derive(Clone, Copy, Default)]
-struct Streaming {
-    finish: u64,
-    job: u32,
+pub(super) struct Streaming {
+    pub finish: u64,
+    pub job: u32,
 }
 
-// A link with one packet is the common case: it fits one line of cache.
+/// A link with its lanes and the buffer behind it. One packet at a time is the common case; what that needs is in
+/// the first line of cache, and several packets are kept elsewhere.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Link {
@@ -36,58 +49,125 @@ pub(super) struct Link {
     pub shared_free: u32,
     /// Packets with data that hold or want this link.
     pub wanted: u32,
-    streams: u8,
+    /// Time of a head over the link, in ps.
+    pub latency: u32,
+    /// First link of the place where this one ends.
+    pub beyond: u32,
+    pub port: Port,
+    /// Whether it leads around the torus.
+    pub wraps: bool,
     /// A channel waits because the shared part of the buffer behind this link is used up.
     pub starved: bool,
-    slots: [Streaming; STREAMS],
+    streams: u8,
+    /// Bit per lane: part of the reserved tree of a multicast.
+    pub reserved: u16,
+    /// The packet that streams, if it is only one.
+    only: Streaming,
+    several: Option<Box<[Streaming; STREAMS]>>,
+    pub lanes: [Lane; LANES as usize],
 }
 
 impl Link {
-    pub fn new(shared: u32) -> Self {
+    pub fn new(port: Port, wraps: bool, beyond: u32, latency: u32, shared: u32) -> Self {
         Link {
             virtual_now: 0,
             last: 0,
             shared_free: shared,
             wanted: 0,
-            streams: 0,
+            latency,
+            beyond,
+            port,
+            wraps,
             starved: false,
-            slots: [Streaming::default(); STREAMS],
+            streams: 0,
+            reserved: 0,
+            only: Streaming::default(),
+            several: None,
+            lanes: [Lane::new(1); LANES as usize],
         }
     }
 
-    /// Bring the service up to `now`; packets that are through stop serving.
-    #[inline(always)]
-    pub fn advance(&mut self, now: u64, jobs: &mut [Job]) {
-        match self.streams {
-            0 => {
-                self.virtual_now = 0;
-                self.last = now;
-            }
-            1 => {
-                let served = (now - self.last) * SCALE;
-                let rest = self.slots[0].finish - self.virtual_now;
-                if served < rest {
-                    self.virtual_now += served;
-                } else {
-                    jobs[self.slots[0].job as usize].flags &= !SERVING;
-                    self.streams = 0;
-                    self.virtual_now = 0;
-                }
-                self.last = now;
-            }
-            _ => self.advance_shared(now, jobs),
+    /// Whether nobody holds a lane, wants it or lies in the buffer behind it.
+    pub fn at_rest(&self) -> bool {
+        self.reserved == 0 && self.lanes.iter().all(Lane::at_rest)
+    }
+
+    /// The lane of this link with that number among all.
+    #[inline]
+    pub fn lane(&mut self, lane: u32) -> &mut Lane {
+        &mut self.lanes[(lane % LANES) as usize]
+    }
+
+    /// Free flits for `lane` in the buffer behind the link; at most what one lane may take.
+    #[inline]
+    pub fn room(&mut self, lane: u32, buffers: Buffers) -> u32 {
+        let occupied = self.lane(lane).occupied as u32;
+        let own = buffers.guaranteed.saturating_sub(occupied);
+        let taken = occupied.saturating_sub(buffers.guaranteed);
+        let shared = (buffers.shared_per_channel - taken).min(self.shared_free);
+        self.starved |= own + shared == 0;
+        own + shared
+    }
+
+    /// Flits for which there is room behind `lane`; 0 if no packet may enter it now.
+    #[inline]
+    pub fn admits(&mut self, lane: u32, buffers: Buffers) -> u32 {
+        let state = self.lane(lane);
+        if state.held >= state.limit {
+            return 0;
         }
+        match self.port {
+            Port::Eject => u32::MAX,
+            _ => self.room(lane, buffers),
+        }
+    }
+
+    /// Take `flits` of the buffer for `lane`, of which `own` are its own.
+    #[inline]
+    pub fn reserve(&mut self, lane: u32, flits: u32, own: u32) {
+        let occupied = &mut self.lane(lane).occupied;
+        let before = (*occupied as u32).max(own);
+        *occupied += flits as u16;
+        self.shared_free -= (*occupied as u32).max(own) - before;
+    }
+
+    /// Give them back; says whether shared ones are among them.
+    #[inline]
+    pub fn give_back(&mut self, lane: u32, flits: u32, own: u32) -> bool {
+        let occupied = &mut self.lane(lane).occupied;
+        let before = (*occupied as u32).max(own);
+        *occupied -= flits as u16;
+        let shared = before - (*occupied as u32).max(own);
+        self.shared_free += shared;
+        shared > 0
+    }
+
+    /// Bring the service up to `now`; packets that are through stop streaming.
+    #[inline]
+    pub fn advance(&mut self, now: u64) {
+        match self.streams {
+            0 => self.virtual_now = 0,
+            1 => {
+                let served = (now - self.last).saturating_mul(SCALE);
+                self.virtual_now = self.virtual_now.saturating_add(served);
+                if self.virtual_now >= self.only.finish {
+                    (self.streams, self.virtual_now) = (0, 0);
+                }
+            }
+            _ => return self.advance_shared(now),
+        }
+        self.last = now;
     }
 
     /// The same for several packets.
     #[inline(never)]
-    fn advance_shared(&mut self, now: u64, jobs: &mut [Job]) {
-        while self.streams > 0 {
+    fn advance_shared(&mut self, now: u64) {
+        while self.streams > 1 {
             let first = self.earliest();
             let streams = self.streams as u64;
             let need = ((first - self.virtual_now) * streams).div_ceil(SCALE);
             if self.last + need > now {
-                self.virtual_now += (now - self.last) * (SCALE / streams);
+                self.virtual_now += (now - self.last) * PART[streams as usize];
                 self.last = now;
                 return;
             }
@@ -95,43 +175,71 @@ impl Link {
             self.virtual_now = first;
             let mut slot = 0;
             while slot < self.streams as usize {
-                if self.slots[slot].finish <= first {
-                    jobs[self.slots[slot].job as usize].flags &= !SERVING;
+                if self.streaming(slot).finish <= first {
                     self.drop_slot(slot);
                 } else {
                     slot += 1;
                 }
             }
         }
-        self.virtual_now = 0;
-        self.last = now;
+        self.advance(now);
     }
 
-    /// Start serving `job` with `work` (in ps / SCALE, not 0). The link must be advanced.
+    /// Start to serve `job` with `work` ps; the answer is when it is through if nothing else comes or
+    /// goes before its end. The link must be advanced.
     #[inline]
-    pub fn serve(&mut self, id: u32, work: u64, jobs: &mut [Job]) {
-        let job = &mut jobs[id as usize];
-        job.flags |= SERVING;
-        job.finish = self.join(id, work);
+    pub fn join(&mut self, job: u32, work: u64) -> u64 {
+        let alone = self.streams == 0;
+        let finish = self.serve(job, work * SCALE);
+        match alone {
+            true => self.last + work,
+            false => self.reaches(finish),
+        }
     }
 
-    /// The same for a job that is only being made; returns its finish.
+    /// The same with `work` in ps / SCALE, not 0; the answer is its virtual end.
     #[inline]
-    pub fn join(&mut self, id: u32, work: u64) -> u64 {
-        let finish = self.virtual_now + work;
-        self.slots[self.streams as usize] = Streaming { finish, job: id };
+    pub fn serve(&mut self, job: u32, work: u64) -> u64 {
+        let stream = Streaming {
+            finish: self.virtual_now + work,
+            job,
+        };
+        match self.streams as usize {
+            0 => self.only = stream,
+            streams => {
+                let several = self.several.get_or_insert_default();
+                if streams == 1 {
+                    several[0] = self.only;
+                }
+                several[streams] = stream;
+            }
+        }
         self.streams += 1;
-        finish
+        stream.finish
     }
 
-    /// Change the finish of a serving job; stops it when the finish has passed.
-    pub fn retime(&mut self, id: u32, finish: u64, jobs: &mut [Job]) {
-        let slot = (0..self.streams as usize).find(|&slot| self.slots[slot].job == id);
+    /// The virtual time at which `job` is through, if it streams.
+    #[inline]
+    pub fn finish(&self, job: u32) -> Option<u64> {
+        match self.streams {
+            0 => None,
+            1 => (self.only.job == job).then_some(self.only.finish),
+            _ => {
+                let found = self.all().iter().find(|stream| stream.job == job)?;
+                Some(found.finish)
+            }
+        }
+    }
+
+    /// Change the finish of a job that streams; stops it when the finish has passed.
+    pub fn retime(&mut self, job: u32, finish: u64) {
+        let slot = (0..self.streams()).find(|&slot| self.streaming(slot).job == job);
         let slot = slot.expect("a serving job is in the list of its link");
-        jobs[id as usize].finish = finish;
-        self.slots[slot].finish = finish;
+        match self.several.as_mut().filter(|_| self.streams > 1) {
+            None => self.only.finish = finish,
+            Some(several) => several[slot].finish = finish,
+        }
         if finish <= self.virtual_now {
-            jobs[id as usize].flags &= !SERVING;
             self.drop_slot(slot);
         }
     }
@@ -146,18 +254,18 @@ impl Link {
         let (mut at, mut virtual_now, mut streams) =
             (self.last, self.virtual_now, self.streams as u64);
         loop {
-            let active = &self.slots[..self.streams as usize];
-            let first = active
-                .iter()
-                .map(|slot| slot.finish)
-                .filter(|&f| f > virtual_now)
-                .min();
+            let active = self.all();
+            let later = active.iter().map(|stream| stream.finish);
+            let first = later.filter(|&finish| finish > virtual_now).min();
             let first = first.unwrap_or(target);
             if first >= target || streams == 1 {
                 return at + (target.saturating_sub(virtual_now) * streams).div_ceil(SCALE);
             }
             at += ((first - virtual_now) * streams).div_ceil(SCALE);
-            streams -= active.iter().filter(|slot| slot.finish == first).count() as u64;
+            streams -= active
+                .iter()
+                .filter(|stream| stream.finish == first)
+                .count() as u64;
             virtual_now = first;
         }
     }
@@ -170,23 +278,36 @@ impl Link {
 
     /// One of the packets that stream over the link.
     #[inline]
-    pub fn streaming(&self, slot: usize) -> u32 {
-        self.slots[slot].job
+    pub fn streaming(&self, slot: usize) -> Streaming {
+        match self.streams {
+            1 => self.only,
+            _ => self.all()[slot],
+        }
+    }
+
+    /// All of them, where they are several.
+    #[inline]
+    fn all(&self) -> &[Streaming] {
+        match &self.several {
+            Some(several) => &several[..self.streams as usize],
+            None => &[],
+        }
     }
 
     #[inline]
     fn earliest(&self) -> u64 {
-        let active = self.slots[..self.streams as usize].iter();
-        active
-            .map(|slot| slot.finish)
-            .min()
-            .unwrap_or(self.virtual_now)
+        let finishes = self.all().iter().map(|stream| stream.finish);
+        finishes.min().unwrap_or(self.virtual_now)
     }
 
-    #[inline]
     fn drop_slot(&mut self, slot: usize) {
-        let last = self.streams as usize - 1;
-        self.slots[slot] = self.slots[last];
-        self.streams = last as u8;
+        self.streams -= 1;
+        let left = self.streams as usize;
+        if let Some(several) = self.several.as_mut().filter(|_| left > 0) {
+            several[slot] = several[left];
+            if left == 1 {
+                self.only = several[0];
+            }
+        }
     }
 }

@@ -14,15 +14,15 @@
 //! t = interface_out + h * hop + interface_in + L * flit
 //! ```
 //!
-//! and the acknowledgement goes on around on the same network, so that on one-way rings a completion
-//! takes the same time whatever the distance. What packets do to each other follows from four rules:
+//! and the acknowledgement, if it has one, goes on around on the same network, so that on one-way rings a
+//! completion takes the same time whatever the distance. What packets do to each other follows from four rules:
 //!
 //! 1. A *lane* (link, virtual channel) belongs to one packet from head to tail; others wait in order.
 //! 2. Lanes of one link take turns flit by flit ([`link`]).
 //! 3. A packet that waits fills the finite buffers behind it and then stands still, lanes held
 //!    ([`router`], [`buffer`], [`tail`]).
 //! 4. Interfaces issue in order and paced ([`interface`]), receive at most so many packets and
-//!    answer all ([`target`]); multicasts reserve their tree first ([`multicast`]).
+//!    answer all that are not posted ([`target`]); multicasts reserve their tree first ([`multicast`]).
 //!
 //! Dimension order, and another channel beyond each wrap (the dateline), keep waiting packets from
 //! forming a cycle. Simulated are packets, not flits: about two events per packet and link.
@@ -56,7 +56,7 @@ use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use cut::Cut;
 pub use file::KIND;
-use geometry::{Geometry, Port};
+use geometry::{Geometry, Place, Port};
 use interface::{Interface, Message};
 use lane::{Job, Lane, Packet, LANES};
 use link::Link;
@@ -65,6 +65,9 @@ use slab::Slab;
 
 /// No job, packet or message.
 const NONE: u32 = u32::MAX;
+
+/// Added to the number of a lane: all others of its link.
+const OTHERS: u32 = 1 << 31;
 
 /// Kinds of events, in the upper bits of [`calendar::Entry::what`]; the rest is an index.
 mod event {
@@ -85,8 +88,10 @@ pub struct TorusNoc {
     flit_bytes: u32,
     geometry: Geometry,
     calendar: Calendar,
+    /// Whether the buffers of the routers are, and what they hold.
+    finite: bool,
+    buffers: Buffers,
     links: Vec<Link>,
-    lanes: Vec<Lane>,
     jobs: Slab<Job>,
     packets: Slab<Packet>,
     messages: Slab<Message>,
@@ -98,7 +103,7 @@ pub struct TorusNoc {
     tree_of: BTreeMap<(u8, EndpointId, u32), u32>,
     /// Multicast packets that wait for their tree.
     unreserved: Vec<u32>,
-    /// Lanes that became free during the present event.
+    /// Lanes that became free during the present event; see [`OTHERS`].
     woken: Vec<u32>,
     done: Vec<Done>,
     in_flight: usize,
@@ -115,8 +120,13 @@ impl TorusNoc {
             link_flit: config.link_flit.0 as u32,
             flit_bytes: config.flit_bytes as u32,
             calendar: Calendar::new(),
+            finite: config.buffers.is_some(),
+            buffers: config.buffers.unwrap_or(Buffers {
+                guaranteed: u32::MAX,
+                shared: 0,
+                shared_per_channel: 0,
+            }),
             links: Vec::new(),
-            lanes: Vec::new(),
             jobs: Slab::new(),
             packets: Slab::new(),
             messages: Slab::new(),
@@ -144,7 +154,7 @@ impl TorusNoc {
 
     /// Whether no packet is on its way and every channel and buffer is free.
     pub fn at_rest(&self) -> bool {
-        let lanes = self.lanes.iter().all(Lane::at_rest);
+        let lanes = self.links.iter().all(Link::at_rest);
         let nothing = self.jobs.live() + self.packets.live() + self.messages.live() == 0;
         lanes && nothing && self.calendar.is_empty()
     }
@@ -158,7 +168,7 @@ impl TorusNoc {
             event::ARRIVE => self.arrive(index, now),
             event::ANSWER => self.answer(index, now),
             event::ISSUE => self.timer(index, now),
-            _ => self.request(index, now),
+            _ => self.request_node(index, now),
         }
         if !self.woken.is_empty() {
             self.settle(now);
@@ -171,7 +181,14 @@ impl TorusNoc {
         while next < self.woken.len() {
             let lane = self.woken[next];
             next += 1;
-            self.wake(lane, now);
+            if lane & OTHERS == 0 {
+                self.wake(lane, now);
+                continue;
+            }
+            let (lane, first) = (lane ^ OTHERS, (lane ^ OTHERS) / LANES * LANES);
+            for other in (first..first + LANES).filter(|&other| other != lane) {
+                self.wake(other, now);
+            }
         }
         self.woken.clear();
     }
@@ -179,27 +196,34 @@ impl TorusNoc {
 
 impl Fabric for TorusNoc {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
-        let shared = self.config.buffers.map_or(0, |buffers| buffers.shared);
-        let count = self.geometry.link_count();
         self.calendar.clear();
-        self.links = vec![Link::new(shared); count];
-        self.lanes = vec![Lane::new(1); count * LANES as usize];
+        let config = &self.config;
+        let links = self.geometry.links().map(|(port, beyond, wraps)| {
+            let latency = match port {
+                Port::Inject => config.interface_out,
+                Port::Eject => config.interface_in,
+                _ => config.hop,
+            };
+            Link::new(port, wraps, beyond, latency.0 as u32, self.buffers.shared)
+        });
+        self.links = links.collect();
         for network in 0..self.config.networks.len() as u8 {
             for site in &self.config.sites {
-                let place = geometry::Place {
+                let place = Place {
                     x: site.x as u8,
                     y: site.y as u8,
                 };
-                let first = self.geometry.link(network, place, Port::Eject) * LANES;
-                self.lanes[first as usize] = Lane::new(self.config.receive_requests);
-                self.lanes[first as usize + 1] = Lane::new(self.config.receive_responses);
+                let eject = self.geometry.link(network, place, Port::Eject);
+                let link = &mut self.links[eject as usize];
+                *link.lane(0) = Lane::new(self.config.receive_requests);
+                *link.lane(lane::RESPONSES) = Lane::new(self.config.receive_responses);
             }
         }
         self.jobs.clear();
         self.packets.clear();
         self.messages.clear();
         let interfaces = self.geometry.place_count() * self.config.networks.len();
-        self.interfaces = vec![Interface::default(); interfaces];
+        self.interfaces = vec![Interface::idle(); interfaces];
         self.memory_free.fill(0);
         self.sets = sets.to_vec();
         self.trees.clear();
@@ -244,27 +268,31 @@ impl Fabric for TorusNoc {
 
     fn stuck(&self) -> Stuck {
         let mut waiting = Vec::new();
-        for (lane, state) in self.lanes.iter().enumerate() {
-            let mut id = state.first_waiting;
+        let lanes = self.links.iter().flat_map(|link| &link.lanes);
+        for (lane, state) in (0u32..).zip(lanes) {
+            let mut id = state.waiting;
             while id != NONE {
-                let packet = &self.packets[id as usize];
+                id = self.packets[id as usize].waits_behind;
+                let at = self.geometry.place_of(lane / LANES);
                 waiting.push(format!(
                     "message {}: packet at ({},{}) waits for {} channel {}",
-                    self.messages[packet.message as usize].op,
-                    packet.at.x,
-                    packet.at.y,
-                    self.table.names[lane / LANES as usize],
-                    lane % LANES as usize,
+                    self.messages[self.packets[id as usize].message as usize].op,
+                    at.x,
+                    at.y,
+                    self.table.names[(lane / LANES) as usize],
+                    lane % LANES,
                 ));
-                id = packet.next_waiting();
+                if id == state.waiting {
+                    break;
+                }
             }
         }
         for &id in &self.unreserved {
-            let packet = &self.packets[id as usize];
-            let op = self.messages[packet.message as usize].op;
+            let Message { op, from, .. } =
+                self.messages[self.packets[id as usize].message as usize];
+            let Place { x, y } = self.place(from);
             waiting.push(format!(
-                "message {op}: multicast at ({},{}) waits for the reservation of its tree",
-                packet.at.x, packet.at.y
+                "message {op}: multicast at ({x},{y}) waits for the reservation of its tree"
             ));
         }
         Stuck { waiting }
@@ -273,7 +301,7 @@ impl Fabric for TorusNoc {
     fn quiet(&self, m: &Msg) -> TimePs {
         let (home, target) = Self::ends(m);
         let (home, target) = (self.place(home), self.place(target));
-        let stream = self.stream(m);
+        let stream = self.stream(m.kind, home == target);
         // Issue and transfer of the packets overlap; the last one has nothing to overlap with.
         let groups = Cut::new(m.bytes, m.runs).groups(self.config.packet_bytes);
         let time = |bytes: u64| self.flits(bytes as u32) as u64 * stream.flit.0;

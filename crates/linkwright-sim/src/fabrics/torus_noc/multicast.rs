@@ -19,22 +19,24 @@
 
 use linkwright_core::EndpointId;
 
-use super::geometry::{Geometry, Place, Port};
-use super::lane::{BROADCAST, DATELINE, LANES};
+use super::geometry::{Place, Port, Route};
+use super::lane::{Packet, BROADCAST, DATELINE, LANES};
+use super::link::Link;
 use super::{event, TorusNoc, NONE};
 
 /// A link of a tree.
 pub(super) struct Node {
-    pub port: Port,
-    /// Whether the route has wrapped in this dimension.
-    pub dateline: bool,
-    at: Place,
+    link: u32,
+    /// With the dateline bit where the route has wrapped in this dimension.
+    channel: u8,
     children: Vec<u32>,
     /// Index in the set, at an interface.
-    pub target: u32,
+    target: u32,
 }
 
 pub(super) struct Tree {
+    /// The set of its targets.
+    set: u32,
     pub nodes: Vec<Node>,
     /// Broadcast lanes of the tree, without those of interfaces.
     lanes: Vec<u32>,
@@ -46,53 +48,42 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    fn build(geometry: &Geometry, network: u8, source: Place, targets: &[Place]) -> Tree {
-        let root = Node {
-            port: Port::Inject,
-            dateline: false,
-            at: source,
+    /// The tree that begins with link `inject`, each target reached by a route.
+    fn build(links: &[Link], set: u32, inject: u32, routes: impl Iterator<Item = Route>) -> Tree {
+        let node = |link, channel, target| Node {
+            link,
+            channel,
             children: Vec::new(),
-            target: 0,
+            target,
         };
-        let mut nodes = vec![root];
-        for (index, &target) in targets.iter().enumerate() {
-            let (mut node, mut at, mut dateline) = (0, source, false);
-            loop {
-                let port = geometry.toward(network, at, target);
-                dateline &= port.same_axis(nodes[node].port);
-                let known = nodes[node].children.iter().copied();
-                let known = known.filter(|_| port != Port::Eject);
-                let known = { known }.find(|&child| nodes[child as usize].port == port);
-                node = match known {
-                    Some(child) => child as usize,
-                    None => {
-                        let child = nodes.len();
-                        nodes[node].children.push(child as u32);
-                        let children = Vec::new();
-                        nodes.push(Node {
-                            port,
-                            dateline,
-                            at,
-                            children,
-                            target: index as u32,
-                        });
-                        child
-                    }
-                };
-                if port == Port::Eject {
-                    break;
+        let mut nodes = vec![node(inject, BROADCAST, 0)];
+        for (target, mut route) in (0..).zip(routes) {
+            let (mut at, mut dateline) = (0, 0);
+            while links[nodes[at].link as usize].port != Port::Eject {
+                if route.turns() {
+                    dateline = 0;
                 }
-                let (next, wraps) = geometry.step(at, port);
-                at = next;
-                dateline |= wraps;
+                let link = links[nodes[at].link as usize].beyond + route.onward();
+                let known = nodes[at].children.iter().map(|&child| child as usize);
+                let to_share = links[link as usize].port != Port::Eject;
+                let shared = { known }.find(|&child| to_share && nodes[child].link == link);
+                at = shared.unwrap_or_else(|| {
+                    let child = nodes.len();
+                    nodes[at].children.push(child as u32);
+                    nodes.push(node(link, BROADCAST + dateline, target));
+                    child
+                });
+                if links[link as usize].wraps {
+                    dateline = DATELINE;
+                }
             }
         }
-        let inner = nodes.iter().filter(|node| node.port != Port::Eject);
-        let lanes = inner.map(|node| {
-            let channel = BROADCAST + if node.dateline { DATELINE } else { 0 };
-            geometry.link(network, node.at, node.port) * LANES + channel as u32
-        });
+        let inner = nodes
+            .iter()
+            .filter(|node| links[node.link as usize].port != Port::Eject);
+        let lanes = inner.map(|node| node.link * LANES + node.channel as u32);
         Tree {
+            set,
             lanes: lanes.collect(),
             nodes,
             round_trip: 0,
@@ -115,7 +106,11 @@ impl TorusNoc {
             "multicast set {set} is empty; give it a target"
         );
         let targets: Vec<Place> = targets.iter().map(|&target| self.place(target)).collect();
-        let mut tree = Tree::build(&self.geometry, network, from, &targets);
+        let inject = self.geometry.link(network, from, Port::Inject);
+        let routes = targets
+            .iter()
+            .map(|&to| self.geometry.route(network, from, to));
+        let mut tree = Tree::build(&self.links, set, inject, routes);
         let there_and_back = |&target: &Place| {
             2 * self.link_flit as u64
                 + self.way(network, from, target)
@@ -133,7 +128,7 @@ impl TorusNoc {
         let tree = self.packets[packet as usize].tree as usize;
         if self.trees[tree].reserved && self.config.multicast_linked {
             self.trees[tree].passages += self.trees[tree].nodes.len();
-            self.request(packet, now);
+            self.request_node(packet, now);
         } else {
             self.unreserved.push(packet);
             self.grant_trees(now);
@@ -146,11 +141,9 @@ impl TorusNoc {
         while index < self.unreserved.len() {
             let packet = self.unreserved[index];
             let tree = &mut self.trees[self.packets[packet as usize].tree as usize];
-            if tree
-                .lanes
-                .iter()
-                .any(|&lane| self.lanes[lane as usize].reserved)
-            {
+            let links = &mut self.links;
+            let taken = |&lane: &u32| links[(lane / LANES) as usize].reserved & bit(lane) != 0;
+            if tree.lanes.iter().any(taken) {
                 index += 1;
                 continue;
             }
@@ -158,7 +151,7 @@ impl TorusNoc {
             tree.reserved = true;
             tree.passages += tree.nodes.len();
             for &lane in &tree.lanes {
-                self.lanes[lane as usize].reserved = true;
+                links[(lane / LANES) as usize].reserved |= bit(lane);
             }
             self.calendar
                 .push(now + tree.round_trip, event::RESERVED | packet);
@@ -166,19 +159,39 @@ impl TorusNoc {
     }
 
     /// The head of a multicast has come to a router: one packet per branch goes on.
-    pub(super) fn branch(&mut self, job: u32, packet: u32, now: u64) {
+    pub(super) fn branch(&mut self, packet: u32, now: u64) {
         let original = self.packets[packet as usize];
         let node = &self.trees[original.tree as usize].nodes[original.node as usize];
         let children = node.children.clone();
-        self.jobs[job as usize].branches = children.len() as u8;
+        let job = &mut self.jobs[original.head as usize];
+        (job.ungranted, job.unpassed) = (children.len() as u8, children.len() as u8);
         let mut branches = vec![packet];
         branches.extend(children[1..].iter().map(|_| self.packets.insert(original)));
         for (&branch, child) in branches.iter().zip(children) {
             self.packets[branch as usize].node = child;
         }
         for branch in branches {
-            self.request(branch, now);
+            self.request_node(branch, now);
         }
+    }
+
+    /// A packet asks for the lane of its node.
+    pub(super) fn request_node(&mut self, id: u32, now: u64) {
+        let packet = &mut self.packets[id as usize];
+        let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
+        packet.channel = node.channel;
+        self.request(id, node.link, now);
+    }
+
+    /// Index in its set of the target that a packet has come to.
+    pub(super) fn target_index(&self, packet: &Packet) -> u32 {
+        self.trees[packet.tree as usize].nodes[packet.node as usize].target
+    }
+
+    /// The target that a packet has come to.
+    pub(super) fn target_of(&self, packet: &Packet) -> EndpointId {
+        let tree = &self.trees[packet.tree as usize];
+        self.sets[tree.set as usize][self.target_index(packet) as usize]
     }
 
     /// A packet has passed one link of its tree.
@@ -193,14 +206,19 @@ impl TorusNoc {
         let tree = &mut self.trees[id as usize];
         tree.reserved = false;
         for &lane in &tree.lanes {
-            self.lanes[lane as usize].reserved = false;
+            self.links[(lane / LANES) as usize].reserved &= !bit(lane);
         }
         self.grant_trees(now);
     }
 
     /// Whether the next message of an interface is a multicast over the same tree.
     fn more_to_send(&self, issuer: u32, tree: u32) -> bool {
-        let next = self.interfaces[issuer as usize].next_message();
-        next.is_some_and(|id| self.messages[id as usize].tree == tree && tree != NONE)
+        let next = self.interfaces[issuer as usize].current;
+        next != NONE && self.messages[next as usize].tree == tree && tree != NONE
     }
+}
+
+/// The bit of a lane among those of its link.
+fn bit(lane: u32) -> u16 {
+    1 << (lane % LANES)
 }

@@ -20,259 +20,241 @@
 
 use super::geometry::Port;
 use super::lane::{
-    Job, DATELINE, HEAD_WAITS, LANES, NEVER, ON_TREE, SERVING, TAIL_LEFT, TAIL_WAITS,
+    Job, DATELINE, GOES_ON, HEAD_WAITS, LANES, NEVER, ON_TREE, TAIL_LEFT, TAIL_WAITS,
 };
-use super::link::SCALE;
 use super::{event, TorusNoc, NONE};
 
 impl TorusNoc {
-    /// The head of `packet` stands in front of a router (or of its own interface) and asks for
-    /// the next lane of its route.
-    pub(super) fn request(&mut self, id: u32, now: u64) {
-        let packet = &mut self.packets[id as usize];
-        let port = if packet.tree != NONE {
-            let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
-            packet.dateline = node.dateline;
-            node.port
-        } else if packet.head == NONE {
-            Port::Inject
-        } else {
-            let port = self.geometry.toward(packet.network, packet.at, packet.to);
-            packet.dateline &= port.same_axis(packet.port);
-            port
-        };
-        packet.port = port;
-        let link = self.geometry.link(packet.network, packet.at, port);
-        let channel = match port {
+    /// The head of `id` stands in front of a router (or of its own interface) and asks for its lane
+    /// of `link`.
+    pub(super) fn request(&mut self, id: u32, link: u32, now: u64) {
+        self.ask_for(id, link, now);
+    }
+
+    #[inline(always)] // into the event of a head, which is where most of the time goes
+    fn ask_for(&mut self, id: u32, link: u32, now: u64) {
+        let packet = &self.packets[id as usize];
+        let server = &mut self.links[link as usize];
+        let channel = match server.port {
             Port::Eject => packet.response as u8,
-            _ => packet.channel + if packet.dateline { DATELINE } else { 0 },
+            _ => packet.channel,
         };
-        packet.lane = link * LANES + channel as u32;
-        let lane = packet.lane;
+        let lane = link * LANES + channel as u32;
         if packet.flits > 1 {
-            let wanted = &mut self.links[link as usize].wanted;
-            *wanted += 1;
+            server.wanted += 1;
             let peak = &mut self.table.peak[link as usize];
-            *peak = (*peak).max(*wanted);
+            *peak = (*peak).max(server.wanted);
         }
-        if self.lanes[lane as usize].first_waiting == NONE {
-            let room = self.admits(lane, port);
-            if room > 0 {
-                return self.grant(id, room, now);
-            }
+        let room = match server.lane(lane).waiting {
+            NONE => server.admits(lane, self.buffers),
+            _ => 0,
+        };
+        match room {
+            0 => self.queue_up(id, lane, now),
+            _ => self.grant(id, lane, room, now),
         }
-        self.queue_up(id, lane, now);
     }
 
     /// `id` waits for `lane`, behind those who wait already.
     #[inline(never)]
     fn queue_up(&mut self, id: u32, lane: u32, now: u64) {
-        let waiting = &mut self.lanes[lane as usize];
-        if waiting.first_waiting == NONE {
-            waiting.first_waiting = id;
-        } else {
-            self.packets[waiting.last_waiting as usize].waits_behind = id;
-        }
-        waiting.last_waiting = id;
-        self.packets[id as usize].waits_behind = NONE;
+        let waiting = &mut self.links[(lane / LANES) as usize].lane(lane).waiting;
+        let last = std::mem::replace(waiting, id);
+        let first = match last {
+            NONE => id,
+            _ => std::mem::replace(&mut self.packets[last as usize].waits_behind, id),
+        };
+        self.packets[id as usize].waits_behind = first;
         self.hold_back(id, now);
     }
 
     /// Grant `lane` to those who wait for it, as far as it is free.
+    #[inline]
     pub(super) fn wake(&mut self, lane: u32, now: u64) {
-        loop {
-            let first = self.lanes[lane as usize].first_waiting;
-            if first == NONE {
-                return;
-            }
-            let room = self.admits(lane, self.packets[first as usize].port);
-            if room == 0 {
-                return;
-            }
-            self.lanes[lane as usize].first_waiting = self.packets[first as usize].waits_behind;
-            self.grant(first, room, now);
-        }
+        while self.links[(lane / LANES) as usize].lane(lane).waiting != NONE
+            && self.grant_first(lane, now)
+        {}
     }
 
-    /// Flits for which there is room behind `lane`; 0 if no packet may enter it now.
-    #[inline]
-    fn admits(&mut self, lane: u32, port: Port) -> u32 {
-        let state = &self.lanes[lane as usize];
-        if state.held >= state.limit {
-            return 0;
+    /// Grant `lane` to the first who waits for it, if it is free.
+    fn grant_first(&mut self, lane: u32, now: u64) -> bool {
+        let link = &mut self.links[(lane / LANES) as usize];
+        let last = link.lane(lane).waiting;
+        let room = link.admits(lane, self.buffers);
+        if room == 0 {
+            return false;
         }
-        match port {
-            Port::Eject => u32::MAX,
-            _ => self.room(lane),
+        let first = self.packets[last as usize].waits_behind;
+        let next = self.packets[first as usize].waits_behind;
+        self.packets[last as usize].waits_behind = next;
+        if first == last {
+            link.lane(lane).waiting = NONE;
         }
+        self.grant(first, lane, room, now);
+        true
     }
 
     /// `id` takes the lane it asked for, with `room` flits behind it.
-    fn grant(&mut self, id: u32, room: u32, now: u64) {
+    #[inline(always)] // of its two callers, one is where most of the time goes
+    fn grant(&mut self, id: u32, lane: u32, room: u32, now: u64) {
+        let link = (lane / LANES) as usize;
         let packet = &mut self.packets[id as usize];
-        let (lane, port, up, flits) = (packet.lane, packet.port, packet.head, packet.flits);
-        let (payload, ready, blocked) = (packet.payload, packet.ready, packet.blocked);
-        let flit = match port {
+        let server = &mut self.links[link];
+        let (flits, blocked) = (packet.flits, packet.blocked);
+        let flit = match server.port {
             Port::Inject => packet.flit,
             _ => self.link_flit,
         };
-        let mut flags = if packet.tree == NONE { 0 } else { ON_TREE };
-        if port != Port::Eject {
-            let (next, wraps) = self.geometry.step(packet.at, port);
-            packet.at = next;
-            packet.dateline |= wraps;
+        if server.wraps {
+            packet.channel |= DATELINE;
         }
-        let new = self.jobs.next();
-        packet.head = new;
-        let link = (lane / LANES) as usize;
         let work = flits as u64 * flit as u64;
         self.table.busy_ps[link] += work;
         if flits > 1 {
-            self.table.bytes[link] += payload as u64;
+            self.table.bytes[link] += packet.payload as u64;
         }
-        let server = &mut self.links[link];
-        server.advance(now, &mut self.jobs);
-        let finish = server.join(new, work * SCALE);
-        let alone = match server.streams() {
-            1 => now + work,
-            _ => server.reaches(finish),
-        };
-        flags |= SERVING;
-        // The tail cannot leave before that; `NEVER` where another event will tell.
-        let (mut tail_in, mut asked, mut sibling) = (NEVER, NEVER, NONE);
-        let mut above = None;
-        if up == NONE {
-            (tail_in, asked) = (ready, alone.max(ready));
-        } else {
-            let job = &mut self.jobs[up as usize];
-            sibling = std::mem::replace(&mut job.down, new);
-            job.granted += 1;
-            if job.flags & TAIL_LEFT != 0 {
-                (tail_in, asked) = (job.tail_at, alone.max(job.tail_at));
-            }
-            let last = job.granted == job.branches;
-            above = Some((last, job.lane, job.reserved as u32, job.flags));
-        }
-        let reserved = match port {
-            Port::Eject => u16::MAX as u32,
-            _ => room.min(flits),
-        };
-        self.jobs.insert(Job {
+        let (up, reserved) = (packet.head, room.min(flits));
+        let new = self.jobs.insert(Job {
             packet: id,
             lane,
             up,
             down: NONE,
-            sibling,
-            branches: 1,
-            granted: 0,
-            left: 0,
+            sibling: NONE,
             behind: NONE,
-            flags,
-            port,
-            reserved: reserved as u16,
             flits,
             flit,
-            finish,
+            reserved,
+            flags: if packet.tree == NONE { 0 } else { ON_TREE },
+            ungranted: 0,
+            unpassed: 0,
             deferred: 0,
-            tail_in,
-            tail_at: 0,
-            asked,
+            // Where another event will tell.
+            tail: NEVER,
+            asked: NEVER,
         });
+        (packet.head, packet.lane) = (new, lane);
+        server.advance(now);
+        let through = server.join(new, work);
+        let mut tail = packet.ready;
+        if up != NONE {
+            let before = &mut self.jobs[up as usize];
+            tail = match before.flags & TAIL_LEFT {
+                0 => NEVER,
+                _ => before.tail,
+            };
+            let sibling = std::mem::replace(&mut before.down, new);
+            if before.flags & ON_TREE == 0 {
+                before.flags |= GOES_ON;
+            } else {
+                before.ungranted -= 1;
+                if before.ungranted == 0 {
+                    before.flags |= GOES_ON;
+                }
+                self.jobs[new as usize].sibling = sibling;
+            }
+        }
+        let at = now + server.latency as u64;
+        let port = server.port;
+        let state = server.lane(lane);
+        state.held += 1;
         if port == Port::Eject {
-            self.lanes[lane as usize].held += 1;
-            self.enter_interface(id, now + self.config.interface_in.0);
+            self.enter_interface(id, at);
         } else {
-            self.enter_buffer(new, lane, reserved);
-            let at = now + self.latency(port);
-            self.calendar.push(at, event::HEAD | new);
+            let last = std::mem::replace(&mut state.back, new);
+            if state.front == NONE {
+                state.front = new;
+            } else {
+                self.jobs[last as usize].behind = new;
+            }
+            if self.finite {
+                server.reserve(lane, reserved, self.buffers.guaranteed);
+            }
+            self.calendar.push(at, event::HEAD | id);
         }
-        if asked != NEVER {
-            self.calendar.push(asked, event::TAIL | new);
+        if tail != NEVER {
+            // The tail cannot leave before that.
+            let job = &mut self.jobs[new as usize];
+            (job.tail, job.asked) = (tail, through.max(tail));
+            self.calendar.push(job.asked, event::TAIL | new);
         }
-        let Some((last, lane, reserved, flags)) = above else {
-            return;
-        };
-        if let Some(buffers) = self.config.buffers.filter(|_| last) {
-            self.give_back(lane, reserved, buffers.guaranteed, now);
+        if up != NONE {
+            self.goes_on(id, up, blocked, now);
+        }
+    }
+
+    /// `job` has been granted one of its next lanes.
+    #[inline(always)]
+    fn goes_on(&mut self, id: u32, job: u32, blocked: bool, now: u64) {
+        let Job {
+            lane,
+            flags,
+            reserved,
+            ..
+        } = self.jobs[job as usize];
+        if flags & GOES_ON != 0 && self.finite {
+            self.give_back(job, lane, reserved, now);
         }
         if blocked || flags & TAIL_WAITS != 0 {
-            self.let_go(id, up, now);
+            self.let_go(id, job, now);
         }
     }
 
-    /// `job` holds `lane` and the last place in the buffer behind it, where it reserves some flits.
+    /// The head of a packet has come to the end of a link.
     #[inline]
-    fn enter_buffer(&mut self, job: u32, lane: u32, reserved: u32) {
-        let state = &mut self.lanes[lane as usize];
-        state.held += 1;
-        let last = std::mem::replace(&mut state.back, job);
-        if state.front == NONE {
-            state.front = job;
+    pub(super) fn head(&mut self, id: u32, now: u64) {
+        let packet = &mut self.packets[id as usize];
+        let (head, lane) = (packet.head, packet.lane);
+        let link = &mut self.links[(lane / LANES) as usize];
+        if link.lane(lane).front != head {
+            self.jobs[head as usize].flags |= HEAD_WAITS;
+            self.hold_back(id, now);
+        } else if packet.tree == NONE {
+            let next = link.beyond + packet.onward();
+            self.ask_for(id, next, now);
         } else {
-            self.jobs[last as usize].behind = job;
-        }
-        if let Some(buffers) = self.config.buffers {
-            self.reserve(lane, reserved, buffers.guaranteed);
-        }
-    }
-
-    #[inline]
-    pub(super) fn latency(&self, port: Port) -> u64 {
-        match port {
-            Port::Inject => self.config.interface_out.0,
-            Port::Eject => self.config.interface_in.0,
-            _ => self.config.hop.0,
-        }
-    }
-
-    /// The head has come to the end of the link of `job`.
-    pub(super) fn head(&mut self, job: u32, now: u64) {
-        let Job { packet, lane, .. } = self.jobs[job as usize];
-        if self.lanes[lane as usize].front == job {
-            self.go_on(job, packet, now);
-        } else {
-            self.jobs[job as usize].flags |= HEAD_WAITS;
-            self.hold_back(packet, now);
+            self.branch(id, now);
         }
     }
 
     /// The packet is in front of its input buffer: ask for the next lane, or lanes.
-    #[inline]
-    pub(super) fn go_on(&mut self, job: u32, packet: u32, now: u64) {
-        if self.packets[packet as usize].tree == NONE {
-            self.request(packet, now);
+    fn go_on(&mut self, id: u32, now: u64) {
+        let packet = &mut self.packets[id as usize];
+        if packet.tree == NONE {
+            let link = self.links[(packet.lane / LANES) as usize].beyond + packet.onward();
+            self.request(id, link, now);
         } else {
-            self.branch(job, packet, now);
+            self.branch(id, now);
         }
     }
 
     /// One holder less on `lane`.
+    #[inline]
     pub(super) fn release(&mut self, lane: u32) {
-        let state = &mut self.lanes[lane as usize];
+        let state = self.links[(lane / LANES) as usize].lane(lane);
         state.held -= 1;
-        if state.first_waiting != NONE {
+        if state.waiting != NONE {
             self.woken.push(lane);
         }
     }
 
     /// `job` leaves the input buffer; the packet behind it may ask for its lane.
+    #[inline]
     pub(super) fn pop_buffer(&mut self, job: u32, now: u64) {
-        let Job {
-            lane,
-            behind,
-            branches,
-            ..
-        } = self.jobs[job as usize];
-        self.jobs[job as usize].left += 1;
-        if self.jobs[job as usize].left < branches {
-            return;
+        let state = &mut self.jobs[job as usize];
+        let (lane, behind) = (state.lane, state.behind);
+        if state.flags & ON_TREE != 0 {
+            state.unpassed -= 1;
+            if state.unpassed > 0 {
+                return;
+            }
         }
-        debug_assert_eq!(self.lanes[lane as usize].front, job);
-        self.lanes[lane as usize].front = behind;
+        let state = self.links[(lane / LANES) as usize].lane(lane);
+        debug_assert_eq!(state.front, job);
+        state.front = behind;
         self.jobs.remove(job);
         if behind != NONE && self.jobs[behind as usize].flags & HEAD_WAITS != 0 {
             self.jobs[behind as usize].flags &= !HEAD_WAITS;
-            self.go_on(behind, self.jobs[behind as usize].packet, now);
+            self.go_on(self.jobs[behind as usize].packet, now);
         }
     }
 }

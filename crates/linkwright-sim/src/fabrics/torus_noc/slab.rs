@@ -26,15 +26,6 @@ impl<T> Slab<T> {
         self.items.len() as u32 - 1
     }
 
-    /// The number that the next item inserted will have.
-    #[inline]
-    pub fn next(&self) -> u32 {
-        match self.free.last() {
-            Some(&id) => id,
-            None => self.items.len() as u32,
-        }
-    }
-
     #[inline]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);

@@ -6,7 +6,7 @@
 //! replaced by an earlier one are ignored.
 
 use super::geometry::Port;
-use super::lane::{Job, LANES, NEVER, ON_TREE, SERVING, TAIL_LEFT, TAIL_WAITS};
+use super::lane::{GOES_ON, LANES, NEVER, ON_TREE, RESPONSES, TAIL_LEFT, TAIL_WAITS};
 use super::link::SCALE;
 use super::{event, TorusNoc, NONE};
 
@@ -19,37 +19,36 @@ impl TorusNoc {
     }
 
     /// Perhaps the tail of `id` leaves its link now; if not, ask again when it may.
+    #[inline]
     pub(super) fn tail(&mut self, id: u32, now: u64) {
-        if self.jobs[id as usize].asked != now {
+        let job = &mut self.jobs[id as usize];
+        if job.asked != now {
             return;
         }
-        self.jobs[id as usize].asked = NEVER;
-        let link = (self.jobs[id as usize].lane / LANES) as usize;
-        self.links[link].advance(now, &mut self.jobs);
-        let job = self.jobs[id as usize];
+        job.asked = NEVER;
+        let link = &mut self.links[(job.lane / LANES) as usize];
+        link.advance(now);
         if job.deferred > 0 {
-            self.jobs[id as usize].flags |= TAIL_WAITS;
-        } else if job.flags & SERVING != 0 {
-            self.ask(id, self.links[link].reaches(job.finish));
-        } else if self.config.buffers.is_none()
-            || job.port == Port::Eject
-            || job.flits <= job.reserved as u32
-            || self.drained(id, &job, now)
-        {
-            self.leave(id, &job, now);
+            job.flags |= TAIL_WAITS;
+        } else if let Some(finish) = link.finish(id) {
+            let at = link.reaches(finish);
+            self.ask(id, at);
+        } else if job.flits <= job.reserved || self.drained(id, now) {
+            self.leave(id, now);
         }
     }
 
     /// Whether the flits that have not passed the next link fit the buffer; if not, see to it
     /// that the tail is asked again.
-    pub(super) fn drained(&mut self, id: u32, job: &Job, now: u64) -> bool {
-        if job.granted < job.branches {
-            self.jobs[id as usize].flags |= TAIL_WAITS;
+    fn drained(&mut self, id: u32, now: u64) -> bool {
+        let job = &mut self.jobs[id as usize];
+        if job.flags & GOES_ON == 0 {
+            job.flags |= TAIL_WAITS;
             return false;
         }
-        let mut down = job.down;
+        let (reserved, mut down) = (job.reserved, job.down);
         while down != NONE {
-            if !self.passed_on(id, job, down, now) {
+            if !self.passed_on(id, reserved, down, now) {
                 return false;
             }
             down = self.jobs[down as usize].sibling;
@@ -58,65 +57,64 @@ impl TorusNoc {
     }
 
     /// The same for one of the next links.
-    pub(super) fn passed_on(&mut self, id: u32, job: &Job, down: u32, now: u64) -> bool {
-        let next_link = (self.jobs[down as usize].lane / LANES) as usize;
-        self.links[next_link].advance(now, &mut self.jobs);
+    fn passed_on(&mut self, id: u32, reserved: u32, down: u32, now: u64) -> bool {
         let next = &self.jobs[down as usize];
-        let link = &self.links[next_link];
-        let served_later = if next.flags & SERVING != 0 {
-            next.finish - link.virtual_now
-        } else {
-            0
-        };
-        let fits = job.reserved as u64 * next.flit as u64 * SCALE;
-        if served_later + next.deferred <= fits {
+        let link = &mut self.links[(next.lane / LANES) as usize];
+        link.advance(now);
+        let finish = link.finish(down).unwrap_or(link.virtual_now);
+        let fits = reserved as u64 * next.flit as u64 * SCALE;
+        if finish - link.virtual_now + next.deferred <= fits {
             return true;
         }
         if next.deferred > 0 {
             self.jobs[id as usize].flags |= TAIL_WAITS;
         } else {
-            let at = link.reaches(next.finish - fits);
+            let at = link.reaches(finish - fits);
             self.ask(id, at);
         }
         false
     }
 
     /// The tail leaves the link: free the lane, the buffer before it and the job before it.
-    pub(super) fn leave(&mut self, id: u32, job: &Job, now: u64) {
-        let link = (job.lane / LANES) as usize;
-        if job.flits > 1 {
-            self.links[link].wanted -= 1;
-        }
+    #[inline]
+    fn leave(&mut self, id: u32, now: u64) {
+        let job = &self.jobs[id as usize];
+        let (packet, lane, up, mut down) = (job.packet, job.lane, job.up, job.down);
+        let link = &mut self.links[(lane / LANES) as usize];
+        link.wanted -= (job.flits > 1) as u32;
+        let (port, tail_at) = (link.port, now + link.latency as u64);
         if job.flags & ON_TREE != 0 {
-            self.passed(job.packet, now);
+            self.passed(packet, now);
         }
-        if job.up != NONE {
-            self.pop_buffer(job.up, now);
+        if up != NONE {
+            self.pop_buffer(up, now);
         }
-        let tail_at = now + self.latency(job.port);
         let left = &mut self.jobs[id as usize];
         left.flags |= TAIL_LEFT;
         left.up = NONE;
-        left.tail_at = tail_at;
-        match job.port {
-            Port::Eject => {
-                self.calendar.push(tail_at, event::ARRIVE | job.packet);
-                self.jobs.remove(id);
-                if self.packets[job.packet as usize].response {
-                    self.release(job.lane);
-                }
-                return;
-            }
+        left.tail = tail_at;
+        match port {
+            Port::Eject => return self.ejected(id, packet, lane, tail_at),
             // The interface's own eject link follows its inject link.
-            Port::Inject => self.injected(job.packet, (link as u32 + 1) * LANES, now),
+            Port::Inject => self.injected(packet, lane - lane % LANES + LANES, now),
             _ => {}
         }
-        self.release(job.lane);
-        let mut down = job.down;
+        self.release(lane);
         while down != NONE {
-            self.jobs[down as usize].tail_in = tail_at;
-            self.ask(down, tail_at);
-            down = self.jobs[down as usize].sibling;
+            let next = &mut self.jobs[down as usize];
+            (next.tail, next.asked) = (tail_at, tail_at);
+            self.calendar.push(tail_at, event::TAIL | down);
+            down = next.sibling;
+        }
+    }
+
+    /// The tail has left the last link and is in the interface at `at`.
+    #[inline]
+    fn ejected(&mut self, id: u32, packet: u32, lane: u32, at: u64) {
+        self.calendar.push(at, event::ARRIVE | packet);
+        self.jobs.remove(id);
+        if lane % LANES == RESPONSES {
+            self.release(lane);
         }
     }
 }

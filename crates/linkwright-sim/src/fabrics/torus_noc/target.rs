@@ -8,6 +8,9 @@
 use linkwright_core::Bytes;
 
 use super::config::Dram;
+use super::geometry::Port;
+use super::interface::Message;
+use super::lane::Packet;
 use super::lane::RESPONSE;
 use super::{event, TorusNoc};
 use crate::fabric::{Event, MsgKind};
@@ -15,7 +18,10 @@ use crate::fabric::{Event, MsgKind};
 impl TorusNoc {
     /// The head of a packet enters the receiving interface at `at`.
     pub(super) fn enter_interface(&mut self, id: u32, at: u64) {
-        let packet = self.packets[id as usize];
+        if self.memory_free.is_empty() {
+            return;
+        }
+        let packet = &self.packets[id as usize];
         let message = &self.messages[packet.message as usize];
         if packet.response || message.kind != MsgKind::Put {
             return;
@@ -48,17 +54,23 @@ impl TorusNoc {
     /// The tail of a packet is in the receiving interface.
     pub(super) fn arrive(&mut self, id: u32, now: u64) {
         let packet = self.packets[id as usize];
-        let message = self.messages[packet.message as usize];
         if packet.response {
             self.packets.remove(id);
             self.answered(packet.message, now);
             return;
         }
-        let channel = match message.kind {
-            MsgKind::Get => self.config.sites[message.from.index()].channel,
-            _ => self.config.sites[message.to.index()].channel,
+        let Message {
+            kind,
+            from,
+            to,
+            posted,
+            ..
+        } = self.messages[packet.message as usize];
+        let memory = match kind {
+            MsgKind::Get => from,
+            _ => to,
         };
-        let answer_at = match (message.kind, channel) {
+        let answer_at = match (kind, self.config.sites[memory.index()].channel) {
             (MsgKind::Notice, _) => now + self.config.atomic.0,
             (MsgKind::Get, Some(channel)) => {
                 let (start, end) = self.access(channel, packet.payload, false, now);
@@ -69,20 +81,35 @@ impl TorusNoc {
             (_, Some(_)) => packet.ready.max(now) + self.dram().write_latency.0,
             _ => {
                 self.packets[id as usize].ready = 0;
-                if message.kind == MsgKind::Put {
+                if kind == MsgKind::Put {
                     self.delivered(packet.message, now);
-                } else if message.kind == MsgKind::Multicast && packet.last {
-                    let node = &self.trees[packet.tree as usize].nodes[packet.node as usize];
-                    self.report(packet.message, Event::Delivered, node.target, now);
+                } else if kind == MsgKind::Multicast && packet.last {
+                    self.report(
+                        packet.message,
+                        Event::Delivered,
+                        self.target_index(&packet),
+                        now,
+                    );
                 }
                 now
             }
         };
-        if answer_at == now {
-            self.answer(id, now);
-        } else {
+        if answer_at > now {
             self.calendar.push(answer_at, event::ANSWER | id);
+        } else if posted {
+            self.posted(id, now);
+        } else {
+            self.answer(id, now);
         }
+    }
+
+    /// A posted packet has done its work.
+    #[inline]
+    fn posted(&mut self, id: u32, now: u64) {
+        let Packet { message, lane, .. } = self.packets[id as usize];
+        self.packets.remove(id);
+        self.release(lane);
+        self.answered(message, now);
     }
 
     fn dram(&self) -> Dram {
@@ -91,31 +118,55 @@ impl TorusNoc {
             .expect("a site with a channel implies memory parameters")
     }
 
-    /// The target has done its work: send the response.
+    /// The target has done its work: send the response, which goes back over the same network, if there is one.
     pub(super) fn answer(&mut self, id: u32, now: u64) {
         let packet = self.packets[id as usize];
-        let message = self.messages[packet.message as usize];
-        let memory = self.config.sites[message.to.index()].channel.is_some();
-        if message.kind == MsgKind::Notice || message.kind == MsgKind::Put && memory {
+        let Message {
+            kind,
+            from,
+            to,
+            posted,
+            ..
+        } = self.messages[packet.message as usize];
+        let memory = self.config.sites[to.index()].channel.is_some();
+        if kind == MsgKind::Notice || kind == MsgKind::Put && memory {
             self.delivered(packet.message, now);
         }
-        let read = message.kind == MsgKind::Get;
-        let home = self.place(if read { message.to } else { message.from });
-        let mut response = packet;
-        response.turn_back(home);
-        response.flits = if read { self.flits(packet.payload) } else { 1 };
-        response.flit = self.link_flit;
-        if read {
-            response.flit = message.stream.flit.0 as u32;
+        if posted {
+            return self.posted(id, now);
+        }
+        let (home, here) = match kind {
+            MsgKind::Get => (to, from),
+            MsgKind::Put | MsgKind::Notice => (from, to),
+            MsgKind::Multicast => (from, self.target_of(&packet)),
+        };
+        let (home, here) = (self.place(home), self.place(here));
+        let mut response = Packet {
+            response: true,
+            payload: packet.payload,
+            flit: self.link_flit,
+            ..Packet::new(
+                packet.message,
+                packet.network,
+                self.geometry.route(packet.network, here, home),
+            )
+        };
+        if kind == MsgKind::Get {
+            response.flits = self.flits(packet.payload);
+            response.flit = self.messages[packet.message as usize].stream.flit.0 as u32;
             response.ready = packet.ready;
         }
-        response.channel = self.least_loaded(&response, RESPONSE, 2);
-        let interface = self.interface_at(response.network, response.at);
-        self.interfaces[interface as usize].turn ^= 1;
+        let inject = self.geometry.link(packet.network, here, Port::Inject);
+        let interface = self.interface_at(packet.network, here);
+        let turn = &mut self.interfaces[interface as usize].turn;
+        *turn ^= 1;
+        let turn = *turn ^ 1;
+        response.channel = self.least_loaded(inject, turn, RESPONSE, 2);
         self.packets[id as usize] = response;
-        self.request(id, now);
+        self.request(id, inject, now);
     }
 
+    #[inline]
     fn delivered(&mut self, id: u32, now: u64) {
         let message = &mut self.messages[id as usize];
         message.delivered += 1;
@@ -124,7 +175,8 @@ impl TorusNoc {
         }
     }
 
-    /// A response is back at the initiator.
+    /// A response is back at the initiator, or a posted packet has done its work.
+    #[inline]
     fn answered(&mut self, id: u32, now: u64) {
         let message = &mut self.messages[id as usize];
         message.acknowledged += 1;
