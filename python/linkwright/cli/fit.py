@@ -32,8 +32,10 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     from linkwright import report
     from linkwright.models import fitting, points, prediction
     from linkwright.store import run as runs
-    from linkwright.store.files import write_text
+    from linkwright.store.files import check_place, write_text
 
+    if out is not None:
+        check_place(out, f"--out {out}")
     folder = runs.find(root_folder, run)
     measured = points.points(folder, machine)
     of = machine or next(row["machine"] for row in folder.results().to_pylist() if row["executor"] not in ("sim", None))

@@ -11,6 +11,7 @@ import click
 from linkwright.cli import options
 from linkwright.cli.output import Progress, print_table
 from linkwright.errors import UsageError
+from linkwright.store.files import check_place
 from linkwright.studies import REGISTRY, Options, Outcome, held
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def _check_file(study: str | None, json_file: str | None) -> None:
         )
     if study is None:
         raise click.UsageError("Missing argument 'STUDY'.", click.get_current_context())
+    if json_file and json_file != "-":
+        check_place(Path(json_file), f"--json {json_file}")
 
 
 def _json(outcome: Outcome) -> str:

@@ -10,7 +10,7 @@ from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import UsageError
 from linkwright.store import export
-from linkwright.store.files import write_text, write_whole
+from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.load import Suite
@@ -42,10 +42,8 @@ def run(
         export.check_suffix(path)
     targets = resolve(on, ranks, grid, walk)
     for file in (trace_file, links_file):
-        if file and not file.parent.is_dir():
-            raise UsageError(f"{file}: folder {file.parent} does not exist; create it first")
-        if file and file.is_dir():
-            raise UsageError(f"{file}: a folder stands there; choose another name")
+        if file:
+            check_place(file, str(file))
     for target in targets:
         if not target.modelled:
             raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")

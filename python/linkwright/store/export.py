@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from linkwright.errors import UsageError
 
 from . import schema
-from .files import write_text, write_whole
+from .files import check_place, write_text, write_whole
 
 if TYPE_CHECKING:
     from linkwright._native import Machine
@@ -77,10 +77,7 @@ def check_suffix(path: Path) -> None:
     """Refuse an unknown suffix or an impossible place before anything is measured."""
     if path.suffix not in FORMATS:
         raise UsageError(f"--output {path}: unknown suffix `{path.suffix}`; known: {', '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise UsageError(f"--output {path}: folder {path.parent} does not exist; create it first")
-    if path.is_dir():
-        raise UsageError(f"--output {path}: a folder stands there; choose another name")
+    check_place(path, f"--output {path}")
 
 
 def write(rows: Rows, path: Path, machines: Sequence[Machine] = ()) -> None:

@@ -72,6 +72,17 @@ def _write_through(path: Path, write: Callable[[Path], object]) -> None:
             shutil.copyfileobj(content, out)
 
 
+def check_place(path: Path, asked: str) -> None:
+    """Refuse, before any work, what `write_whole` would refuse after it; `asked` is how the user named it."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{asked}: folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise UsageError(f"{asked}: a folder stands there; choose another name")
+    if path.is_file() or not path.exists():
+        with named(path), tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+
+
 def write_text(path: Path, text: str) -> None:
     """`write_whole` for text."""
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))

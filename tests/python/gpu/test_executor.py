@@ -147,9 +147,16 @@ def test_a_driver_without_a_gpu_says_so(tmp_path):
 
 
 @pytest.mark.skipif(emulator.has_gpu(), reason="there is a GPU")
-@pytest.mark.parametrize("arguments", [["run", "allreduce"], ["dissect"], ["probe", "memory_latency"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([*words, "--on", "cuda"] for words in (["run", "allreduce"], ["dissect"], ["probe", "memory_latency"])),
+        ["dissect", "--suite", "gpu"],  # which is about a GPU, and not about threads
+        ["dissect", "--suite", "gpus"],
+    ],
+)
 def test_without_a_gpu_every_command_says_what_would_do(arguments, tmp_path, capsys):
-    assert status_of([*arguments, "--on", "cuda", "--runs", str(tmp_path)]) == 2
+    assert status_of([*arguments, "--runs", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "no NVIDIA driver" in said or "pip install linkwright[cuda]" in said
     assert list(tmp_path.iterdir()) == []

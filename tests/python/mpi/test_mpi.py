@@ -119,6 +119,21 @@ def test_wrong_usage_is_said_once_with_its_cure(tmp_path):
     assert done.returncode == 2
 
 
+def test_only_the_first_rank_measures_what_is_no_job(tmp_path, monkeypatch):
+    words = ["probe", "fma_peak", "--on", "loggp,threads", "-n", "2", "--time-budget", "1s", "--runs", str(tmp_path)]
+    said = ""
+    for rank in (1, 2):
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
+        result = invoke(*words)
+        assert (result.status, result.out) == (0, "")
+        said += result.err
+    assert said.count("only rank 0 runs; `--on loggp,threads` does not measure an MPI job") == 1
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    invoke(*words)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_slurm_prints_a_job_script_of_the_same_command():
     result = invoke("run", "allreduce/ring", "--on", "mpi", "--ranks", "64", "--slurm", "--time-budget", "10m")
     assert result.status == 0

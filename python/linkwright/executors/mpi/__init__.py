@@ -14,6 +14,7 @@ into a file of their own, which rank 0 merges at the end.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -48,12 +49,19 @@ def asked(on: str | None) -> bool:
 def job(on: str | None, *, resumed: bool = False) -> Iterator[bool]:
     """Whether this process is the session (True), or a rank that has served and has nothing left to do.
 
-    Without `mpi` among the targets every process is a session of its own. A resumed run says itself what
-    it was asked for, so that under mpirun all ranks but the first one serve.
+    Without `mpi` among the targets the first process measures and the others would only disturb it, so they end. A
+    resumed run says itself what it was asked for, so that under mpirun all ranks but the first one serve.
     """
     from . import world
 
-    if not asked(on) and not (resumed and world.started_by_launcher()):
+    if not asked(on) and not resumed:
+        rank = world.rank_from_launcher()
+        if rank == 1:
+            said = f"only rank 0 runs; `--on {on}` does not measure an MPI job, --on mpi does"
+            print(f"linkwright: {said}", file=sys.stderr)
+        yield rank == 0
+        return
+    if not asked(on) and not world.started_by_launcher():
         yield True
         return
     ranks = world.world()
