@@ -39,7 +39,8 @@ impl<'a> Costs<'a> {
             barrier: run.path.barrier.0,
             notice: run.path.notice_start.0,
             phase: run.path.phase_start.0,
-            receive: run.path.receive.0,
+            receive: run.path.receive.0
+                + run.path.memory.as_ref().map_or(0, |memory| memory.look.0),
             start: run.path.start.0,
             per_run: run.path.per_run.0,
             moved: (run.path.memory.as_ref()).map(|memory| Moved::new(run, memory, messages)),
@@ -125,8 +126,8 @@ impl<'a> Costs<'a> {
     /// How long the arrival of `op` keeps the receiving rank.
     #[inline]
     pub fn arrival(&self, op: &Op, messages: &Messages<'_>) -> u64 {
-        if self.moved.is_some() {
-            return 0; // what is left to do is its landing
+        if let Some(memory) = &self.path.memory {
+            return memory.look.0; // what is left to do is its landing
         }
         let combined = match op.combine {
             Combine::Reduce => self.local(op.combine, messages.bytes(op)),

@@ -221,7 +221,7 @@ impl Walk<'_> {
             return;
         }
         let signal = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
-        let receive = self.run.path.receive.0;
+        let receive = self.costs.receive;
         if !latency {
             let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
             let combine = arrival.saturating_sub(receive);

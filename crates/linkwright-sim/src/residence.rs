@@ -17,6 +17,10 @@
 //! ahead: a rank that touches a chunk of at least `prefetch` bytes also takes the beginning of the next chunk of the
 //! same buffer, and who writes there next pays `other.start` once.
 //!
+//! A cache with a `total` serves the ranks that move data at once, each its share, and each has its share of the size.
+//! At once are operations of the same *depth*, how many must come before it by dependencies or at its own rank: a guess
+//! that holds where all do the same, as the SMs of a GPU at its L2 mostly do.
+//!
 //! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
 //! repeat a short collective alternate between `buffer_sets`, which lie side by side in the caches.
 //!
@@ -32,6 +36,7 @@ use linkwright_core::machine::memory::Other;
 use linkwright_core::machine::{Memory, Nearness};
 use linkwright_core::{Bytes, BytesPerSec};
 use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
+use linkwright_schedule::Schedule;
 use std::collections::HashMap;
 
 /// Walks before the one that counts.
@@ -62,8 +67,12 @@ struct Chunk {
 
 struct Walk<'a> {
     messages: &'a Messages<'a>,
-    memory: &'a Memory,
+    memory: Memory,
     nearness: &'a Nearness,
+    /// By operation, how many ranks move data with it.
+    movers: Vec<u32>,
+    /// The same of the operation that is walked through.
+    at_once: u32,
     chunks: HashMap<Key, Chunk>,
     /// Bytes that each rank has touched.
     clocks: Vec<u64>,
@@ -82,8 +91,13 @@ impl Moved {
         let schedule = messages.schedule;
         let mut walk = Walk {
             messages,
-            memory,
+            memory: memory.divided(schedule.ranks),
             nearness: &run.nearness,
+            movers: match memory.caches.iter().any(|cache| cache.total.is_some()) {
+                true => movers(schedule),
+                false => vec![1; schedule.ops().len()],
+            },
+            at_once: 1,
             chunks: HashMap::new(),
             clocks: vec![0; schedule.ranks as usize],
             set: 0,
@@ -110,6 +124,7 @@ impl Walk<'_> {
             if !op.moves_data() {
                 continue;
             }
+            self.at_once = self.movers[id];
             let fused = op.is_message() && op.combine == Combine::Reduce;
             let combining = match fused {
                 true => {
@@ -118,7 +133,7 @@ impl Walk<'_> {
                 }
                 false => 0,
             };
-            if is_eager(op, self.messages, self.memory) {
+            if is_eager(op, self.messages, &self.memory) {
                 moved.issue[id] = self.read(op, op.from) as u64;
                 moved.landing[id] =
                     run.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
@@ -140,12 +155,16 @@ impl Walk<'_> {
         let schedule = self.messages.schedule;
         let mut time = 0.0;
         for (src, dst, count) in schedule.chunk_ranges(op) {
+            let before = time;
             if same_place && src == dst && op.combine == Combine::Replace {
                 continue;
             }
             for i in 0..count {
                 time += self.touch(by, (op.from, op.src_buffer), src + i, false);
                 time += self.touch(by, (target, op.dst_buffer), dst + i, true);
+            }
+            if time > before {
+                time += self.memory.run.0 as f64;
             }
         }
         time
@@ -185,21 +204,19 @@ impl Walk<'_> {
         }
         let key = (self.set, at, buffer.0, chunk);
         let state = self.chunks.entry(key).or_default();
-        let found = find(self.memory, &self.clocks, state, by, writes);
+        let found = find(&self.memory, &self.clocks, state, by, writes);
         let at = |rate: BytesPerSec| bytes as f64 * 1e12 / rate.0;
         let mut time = match found {
-            Found::Cache(cache) => at(self.memory.caches[cache].rate),
-            Found::Other(rank) => self.other(by, rank, |other| {
-                let rate = if writes {
-                    other.write_rate
-                } else {
-                    other.read_rate
-                };
-                other.start.0 as f64 + at(rate)
-            }),
-            Found::Lost(rank, cache) => self.other(by, rank, |other| {
-                at(other.lost_rate.unwrap_or(self.memory.caches[cache].rate))
-            }),
+            Found::Cache(cache) => at(self.rate(cache)),
+            Found::Other(rank) => match self.other(by, rank) {
+                Some(other) if writes => other.start.0 as f64 + at(other.write_rate),
+                Some(other) => other.start.0 as f64 + at(other.read_rate),
+                None => at(self.rate(0)),
+            },
+            Found::Lost(rank, cache) => {
+                let lost = self.other(by, rank).and_then(|other| other.lost_rate);
+                at(lost.unwrap_or(self.rate(cache)))
+            }
         };
         let alone = matches!(found, Found::Cache(_));
         time += self.run_ahead(by, key, bytes, writes && alone);
@@ -236,16 +253,53 @@ impl Walk<'_> {
             }
         }
         match thief {
-            Some(thief) if pays => self.other(by, thief, |other| other.start.0 as f64),
+            Some(thief) if pays => {
+                let other = self.other(by, thief);
+                other.map_or(0.0, |other| other.start.0 as f64)
+            }
             _ => 0.0,
         }
     }
 
-    /// A cost of lines that `holder` has.
-    fn other(&self, by: u32, holder: u32, cost: impl Fn(&Other) -> f64) -> f64 {
+    /// The costs of lines that `holder` has.
+    fn other(&self, by: u32, holder: u32) -> Option<&Other> {
         let (a, b) = (self.messages.endpoint(by), self.messages.endpoint(holder));
-        cost(&self.memory.others[self.memory.other_at(self.nearness, a.index(), b.index())])
+        self.memory.other_at(self.nearness, a.index(), b.index())
     }
+
+    /// What a rank gets of a cache now.
+    fn rate(&self, cache: usize) -> BytesPerSec {
+        let cache = &self.memory.caches[cache];
+        let share = |total: BytesPerSec| total.0 / f64::from(self.at_once.max(1));
+        BytesPerSec(
+            cache
+                .total
+                .map_or(cache.rate.0, |total| cache.rate.0.min(share(total))),
+        )
+    }
+}
+
+/// By operation, how many ranks move data at its depth.
+fn movers(schedule: &Schedule) -> Vec<u32> {
+    let mut depths: Vec<u32> = Vec::with_capacity(schedule.ops().len());
+    let mut own = vec![0; schedule.ranks as usize];
+    let mut at: Vec<Vec<u32>> = Vec::new();
+    for (id, op) in (0u32..).zip(schedule.ops()) {
+        let after = schedule.after(id).iter();
+        let last = after.map(|edge| depths[edge.op() as usize] + 1).max();
+        let by = op.initiator();
+        let depth = last.unwrap_or(0).max(own[by as usize]);
+        own[by as usize] = depth + u32::from(op.moves_data());
+        depths.push(depth);
+        at.resize(at.len().max(depth as usize + 1), Vec::new());
+        if op.moves_data() && at[depth as usize].last() != Some(&by) {
+            at[depth as usize].push(by);
+        }
+    }
+    depths
+        .iter()
+        .map(|&depth| at[depth as usize].len() as u32)
+        .collect()
 }
 
 /// Where the lines of a chunk are for a rank.
@@ -289,7 +343,7 @@ mod tests {
     use linkwright_core::machine::Path;
     use linkwright_core::TimePs;
     use linkwright_schedule::builder::{Builder, Shape};
-    use linkwright_schedule::{Buffer, Collective, Schedule};
+    use linkwright_schedule::{Buffer, Collective};
 
     const PER_NS: f64 = 1e9;
 
@@ -299,10 +353,13 @@ mod tests {
             size: Bytes(size),
             rate: BytesPerSec(rate),
             shared: false,
+            total: None,
         };
         Memory {
             eager: Bytes(0),
             prefetch,
+            run: TimePs::ZERO,
+            look: TimePs::ZERO,
             caches: vec![cache(1000, PER_NS), cache(u64::MAX, PER_NS / 4.0)],
             others: vec![Other {
                 level: None,

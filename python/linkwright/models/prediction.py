@@ -17,10 +17,9 @@ from linkwright.errors import LinkwrightError
 from linkwright.store.files import make_folder, write_text
 from linkwright.store.run import Run
 
-from .host import Model
+from .fitting import Model
 from .points import Point, State
 from .protocol import Protocol
-from .shared import Shared
 
 FILE = "fit.json"
 FORMAT = 1
@@ -59,7 +58,7 @@ class Choice:
     loss: float  # measured time of the predicted one over that of the fastest
 
 
-def predict(model: Model | Shared, points: Sequence[Point], protocol: Protocol) -> list[Predicted]:
+def predict(model: Model, points: Sequence[Point], protocol: Protocol) -> list[Predicted]:
     """Every point beside its prediction, taken as the executor took the measured time."""
     machine = model.machine()
     found = []
@@ -100,7 +99,7 @@ def choices(predictions: Sequence[Predicted]) -> list[Choice]:
     return found
 
 
-def write(run: Run, model: Model | Shared, predictions: Sequence[Predicted], state: State | None) -> Path:
+def write(run: Run, model: Model, predictions: Sequence[Predicted], state: State | None) -> Path:
     """Keep the fit with its run; gives the path of the machine file."""
     folder = run.folder / "machines"
     make_folder(folder)

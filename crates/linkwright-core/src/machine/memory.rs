@@ -8,8 +8,11 @@
 //! [path.message.memory]
 //! eager = 48 B                       a put of at most so much travels with its notice: the receiver moves it
 //! prefetch = 192 B                   streams of at least so much run ahead into the chunk behind their end
+//! run = 300 ns                       every contiguous run of bytes costs its rank so much beside them
+//! look = 200 ns                      a rank takes this for every message that it sees, beside the latency
 //! [[path.message.memory.cache]]      of a rank, nearest first; the last has no `size`: the memory
 //! size = 32 KiB  rate = 50 GB/s      per byte read or written
+//! total = 900 GB/s                   what it gives all ranks together; they share its size, too
 //! [[path.message.memory.other]]      lines held by another rank, nearest level first
 //! level = "package"                  the innermost `[[level]]` that both ranks share
 //! start = 60 ns                      once for each chunk of them
@@ -17,7 +20,8 @@
 //! lost_rate = 9 GB/s                 instead of these where they have left that rank's caches for a shared one
 //! ```
 //!
-//! With a single kind of distance one `other` without `level` is enough. `linkwright-sim/src/residence.rs`
+//! With a single kind of distance one `other` without `level` is enough, and without any `other` lines cost what they
+//! cost their own rank: on a GPU all lie in the L2, whoever wrote them. `linkwright-sim/src/residence.rs`
 //! says how it is found out where lines are.
 
 use super::levels::Nearness;
@@ -34,6 +38,8 @@ pub struct Cache {
     pub rate: BytesPerSec,
     /// Whether other ranks use it too: what lies here is nobody's own.
     pub shared: bool,
+    /// What all ranks together get of it; `None`: each its rate, whatever the others do.
+    pub total: Option<BytesPerSec>,
 }
 
 /// Lines that another rank holds.
@@ -58,9 +64,13 @@ pub struct Memory {
     pub eager: Bytes,
     /// Shortest stream of accesses that runs ahead; `None`: none does.
     pub prefetch: Option<Bytes>,
+    /// What a contiguous run takes the rank that moves it, beside its bytes.
+    pub run: TimePs,
+    /// What seeing a message takes a rank.
+    pub look: TimePs,
     /// Nearest first; the last one holds everything.
     pub caches: Vec<Cache>,
-    /// Nearest level first; the last holds for whatever is farther.
+    /// Nearest level first; the last holds for whatever is farther; none: as a rank's own lines.
     pub others: Vec<Other>,
 }
 
@@ -69,6 +79,8 @@ impl Memory {
         let memory = Memory {
             eager: s.optional_bytes("eager")?.unwrap_or(Bytes(0)),
             prefetch: s.optional_bytes("prefetch")?,
+            run: s.optional_time("run")?.unwrap_or(TimePs::ZERO),
+            look: s.optional_time("look")?.unwrap_or(TimePs::ZERO),
             caches: read_caches(&mut s)?,
             others: read_others(&mut s, levels)?,
         };
@@ -83,12 +95,24 @@ impl Memory {
         found.unwrap_or(self.caches.len() - 1)
     }
 
-    /// The costs of lines that rank `b` holds for rank `a`: those of the innermost level that both share.
-    pub fn other_at(&self, nearness: &Nearness, a: usize, b: usize) -> usize {
+    /// The costs of lines that rank `b` holds for rank `a`: those of the innermost level that both share, if any.
+    pub fn other_at(&self, nearness: &Nearness, a: usize, b: usize) -> Option<&Other> {
         let shared = nearness.shared(a, b);
         let found = (self.others.iter())
-            .position(|other| other.level.is_none_or(|level| Some(level) <= shared));
-        found.unwrap_or(self.others.len() - 1)
+            .find(|other| other.level.is_none_or(|level| Some(level) <= shared));
+        found.or(self.others.last())
+    }
+
+    /// The same where `ranks` of them divide the caches that have a `total`.
+    pub fn divided(&self, ranks: u32) -> Memory {
+        let mut memory = self.clone();
+        let count = memory.caches.len();
+        for cache in memory.caches[..count - 1].iter_mut() {
+            if cache.total.is_some() {
+                cache.size = Bytes(cache.size.0 / u64::from(ranks.max(1)));
+            }
+        }
+        memory
     }
 
     /// What of a rank's touches, in bytes, any cache keeps.
@@ -121,6 +145,7 @@ fn read_caches(s: &mut Section<'_>) -> Result<Vec<Cache>, MachineError> {
             size,
             rate: cache.rate("rate")?,
             shared: cache.optional_flag("shared")?.unwrap_or(false),
+            total: cache.optional_rate("total")?,
         });
         cache.finish()?;
     }
@@ -143,8 +168,5 @@ fn read_others(s: &mut Section<'_>, levels: &[&str]) -> Result<Vec<Other>, Machi
         });
         other.finish()?;
     }
-    match others.is_empty() {
-        true => Err(s.inconsistent("other", "a memory needs at least one [[other]]; add it")),
-        false => Ok(others),
-    }
+    Ok(others)
 }

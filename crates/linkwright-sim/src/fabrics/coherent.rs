@@ -16,6 +16,8 @@
 //! seen `crossing` later. What a rank reads for itself (a get), and what it writes into a memory, is there when the
 //! rank has moved it.
 //!
+//! A `barrier` is a counter that all add to and look at; without one, barriers are notices.
+//!
 //! Ranks in the same instance of a `[[fabric.level]]` may be nearer; the innermost level that both share counts.
 //!
 //! Leaves out: more than two ranks at one line; traffic on the interconnect between the caches.
@@ -70,6 +72,8 @@ enum Step {
 /// Coherent caches over a number of endpoints.
 pub struct Coherent {
     gap: TimePs,
+    /// From the last arrival at a barrier until all go on.
+    barrier: Option<TimePs>,
     /// Largest message with a line of its own.
     eager: Bytes,
     /// Nearest level first; the last holds for any two ranks.
@@ -98,6 +102,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         crossing: section.optional_time("crossing")?.unwrap_or(zero),
     };
     let gap = section.optional_time("gap")?.unwrap_or(zero);
+    let barrier = section.optional_time("barrier")?;
     let mut distances = Vec::new();
     for mut table in section.sections("level")? {
         distances.push(Distance {
@@ -114,6 +119,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     let memory = machine.default_path().memory.as_ref();
     Ok(Box::new(Coherent {
         gap,
+        barrier,
         eager: memory.map_or(Bytes(0), |memory| memory.eager),
         distances,
         nearness: machine.nearness(),
@@ -261,6 +267,10 @@ impl Fabric for Coherent {
                 self.store(now, m, m.to, 0);
             }
         }
+    }
+
+    fn barrier(&mut self, now: TimePs, _group: u32) -> Option<TimePs> {
+        self.barrier.map(|takes| now + takes)
     }
 
     fn next(&mut self) -> Option<TimePs> {

@@ -1,0 +1,155 @@
+"""`linkwright fit` of a GPU: an invented one is found again, one of another make is predicted, and what is written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import gpu_walk
+from linkwright import machines, schedules
+from linkwright.errors import StoreError
+from linkwright.models import chip, host, points, prediction
+from linkwright.models.points import SEEN, Point
+from linkwright.models.protocol import Protocol
+from linkwright.models.regimes import Fit
+from linkwright.store import run as runs
+from linkwright.store import schema
+from linkwright.suite.experiment import Experiment
+from linkwright_cases import invoke
+
+L2_BYTES = 1 << 20
+RANKS = (2, 4, 16)
+PROTOCOL = Protocol("cuda")
+# Round numbers in ns and ns per byte; of no machine.
+NUMBERS = {
+    "start": 150.0, "run": 350.0, "latency": 400.0, "look": 200.0, "combine_start": 100.0,
+    "l2": 0.02, "total": 0.005, "beyond": 0.06, "combine_rate": 0.03,
+}  # fmt: skip
+PREDICTED = ("allreduce/ring", "allreduce/recursive_doubling_latency", "allreduce/swing_bandwidth",
+             "allreduce/shared_memory", "broadcast/binomial")  # fmt: skip
+
+
+def invented(seed: int) -> chip.Chip:
+    """Each number drawn within a factor of 1.4 either way."""
+    drawn = np.random.default_rng(seed)
+    found = {key: value * float(np.exp(drawn.uniform(-0.33, 0.33))) for key, value in NUMBERS.items()}
+    numbers = {key: Fit(value, value, value) for key, value in found.items()}
+    return chip.Chip("invented", "an invented GPU", "r", RANKS[-1], L2_BYTES, numbers)
+
+
+def experiments():
+    for other in (1, 7):
+        for size in (8, 128, 2048, 32 << 10, 128 << 10):
+            yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8", placement=(0, other))
+        for size in (8, 64, 512, 4 << 10, 16 << 10, 32 << 10, 256 << 10):
+            yield Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16, placement=(0, other))
+    for ranks in RANKS:
+        for key in (*SEEN, *PREDICTED):
+            collective, algorithm = key.split("/")
+            op = "sum" if "reduce" in collective else None
+            for size in (0,) if collective == "barrier" else (64, 512, 4096, 32768, 131072, 524288):
+                yield Experiment("collectives", collective, algorithm, ranks, size, "f32", op)
+
+
+def like(truth: chip.Chip):
+    """Times of a GPU exactly like the model."""
+    machine = truth.machine()
+    return lambda experiment: PROTOCOL.time_ns(experiment, machine, truth.release_ns, truth.kind)
+
+
+def walked(experiment: Experiment) -> float:
+    """Times of a GPU that walks the instruction stream."""
+    return gpu_walk.time_ns(schedules.of(experiment), experiment.dtype, experiment.op, gpu_walk.Costs())
+
+
+def measured_on(time_of, noise: float) -> list[Point]:
+    """What a GPU of these times would have given, as `points` would judge it."""
+    drawn = np.random.default_rng(5)
+    found = []
+    for experiment in experiments():
+        time_ns = time_of(experiment) * drawn.lognormal(0, noise)
+        found.append(Point(experiment, time_ns, max(0.02, noise) * time_ns, seen=False))
+    sizes: dict[tuple, list[int]] = {}
+    for point in found:
+        sizes.setdefault(point.sweep, []).append(point.experiment.size_bytes)
+    return [points._judged(point, sorted(sizes[point.sweep])) for point in found]
+
+
+def unseen_allreduce(found: chip.Chip, data: list[Point]) -> np.ndarray:
+    predictions = prediction.predict(found, data, PROTOCOL)
+    return prediction.errors([p for p in predictions if p.collective == "allreduce"], seen=False)
+
+
+def trip_ns(model: chip.Chip) -> float:
+    """Of a short message: what a ping-pong tells together, and other experiments hardly apart."""
+    return sum(model.numbers[key].value for key in ("start", "run", "latency", "look"))
+
+
+@pytest.mark.parametrize(("noise", "within"), [(0.05, 0.25), pytest.param(0.0, 0.02, marks=pytest.mark.slow)])
+def test_an_invented_gpu_is_found_again(noise, within):
+    truth = invented(2)
+    data = measured_on(like(truth), noise)
+    found = chip.fit(data, "invented", "an invented GPU", "r", L2_BYTES, PROTOCOL)
+    for key in ("start", "run", "l2", "total", "beyond", "combine_rate"):
+        assert found.numbers[key].value == pytest.approx(truth.numbers[key].value, rel=within), key
+        assert found.numbers[key].low <= found.numbers[key].value <= found.numbers[key].high
+    assert trip_ns(found) == pytest.approx(trip_ns(truth), rel=within)
+    errors = unseen_allreduce(found, data)
+    assert len(errors) > 50
+    assert np.median(errors) < max(0.02, noise)
+
+
+def test_a_gpu_of_another_make_is_predicted():
+    """Every wait costs a look, SMs share the L2 as they come and go: not the model's mechanism, but the kernel's."""
+    data = measured_on(walked, 0.03)
+    found = chip.fit(data, "walked", "an invented GPU", "r", 50 << 20, PROTOCOL)
+    assert np.median(unseen_allreduce(found, data)) < 0.10
+    flat = host.fit(data, "walked", "an invented GPU", "r")
+    assert np.median(unseen_allreduce(flat, data)) > 0.15  # without the L2 that all share it would not do
+
+
+def test_too_few_points_name_the_cure():
+    data = measured_on(like(invented(1)), 0.0)
+    without = [point for point in data if point.experiment.algorithm != "ping_pong"]
+    with pytest.raises(StoreError, match="no ping-pongs between two SMs are seen; run the suite `fit`"):
+        chip.fit(without, "x", "x", "r", L2_BYTES, PROTOCOL)
+    with pytest.raises(StoreError, match=r"3 ping-pongs.*12 are needed"):
+        chip.fit([point for point in data if point.seen][:3], "x", "x", "r", L2_BYTES, PROTOCOL)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of an invented GPU."""
+    about = {"cuda": {"gpu": "Invented GPU", "l2_bytes": L2_BYTES}}
+    made = runs.create(tmp_path / "runs", "fit", "", {}, about)
+    rows = []
+    for point in measured_on(like(invented(2)), 0.03):
+        e = point.experiment
+        rows.append(schema.row(
+            run=made.id, experiment=e.key, machine="Invented GPU", executor="cuda", collective=e.collective,
+            algorithm=e.algorithm, ranks=e.ranks, size_bytes=e.size_bytes, dtype=e.dtype, op=e.op, metric="time",
+            value=point.time_ns, ci_low=0.98 * point.time_ns, ci_high=1.02 * point.time_ns, unit="ns", status="ok",
+            placement="topology",
+        ))  # fmt: skip
+    made.write_results(rows, runs.samples_table(made, []))
+    made.mark("done")
+    return made
+
+
+def test_the_verb_writes_a_gpu_that_can_be_simulated(run):
+    result = invoke("fit", "--runs", str(run.folder.parent), "--name", "invented")
+    assert result.status == 0, result.err
+    file = run.folder / "machines" / "invented.toml"
+    numbers = {n["key"]: n for n in machines.load(str(file)).numbers()}
+    assert numbers["path.message.memory.cache[0].size"]["source"] == "L2, as the driver says it"
+    assert numbers["path.message.memory.cache[0].total"]["status"] == "fitted"
+    assert numbers["fabric.barrier"]["status"] == "derived"
+    kept = json.loads((run.folder / "fit.json").read_text(encoding="utf-8"))
+    unseen = [p for p in kept["predictions"] if p["collective"] == "allreduce" and not p["seen"]]
+    assert np.median([abs(p["predicted_ns"] / p["measured_ns"] - 1) for p in unseen]) < 0.15
+    # More SMs than it was fitted to, by simulate and as a machine of a suite.
+    for arguments in (["simulate", "allreduce", "-a", "swing_latency"], ["dissect", "--runs", str(run.folder.parent)]):
+        done = invoke(*arguments, "--on", str(file), "-p", "32")
+        assert done.status == 0, done.err
