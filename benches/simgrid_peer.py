@@ -4,10 +4,13 @@ Used by simulators.py. SimGrid has no overhead per message apart from latency, s
 are part of it; everything else of the platforms are the numbers of the machines that linkwright simulates.
 """
 
+import functools
+import operator
 import resource
 import shutil
 import signal
 import subprocess
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +30,14 @@ PLATFORM = """<?xml version='1.0'?>
            sharing_policy="{sharing}" {topology}/>
 </platform>
 """
-# Of loggp.toml: 1 us and twice 200 ns over two links; of crossbar.toml 500 ns and 100 ns; of the torus in
-# catalogue.rs one link of 1 us for each hop.
-MACHINES = {
-    "loggp": {"bandwidth": "12.5GBps", "latency": "0.7us", "sharing": "FATPIPE", "topology": ""},
-    "crossbar": {"bandwidth": "25GBps", "latency": "0.3us", "sharing": "SPLITDUPLEX", "topology": ""},
+FILES = Path(__file__).resolve().parent.parent / "python" / "linkwright" / "machines"
+# Machine -> its bandwidth, what together is the latency of the two links that a message crosses, how links are shared.
+DESCRIBED = {
+    "loggp": ("fabric.bandwidth", ("fabric.latency", "path.message.start", "path.message.receive"), "FATPIPE"),
+    "crossbar": ("fabric.port_bandwidth", ("fabric.latency", "path.put.start"), "SPLITDUPLEX"),
+}
+# The torus in catalogue.rs has one link of 1 us for each hop.
+MADE = {
     "fifo-torus": {
         "bandwidth": "12.5GBps",
         "latency": "1us",
@@ -89,8 +95,25 @@ class SimGrid:
     def platform(self, work: Work) -> Path:
         """The file of a platform."""
         path = self.folder / f"{work.machine}-{work.ranks}.xml"
-        path.write_text(PLATFORM.format(last=work.ranks - 1, **MACHINES[work.machine]), encoding="ascii")
+        numbers = MADE.get(work.machine) or described(work.machine)
+        path.write_text(PLATFORM.format(last=work.ranks - 1, **numbers), encoding="ascii")
         return path
+
+
+def described(machine: str) -> dict[str, str]:
+    """The platform with the numbers of a machine file."""
+    tables = tomllib.loads((FILES / f"{machine}.toml").read_text(encoding="utf-8"))
+    bandwidth, latencies, sharing = DESCRIBED[machine]
+
+    def number(key: str, unit: str) -> float:
+        found = functools.reduce(operator.getitem, key.split("."), tables)
+        scale = {"ns": 1, "us": 1000, "GB/s": 1}
+        assert scale.keys() >= {unit, found["unit"]}, f"{machine}.toml: {key} is in {found['unit']}"
+        return found["value"] * scale[found["unit"]] / scale[unit]
+
+    latency_ns = sum(number(key, "ns") for key in latencies) / 2
+    rate = f"{number(bandwidth, 'GB/s'):g}GBps"
+    return {"bandwidth": rate, "latency": f"{latency_ns:g}ns", "sharing": sharing, "topology": ""}
 
 
 def lacking() -> str | None:

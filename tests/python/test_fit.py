@@ -13,6 +13,7 @@ from linkwright.models import hierarchy, host, prediction
 from linkwright.models.points import SEEN, Point, points
 from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit, Regime, regimes
+from linkwright.report.sections import fitted
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.suite.experiment import Experiment
@@ -258,3 +259,21 @@ def test_every_key_is_read_back():
     odd = [Experiment("p", "reduce", "linear", 4, 1024, **more) for more in ODD]
     for experiment in [*experiments(), *odd]:
         assert Experiment.parse(experiment.key) == experiment
+
+
+def test_what_the_table_of_ratios_leaves_empty_is_said_once():
+    made = [
+        {
+            "collective": "allreduce",
+            "algorithm": name,
+            "ranks": 2,
+            "size_bytes": size,
+            "predicted_ns": 9,
+            "measured_ns": 10,
+        }
+        for name, size in (("ring", 8), ("ring", 64), ("swing_latency", 8))
+    ]
+    table = fitted._ratios(made)
+    assert [cell.text for cell in table.rows[1][2:]] == ["0.90", ""]
+    assert all(not cell.detail for row in table.rows for cell in row)
+    assert "empty where nothing was measured" in table.how_to_read

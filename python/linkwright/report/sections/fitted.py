@@ -72,11 +72,12 @@ def _ratios(predictions: list[dict]) -> Table:
         for size in sizes:
             ratio = ratios.get(size)
             tone = "good" if ratio and abs(ratio - 1) <= GOOD else "warn"
-            row.append(Cell(f"{ratio:.2f}", ratio, tone=tone) if ratio else missing("not measured, or seen by the fit"))
+            row.append(Cell(f"{ratio:.2f}", ratio, tone=tone) if ratio else missing(""))
         rows.append(row)
     columns = [Column("Algorithm"), Column("Ranks", numeric=True)]
     columns += [Column(quantity.size(size), numeric=True) for size in sizes]
-    return Table("Predicted over measured, by algorithm and size", columns, rows, "Below 1 the model is too fast.")
+    how = "Below 1 the model is too fast; empty where nothing was measured, or where the fit saw it."
+    return Table("Predicted over measured, by algorithm and size", columns, rows, how)
 
 
 def _parameters(fit: dict) -> Table:
