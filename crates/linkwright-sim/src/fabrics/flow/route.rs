@@ -14,6 +14,10 @@ use super::uses::{List, Uses};
 use crate::fabric::MsgKind;
 use linkwright_core::TimePs;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
+/// Room for the links of a route; most are shorter.
+const LONG: usize = 32;
 
 /// Which pairs a transport serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +77,7 @@ pub(super) struct Override {
 }
 
 /// How long the messages of a route take, whichever links they use; many routes have the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timing {
     pub hops: u32,
     pub start: TimePs,
@@ -88,6 +92,13 @@ pub(super) struct Timing {
     pub passes: usize,
     /// Most that passes i..=j can do together, at i * passes + j.
     ceilings: Vec<u64>,
+}
+
+impl Hash for Timing {
+    /// What tells most timings apart; all of it would cost as much as the search for the route.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.latency.0 ^ u64::from(self.hops) << 48);
+    }
 }
 
 impl Timing {
@@ -267,7 +278,7 @@ impl Routing {
         };
         let mut shortest =
             |a: u32, b: u32, links: &mut Vec<u32>| trees.way((a, b), (index, terrain), links);
-        let mut links = Vec::new();
+        let mut links = Vec::with_capacity(LONG);
         let stage = match &own.way {
             Some(nodes) => {
                 links = topology.along(nodes, &t.classes).ok()?;
@@ -298,8 +309,11 @@ impl Routing {
             let relayed = t.relays == Relays::Store && node < topology.ranks;
             (relayed || stage == Some(node)) && node != to
         };
-        let stores = (1..).zip(&links).filter(|(_, link)| ends_pass(link));
-        let mut ends: Vec<usize> = stores.map(|(end, _)| end).collect();
+        let mut ends = Vec::new();
+        if stage.is_some() || t.relays == Relays::Store {
+            let stores = (1..).zip(&links).filter(|(_, link)| ends_pass(link));
+            ends.extend(stores.map(|(end, _)| end));
+        }
         ends.push(links.len());
         Some(Way { links, ends })
     }
@@ -324,9 +338,13 @@ impl Routing {
             }));
         }
         let most = |first, last| topology.most(uses.of(pieces[base + first * passes + last]));
-        let ceiling = |first, last| {
-            let alone = (first..=last).map(|i| most(i, i)).min();
-            share(rate.min(alone.unwrap_or(u64::MAX))).min(most(first, last))
+        let ceiling = |first, last: usize| {
+            let together = most(first, last);
+            let alone = match first == last {
+                true => Some(together),
+                false => (first..=last).map(|i| most(i, i)).min(),
+            };
+            share(rate.min(alone.unwrap_or(u64::MAX))).min(together)
         };
         let start = own.start.or(n.start).unwrap_or(t.start);
         Timing {
