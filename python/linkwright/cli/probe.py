@@ -17,7 +17,7 @@ from linkwright.cli import options
     default="threads",
     show_default=True,
     metavar="A,B",
-    help="Threads (measured) and machines (modelled).",
+    help="Executors that measure (threads, cuda) and machines that are modelled.",
 )
 @click.option(
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",

@@ -92,6 +92,25 @@ def test_products_of_every_type_are_right(gpu, dtype):
     assert found["values_ns"]
 
 
+@pytest.mark.parametrize("path", ["peer", "staged"])
+@pytest.mark.parametrize("algorithm", ["ring", "nccl"])
+def test_several_gpus_reduce_as_reference_does(algorithm, path):
+    from linkwright.executors.cuda.device import devices
+    from linkwright.executors.gpus import measure as several
+    from linkwright.executors.gpus.node import Node
+
+    found = devices("gpus")
+    asked = Experiment("test", "allreduce", algorithm, len(found), 1 << 20, "f32", op="sum", path=path)
+    how = measure.How(samples=8, warmup_at_most=2, budget_s=2.0, settle_within=None, seed=0)
+    try:
+        answer = several.run(Node(found), asked, how)
+    except WaivedError as error:
+        pytest.skip(str(error))
+    finally:
+        found[0].make_current()
+    assert answer["values_ns"]
+
+
 def test_samples_are_plausible(gpu):
     how = measure.How(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
     found = measure.run(gpu, Experiment("test", "allreduce", "ring", 8, 4096, "f32", op="sum"), how)

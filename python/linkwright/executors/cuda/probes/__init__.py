@@ -12,6 +12,7 @@ from linkwright.errors import WaivedError
 from linkwright.suite.experiment import Experiment
 
 from ..measure import Gpu, How
+from . import libraries
 
 MODULES = (
     "latency", "l2", "bandwidth", "handover", "pairs", "together", "host_link", "round_trips",
@@ -26,7 +27,10 @@ def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
     for name in MODULES:
         answers = importlib.import_module(f"{__name__}.{name}").PROBES
         if experiment.probe in answers:
-            return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
+            try:
+                return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
+            finally:
+                libraries.release()
     raise WaivedError(
         f"probe {experiment.probe}: waived: on a GPU it is not measured; `--on threads` asks the processors of the host"
     )

@@ -11,6 +11,7 @@ library reaches what it reaches there, so those samples count and a note says so
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -42,6 +43,12 @@ def torch() -> ModuleType | None:
     """PyTorch, where it is installed and sees a GPU."""
     found = _imported("torch")
     return found if found is not None and found.cuda.is_available() else None
+
+
+def release() -> None:
+    """Give back what PyTorch keeps for its next tensors: the next experiment takes its memory from the driver."""
+    if (found := sys.modules.get("torch")) is not None:
+        found.cuda.empty_cache()
 
 
 def cupy(library: str) -> ModuleType | None:

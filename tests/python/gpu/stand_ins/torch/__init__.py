@@ -13,7 +13,7 @@ __version__ = "stand-in"
 float64, float32, float16, bfloat16, float8_e4m3fn = "float64", "float32", "float16", "bfloat16", "float8_e4m3fn"
 channels_last, contiguous_format = "channels_last", "contiguous_format"
 version = SimpleNamespace(cuda="none")
-cuda = SimpleNamespace(is_available=lambda: True)
+cuda = SimpleNamespace(is_available=lambda: True, empty_cache=lambda: None)
 
 
 class _Flags:
