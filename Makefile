@@ -58,8 +58,9 @@ test-slow: ## the Rust tests that take minutes and are off by default
 test-python: setup-dev
 	$(BIN)/python -m pytest
 
-lint: setup-dev ## clippy without warnings, ruff, both formatters
+lint: setup-dev ## clippy and rustdoc without warnings, ruff, both formatters
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check .
 	cargo fmt --all -- --check
 	$(BIN)/ruff format --check .
