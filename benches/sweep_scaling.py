@@ -3,7 +3,7 @@
     python3 benches/sweep_scaling.py [--jobs 1,2] [--launches 3] [--share 1.0]
 
 Run with the interpreter of .venv, on a machine that does nothing else. Two sweeps of all-to-alls on a crossbar, each
-more than ten seconds on one job: `balanced`, 480 experiments alike; `unbalanced`, where one costs a thousand
+more than ten seconds on one job: `balanced`, 960 experiments alike; `unbalanced`, where one costs a thousand
 times another and the largest stands last. Times are medians of launches in turn, with the start of the interpreter;
 `gain` is wall time on one job over that on so many, `of ideal` that per job. Rows that depend on the number of jobs
 fail the bench. `--share 0.1` makes a tenth of the experiments, to see that all works.
@@ -38,8 +38,8 @@ sizes = {sizes}
 """
 # By sweep, its parts: name, ranks, sizes.
 SWEEPS = {
-    "balanced": [("alike", [256], 480)],
-    "unbalanced": [("growing", [64, 128, 256, 512, 1024], 20), ("last", [2048], 1)],
+    "balanced": [("alike", [256], 960)],
+    "unbalanced": [("growing", [64, 128, 256, 512, 1024], 40), ("last", [2048], 1)],
 }
 RANKS = 2048
 
