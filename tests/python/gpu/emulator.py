@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,9 @@ from linkwright.executors.cuda.job import Job
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++20", "-O1", "-g1", "-pthread", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-unused-parameter")
+# Compile with, and run under, ThreadSanitizer: a race ends the program.
+TSAN = ("-fsanitize=thread", "-DWALK_DTYPE=0", "-DWALK_OP=0")
+TSAN_ENDS = {"TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
 
 
 @functools.cache
@@ -110,6 +114,13 @@ def answers(asked: list[dict], **environment: str) -> list[dict]:
     done = on_fake_gpu([HERE / "on_gpu.py"], input=given, environment=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def fields(file: str, struct: str) -> list[tuple[str, bool]]:
+    """Names of the fields of a kernel's struct, and whether each is a pointer."""
+    text = (KERNELS / file).read_text(encoding="utf-8")
+    body = re.sub(r"//.*", "", text.partition(f"struct {struct} {{")[2].partition("};")[0])
+    return [(name, "*" in line) for line in body.split(";") for name in re.findall(r"(\w+)(?:,|\s*$)", line.strip())]
 
 
 def run(jobs: list[Job], sms: int, *flags: str, environment: dict[str, str] | None = None) -> list[dict]:

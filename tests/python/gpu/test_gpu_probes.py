@@ -134,22 +134,15 @@ def test_words_are_the_fields_of_the_structs(answers):
         "grid_reduce",
         "clocks",
     }
-    common = fields("probe.cuh", "Parts")
+    common = emulator.fields("probe.cuh", "Parts")
     for kernel, (source, given) in words.items():
         text = (compiler.KERNELS / f"{source}.cu").read_text(encoding="utf-8")
         struct = re.search(rf"{kernel}\(const (\w+) \*", text)
-        own = fields(f"{source}.cu", struct[1])
-        wanted = [*common, *own[1:]] if own[0] == ["parts", False] else own
+        own = emulator.fields(f"{source}.cu", struct[1])
+        wanted = [*common, *own[1:]] if own[0] == ("parts", False) else own
         # The host's own memory is given by its address.
         addresses = ("asked", "answered", "request", "reply") if source.endswith("_echo") else ()
         assert given == [[name, pointer and name not in addresses] for name, pointer in wanted], kernel
-
-
-def fields(file: str, struct: str) -> list[list]:
-    """Names of a struct's fields, and whether each is a pointer."""
-    text = (compiler.KERNELS / file).read_text(encoding="utf-8").partition(f"struct {struct} {{")[2].partition("};")[0]
-    lines = re.sub(r"//.*", "", text).split(";")
-    return [[name, "*" in line] for line in lines for name in re.findall(r"(\w+)(?:,|\s*$)", line.strip())]
 
 
 @pytest.mark.parametrize("order", ["random", "stride_128", "stride_256", "stride_4096"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import cases
+import emulator
 import numpy as np
 import pytest
 
@@ -45,13 +44,6 @@ def test_what_does_not_compile_says_where(monkeypatch, tmp_path):
         compiler.cubin("broken", "sm_90")
 
 
-def fields(file: str, struct: str) -> list[tuple[str, bool]]:
-    """Names of a struct's fields, and whether each is a pointer."""
-    text = (compiler.KERNELS / file).read_text(encoding="utf-8")
-    body = re.sub(r"//.*", "", text.partition(f"struct {struct} {{")[2].partition("};")[0])
-    return [(name, "*" in line) for line in body.split(";") for name in re.findall(r"(\w+)(?:,|\s*$)", line)]
-
-
 @pytest.mark.parametrize(
     ("file", "struct", "more"),
     [
@@ -62,9 +54,9 @@ def fields(file: str, struct: str) -> list[tuple[str, bool]]:
 )
 def test_words_are_the_fields_of_the_struct(file, struct, more):
     job = cases.walk_of(cases.build("allreduce/ring", 3, 9), **more)
-    (first, _), *own = fields(file, struct)
+    (first, _), *own = emulator.fields(file, struct)
     assert first == "run"
-    wanted = [*fields("ranks.cuh", "Ranks"), *own]
+    wanted = [*emulator.fields("ranks.cuh", "Ranks"), *own]
     assert [name for name, _ in wanted] == list(job.words)
     for name, pointer in wanted:
         given = job.words[name]

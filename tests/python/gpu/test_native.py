@@ -9,9 +9,6 @@ import pytest
 from linkwright.executors.cuda import job, native
 from linkwright.suite import expand
 
-TSAN = ("-fsanitize=thread", "-DWALK_DTYPE=0", "-DWALK_OP=0")
-TSAN_ENDS = {"TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
-
 
 def ring(ranks: int, elements: int, dtype: str = "f32", op: str = "sum") -> cases.Case:
     return cases.build("allreduce/ring", ranks, elements, dtype, op)
@@ -44,7 +41,7 @@ def test_repetitions_follow_each_other():
 
 def test_barriers_alone_order_it():
     jobs = [cases.walk_of(ring(ranks, 72), make=native.job, repetitions=2, threads=3) for ranks in (2, 5)]
-    emulator.run(jobs, cases.SMS, *TSAN, environment=TSAN_ENDS)
+    emulator.run(jobs, cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
 
 
 def test_own_algorithms_are_those_of_the_machine():

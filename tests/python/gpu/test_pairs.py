@@ -16,8 +16,6 @@ from linkwright.executors.cuda.probes import pairs
 DEVICE = SimpleNamespace(most_shared_bytes=cases.MOST_SHARED, whole_sm_bytes=4096, memory_bytes=1 << 30,
                          has_clusters=True)  # fmt: skip
 GPU = SimpleNamespace(device=DEVICE, all_sms=tuple(range(cases.SMS)))
-TSAN = ("-fsanitize=thread", "-DWALK_DTYPE=0", "-DWALK_OP=0")
-TSAN_ENDS = {"TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
 
 
 def job_of(probing: bool, **axes) -> jobs.Job:
@@ -47,4 +45,4 @@ def test_the_sum_of_words():
 
 def test_flags_alone_order_writers_and_readers():
     given = [job_of(probing, **axes) for probing in (False, True) for axes in ({}, {"through": "cluster"})]
-    emulator.run(given, cases.SMS, *TSAN, environment=TSAN_ENDS)
+    emulator.run(given, cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)

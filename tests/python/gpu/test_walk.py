@@ -15,9 +15,6 @@ from linkwright.executors.cuda import job
 from linkwright.executors.cuda.stream import CODES
 from linkwright.executors.cuda.walk import walk
 
-TSAN = ("-fsanitize=thread", "-DWALK_DTYPE=0", "-DWALK_OP=0")
-TSAN_ENDS = {"TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
-
 
 @pytest.fixture(scope="module")
 def schedules() -> list[cases.Case]:
@@ -125,7 +122,7 @@ def test_thread_sanitizer_finds_no_race_in_any_algorithm():
     keys = [algorithm["key"] for algorithm in _native.algorithms()]
     jobs = [cases.walk_of(case) for key in keys for case in cases.buildable(key, (4, 6), 72)]
     assert len(jobs) > 50
-    emulator.run(jobs, cases.SMS, *TSAN, environment=TSAN_ENDS)
+    emulator.run(jobs, cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
 
 
 @pytest.mark.parametrize(("threads", "cluster"), [(3, False), (1, True), (3, True)])
@@ -133,7 +130,7 @@ def test_thread_sanitizer_finds_no_race_within_blocks_and_between_repetitions(th
     wanted = [cases.build(f"allreduce/{name}", 4, 72) for name in ("ring", "swing_latency", "swing_bandwidth")]
     wanted += [cases.build("broadcast/binomial", 5, 40), cases.build("alltoall/pairwise", 4, 40)]
     jobs = [cases.walk_of(case, repetitions=2, threads=threads, cluster=cluster) for case in wanted]
-    emulator.run(jobs, cases.SMS, *TSAN, environment=TSAN_ENDS)
+    emulator.run(jobs, cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
 
 
 def test_thread_sanitizer_finds_the_race_where_nobody_waits():
@@ -142,7 +139,7 @@ def test_thread_sanitizer_finds_the_race_where_nobody_waits():
     instructions[:, 1] = 0
     careless = dataclasses.replace(case.stream, instructions=instructions, waits=case.stream.waits[:0])
     with pytest.raises(AssertionError, match="status 66"):
-        emulator.run([cases.walk_of(case, stream=careless)], cases.SMS, *TSAN, environment=TSAN_ENDS)
+        emulator.run([cases.walk_of(case, stream=careless)], cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
 
 
 def test_codes_are_those_of_the_kernel():
