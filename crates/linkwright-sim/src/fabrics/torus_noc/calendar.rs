@@ -38,7 +38,10 @@ pub(super) struct Calendar {
     ring: Box<[Vec<Entry>; BUCKETS]>,
     /// Memory for buckets; what was used last is used first, for it is still in the cache.
     spare: Vec<Vec<Entry>>,
+    /// Bit per bucket that holds something.
     occupied: [u64; BUCKETS / 64],
+    /// Bit per word of them that is not 0.
+    words: u64,
     /// Time, sequence and what.
     later: BinaryHeap<Reverse<(u64, u32, u32)>>,
     sequence: u32,
@@ -54,6 +57,7 @@ impl Calendar {
             ring: ring.unwrap_or_else(|_| unreachable!("as many as asked for")),
             spare: Vec::new(),
             occupied: [0; BUCKETS / 64],
+            words: 0,
             later: BinaryHeap::new(),
             sequence: 0,
         }
@@ -71,7 +75,7 @@ impl Calendar {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.read == self.list.len() && self.occupied == [0; BUCKETS / 64] && self.later.is_empty()
+        self.read == self.list.len() && self.words == 0 && self.later.is_empty()
     }
 
     /// Add an event. `at` is never earlier than the last popped event.
@@ -117,6 +121,7 @@ impl Calendar {
         let spare = self.spare.pop();
         self.ring[slot] = spare.unwrap_or_else(|| Vec::with_capacity(16));
         self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.words |= 1 << (slot / 64);
     }
 
     /// Make the bucket with that absolute number, all of which the ring holds, the one being read.
@@ -125,7 +130,9 @@ impl Calendar {
         let mut read = std::mem::replace(&mut self.list, std::mem::take(&mut self.ring[slot]));
         read.clear();
         self.spare.push(read);
-        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let word = &mut self.occupied[slot / 64];
+        *word &= !(1 << (slot % 64));
+        self.words &= !(u64::from(*word == 0) << (slot / 64));
         (self.current, self.read) = (bucket, 0);
     }
 
@@ -175,24 +182,22 @@ impl Calendar {
     /// Absolute number of the first bucket after the current one that holds something.
     #[inline]
     fn next_occupied(&self) -> Option<u64> {
-        let words = self.occupied.len();
         let start = (self.current as usize + 1) % BUCKETS;
-        let (first_word, first_bit) = (start / 64, start % 64);
-        for step in 0..=words {
-            let index = (first_word + step) % words;
-            let mut word = self.occupied[index];
-            if step == 0 {
-                word &= u64::MAX << first_bit;
-            } else if step == words {
-                word &= !(u64::MAX << first_bit);
+        let (word, bit) = (start / 64, start % 64);
+        let here = self.occupied[word] & u64::MAX << bit;
+        let slot = if here != 0 {
+            word * 64 + here.trailing_zeros() as usize
+        } else {
+            // The next word that is not 0, around the ring to this one, whose bits lie before `bit`.
+            let after = self.words.rotate_right(word as u32 + 1);
+            if after == 0 {
+                return None;
             }
-            if word != 0 {
-                let slot = index * 64 + word.trailing_zeros() as usize;
-                let distance = (slot + BUCKETS - start) % BUCKETS;
-                return Some(self.current + 1 + distance as u64);
-            }
-        }
-        None
+            let word = (word + 1 + after.trailing_zeros() as usize) % self.occupied.len();
+            word * 64 + self.occupied[word].trailing_zeros() as usize
+        };
+        let distance = (slot + BUCKETS - start) % BUCKETS;
+        Some(self.current + 1 + distance as u64)
     }
 }
 

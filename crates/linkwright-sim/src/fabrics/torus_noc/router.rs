@@ -100,7 +100,7 @@ impl TorusNoc {
         let link = (lane / LANES) as usize;
         let packet = &mut self.packets[id as usize];
         let server = &mut self.links[link];
-        let (flits, blocked) = (packet.flits, packet.blocked);
+        let (flits, up, blocked) = (packet.flits, packet.head, packet.blocked);
         let flit = match server.port {
             Port::Inject => packet.flit,
             _ => self.link_flit,
@@ -113,7 +113,7 @@ impl TorusNoc {
         if flits > 1 {
             self.table.bytes[link] += packet.payload as u64;
         }
-        let (up, reserved) = (packet.head, room.min(flits));
+        let reserved = room.min(flits);
         let new = self.jobs.insert(Job {
             packet: id,
             lane,
@@ -135,42 +135,11 @@ impl TorusNoc {
         (packet.head, packet.lane) = (new, lane);
         server.advance(now);
         let through = server.join(new, work);
-        let mut tail = packet.ready;
-        if up != NONE {
-            let before = &mut self.jobs[up as usize];
-            tail = match before.flags & TAIL_LEFT {
-                0 => NEVER,
-                _ => before.tail,
-            };
-            let sibling = std::mem::replace(&mut before.down, new);
-            if before.flags & ON_TREE == 0 {
-                before.flags |= GOES_ON;
-            } else {
-                before.ungranted -= 1;
-                if before.ungranted == 0 {
-                    before.flags |= GOES_ON;
-                }
-                self.jobs[new as usize].sibling = sibling;
-            }
-        }
-        let at = now + server.latency as u64;
-        let port = server.port;
-        let state = server.lane(lane);
-        state.held += 1;
-        if port == Port::Eject {
-            self.enter_interface(id, at);
-        } else {
-            let last = std::mem::replace(&mut state.back, new);
-            if state.front == NONE {
-                state.front = new;
-            } else {
-                self.jobs[last as usize].behind = new;
-            }
-            if self.finite {
-                server.reserve(lane, reserved, self.buffers.guaranteed);
-            }
-            self.calendar.push(at, event::HEAD | id);
-        }
+        let tail = match up {
+            NONE => packet.ready,
+            _ => self.follow(up, new),
+        };
+        self.enter(id, new, reserved, now);
         if tail != NEVER {
             // The tail cannot leave before that.
             let job = &mut self.jobs[new as usize];
@@ -180,6 +149,51 @@ impl TorusNoc {
         if up != NONE {
             self.goes_on(id, up, blocked, now);
         }
+    }
+
+    /// Link `new` to the job `up` before it; when the tail comes in from there, if that is known.
+    #[inline(always)]
+    fn follow(&mut self, up: u32, new: u32) -> u64 {
+        let before = &mut self.jobs[up as usize];
+        let tail = match before.flags & TAIL_LEFT {
+            0 => NEVER,
+            _ => before.tail,
+        };
+        let sibling = std::mem::replace(&mut before.down, new);
+        if before.flags & ON_TREE == 0 {
+            before.flags |= GOES_ON;
+            return tail;
+        }
+        before.ungranted -= 1;
+        if before.ungranted == 0 {
+            before.flags |= GOES_ON;
+        }
+        self.jobs[new as usize].sibling = sibling;
+        tail
+    }
+
+    /// The head of `id` runs over the link of `job`: into the interface, or into the buffer behind the lane,
+    /// where it has the last place and reserves some flits.
+    #[inline(always)]
+    fn enter(&mut self, id: u32, job: u32, reserved: u32, now: u64) {
+        let lane = self.packets[id as usize].lane;
+        let server = &mut self.links[(lane / LANES) as usize];
+        let (port, at) = (server.port, now + server.latency as u64);
+        let state = server.lane(lane);
+        state.held += 1;
+        if port == Port::Eject {
+            return self.enter_interface(id, at);
+        }
+        let last = std::mem::replace(&mut state.back, job);
+        if state.front == NONE {
+            state.front = job;
+        } else {
+            self.jobs[last as usize].behind = job;
+        }
+        if self.finite {
+            server.reserve(lane, reserved, self.buffers.guaranteed);
+        }
+        self.calendar.push(at, event::HEAD | id);
     }
 
     /// `job` has been granted one of its next lanes.
