@@ -323,20 +323,26 @@ impl Schedule {
     #[inline]
     pub fn completion(&self, edge: Edge, waiter: u32) -> Option<Completion> {
         let op = &self.ops[edge.op() as usize];
-        if edge.is_acknowledged() || !op.is_message() || op.kind == OpKind::Get {
-            return (op.initiator() == waiter).then_some(Completion::Delivered);
-        }
-        if op.kind == OpKind::Multicast {
-            // A source that is among its own targets waits as the source.
-            return match op.from == waiter {
-                true => Some(Completion::SourceFree),
-                false => (self.sets[op.to as usize].contains(&waiter))
-                    .then_some(Completion::DeliveredHere),
+        if matches!(op.kind, OpKind::Put | OpKind::Notice) && !edge.is_acknowledged() {
+            return match op.to == waiter {
+                true => Some(Completion::Delivered),
+                false => (op.from == waiter).then_some(Completion::SourceFree),
             };
         }
-        match op.to == waiter {
-            true => Some(Completion::Delivered),
-            false => (op.from == waiter).then_some(Completion::SourceFree),
+        self.rarer_completion(op, edge, waiter)
+    }
+
+    /// The same of an acknowledgement, or of an operation that is no put and no notice.
+    fn rarer_completion(&self, op: &Op, edge: Edge, waiter: u32) -> Option<Completion> {
+        if op.kind != OpKind::Multicast || edge.is_acknowledged() {
+            return (op.initiator() == waiter).then_some(Completion::Delivered);
+        }
+        // A source that is among its own targets waits as the source.
+        match op.from == waiter {
+            true => Some(Completion::SourceFree),
+            false => {
+                (self.sets[op.to as usize].contains(&waiter)).then_some(Completion::DeliveredHere)
+            }
         }
     }
 

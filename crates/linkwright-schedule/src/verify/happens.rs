@@ -18,7 +18,7 @@
 
 use super::clocks::{settle, Lanes};
 use super::order::Barriers;
-use crate::ir::{Completion, Op, Schedule};
+use crate::ir::{Completion, Edge, Op, Schedule};
 
 const NONE: u32 = u32::MAX;
 
@@ -85,9 +85,9 @@ impl<'a> Happens<'a> {
     }
 
     /// Let the next operation, `id`, continue a chain or open one.
-    pub fn append(&mut self, id: u32, op: &Op) {
+    pub fn append(&mut self, id: u32, op: &Op, edges: &[Edge]) {
         let waiter = op.initiator();
-        for &edge in self.schedule.after(id) {
+        for &edge in edges {
             let chain = self.chain[edge.op() as usize];
             if chain & LAST != 0
                 && self.schedule.completion(edge, waiter) == Some(Completion::Delivered)
@@ -278,7 +278,7 @@ pub(super) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool 
 mod tests {
     use super::super::tests::{random, random_schedule};
     use super::*;
-    use crate::verify::{bounds, order};
+    use crate::verify::{bounds, order, Verified};
 
     /// Every pair of operations, as if it were a hazard.
     fn pairs(schedule: &Schedule, later: u32) -> Vec<Hazard> {
@@ -308,10 +308,10 @@ mod tests {
                 continue;
             };
             bounds::check(&schedule).unwrap();
-            let barriers = order::check(&schedule).unwrap();
+            let barriers = order::check(&schedule, &mut Verified::default()).unwrap();
             let mut happens = Happens::new(&schedule, &barriers);
-            for (id, op) in (0u32..).zip(schedule.ops()) {
-                happens.append(id, op);
+            for (id, op, edges) in schedule.ops_with_edges() {
+                happens.append(id, op, edges);
             }
             let count = schedule.ops().len() as u32;
             let all: Vec<_> = (0..count).map(|id| (id, pairs(&schedule, id))).collect();

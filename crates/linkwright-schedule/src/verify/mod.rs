@@ -58,16 +58,12 @@ pub struct Verified {
 /// Prove that `schedule` is right; the error names step, rank, chunk and cure.
 pub fn verify(schedule: &Schedule) -> Result<Verified, VerifyError> {
     bounds::check(schedule)?;
-    let barriers = order::check(schedule)?;
     let mut report = Verified {
         operations: schedule.ops().len() as u64,
         edges: schedule.edge_count() as u64,
         ..Verified::default()
     };
-    for op in schedule.ops() {
-        report.messages += u64::from(op.is_message());
-        report.notices += u64::from(op.kind == crate::ir::OpKind::Notice);
-    }
+    let barriers = order::check(schedule, &mut report)?;
     if schedule.spec.collective == Collective::Pattern {
         return Ok(report);
     }

@@ -4,7 +4,7 @@
 //! has arrived, so whoever waits for it needs an id above all of its arrivals; otherwise running
 //! the operations by id would stop there.
 
-use super::VerifyError;
+use super::{Verified, VerifyError};
 use crate::ir::{Op, OpKind, Schedule};
 use std::collections::HashMap;
 
@@ -52,12 +52,13 @@ impl Barriers {
     }
 }
 
-/// Check all edges and barriers.
-pub(super) fn check(schedule: &Schedule) -> Result<Barriers, VerifyError> {
+/// Check all edges and barriers, and count messages.
+pub(super) fn check(schedule: &Schedule, report: &mut Verified) -> Result<Barriers, VerifyError> {
     let barriers = barriers(schedule)?;
-    for (id, op) in schedule.ops().iter().enumerate() {
-        let id = id as u32;
-        for edge in schedule.after(id) {
+    for (id, op, edges) in schedule.ops_with_edges() {
+        report.messages += u64::from(op.is_message());
+        report.notices += u64::from(op.kind == OpKind::Notice);
+        for edge in edges {
             let (target, rank) = (edge.op(), op.initiator());
             let plain = !edge.is_at_other_side() && target < id && barriers.count() == 0;
             if plain && schedule.completion(*edge, rank).is_some() {

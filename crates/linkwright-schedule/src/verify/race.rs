@@ -25,8 +25,8 @@ pub(super) fn check(
     let mut happens = Happens::new(schedule, barriers);
     let mut open = Vec::new();
     let mut postponed = Vec::new();
-    for (id, op) in (0u32..).zip(schedule.ops()) {
-        happens.append(id, op);
+    for (id, op, edges) in schedule.ops_with_edges() {
+        happens.append(id, op, edges);
         if !op.moves_data() {
             continue;
         }

@@ -309,7 +309,7 @@ pub(super) fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option
 
 fn ordered(schedule: &Schedule) -> Result<(), VerifyError> {
     bounds::check(schedule)?;
-    let barriers = order::check(schedule)?;
+    let barriers = order::check(schedule, &mut Verified::default())?;
     let cells = Cells::of(schedule)?;
     race::check(schedule, &cells, &barriers, &mut Verified::default())
 }
