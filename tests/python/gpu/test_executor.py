@@ -178,6 +178,7 @@ def test_clocks_from_what_the_kernel_wrote():
     assert found.drift_cycles == 10
     assert found.resolution_ns == 32
     assert found.ns(np.array([12.0, 1812.0])) == pytest.approx([0.0, 1800 / 1.8005])
+    assert found.ns(np.array([1848.0]), spans=4) == pytest.approx([1800 / 1.8005])
     words[1, 3] = 4000
     with pytest.raises(CudaError, match="stand still"):
         clocks.Clocks.of(words)

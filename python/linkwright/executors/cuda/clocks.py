@@ -56,9 +56,9 @@ class Clocks:
             drift_cycles=float(np.abs((last - last[0]) - (first - first[0])).max()),
         )
 
-    def ns(self, cycles: np.ndarray) -> np.ndarray:
-        """Nanoseconds of so many cycles between two readings of the counter."""
-        return np.maximum(cycles - self.overhead_cycles, 0) / self.rate
+    def ns(self, cycles: np.ndarray, spans: int = 1) -> np.ndarray:
+        """Nanoseconds of so many cycles between two readings of the counter; the sum of so many such spans."""
+        return np.maximum(cycles - spans * self.overhead_cycles, 0) / self.rate
 
     def calibration(self) -> list[dict[str, object]]:
         """What the executor knows of its clocks: `key, value, unit` each."""

@@ -20,7 +20,7 @@ from linkwright.errors import WaivedError, WrongResultError
 from ..device import Loaded
 from ..measure import Gpu, How
 from .latency import LINE_BYTES
-from .sampling import SAMPLES, enough_sms, fits, job, sampled
+from .sampling import SAMPLES, enough_sms, fits, job, run, sampled
 
 ROUNDS = 8
 THREADS = 1024
@@ -58,8 +58,10 @@ def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, o
     """One access of one line, and what those of each side take."""
     key = "sm_l2_latency"
     with _lines(key, gpu, axes, sms, atomic=axes["access"] == "atomic") as loaded:
-        operations = ROUNDS * loaded.number("lines")
-        found = sampled(gpu, loaded, how, operations=operations, check=_led_back(key, loaded), least_cycles=1)
+        lines = loaded.number("lines")
+        found = sampled(
+            gpu, loaded, how, operations=ROUNDS * lines, check=_led_back(key, loaded), least_cycles=1, spans=lines
+        )
         latencies = gpu.clocks.ns(_cycles(loaded)) / ROUNDS
     near = np.array([near_lines(of_sm) for of_sm in latencies])
     columns = {"near": _middle(latencies[near]), "near_share": [float(near.mean())]}
@@ -74,7 +76,7 @@ def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str,
     """One pass of every SM over the lines of one side, as many for each."""
     key, side = "sm_l2_bandwidth", str(axes["side"])
     with _lines(key, gpu, axes, sms, atomic=side != "any") as loaded:
-        loaded.run()
+        run(gpu, loaded)
         _led_back(key, loaded)()
         latencies = _cycles(loaded)
         chosen = [_side(gpu, of_sm, side) for of_sm in latencies]

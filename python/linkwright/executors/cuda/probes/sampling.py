@@ -84,23 +84,19 @@ def sampled(
     reset: Iterable[str] = (),
     part: int | None = None,
     least_cycles: float = 0,
+    spans: int = 1,
     counted_bytes: float = 0,
     moved_bytes: float = 0,
     work: float = 0,
 ) -> dict[str, object]:
     """One launch; `check` looks at what a kernel left after `SAMPLES` samples and raises where that is wrong.
 
-    The time of `part` counts, by default that of the slowest. An operation of fewer than `least_cycles` cannot be.
+    The time of `part` counts, by default that of the slowest; it is the sum of so many `spans` between readings of the
+    counter. An operation of fewer than `least_cycles` cannot be.
     """
 
     def kernel() -> np.ndarray:
-        loaded.restore("sm_of_part", "arrived", "trouble", *reset)
-        loaded.run()
-        if loaded.read("trouble").any():
-            raise CudaError(
-                f"{gpu.device.name}: an SM that was to take part had no block, or two; "
-                "another process may be using the GPU: use it alone"
-            )
+        run(gpu, loaded, *reset)
         check()
         cycles = loaded.read("cycles").astype(np.int64)
         taken = cycles.max(axis=1) if part is None else cycles[:, part]
@@ -109,7 +105,7 @@ def sampled(
                 f"{loaded.source}: an operation took {taken.min() / operations:.3g} cycles; it takes more than "
                 f"{least_cycles:g}, so no value is reported"
             )
-        return gpu.clocks.ns(taken) / operations
+        return gpu.clocks.ns(taken, spans) / operations
 
     found = collected(gpu.throttling, kernel, how)
     return {
@@ -120,6 +116,17 @@ def sampled(
         "work": work,
         "columns": {},
     }
+
+
+def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
+    """One kernel, in which every part has an SM of its own."""
+    loaded.restore("sm_of_part", "arrived", "trouble", *reset)
+    loaded.run()
+    if loaded.read("trouble").any():
+        raise CudaError(
+            f"{gpu.device.name}: an SM that was to take part had no block, or two; "
+            "another process may be using the GPU: use it alone"
+        )
 
 
 def collected(
