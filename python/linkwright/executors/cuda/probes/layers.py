@@ -50,7 +50,9 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
     )
     made: dict[str, object] = {}
     call = _convolved(torch, layer, x, w, order, made)
-    with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False, allow_tf32=dtype == "tf32"):
+    with torch.backends.cudnn.flags(
+        enabled=True, benchmark=True, benchmark_limit=0, deterministic=False, allow_tf32=dtype == "tf32"
+    ):  # a limit of 0 is none; by default ten methods are tried
         found = libraries.sampled(
             KEY, gpu, call, how, library=f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}",
             done=float(layer["flops"] * batch), dtype=dtype, may_exceed=True,

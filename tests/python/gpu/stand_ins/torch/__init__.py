@@ -17,9 +17,10 @@ cuda = SimpleNamespace(is_available=lambda: True, empty_cache=lambda: None)
 
 
 class _Flags:
-    def __init__(self, *, enabled, benchmark, deterministic, allow_tf32):
+    def __init__(self, *, enabled, benchmark, benchmark_limit, deterministic, allow_tf32):
         assert enabled
         assert benchmark
+        assert benchmark_limit == 0
 
     def __enter__(self):
         pass
