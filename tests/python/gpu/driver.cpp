@@ -101,6 +101,7 @@ int cuCtxDisablePeerAccess(void *peer) {
 
 int cuModuleLoadData(void **module, const void *image) {
     if (memcmp(image, "\x7f" "ELF", 4)) return 200;
+    if (!queues::drain()) return LAUNCH_TIMEOUT;  // loading may wait for all queues, and one of them for the host
     *module = (void *)0x20;
     return SUCCESS;
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+from types import SimpleNamespace
 
 import cases
 import emulator
@@ -12,7 +14,7 @@ from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native
 from linkwright.executors.cuda import walk
-from linkwright.executors.gpus import order
+from linkwright.executors.gpus import measure, order
 from linkwright.suite.experiment import Experiment
 
 STAND_INS = emulator.HERE / "stand_ins"
@@ -65,8 +67,9 @@ def test_every_answer_is_checked_samples():
             waived += 1
             continue
         assert answer["found"]["values_ns"], experiment.key
-        assert all(value >= 0 for value in answer["found"]["values_ns"])
+        assert max(answer["found"]["values_ns"]) > 0
         assert "data not checked" not in answer["found"]["notes"]
+        assert ("library: CuPy, NCCL 0" in answer["found"]["notes"]) == (experiment.algorithm == "nccl")
     assert waived < len(found) / 3
 
 
@@ -82,6 +85,7 @@ def test_without_waiting_for_each_other_data_are_wrong():
     [
         ("this node shows one GPU, and messages need two", 1, collective("allreduce/ring", 2), {}),
         ("NCCL's collectives need CuPy", 2, collective("allreduce/nccl", 2), {}),
+        ("NCCL finds its own way, not path `staged`", 2, collective("allreduce/nccl", 2, path="staged"), {}),
         ("GPU 0 cannot reach the memory of GPU 1", 2, collective("allreduce/ring", 2), {"FAKE_NO_PEER": "1"}),
         ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),
         ("a quarter of a GPU's memory", 2, collective("allreduce/ring", 2, 1 << 29), {}),
@@ -93,6 +97,15 @@ def test_what_cannot_be_is_waived(reason, gpus, experiment, environment):
     kind, text = answers([{"experiment": experiment}], gpus, **environment)[0]["error"]
     assert kind == "WaivedError"
     assert reason in text
+
+
+def test_queues_that_are_held_go_on_where_enqueuing_fails():
+    word = ctypes.c_uint32()
+    device = SimpleNamespace(call=lambda name, *given: ctypes.addressof(word))
+    gate = measure.Gate([SimpleNamespace(device=device, hold=lambda *given: None, record=lambda event: None)])
+    with pytest.raises(ZeroDivisionError):
+        gate.elapsed_ns(lambda: 1 // 0, 1)
+    assert word.value == 1
 
 
 @needs_nvrtc

@@ -201,7 +201,7 @@ class Device:
     @contextmanager
     def stream(self) -> Iterator[Stream]:
         """A queue of copies that no kernel holds up."""
-        found = Stream(self._call, self._driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        found = Stream(self._call)
         try:
             yield found
         finally:
@@ -305,27 +305,27 @@ class Device:
 
 
 class Stream:
-    """Copies one after the other, beside a kernel that stays."""
+    """What a GPU does one after the other, beside its default stream and not behind it."""
 
-    def __init__(self, call: Callable, flags: int):
+    def __init__(self, call: Callable):
         self._call = call
-        self._stream = call("cuStreamCreate", int(flags))
+        self.handle = call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
 
     def copy_in(self, address: int, host: int, nbytes: int) -> None:
         """Enqueue a copy from the host."""
-        self._call("cuMemcpyHtoDAsync", address, host, nbytes, self._stream)
+        self._call("cuMemcpyHtoDAsync", address, host, nbytes, self.handle)
 
     def copy_out(self, address: int, host: int, nbytes: int) -> None:
         """Enqueue a copy to the host."""
-        self._call("cuMemcpyDtoHAsync", host, address, nbytes, self._stream)
+        self._call("cuMemcpyDtoHAsync", host, address, nbytes, self.handle)
 
     def wait(self) -> None:
-        """Until all copies have ended."""
-        self._call("cuStreamSynchronize", self._stream)
+        """Until everything has ended."""
+        self._call("cuStreamSynchronize", self.handle)
 
     def close(self) -> None:
         """Give the queue back."""
-        self._call("cuStreamDestroy", self._stream)
+        self._call("cuStreamDestroy", self.handle)
 
 
 class Loaded:

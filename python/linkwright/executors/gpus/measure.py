@@ -1,11 +1,14 @@
 """One launch of a schedule on several GPUs, or of NCCL's collective on its data.
 
+    first     once as it is enqueued: what driver and NCCL load at first use may wait until the GPUs are idle
     enqueue   every queue waits for a word of the host; then a mark, the repetitions, a mark
     release   the host stores the word, so that what enqueuing takes is not in the times
     time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions
 
 Between repetitions all queues wait for each other, because the next one overwrites what the last one read. A queue of
 the driver holds about a thousand entries: a schedule with more is released before all of it is enqueued, says a note.
+Source: nvbandwidth (NVIDIA) holds its copies so; how many entries a queue holds, which is not documented, "CUDA stream
+are blocked when launch lots of kernels" in NVIDIA's forum (68937).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from ..cuda import stream as streams
 from ..cuda.device import Device
 from ..cuda.measure import How
 from ..cuda.probes.sampling import collected
-from . import LEAST, NCCL
+from . import LEAST, NCCL, STAGED
 from .nccl import SAME_DATA, Collective
 from .node import Node, Queue
 from .program import Program, Vectors
@@ -50,10 +53,12 @@ def run(node: Node, experiment: Experiment, how: How) -> dict[str, object]:
         )
     if experiment.skew:
         raise WaivedError("gpus: waived: all GPUs are released at once; ask for arrival skew --on cuda, threads or mpi")
+    native = experiment.algorithm == NCCL
+    if native and experiment.path == STAGED:
+        raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path away")
     node.take(experiment.path)
     chosen = experiment.placement or range(experiment.ranks)
     devices = [node.devices[endpoint] for endpoint in chosen]
-    native = experiment.algorithm == NCCL
     schedule = schedules.of(_with_data(experiment) if native else experiment)
     stream = streams.encode(schedule, experiment.dtype, experiment.op)
     _fits(devices, stream.rank_bytes)
@@ -71,7 +76,10 @@ def _fits(devices: list[Device], nbytes: int) -> None:
     """Waives what leaves no room for what is copied beside its destination."""
     most = min(device.memory_bytes for device in devices) // 4
     if nbytes > most:
-        raise WaivedError(f"gpus: waived: a rank holds {nbytes} bytes and may use {most}, a quarter of a GPU's memory")
+        raise WaivedError(
+            f"gpus: waived: a rank holds {nbytes} bytes and may use {most}, a quarter of a GPU's memory; "
+            "use a smaller size"
+        )
 
 
 def _with_data(experiment: Experiment) -> Experiment:
@@ -109,13 +117,15 @@ class Gate:
             queue.record(first)
         if not held:
             self._seen.value = self._opened
-        for number in range(repetitions):
-            if number:
-                self._join()
-            enqueue()
-        for queue, (_, last) in zip(self._queues, self._marks, strict=True):
-            queue.record(last)
-        self._seen.value = self._opened
+        try:
+            for number in range(repetitions):
+                if number:
+                    self._join()
+                enqueue()
+            for queue, (_, last) in zip(self._queues, self._marks, strict=True):
+                queue.record(last)
+        finally:
+            self._seen.value = self._opened  # where enqueuing failed, too: what is freed waits for the queues
         for queue in self._queues:
             queue.wait()
         marked = zip(self._queues, self._marks, strict=True)
@@ -146,7 +156,7 @@ class _Launch:
 
     def measure(self) -> dict[str, object]:
         """Check, size samples, sample, check."""
-        first_ns = self._checked()
+        first_ns = self._checked(held=False)
         one_ns = self._elapsed_ns(1)
         repetitions = int(min(max(1, self._room), max(1, np.ceil(SAMPLE_NS / max(one_ns, 1)))))
         empty_ns = min(self._gate.elapsed_ns(lambda: None, repetitions) for _ in range(SAMPLES))
@@ -157,17 +167,17 @@ class _Launch:
 
         found = collected(self._node, several, self._how)
         self._checked()
-        notes = [*found["notes"], _RELEASED, *([] if self._room else [_AT_ONCE])]
+        notes = [*found["notes"], *self._made.notes, _RELEASED, *([] if self._room else [_AT_ONCE])]
         notes += [] if self._how.check else ["data not checked"]
         return {**found, "first_ns": round(first_ns, 2), "row_ns": None, "batch": repetitions, "notes": notes}
 
-    def _checked(self) -> float:
+    def _checked(self, *, held: bool = True) -> float:
         """One repetition on fresh data, compared with `reference`; its time."""
         self._vectors.restore()
-        taken = self._elapsed_ns(1)
+        taken = self._elapsed_ns(1, held=held)
         if self._how.check:
             self._check(self._vectors.read())
         return taken
 
-    def _elapsed_ns(self, repetitions: int) -> float:
-        return self._gate.elapsed_ns(self._made.enqueue, repetitions, held=bool(self._room))
+    def _elapsed_ns(self, repetitions: int, *, held: bool = True) -> float:
+        return self._gate.elapsed_ns(self._made.enqueue, repetitions, held=held and bool(self._room))

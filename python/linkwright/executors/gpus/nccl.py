@@ -39,6 +39,11 @@ class Collective:
             for comm, address, queue in zip(_communicators(devices), vectors.addresses, queues, strict=True)
         ]
 
+    @property
+    def notes(self) -> list[str]:
+        """Which library answers."""
+        return [f"library: CuPy, NCCL {self._nccl.get_version()}"]
+
     def enqueue(self) -> None:
         """One repetition on all queues."""
         self._nccl.groupStart()

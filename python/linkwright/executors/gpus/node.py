@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from linkwright.errors import WaivedError
 
 from ..cuda.clocks import Throttling
-from ..cuda.device import Device, Loaded
+from ..cuda.device import Device, Loaded, Stream
 from . import PEER, STAGED
 
 _GREATER_OR_EQUAL = 0  # of cuStreamWaitValue32
 
 
-class Queue:
+class Queue(Stream):
     """What one GPU does, one thing after the other."""
 
     def __init__(self, device: Device):
+        super().__init__(device.call)
         self.device = device
-        self.handle = device.call("cuStreamCreate", 1)  # beside the default stream, not behind it
 
     def copy(self, to: Device, target: int, source: Device, address: int, nbytes: int) -> None:
         """Bytes from one GPU to another, or within one."""
@@ -45,14 +45,6 @@ class Queue:
     def hold(self, address: int, value: int) -> None:
         """Go on when a word of the host is so large."""
         self.device.call("cuStreamWaitValue32", self.handle, address, value, _GREATER_OR_EQUAL)
-
-    def wait(self) -> None:
-        """Until everything has ended."""
-        self.device.call("cuStreamSynchronize", self.handle)
-
-    def close(self) -> None:
-        """Give the queue back."""
-        self.device.call("cuStreamDestroy", self.handle)
 
 
 class Node:

@@ -62,6 +62,8 @@ class Vectors:
 class Program:
     """One repetition, ready to be enqueued."""
 
+    notes = ()
+
     def __init__(self, queues: Sequence[Queue], vectors: Vectors, stream: Stream, dtype: str, op: str | None):
         self._queues, self._vectors = queues, vectors
         self._kind = {"dtype": DTYPES.index(dtype), "op": OPS.index(op or "sum")}

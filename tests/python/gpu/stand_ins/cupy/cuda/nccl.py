@@ -47,6 +47,10 @@ class NcclCommunicator:
         _group.append(((sendbuff, recvbuff), stream, together))
 
 
+def get_version():
+    return 0
+
+
 def groupStart():
     assert not _group
 
