@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from test_gpu_probes import asked, needs_nvrtc
 
-from linkwright.errors import WrongResultError
-from linkwright.executors.cuda import peaks, power
+from linkwright.errors import CudaError, WrongResultError
+from linkwright.executors.cuda import peaks, power, probes
 from linkwright.executors.cuda.probes import generators, libraries, products
 from linkwright.suite.rows import Context, Measured, of_samples
 
@@ -113,6 +113,15 @@ def test_sizes_that_a_type_does_not_have_are_waived(by_torch):
     ]
 
 
+def test_what_a_library_refuses_is_the_reason(monkeypatch):
+    def refuse(*given):
+        raise RuntimeError("CUDA out of memory\nTried to allocate")
+
+    monkeypatch.setitem(products.PROBES, "matmul", refuse)
+    with pytest.raises(CudaError, match=r"^probe matmul: the library refuses: CUDA out of memory$"):
+        probes.measure(SimpleNamespace(sms=()), asked("matmul")["experiment"], None)
+
+
 def test_without_any_library_the_cure_is_named(monkeypatch):
     monkeypatch.setattr(libraries, "_imported", lambda *names: None)
     with pytest.raises(Exception, match=r"PyTorch \(`pip install torch`\) or CuPy \(`pip install linkwright\[cuda-lib"):
@@ -196,7 +205,8 @@ def test_rows_carry_the_share_of_the_peak_and_the_rate_per_watt():
         "cublas": ("gemmEx", "create", "destroy", "getVersion"),
         "curand": ("createGenerator", "destroyGenerator", "setPseudoRandomGeneratorSeed", "generateUniformDouble",
                    "getVersion"),
-        "nccl": [f"NcclCommunicator.{name}" for name in ("initAll", "rank_id", "allReduce", "allGather", "broadcast")],
+        "nccl": ["get_version", *(f"NcclCommunicator.{name}"
+                                  for name in ("initAll", "rank_id", "allReduce", "allGather", "broadcast"))],
     }.items() for name in names]
 )  # fmt: skip
 def test_stand_ins_have_the_signatures_of_cupy(name, monkeypatch):

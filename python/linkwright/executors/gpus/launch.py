@@ -12,6 +12,7 @@ from linkwright.suite.launch import serve
 
 from ..cuda import launch
 from ..cuda.device import devices
+from ..cuda.probes import libraries
 from .measure import run
 from .node import Node
 
@@ -28,7 +29,8 @@ class Measurer(launch.Measurer):
     def measure(self, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
         """One experiment, as plain values for the journal."""
         try:
-            return run(self._node, experiment, launch.how(plan, budget_s))
+            with libraries.refusals("gpus"):
+                return run(self._node, experiment, launch.how(plan, budget_s))
         finally:
             self._node.devices[0].make_current()
 

@@ -28,7 +28,8 @@ def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
         answers = importlib.import_module(f"{__name__}.{name}").PROBES
         if experiment.probe in answers:
             try:
-                return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
+                with libraries.refusals(f"probe {experiment.probe}"):
+                    return answers[experiment.probe](gpu, dict(experiment.axes or ()), sms, how)
             finally:
                 libraries.release()
     raise WaivedError(

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import ImplausibleError, WaivedError
+from linkwright.errors import CudaError, ImplausibleError, WaivedError
 from linkwright.probes import Setting, work
 
 from .. import peaks
@@ -49,6 +50,16 @@ def release() -> None:
     """Give back what PyTorch keeps for its next tensors: the next experiment takes its memory from the driver."""
     if (found := sys.modules.get("torch")) is not None:
         found.cuda.empty_cache()
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Errors of PyTorch, CuPy and NCCL as ours: what they refuse costs one experiment and says why."""
+    try:
+        yield
+    except RuntimeError as error:
+        said = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CudaError(f"{what}: the library refuses: {said}") from error
 
 
 def cupy(library: str) -> ModuleType | None:
