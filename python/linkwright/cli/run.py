@@ -46,8 +46,8 @@ def command(
 
     On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm;
-    on `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid. `-a own`
-    stands for either.
+    on `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid; on `gpus`
+    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these.
 
     Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
     median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact
