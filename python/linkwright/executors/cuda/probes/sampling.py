@@ -71,7 +71,9 @@ def fits(key: str, gpu: Gpu, nbytes: int) -> None:
     """Waives what needs more than a quarter of the memory of the GPU."""
     most = gpu.device.memory_bytes // 4
     if nbytes > most:
-        raise WaivedError(f"{key}: waived: it needs {nbytes} bytes and may use {most}, a quarter of the GPU's memory")
+        raise WaivedError(
+            f"{key}: waived: it needs {nbytes} bytes and may use {most}, a quarter of the GPU's memory; ask for less"
+        )
 
 
 def sampled(
