@@ -25,6 +25,7 @@
 //! Source: Ramos and Hoefler, "Modeling communication in cache-coherent SMP systems: a case-study with Xeon
 //! Phi" (HPDC 2013).
 
+use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
@@ -65,7 +66,7 @@ struct Flight {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Seen(Flight, usize),
+    Seen(Flight, u32),
     Done(u32, Event, u32),
 }
 
@@ -84,8 +85,7 @@ pub struct Coherent {
     sets: Vec<Vec<EndpointId>>,
     steps: TimeQueue<Step>,
     /// Stores under way by writer and reader, each with whether another has crossed it.
-    under_way: Vec<(u32, u32, bool)>,
-    free: Vec<usize>,
+    under_way: Slab<(u32, u32, bool)>,
     /// Targets that have still to see a multicast.
     multicasts: Vec<(u32, usize)>,
     in_flight: usize,
@@ -127,8 +127,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         next_departure: vec![zero; machine.endpoints().len()],
         sets: Vec::new(),
         steps: TimeQueue::default(),
-        under_way: Vec::new(),
-        free: Vec::new(),
+        under_way: Slab::new(),
         multicasts: Vec::new(),
         in_flight: 0,
         links: LinkTable::new(endpoints.map(|e| format!("{} stores", e.name)).collect()),
@@ -174,17 +173,12 @@ impl Coherent {
             self.links.busy_ps[source] += self.gap.0;
         }
         let mut crossed = false;
-        for other in &mut self.under_way {
+        for other in self.under_way.iter_mut() {
             if (other.0, other.1) == (to.0, m.from.0) {
                 (other.2, crossed) = (true, true);
             }
         }
-        let slot = self.free.pop().unwrap_or(self.under_way.len());
-        let entry = (m.from.0, to.0, crossed);
-        match self.under_way.get_mut(slot) {
-            Some(place) => *place = entry,
-            None => self.under_way.push(entry),
-        }
+        let slot = self.under_way.insert((m.from.0, to.0, crossed));
         let flight = Flight {
             op: m.op,
             target,
@@ -199,7 +193,7 @@ impl Coherent {
         let (op, event, target) = match step {
             Step::Done(op, event, target) => (op, event, target),
             Step::Seen(flight, slot) => {
-                let crossed = self.under_way[slot].2;
+                let crossed = self.under_way[slot as usize].2;
                 if crossed && !flight.crossed && flight.crossing > TimePs::ZERO {
                     let flight = Flight {
                         crossed: true,
@@ -209,8 +203,8 @@ impl Coherent {
                     return;
                 }
                 // Nobody writes to itself through another's line: this entry meets no store.
-                self.under_way[slot] = (u32::MAX, u32::MAX, false);
-                self.free.push(slot);
+                self.under_way[slot as usize] = (u32::MAX, u32::MAX, false);
+                self.under_way.remove(slot);
                 (flight.op, Event::Delivered, flight.target)
             }
         };
@@ -246,7 +240,6 @@ impl Fabric for Coherent {
         self.sets = sets.to_vec();
         self.steps.clear();
         self.under_way.clear();
-        self.free.clear();
         self.multicasts.clear();
         self.in_flight = 0;
         self.links.clear();

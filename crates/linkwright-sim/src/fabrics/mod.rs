@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod flow;
 pub mod host_link;
 pub mod loggp;
+mod slab;
 pub mod slotted_ring;
 pub mod torus_noc;
 

@@ -46,6 +46,7 @@ mod trees;
 mod uses;
 
 use super::completions::Completions;
+use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Wanted};
@@ -129,8 +130,7 @@ pub struct Flow {
     loads: Loads,
     starts: TimeQueue<u32>,
     completions: Completions,
-    transfers: Vec<Option<Transfer>>,
-    vacant: Vec<u32>,
+    transfers: Slab<Transfer>,
     multicasts: HashMap<u32, Remaining>,
     /// By route.
     connections: Vec<Connection>,
@@ -149,8 +149,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         sets: Vec::new(),
         starts: TimeQueue::default(),
         completions: Completions::default(),
-        transfers: Vec::new(),
-        vacant: Vec::new(),
+        transfers: Slab::new(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
     }))
@@ -191,7 +190,7 @@ impl Flow {
                 Work::Phases(Phases::list(phases))
             }
         };
-        let transfer = Transfer {
+        let slot = self.transfers.insert(Transfer {
             op: m.op,
             target,
             route,
@@ -201,32 +200,13 @@ impl Flow {
             wanted: m.wanted,
             source_freed: false,
             work,
-        };
-        let slot = self.vacant.pop().unwrap_or(self.transfers.len() as u32);
-        match self.transfers.get_mut(slot as usize) {
-            Some(place) => *place = Some(transfer),
-            None => self.transfers.push(Some(transfer)),
-        }
+        });
         self.starts.push(now + ahead, slot);
-    }
-
-    fn transfer(&self, slot: u32) -> &Transfer {
-        self.transfers[slot as usize]
-            .as_ref()
-            .expect("a transfer on its way")
-    }
-
-    fn transfer_mut(&mut self, slot: u32) -> &mut Transfer {
-        self.transfers[slot as usize]
-            .as_mut()
-            .expect("a transfer on its way")
     }
 
     fn enter(&mut self, now: TimePs, slot: u32, phase: Phase) {
         let routes = self.routes.get_mut();
-        let route = self.transfers[slot as usize]
-            .as_ref()
-            .map_or(NONE, |t| t.route);
+        let route = self.transfers[slot as usize].route;
         let job = Job {
             token: slot,
             pass: phase.first as u32,
@@ -239,7 +219,7 @@ impl Flow {
 
     /// The start-up of a transfer is over: it moves when its connection is free.
     fn started(&mut self, now: TimePs, slot: u32) {
-        let transfer = self.transfer(slot);
+        let transfer = &self.transfers[slot as usize];
         let (route, bytes) = (transfer.route as usize, transfer.bytes);
         if bytes == 0 {
             return self.finished(now, slot);
@@ -259,12 +239,12 @@ impl Flow {
             connection.first = slot;
             return self.go_on(now, slot);
         }
-        self.transfer_mut(before).next = slot;
+        self.transfers[before as usize].next = slot;
     }
 
     /// The source of `slot` is free: the next transfer of the pair may move.
     fn release(&mut self, now: TimePs, slot: u32) {
-        let transfer = self.transfer(slot);
+        let transfer = &self.transfers[slot as usize];
         let (next, route) = (transfer.next, transfer.route as usize);
         self.connections[route].first = next;
         if next != NONE {
@@ -274,7 +254,7 @@ impl Flow {
 
     /// The first chunks of a transfer, or the next phase of a coalesced one.
     fn go_on(&mut self, now: TimePs, slot: u32) {
-        let Work::Phases(phases) = &mut self.transfer_mut(slot).work else {
+        let Work::Phases(phases) = &mut self.transfers[slot as usize].work else {
             return self.feed(now, slot, 0);
         };
         let next = phases.take();
@@ -290,7 +270,7 @@ impl Flow {
     /// Let pass number `pass` take its next chunk, if there is one and it is idle.
     fn feed(&mut self, now: TimePs, slot: u32, pass: usize) {
         let chunk = self.chunk(slot);
-        let transfer = self.transfer_mut(slot);
+        let transfer = &mut self.transfers[slot as usize];
         let (bytes, Work::Chunks(passes)) = (transfer.bytes, &mut transfer.work) else {
             return;
         };
@@ -312,7 +292,7 @@ impl Flow {
 
     /// Bytes that a transfer moves at once where it is stored on the way.
     fn chunk(&mut self, slot: u32) -> u64 {
-        let route = self.transfer(slot).route;
+        let route = self.transfers[slot as usize].route;
         self.routes.get_mut().timing(route).chunk
     }
 
@@ -325,7 +305,7 @@ impl Flow {
     fn ended(&mut self, now: TimePs, job: Job) {
         let (slot, pass) = (job.token, job.pass as usize);
         let chunk = self.chunk(slot);
-        let transfer = self.transfer_mut(slot);
+        let transfer = &mut self.transfers[slot as usize];
         let Work::Chunks(passes) = &mut transfer.work else {
             return self.go_on(now, slot);
         };
@@ -345,7 +325,7 @@ impl Flow {
     }
 
     fn source_free(&mut self, now: TimePs, slot: u32) {
-        let transfer = self.transfer_mut(slot);
+        let transfer = &mut self.transfers[slot as usize];
         if std::mem::replace(&mut transfer.source_freed, true) {
             return;
         }
@@ -366,16 +346,17 @@ impl Flow {
 
     fn finished(&mut self, now: TimePs, slot: u32) {
         self.source_free(now, slot);
-        let transfer = self.transfers[slot as usize].take().expect("on its way");
-        self.vacant.push(slot);
-        let (op, timing) = (transfer.op, self.routes.get_mut().timing(transfer.route));
+        self.transfers.remove(slot);
+        let transfer = &self.transfers[slot as usize];
+        let (op, target, kind) = (transfer.op, transfer.target, transfer.kind);
+        let timing = self.routes.get_mut().timing(transfer.route);
         let delivered = now + timing.tail(transfer.bytes);
-        let is_last = !transfer.wanted.acknowledged && transfer.kind != MsgKind::Multicast;
+        let is_last = !transfer.wanted.acknowledged && kind != MsgKind::Multicast;
         if is_last {
-            return (self.completions).last(delivered, op, Event::Delivered, transfer.target);
+            return (self.completions).last(delivered, op, Event::Delivered, target);
         }
-        (self.completions).push(delivered, op, Event::Delivered, transfer.target);
-        let back = match transfer.kind {
+        (self.completions).push(delivered, op, Event::Delivered, target);
+        let back = match kind {
             MsgKind::Get => TimePs::ZERO,
             _ => timing.back(),
         };
@@ -402,7 +383,6 @@ impl Fabric for Flow {
         self.starts.clear();
         self.completions.clear();
         self.transfers.clear();
-        self.vacant.clear();
         self.multicasts.clear();
         self.connections.clear();
     }

@@ -45,6 +45,7 @@ pub mod pcie;
 mod wire;
 
 use super::completions::Completions;
+use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
@@ -96,12 +97,10 @@ pub struct HostLink {
     usable: BytesPerSec,
     wires: [Wire; 4],
     ports: Vec<Port>,
-    flows: Vec<Flow>,
+    flows: Slab<Flow>,
     sets: Vec<Vec<EndpointId>>,
     steps: TimeQueue<flow::Step>,
     completions: Completions,
-    /// Places of `flows` that may be used again.
-    free: Vec<u32>,
     /// Multicasts: message, targets still to come, latest delivery.
     multicasts: Vec<(u32, usize, TimePs)>,
     links: LinkTable,
@@ -118,11 +117,10 @@ impl HostLink {
             usable: config.link.usable_rate(),
             wires: Default::default(),
             ports: vec![Port::default(); config.roles.len()],
-            flows: Vec::new(),
+            flows: Slab::new(),
             sets: Vec::new(),
             steps: TimeQueue::default(),
             completions: Completions::default(),
-            free: Vec::new(),
             multicasts: Vec::new(),
             links: LinkTable::new(LINKS.map(String::from).to_vec()),
             config,
@@ -172,11 +170,7 @@ impl HostLink {
             _ => m.from,
         };
         let flow = Flow::new(m, kind, actor, target, &self.config);
-        let id = self.free.pop().unwrap_or(self.flows.len() as u32);
-        match self.flows.get_mut(id as usize) {
-            Some(place) => *place = flow,
-            None => self.flows.push(flow),
-        }
+        let id = self.flows.insert(flow);
         self.begin(now, id);
     }
 
@@ -185,7 +179,7 @@ impl HostLink {
         let flow = &mut self.flows[id as usize];
         flow.end = delivered;
         let (op, target) = (flow.op, flow.target);
-        self.free.push(id);
+        self.flows.remove(id);
         let Some(at) = self.multicasts.iter().position(|m| m.0 == op) else {
             self.completions.push(source_free, op, Event::SourceFree, 0);
             (self.completions).push(delivered, op, Event::Delivered, target);
@@ -208,7 +202,6 @@ impl Fabric for HostLink {
         self.wires = Default::default();
         self.ports.fill(Port::default());
         self.flows.clear();
-        self.free.clear();
         self.sets = sets.to_vec();
         self.steps.clear();
         self.completions.clear();

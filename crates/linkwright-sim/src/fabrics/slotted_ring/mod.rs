@@ -42,6 +42,7 @@ mod rings;
 
 use std::collections::VecDeque;
 
+use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
 use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
@@ -81,8 +82,7 @@ struct Transit {
 pub struct SlottedRing {
     config: RingConfig,
     chip: Chip,
-    transits: Vec<Transit>,
-    free: Vec<u32>,
+    transits: Slab<Transit>,
     sets: Vec<Vec<EndpointId>>,
     done: VecDeque<Done>,
     in_flight: usize,
@@ -99,8 +99,7 @@ impl SlottedRing {
     pub fn new(config: RingConfig) -> Self {
         SlottedRing {
             chip: Chip::new(&config),
-            transits: Vec::new(),
-            free: Vec::new(),
+            transits: Slab::new(),
             sets: Vec::new(),
             done: VecDeque::new(),
             in_flight: 0,
@@ -125,19 +124,6 @@ impl SlottedRing {
 
     fn site(&self, endpoint: EndpointId) -> u8 {
         self.config.sites[endpoint.index()]
-    }
-
-    fn new_transit(&mut self, transit: Transit) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.transits[index as usize] = transit;
-                index
-            }
-            None => {
-                self.transits.push(transit);
-                self.transits.len() as u32 - 1
-            }
-        }
     }
 
     /// The commands that move `m` to one of its targets.
@@ -170,7 +156,7 @@ impl SlottedRing {
         let mut first = None;
         for (target, to) in (0u32..).zip(&targets) {
             let (unit, commands) = self.commands(m, *to);
-            let index = self.new_transit(Transit {
+            let index = self.transits.insert(Transit {
                 op: m.op,
                 target,
                 left: commands.len() as u32,
@@ -214,13 +200,13 @@ impl SlottedRing {
         if last {
             tell(Event::Acknowledged, 0);
             self.in_flight -= 1;
-            self.free.push(first);
+            self.transits.remove(first);
             if self.in_flight == 0 {
                 self.chip.settle();
             }
         }
         if index != first {
-            self.free.push(index);
+            self.transits.remove(index);
         }
     }
 
@@ -248,7 +234,6 @@ impl Fabric for SlottedRing {
     fn reset(&mut self, _seed: u64, sets: &[Vec<EndpointId>]) {
         self.chip = Chip::new(&self.config);
         self.transits.clear();
-        self.free.clear();
         self.sets = sets.to_vec();
         self.done.clear();
         self.in_flight = 0;

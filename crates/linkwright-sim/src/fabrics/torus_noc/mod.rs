@@ -43,7 +43,6 @@ mod lane;
 mod link;
 mod multicast;
 mod router;
-mod slab;
 mod tail;
 mod target;
 
@@ -52,6 +51,7 @@ use std::collections::BTreeMap;
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
 use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use cut::Cut;
@@ -61,7 +61,6 @@ use interface::{Interface, Message};
 use lane::{Job, Lane, Packet, LANES};
 use link::Link;
 use multicast::Tree;
-use slab::Slab;
 
 /// No job, packet or message.
 const NONE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 #[derive(Clone)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
 }
@@ -16,6 +16,7 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The slot of `item` until it is removed.
     #[inline]
     pub fn insert(&mut self, item: T) -> u32 {
         if let Some(id) = self.free.pop() {
@@ -26,6 +27,7 @@ impl<T> Slab<T> {
         self.items.len() as u32 - 1
     }
 
+    /// The slot may be taken again; what was in it can be read until it is.
     #[inline]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
