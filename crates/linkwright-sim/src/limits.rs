@@ -207,8 +207,7 @@ fn through_some_rank(schedule: &Schedule) -> (u64, u64) {
     }
     let (block, others) = (size / p, size / p * (p - 1));
     // Every byte received was sent, so some endpoint sends its share; a multicast sends once.
-    let multicast = |op: &Op| op.kind == OpKind::Multicast;
-    let once = !schedule.sets.is_empty() && schedule.ops().iter().any(multicast);
+    let once = schedule.has(OpKind::Multicast);
     let share = |received: u64| received / (p + u64::from(schedule.memories));
     let sent = |received: u64| if once { 0 } else { share(received) };
     match schedule.spec.collective {

@@ -134,8 +134,7 @@ pub fn lowered(
     if !path(machine, path_name)?.fused_combine && schedule.ops().iter().any(fused) {
         lowered = Some(transforms::unfuse(schedule)?);
     }
-    let barrier = |op: &Op| op.kind == OpKind::Barrier;
-    if !schedule.sets.is_empty() && schedule.ops().iter().any(barrier) {
+    if schedule.has(OpKind::Barrier) {
         let mut fabric = fabrics::build(machine)?;
         fabric.reset(0, &[Vec::new()]);
         if fabric.barrier(TimePs::ZERO, 0).is_none() {

@@ -154,7 +154,7 @@ impl Mpi {
 
 /// The schedule without barriers; verified again where it had some.
 fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
-    if !schedule.ops().iter().any(|op| op.kind == OpKind::Barrier) {
+    if !schedule.has(OpKind::Barrier) {
         return Ok(Cow::Borrowed(schedule));
     }
     let waived = |reason: String| ExecError::Waived {

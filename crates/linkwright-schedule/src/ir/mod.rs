@@ -429,6 +429,14 @@ impl Schedule {
         }
     }
 
+    /// Whether there is any operation of a kind.
+    pub fn has(&self, kind: OpKind) -> bool {
+        // A schedule may have a hundred million operations; most have no sets.
+        let of_a_set = matches!(kind, OpKind::Multicast | OpKind::Barrier);
+        let possible = !of_a_set || !self.sets.is_empty();
+        possible && self.ops.iter().any(|op| op.kind == kind)
+    }
+
     /// Whether there is any compute.
     pub fn computes(&self) -> bool {
         !self.work.is_empty()

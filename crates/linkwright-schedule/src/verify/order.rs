@@ -116,7 +116,7 @@ fn barriers(schedule: &Schedule) -> Result<Barriers, VerifyError> {
         arrivals: Vec::new(),
         by_rank: Vec::new(),
     };
-    if schedule.sets.is_empty() || !ops.iter().any(|op| op.kind == OpKind::Barrier) {
+    if !schedule.has(OpKind::Barrier) {
         return Ok(found);
     }
     found.of = vec![NONE; ops.len()];
