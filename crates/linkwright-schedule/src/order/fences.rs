@@ -139,11 +139,10 @@ mod tests {
         let ids: Vec<u32> = (0..schedule.ops().len() as u32).filter(messages).collect();
         ids.iter().all(|&later| {
             let op = &schedule.ops()[later as usize];
-            let before = ids.iter().filter(|&&id| {
+            let mut before = ids.iter().filter(|&&id| {
                 let earlier = &schedule.ops()[id as usize];
                 (earlier.from, earlier.step + 1) == (op.from, op.step)
             });
-            let mut before = before;
             before.all(|&earlier| {
                 (earlier + 1..=later).any(|waiter| {
                     let at = &schedule.ops()[waiter as usize];

@@ -126,7 +126,7 @@ fn latest_first(edges: &mut [Edge], ranks: u32) {
 mod tests {
     use super::*;
     use crate::builder::{Builder, Shape, Slot};
-    use crate::collectives::REGISTRY;
+    use crate::collectives::{find, REGISTRY};
     use crate::ir::{Combine, OpKind};
     use crate::text::print;
     use crate::transforms::unfuse;
@@ -194,5 +194,15 @@ mod tests {
             }
         }
         assert!(folds > 300, "{folds} programs");
+    }
+
+    #[test]
+    fn what_would_be_too_large_is_refused_before_the_work() {
+        // n operations of each of n ranks, and 2^27 at most: n = 11,585 still fits.
+        let pairwise = find("alltoall/pairwise").unwrap().program.unwrap();
+        let operations = |ranks: u32| pairwise(&Shape::new(ranks, 1 << 20)).unwrap();
+        assert_eq!(operations(11_585).ops.len(), 11_585);
+        let refused = operations(11_586).expand();
+        assert_eq!(refused, Err(ScheduleError::TooLarge(1 << 27)));
     }
 }
