@@ -270,12 +270,8 @@ impl Walk<'_> {
     /// What a rank gets of a cache now.
     fn rate(&self, cache: usize) -> BytesPerSec {
         let cache = &self.memory.caches[cache];
-        let share = |total: BytesPerSec| total.0 / f64::from(self.at_once.max(1));
-        BytesPerSec(
-            cache
-                .total
-                .map_or(cache.rate.0, |total| cache.rate.0.min(share(total))),
-        )
+        let share = cache.total.map(|total| total.0 / f64::from(self.at_once));
+        BytesPerSec(share.map_or(cache.rate.0, |share| share.min(cache.rate.0)))
     }
 }
 
@@ -283,23 +279,19 @@ impl Walk<'_> {
 fn movers(schedule: &Schedule) -> Vec<u32> {
     let mut depths: Vec<u32> = Vec::with_capacity(schedule.ops().len());
     let mut own = vec![0; schedule.ranks as usize];
-    let mut at: Vec<Vec<u32>> = Vec::new();
-    for (id, op) in (0u32..).zip(schedule.ops()) {
-        let after = schedule.after(id).iter();
-        let last = after.map(|edge| depths[edge.op() as usize] + 1).max();
+    let mut at: Vec<u32> = Vec::new();
+    for (_, op, edges) in schedule.ops_with_edges() {
+        let last = edges.iter().map(|edge| depths[edge.op() as usize] + 1);
+        let last = last.max();
         let by = op.initiator();
         let depth = last.unwrap_or(0).max(own[by as usize]);
         own[by as usize] = depth + u32::from(op.moves_data());
         depths.push(depth);
-        at.resize(at.len().max(depth as usize + 1), Vec::new());
-        if op.moves_data() && at[depth as usize].last() != Some(&by) {
-            at[depth as usize].push(by);
-        }
+        at.resize(at.len().max(depth as usize + 1), 0);
+        // Another operation of the rank that moves data lies deeper, so ranks are counted once.
+        at[depth as usize] += u32::from(op.moves_data());
     }
-    depths
-        .iter()
-        .map(|&depth| at[depth as usize].len() as u32)
-        .collect()
+    depths.iter().map(|&depth| at[depth as usize]).collect()
 }
 
 /// Where the lines of a chunk are for a rank.
