@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::common::{last, run, CYCLE};
-use linkwright_core::machine::Machine;
-use linkwright_core::EndpointId;
+use linkwright_core::{EndpointId, Machine, MachineError};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective};
 use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
@@ -184,19 +183,66 @@ fn the_engine_gives_the_same_time() {
     }
 }
 
-#[test]
-fn the_ideal_torus_is_read_too() {
-    let machine = Machine::parse(&shipped("machines/torus-2d.toml"), "torus-2d.toml");
+/// The torus of 8 x 8 places that the text of a machine file describes.
+fn ideal(text: &str) -> Result<TorusNocConfig, MachineError> {
     let grid = linkwright_core::machine::Grid {
         columns: 8,
         rows: 8,
     };
-    let machine = machine
-        .and_then(|m| m.with_grid(grid))
-        .expect("the shipped machine");
-    let noc = TorusNoc::new(TorusNocConfig::from_machine(&machine).expect("its fabric"));
+    let machine = Machine::parse(text, "torus-2d.toml").and_then(|m| m.with_grid(grid));
+    TorusNocConfig::from_machine(&machine.expect("a machine"))
+}
+
+#[test]
+fn the_ideal_torus_is_read_too() {
+    let config = ideal(&shipped("machines/torus-2d.toml"));
+    let noc = TorusNoc::new(config.expect("its fabric"));
     // Mean distance on a ring of 8 is 2, in two dimensions 4.
     let pairs = (0..64 * 64).map(|i| (EndpointId(i / 64), EndpointId(i % 64)));
     let hops: u32 = pairs.map(|(from, to)| noc.hops(from, to, 0)).sum();
     assert_eq!(hops, 64 * 64 * 4);
+}
+
+#[test]
+fn what_the_model_has_no_room_for_is_refused() {
+    let text = shipped("machines/torus-2d.toml");
+    let read = |key: &str, number: &str| {
+        let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+        let (before, unit) = line.split_once("value = ").unwrap();
+        let (_, after) = unit.split_once(", unit = ").unwrap();
+        let (_, after) = after.split_once(", status").unwrap();
+        let changed = format!("{before}value = {number}, status{after}");
+        ideal(&text.replace(line, &changed))
+    };
+    // 2^32 ps are 4.294967296 ms; a packet has 257 flits, and a buffer 2^16 - 1.
+    let borders = [
+        (
+            "hop_latency",
+            "4294967295, unit = \"ps\"",
+            "4294967296, unit = \"ps\"",
+        ),
+        ("interface_in", "4.2, unit = \"ms\"", "4.3, unit = \"ms\""),
+        ("packet_write", "4.2, unit = \"ms\"", "4.3, unit = \"ms\""),
+        (
+            "link_bandwidth",
+            "2, unit = \"MB/s\"",
+            "1.9, unit = \"MB/s\"",
+        ),
+        (
+            "packet_data_flits",
+            "4000000, unit = \"flit\"",
+            "134217728, unit = \"flit\"",
+        ),
+        (
+            "input_buffer",
+            "2097120, unit = \"B\"",
+            "2097152, unit = \"B\"",
+        ),
+    ];
+    for (key, fits, does_not) in borders {
+        read(key, fits).unwrap_or_else(|error| panic!("{key}: {error}"));
+        let error = read(key, does_not).expect_err(key).to_string();
+        assert!(error.contains(&format!("fabric.{key}")), "{error}");
+        assert!(error.contains("this model has room for"), "{error}");
+    }
 }

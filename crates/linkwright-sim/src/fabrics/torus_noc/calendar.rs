@@ -43,8 +43,8 @@ pub(super) struct Calendar {
     /// Bit per word of them that is not 0.
     words: u64,
     /// Time, sequence and what.
-    later: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    sequence: u32,
+    later: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    sequence: u64,
 }
 
 impl Calendar {

@@ -73,7 +73,7 @@ impl TorusNocConfig {
             networks: networks(&mut s)?,
             sites,
             flit_bytes: flit,
-            packet_bytes: flit * data_flits,
+            packet_bytes: flit.saturating_mul(data_flits),
             link_flit: s.rate("link_bandwidth")?.time(linkwright_core::Bytes(flit)),
             hop: s.time("hop_latency")?,
             interface_out: s.time("interface_out")?,
@@ -94,6 +94,7 @@ impl TorusNocConfig {
             dram,
         };
         check(&mut s, &config)?;
+        check_sizes(&s, &config)?;
         s.finish()?;
         Ok(config)
     }
@@ -125,19 +126,25 @@ fn networks(s: &mut Section<'_>) -> Result<Vec<Heading>, MachineError> {
 }
 
 fn buffers(s: &mut Section<'_>, flit: u64) -> Result<Option<Buffers>, MachineError> {
-    let mut flits = |key: &str| Ok::<_, MachineError>((s.bytes(key)?.0 / flit) as u32);
+    let mut flits = |key: &str| Ok::<_, MachineError>(s.bytes(key)?.0 / flit);
     let whole = flits("input_buffer")?;
     let guaranteed = flits("channel_guaranteed")?;
     let shared_per_channel = flits("channel_shared_most")?;
     let finite = s.choice("buffers", &["finite", "unlimited"])? == 0;
-    if guaranteed == 0 || whole < guaranteed * LANES {
+    if whole > u64::from(u16::MAX) {
+        let problem = format!("{whole} flits; this model has room for {}", u16::MAX);
+        return Err(s.inconsistent("input_buffer", problem));
+    }
+    let lanes = u64::from(LANES);
+    if guaranteed == 0 || whole / lanes < guaranteed {
         let problem = format!("each of {LANES} channels needs a flit of its own in input_buffer");
         return Err(s.inconsistent("channel_guaranteed", problem));
     }
+    let shared = whole - guaranteed * lanes;
     Ok(finite.then_some(Buffers {
-        guaranteed,
-        shared: whole - guaranteed * LANES,
-        shared_per_channel,
+        guaranteed: guaranteed as u32,
+        shared: shared as u32,
+        shared_per_channel: shared_per_channel.min(shared) as u32,
     }))
 }
 
@@ -179,4 +186,38 @@ fn check(s: &mut Section<'_>, config: &TorusNocConfig) -> Result<(), MachineErro
         return Err(s.inconsistent("target_requests", problem));
     }
     Ok(())
+}
+
+/// Links, packets and jobs keep their times and sizes in 32 bits.
+fn check_sizes(s: &Section<'_>, config: &TorusNocConfig) -> Result<(), MachineError> {
+    let most = u64::from(u32::MAX);
+    if config.packet_bytes > most {
+        let problem = format!(
+            "packets of {} bytes; this model has room for {most}",
+            config.packet_bytes
+        );
+        return Err(s.inconsistent("packet_data_flits", problem));
+    }
+    let flits = config.packet_bytes / config.flit_bytes + 1;
+    let packet = |flit: TimePs| flit.0.saturating_mul(flits);
+    let times = [
+        ("hop_latency", config.hop.0),
+        ("interface_out", config.interface_out.0),
+        ("interface_in", config.interface_in.0),
+        ("link_bandwidth", packet(config.link_flit)),
+        ("packet_write", packet(config.write.flit)),
+        ("packet_read", packet(config.read.flit)),
+        ("packet_self", packet(config.loopback.flit)),
+    ];
+    match times.into_iter().find(|&(_, time)| time > most) {
+        None => Ok(()),
+        Some((key, time)) => {
+            let problem = format!(
+                "{} for one packet; this model has room for {}, some 4 ms",
+                TimePs(time),
+                TimePs(most)
+            );
+            Err(s.inconsistent(key, problem))
+        }
+    }
 }
