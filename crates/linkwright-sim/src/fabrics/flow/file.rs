@@ -16,6 +16,9 @@ use std::collections::{HashMap, HashSet};
 
 type Read<T> = Result<T, MachineError>;
 
+/// Most nodes in between of an explicit route: one in circles uses a resource at most twice per node.
+const LONGEST_WAY: usize = 100;
+
 /// What a file says.
 pub(super) struct Described {
     pub routing: Routing,
@@ -387,8 +390,16 @@ fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Opt
     if !s.has("route") {
         return Ok(None);
     }
+    let names = s.texts("route")?;
+    if names.len() > LONGEST_WAY {
+        let problem = format!(
+            "{} nodes in between; at most {LONGEST_WAY} fit",
+            names.len()
+        );
+        return Err(s.inconsistent("route", problem));
+    }
     let mut nodes = vec![from];
-    for name in s.texts("route")? {
+    for name in names {
         nodes.push(node(topology, s, "route", &name)?);
     }
     nodes.push(to);
@@ -440,5 +451,25 @@ mod tests {
         assert!(error("* / 4 - switch 0..1").contains("one for each block"));
         assert!(error("* / 2 - switch 0..1 / 2").contains("on one of them"));
         assert!(error("GPU 3..0 - switch 0").contains("no run of names"));
+    }
+
+    #[test]
+    fn a_route_in_circles_has_an_end() {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../examples/eight_gpus.toml"
+        );
+        let text = std::fs::read_to_string(file).unwrap();
+        let there_and_back = |times: usize| {
+            let nodes = ["\"left\", \"right\""].repeat(times).join(", ");
+            let pair = format!("[fabric.pair.\"GPU 0 -> GPU 4\"]\nroute = [{nodes}]\n");
+            Machine::parse(&format!("{text}\n{pair}"), "own.toml").and_then(|m| read(&m))
+        };
+        assert!(there_and_back(50).is_ok());
+        let error = there_and_back(51).err().unwrap().to_string();
+        assert!(
+            error.contains("102 nodes in between; at most 100 fit"),
+            "{error}"
+        );
     }
 }

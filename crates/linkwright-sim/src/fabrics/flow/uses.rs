@@ -17,7 +17,7 @@ impl Use {
     /// Use of `resource`, `weight` times per byte.
     ///
     /// # Panics
-    /// Where a route uses a resource more than 255 times.
+    /// Where a route uses a resource more than 255 times, which none is long enough for.
     pub fn new(resource: u32, weight: u32) -> Self {
         assert!(weight >> WEIGHT_BITS == 0, "a route in circles");
         Use(resource << WEIGHT_BITS | weight)
@@ -72,5 +72,26 @@ impl Uses {
     #[inline]
     pub fn of(&self, list: List) -> &[Use] {
         &self.all[list.first as usize..][..list.count as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_numbers_fit_and_equal_resources_are_one_use() {
+        let last = Use::RESOURCES as u32 - 1;
+        let mut uses = Uses::default();
+        let written = [(last, 200), (0, 1), (last, 55)].map(|(r, weight)| Use::new(r, weight));
+        let list = uses.add(|all| all.extend(written));
+        let found = uses.of(list).iter().map(|u| (u.resource(), u.weight()));
+        assert_eq!(found.collect::<Vec<_>>(), [(0, 1), (last as usize, 255)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a route in circles")]
+    fn a_weight_does_not_run_into_the_resource() {
+        Use::new(0, 256);
     }
 }
