@@ -10,11 +10,11 @@
 //!                b of an absolute buffer    b
 //! ```
 //!
-//! A [`Program`] is read in two ways. [`Program::expand`] lets all ranks write it through the ordinary
-//! [`crate::Builder`]: that is the algorithm's schedule. A [`Folded`] program keeps the one rank: an
-//! operation of it stands for p operations, one per rank, and an edge says "operation k of the rank d
-//! from mine". Hazards are found ([`order`](self)), everything is proved ([`Folded::verify`]) and time
-//! passes (`linkwright-sim/src/walk`) in p times less work, with the same result:
+//! A [`Folded`] program is that one rank's, ordered: an operation of it stands for p operations, one per
+//! rank, and an edge says "operation k of the rank d from mine". Hazards are found ([`order`](self)),
+//! everything is proved ([`Folded::verify`]) and time passes (`linkwright-sim/src/walk`) in p times less
+//! work than for all ranks, with the same result. [`Program::expand`] unfolds it to the algorithm's
+//! schedule, which is the one that all ranks together would have written through [`crate::Builder`]:
 //!
 //! ```text
 //!   schedule   t7  put 3 -> 4   after t3, of rank 2        p operations per line of the program
