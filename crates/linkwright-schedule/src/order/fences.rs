@@ -154,6 +154,17 @@ mod tests {
         })
     }
 
+    /// Two messages to different ranks, the second of another lane and with these options, read from a text without
+    /// edges.
+    fn in_two_steps(options: &str) -> Schedule {
+        let text = format!(
+            "linkwright-schedule 1\nranks 3\nelements 3\nspec pattern\nbuffer output 3\nedges infer\n\
+             step 0\nput 0:output[0] -> 1:output[0] replace\n\
+             step 1\nput 0:output[0] -> 2:output[0] replace lane=1{options}\nend\n"
+        );
+        text::parse(&text).unwrap()
+    }
+
     #[test]
     fn a_fenced_message_comes_after_all_of_the_step_before_in_every_lane() {
         let make = |key: &str| (find(key).unwrap().build)(&Shape::new(5, 40)).unwrap();
@@ -163,6 +174,8 @@ mod tests {
         assert!(is_step_by_step(&pipeline(&pairwise, 2).unwrap()));
         let read = text::parse(&text::print(&pairwise)).unwrap();
         assert!(is_step_by_step(&stripe(&read, 3).unwrap()));
+        assert!(is_step_by_step(&in_two_steps(" fenced")));
+        assert!(!is_step_by_step(&in_two_steps("")), "it does not wait");
         assert!(
             !is_step_by_step(&make("allgather/ring")),
             "it does not wait"

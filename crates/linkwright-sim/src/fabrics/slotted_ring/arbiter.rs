@@ -360,3 +360,18 @@ impl Arbiter {
         Grant { line, ring }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_sort_by_rank_then_age_up_to_the_largest() {
+        let (last, oldest) = (MOST_ELEMENTS as u8, (1 << 50) - 1);
+        let seen = Seen::new(last, oldest, last - 1, last - 1);
+        let parts = (seen.age(), seen.from(), seen.to());
+        assert_eq!(parts, (oldest, last - 1, last - 1));
+        assert!(Seen::new(last - 1, oldest, last - 1, 0) < Seen::new(last, 0, 0, 0));
+        assert!(Seen::new(0, 7, last - 1, last - 1) < Seen::new(0, 8, 0, 0));
+    }
+}

@@ -375,6 +375,20 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_route_of_the_largest_torus_fits() {
+        let geometry = Geometry::new(255, 255, &[Heading::SouthEast]);
+        let mut route = geometry.route(0, Place { x: 1, y: 1 }, Place { x: 0, y: 0 });
+        let ports = ports(Heading::SouthEast);
+        let mut taken = Vec::new();
+        while taken.last() != Some(&Port::Eject) {
+            route.turns();
+            taken.push(ports[route.onward() as usize]);
+        }
+        let due = [Port::East, Port::South].map(|port| [port; 254]).concat();
+        assert_eq!(taken, [due, vec![Port::Eject]].concat());
+    }
+
+    #[test]
     fn names_follow_link_numbers() {
         let geometry = wormhole();
         let link = geometry.link(1, Place { x: 4, y: 2 }, Port::North);
