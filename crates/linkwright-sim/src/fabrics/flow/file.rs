@@ -403,16 +403,7 @@ fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Opt
         nodes.push(node(topology, s, "route", &name)?);
     }
     nodes.push(to);
-    let every = vec![
-        true;
-        topology
-            .links
-            .iter()
-            .map(|l| l.class as usize + 1)
-            .max()
-            .unwrap_or(0)
-    ];
-    match topology.along(&nodes, &every) {
+    match topology.along(&nodes, &topology.every_class()) {
         Ok(_) => Ok(Some(nodes)),
         Err((a, b)) => {
             let problem = format!(

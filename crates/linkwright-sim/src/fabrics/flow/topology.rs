@@ -180,12 +180,17 @@ impl Topology {
         nodes.windows(2).map(hop).collect()
     }
 
+    /// All classes of links, for ways over any of them.
+    pub fn every_class(&self) -> Vec<bool> {
+        let classes = self.links.iter().map(|link| link.class as usize + 1);
+        vec![true; classes.max().unwrap_or(0)]
+    }
+
     /// A rank that no links at all connect with rank 0.
     pub fn cut_off(&self) -> Option<u32> {
-        let classes = self.links.iter().map(|l| l.class as usize + 1).max();
         let terrain = Terrain {
             topology: self,
-            classes: &vec![true; classes.unwrap_or(0)],
+            classes: &self.every_class(),
             relays: true,
         };
         let mut tree = Tree::new(0, self.names.len());
