@@ -77,6 +77,7 @@ def test_options_change_the_time(tmp_path):
         (["--on", "loggp", "--skew", "late:99:2us"], "rank 99 does not exist"),
         (["--on", "loggp", "--skew", "list:0us"], "1 arrival times for"),
         (["--on", "loggp", "--links", "/nowhere/links.csv"], "folder /nowhere does not exist"),
+        (["--on", "loggp", "--links", f"{__file__}/links.csv"], "test_simulate.py is a file; choose another place"),
         (["--on", "loggp", "--links", "/tmp"], "a folder stands there"),
         (["--on", "loggp,crossbar", "--links", "links.csv"], "2 experiments were asked for"),
         (["--on", "loggp", "--ranks", str(10**20)], "not in the range"),
@@ -288,3 +289,37 @@ def test_what_does_not_fold_says_why_and_what_would(arguments, message):
     result = invoke("simulate", *arguments.split(), *([] if "--sizes" in arguments else ["--sizes", "4K"]))
     assert result.status == 2
     assert message in result.out + result.err
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "message"),
+    [
+        (
+            "acknowledgements ",
+            "# acknowledgements ",
+            "missing key `acknowledgements`; add it, as one of always, awaited",
+        ),
+        ("acknowledgements ", "acknowledgments ", "did you mean it by `acknowledgments`?"),
+        ('acknowledgements    = "always"', "acknowledgements = true", "needed: one of the texts always, awaited"),
+        (
+            'kind = "torus_noc"',
+            'kind = "torus_nok"',
+            "fabric.kind: unknown value `torus_nok`; did you mean `torus_noc`?",
+        ),
+    ],
+)
+def test_a_mistake_in_a_closed_list_of_words_names_file_line_and_words(tmp_path, found, put, message):
+    text = registry.machine_path("torus-2d").read_text(encoding="utf-8")
+    assert found in text
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace(found, put, 1), encoding="utf-8")
+    result = invoke("simulate", "allreduce", "-a", "ring", "--on", str(file), "--grid", "4x4", "--sizes", "1K")
+    assert result.status == 2
+    assert "mine.toml:" in result.err
+    assert message in result.err
+
+
+def test_a_schedule_too_large_to_write_names_the_ways_without_one():
+    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G")
+    assert result.status == 1
+    assert "simulate without a schedule (`--fold`, `--stream`)" in result.err + result.out

@@ -93,11 +93,9 @@ pub enum SimError {
         /// Its memory.
         room: u64,
     },
-    /// No such fabric, path or the like.
-    #[error("no {what} `{name}`{}; known: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
+    /// No such path.
+    #[error("no path `{name}`{}; known: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
     Unknown {
-        /// `fabric` or `path`.
-        what: &'static str,
         /// What was asked for.
         name: String,
         /// Closest known name.
@@ -150,16 +148,11 @@ pub enum SimError {
 }
 
 impl SimError {
-    /// The error of a name outside a closed list.
-    pub(crate) fn unknown<'a>(
-        what: &'static str,
-        name: &str,
-        known: impl Iterator<Item = &'a str> + Clone,
-    ) -> Self {
+    /// The error of a path that a machine lacks.
+    pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
         let scored = known.clone().map(|k| (strsim::jaro_winkler(name, k), k));
         let nearest = scored.max_by(|a, b| a.0.total_cmp(&b.0));
         SimError::Unknown {
-            what,
             name: name.to_string(),
             nearest: nearest.filter(|n| n.0 > 0.8).map(|n| n.1.to_string()),
             known: known.collect::<Vec<_>>().join(", "),

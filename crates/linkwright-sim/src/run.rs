@@ -201,5 +201,5 @@ pub(crate) fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a P
         return Ok(machine.default_path());
     };
     let known = machine.paths().iter().map(|p| p.name.as_str());
-    (machine.path(name)).ok_or_else(|| SimError::unknown("path", name, known))
+    (machine.path(name)).ok_or_else(|| SimError::unknown(name, known))
 }

@@ -21,10 +21,10 @@ from linkwright.errors import StoreError, UsageError
 _CURES = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
-    errno.EACCES: "no permission to write there; choose another folder with --runs or --output",
-    errno.EPERM: "no permission to write there; choose another folder with --runs or --output",
-    errno.EROFS: "the file system is read-only; choose another folder with --runs or --output",
-    errno.ENOENT: "the folder does not exist and cannot be made there; choose another one",
+    errno.EACCES: "no permission to write there; choose another place",
+    errno.EPERM: "no permission to write there; choose another place",
+    errno.EROFS: "the file system is read-only; choose another place",
+    errno.ENOENT: "nothing can be made there; choose another place",
     errno.EEXIST: "a file stands where a folder is needed; choose another name",
     errno.ENOTDIR: "a file stands where a folder is needed; choose another name",
     errno.EISDIR: "a folder stands where a file is needed; choose another name",
@@ -75,7 +75,8 @@ def _write_through(path: Path, write: Callable[[Path], object]) -> None:
 def check_place(path: Path, asked: str) -> None:
     """Refuse, before any work, what `write_whole` would refuse after it; `asked` is how the user named it."""
     if not path.parent.is_dir():
-        raise UsageError(f"{asked}: folder {path.parent} does not exist; create it first")
+        wrong = "is a file; choose another place" if path.parent.exists() else "does not exist; create it first"
+        raise UsageError(f"{asked}: folder {path.parent} {wrong}")
     if path.is_dir():
         raise UsageError(f"{asked}: a folder stands there; choose another name")
     if path.is_file() or not path.exists():

@@ -120,7 +120,10 @@ impl<'a> Section<'a> {
 
     /// One of a closed list of words, as its index in `words`.
     pub fn choice(&mut self, key: &str, words: &[&str]) -> Result<usize, MachineError> {
-        self.required(key, |s, node| s.as_choice(key, node, words))
+        let found = self.optional_choice(key, words)?;
+        found.ok_or_else(|| {
+            self.missing_with(key, format!("add it, as one of {}", words.join(", ")))
+        })
     }
 
     /// One of a closed list of words, `None` where the key is absent.
@@ -229,13 +232,17 @@ impl<'a> Section<'a> {
 
     /// An error for a key that must be there and is not; a key nobody has read may be what was meant.
     pub fn missing(&self, key: &str) -> MachineError {
+        self.missing_with(key, "add it".to_string())
+    }
+
+    fn missing_with(&self, key: &str, cure: String) -> MachineError {
         let unread = self.table.keys().filter(|k| !self.asked.contains(*k));
         MachineError::MissingKey {
             at: self.at(""),
             key: key.to_string(),
             cure: match closest(key, unread) {
                 Some(other) => format!("did you mean it by `{other}`?"),
-                None => "add it".to_string(),
+                None => cure,
             },
         }
     }
@@ -309,11 +316,17 @@ impl<'a> Section<'a> {
     }
 
     fn as_choice(&self, key: &str, node: &Node, words: &[&str]) -> Result<usize, MachineError> {
-        let value = self.as_text(key, node)?;
+        let Value::Text(value) = &node.value else {
+            return Err(self.wrong_type(
+                key,
+                node,
+                &format!("one of the texts {}", words.join(", ")),
+            ));
+        };
         (words.iter().position(|w| *w == value)).ok_or_else(|| MachineError::UnknownChoice {
             at: self.spot(key, node.line),
-            cure: suggest(&value, words.iter().copied()),
-            value,
+            cure: suggest(value, words.iter().copied()),
+            value: value.clone(),
         })
     }
 

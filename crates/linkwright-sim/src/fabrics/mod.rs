@@ -46,13 +46,7 @@ pub static FABRICS: &[&FabricKind] = &[
 
 /// The fabric of a machine.
 pub fn build(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
-    let name = machine.fabric_kind();
-    match FABRICS.iter().find(|kind| kind.key == name) {
-        Some(kind) => (kind.from_machine)(machine),
-        None => Err(SimError::unknown(
-            "fabric",
-            name,
-            FABRICS.iter().map(|f| f.key),
-        )),
-    }
+    let names: Vec<&str> = FABRICS.iter().map(|fabric| fabric.key).collect();
+    let chosen = machine.fabric_section().choice("kind", &names)?;
+    (FABRICS[chosen].from_machine)(machine)
 }
