@@ -85,6 +85,13 @@ def main():
     names = [n for n in WORKLOADS if not asked.only or any(fnmatch.fnmatch(n, wanted) for wanted in asked.only)]
     if not names:
         parser.error(f"--only: none of {', '.join(WORKLOADS)}")
+    if asked.launches < 1:
+        parser.error("--launches: at least 1")
+    if asked.cpu not in os.sched_getaffinity(0):
+        parser.error(f"--cpu {asked.cpu}: this process may use {sorted(os.sched_getaffinity(0))}")
+    for option, file in (("--runner", asked.runner), ("--write", asked.write)):
+        if file and not file.is_file():
+            parser.error(f"{option} {file}: no such file")
     runner = asked.runner or build()
     load = os.getloadavg()[0]
     os.sched_setaffinity(0, {asked.cpu})

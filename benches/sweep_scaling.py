@@ -83,6 +83,8 @@ def main():
     parser.add_argument("--launches", type=int, default=3)
     parser.add_argument("--share", type=float, default=1.0, help="of the experiments")
     options = parser.parse_args()
+    if options.launches < 1 or not all(word.isdecimal() and int(word) for word in options.jobs.split(",")):
+        parser.error("--jobs: numbers such as 1,2; --launches: at least 1")
     jobs = list(dict.fromkeys([1, *map(int, options.jobs.split(","))]))
     print(f"{'sweep':12} {'jobs':>4} {'wall s':>8} {'CPU s':>8} {'gain':>6} {'of ideal':>8}")
     for name in SWEEPS:
