@@ -219,7 +219,7 @@ class BelowLimitError(SimError):
 
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
     """The error for `name`, which is no `what`, with the closest known names as the cure."""
-    known = sorted(known)
+    known = sorted(set(known))
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         cure = "did you mean " + " or ".join(f"`{c}`" for c in close) + "?"

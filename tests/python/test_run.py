@@ -138,3 +138,12 @@ def test_an_unwritable_folder_stops_before_anything_is_measured(tmp_path):
     result = run_allreduce(tmp_path / "file" / "runs")
     assert result.status == 1
     assert "cannot be written" in result.err
+
+
+def test_what_has_no_experiment_is_refused_and_leaves_no_folder(tmp_path):
+    for asked in (["run", "allreduce", "-a", "own"], ["probe", "matmul", "-x", "threads=4096"]):
+        result = invoke(*asked, "--runs", str(tmp_path))
+        assert result.status == 2
+        assert "has no experiment for threads" in result.err
+    assert invoke("run", "allreduce", "-a", "nccl", "--runs", str(tmp_path)).status == 2
+    assert not list(tmp_path.iterdir())

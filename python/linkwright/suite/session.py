@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
-from linkwright.errors import EngineError, StoreError
+from linkwright.errors import EngineError, StoreError, UsageError
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
 
@@ -83,6 +83,11 @@ class Outcome:
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Engine | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `engine` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
+    if not any(expand(suite.at(request.level), target.extent) for target in targets):
+        raise UsageError(
+            f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
+            "ask for other algorithms, ranks or threads, or name other machines with --on"
+        )
     job = next((target.world for target in targets if target.world), None)
     about = {"mpi": job.environment()} if job else {}
     if engine:
