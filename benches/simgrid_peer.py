@@ -5,6 +5,7 @@ are part of it; everything else of the platforms are the numbers of the machines
 """
 
 import functools
+import math
 import operator
 import resource
 import shutil
@@ -36,13 +37,13 @@ DESCRIBED = {
     "loggp": ("fabric.bandwidth", ("fabric.latency", "path.message.start", "path.message.receive"), "FATPIPE"),
     "crossbar": ("fabric.port_bandwidth", ("fabric.latency", "path.put.start"), "SPLITDUPLEX"),
 }
-# The torus in catalogue.rs has one link of 1 us for each hop.
+# The square torus in catalogue.rs has one link of 1 us for each hop.
 MADE = {
     "fifo-torus": {
         "bandwidth": "12.5GBps",
         "latency": "1us",
         "sharing": "SPLITDUPLEX",
-        "topology": 'topology="TORUS" topo_parameters="32,32"',
+        "topology": 'topology="TORUS" topo_parameters="{side},{side}"',
     },
 }
 
@@ -95,7 +96,8 @@ class SimGrid:
     def platform(self, work: Work) -> Path:
         """The file of a platform."""
         path = self.folder / f"{work.machine}-{work.ranks}.xml"
-        numbers = MADE.get(work.machine) or described(work.machine)
+        numbers = dict(MADE.get(work.machine) or described(work.machine))
+        numbers["topology"] = numbers["topology"].format(side=math.isqrt(work.ranks))
         path.write_text(PLATFORM.format(last=work.ranks - 1, **numbers), encoding="ascii")
         return path
 

@@ -41,6 +41,8 @@ WORKLOADS: dict[str, Work | str] = {
     **dict.fromkeys(("w3-uniform-0.1", "w3-uniform-0.3", "w3-neighbour-0.3"), PACKETS),
     **{f"w4-{order}-{p}": Work("loggp", order, p) for p in (256, 1024) for order in ("posted", "stepwise")},
     **{f"w4c-{order}-{p}": Work("crossbar", order, p) for p in (256, 1024) for order in ("posted", "stepwise")},
+    **{f"w4f-{order}-{p}": Work("fifo-torus", order, p) for p in (256, 1024) for order in ("posted", "stepwise")},
+    **dict.fromkeys(("w4c-noc-posted-256", "w4c-noc-stepwise-256"), PACKETS),
     **dict.fromkeys(("w5-alltoall-608", "w5-broadcast-19456", "w5-gather-19456", "w5-scatter-19456"), "a BSP exchange"),
 }
 GROWTH = {"ring (W1)": ["w1-64", "w1-256", "w1-1024"], "recursive doubling (W2)": [
