@@ -53,6 +53,8 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         )
         return 130
     say(f"# {_counts(outcome.rows)}")
+    for line in report.glance(run.folder):
+        say(f"# {line}")
     say(str(report.render(run.folder)))
     return 1 if outcome.failed else 0
 

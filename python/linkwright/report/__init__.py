@@ -15,8 +15,9 @@ from linkwright.store import files
 from . import dissect, html, reproduce, runs
 from .model import Report
 from .runs import ReportError
+from .sections import glance as in_plain_text
 
-__all__ = ["Report", "ReportError", "render", "render_study"]
+__all__ = ["Report", "ReportError", "glance", "render", "render_study"]
 
 
 def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
@@ -31,6 +32,11 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
     folder = Path(source)
     target = Path(out) if out is not None else folder / "report" / "index.html"
     return _write(target, html.page(dissect.report(runs.load(folder))))
+
+
+def glance(folder: Path) -> list[str]:
+    """The first table of the report of a run folder, as lines for a terminal."""
+    return list(in_plain_text.lines(runs.load(folder)))
 
 
 def render_study(study, out: Path | str, extras=(), facts=()) -> Path:

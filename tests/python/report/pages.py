@@ -24,12 +24,18 @@ def study(folder: Path) -> Path:
     return report.render_study(synthetic.study(), folder / "index.html", [extra])
 
 
+def glance(folder: Path) -> str:
+    return "".join(f"{line}\n" for line in report.glance(synthetic.folder(folder / "demo")))
+
+
 def regenerate() -> None:
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for build in (run, study):
         with tempfile.TemporaryDirectory() as folder:
             text = words(build(Path(folder)).read_text(encoding="utf-8"))
         (GOLDEN / f"{build.__name__}.txt").write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        (GOLDEN / "glance.txt").write_text(glance(Path(folder)), encoding="utf-8")
 
 
 if __name__ == "__main__":

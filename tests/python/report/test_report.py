@@ -14,7 +14,7 @@ from reading import words
 
 from linkwright import report
 from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
-from linkwright.report.sections import collectives, matrices, spread, status
+from linkwright.report.sections import collectives, matrices, spread, status, values
 
 
 @pytest.mark.parametrize("name", ["run", "study"])
@@ -22,6 +22,30 @@ def test_golden_words(name, request):
     found = words(request.getfixturevalue(f"{name}_page").read_text(encoding="utf-8"))
     expected = (pages.GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
     assert found == expected, "differs from tests/golden/report; tests/python/report/pages.py writes it again"
+
+
+def test_the_first_table_on_a_terminal(tmp_path):
+    assert pages.glance(tmp_path) == (pages.GOLDEN / "glance.txt").read_text(encoding="utf-8")
+
+
+def test_where_nothing_converged_it_is_said_once(tmp_path):
+    frame = synthetic.rows()
+    frame["status"] = "unconverged"
+    lines = report.glance(synthetic.folder(tmp_path / "x", frame))
+    assert sum("converged" in line for line in lines) == len(frame["machine"].unique())
+
+
+def test_a_value_above_a_measured_limit_says_what_that_means():
+    row = pd.Series({"share": 1.09, "limit": 3.4e11, "unit": "Flop/s", "limit_name": "measured fma peak"})
+    measured = values.of_limit(pd.concat([row, pd.Series({"modelled": False})]))
+    assert (measured.text, measured.share) == ("109 %", 1.0)
+    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured in a slower moment"
+
+
+def test_one_part_is_its_own_summary(tmp_path):
+    frame = synthetic.rows()
+    one = frame[frame["experiment"].str.startswith(frame["experiment"].iloc[0].partition("/")[0] + "/")]
+    assert report.glance(synthetic.folder(tmp_path / "x", one)) == []
 
 
 def test_same_folder_same_bytes(tmp_path):

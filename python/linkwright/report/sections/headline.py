@@ -20,8 +20,8 @@ from . import axes, collectives, levels, memory, picture, probe_headlines, value
 from .groups import Group, groups
 
 HELP = (
-    "Each value is the median over fresh launches with its 95 % interval below; a modelled machine "
-    "is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
+    "Each value is the median over n fresh launches with its 95 % interval below, which takes six of them; a modelled "
+    "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
     "the machine allows: below about 50 % there is something to gain. Of a modelled machine that bound is "
     "physical; of a measured one it is the best cache line and the best copy rate that this run saw. A "
     "collective stands here with its fastest algorithm. Empty cells say why they are empty."
@@ -62,12 +62,17 @@ def section(run: Run) -> Section | None:
 
 def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column, Callable[[Pick], Cell]]]:
     """The value, and limit and published value where this machine has any."""
-    kind = "model" if run.rows[run.rows["machine"] == machine]["modelled"].all() else "measured"
-    yield Column(f"{machine}, {kind}", numeric=True), lambda pick: values.value(pick.row, pick.about)
+    yield Column(title(run, machine), numeric=True), lambda pick: values.value(pick.row, pick.about)
     if any(pick.row["share"] == pick.row["share"] for pick in found):
         yield Column("of limit", "%", numeric=True), lambda pick: values.of_limit(pick.row)
     if any(pick.row["reference_value"] == pick.row["reference_value"] for pick in found):
         yield Column("published", numeric=True), lambda pick: values.published(pick.row)
+
+
+def title(run: Run, machine: str) -> str:
+    """The machine, and whether its numbers are measured."""
+    kind = "model" if run.rows[run.rows["machine"] == machine]["modelled"].all() else "measured"
+    return f"{machine}, {kind}"
 
 
 def picks(run: Run, name: str) -> Iterator[Pick]:

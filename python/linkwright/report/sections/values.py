@@ -42,8 +42,7 @@ def spread(row: pd.Series) -> str:
     ends = number(row["ci_low"]), number(row["ci_high"])
     _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
     if not interval and not row["modes"]:  # two modes say more than an interval, and stand below
-        interval = "no interval below 6 launches" if row["n"] < 6 else "no interval"
-        return ": ".join(part for part in (count(row), interval) if part)
+        return ", ".join(part for part in (count(row), "no interval") if part)
     state = "unconverged" if row["status"] == "unconverged" else ""
     return ", ".join(part for part in (interval, count(row), state) if part)
 
@@ -71,8 +70,10 @@ def of_limit(row: pd.Series) -> Cell:
     if math.isnan(row["share"]):
         return missing("no limit known")
     name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
-    limit = quantity.text(row["limit"], row["unit"])
-    return Cell(quantity.percent(row["share"]), float(row["share"]), f"of {limit}{name}", share=min(row["share"], 1.0))
+    detail = f"of {quantity.text(row['limit'], row['unit'])}{name}"
+    if row["share"] > 1 and not row["modelled"]:
+        detail += ", which was measured in a slower moment"
+    return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
 
 
 def published(row: pd.Series) -> Cell:
