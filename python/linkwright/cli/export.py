@@ -21,7 +21,9 @@ from linkwright.cli import options
 )
 @options.runs
 def command(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
-    """Write RUN (an id, a path or `latest`) as another tool's format.
+    """Write RUN in another tool's format.
+
+    RUN is an id, a path or `latest`.
 
     \b
     linkwright export --as hwloc --machine "AMD EPYC" --out machine.xml

@@ -18,7 +18,9 @@ from linkwright.cli.output import print_table
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the machine file here too.")
 @options.runs
 def command(run: str, machine: str | None, name: str | None, out: Path | None, root_folder: Path) -> None:
-    """Fit a machine file to the measured experiments of RUN (an id, a path or `latest`).
+    """Fit a machine file to what RUN measured.
+
+    RUN is an id, a path or `latest`.
 
     \b
     linkwright dissect --suite fit --time-budget 5m      # dense sweeps; `dissect` itself will do

@@ -27,9 +27,10 @@ def command(
     ranks: int | None,
     root_folder: Path,
 ) -> None:
-    """Read FILEs of one format into a new run folder and print the path of its report.
+    """Read FILEs of another tool into a new run folder.
 
-    A file that is cut or mixed up is refused with its line, and nothing is written.
+    All are of one format. Ends with the path of the run's report. A file that is cut or mixed up is refused
+    with its line, and nothing is written.
     """
     from linkwright import interop, report
     from linkwright.interop import importing

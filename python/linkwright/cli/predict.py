@@ -26,7 +26,7 @@ VIEWS = {
 @training_options
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
-    """Forecast the program APP on a described machine, or on several side by side.
+    """Forecast the program APP on described machines.
 
     APP is a TOML file, or a shipped network (`linkwright list workloads`); docs/predict.md explains both
     kinds. Of supersteps, the file says what every endpoint computes, holds and sends; of training, the layers

@@ -44,7 +44,7 @@ def command(
     outputs: tuple[Path, ...],
     root_folder: Path,
 ) -> int:
-    """Answer the probe called NAME, for every combination of the values of its axes.
+    """Answer the probe NAME, for all values of its axes.
 
     `linkwright describe NAME` names the axes and what is found. Each value is measured in at least six
     launches, each a fresh process; a modelled machine answers exactly, or says why it has no answer.

@@ -16,7 +16,10 @@ from linkwright.cli import options
 )
 @options.runs
 def command(run: str, out: Path | None, root_folder: Path) -> None:
-    """Render the HTML report of RUN (an id, a path or `latest`) and print its path."""
+    """Render the HTML report of RUN and print its path.
+
+    RUN is an id, a path or `latest`.
+    """
     from linkwright import report
     from linkwright.store import run as runs
 

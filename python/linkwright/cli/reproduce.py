@@ -47,13 +47,13 @@ def command(
     json_file: str | None,
     root_folder: Path,
 ) -> int:
-    """Re-run the published STUDY on its model: errors for each table, claims that hold or fail.
+    """Re-run a published STUDY on its model.
 
-    An error is |predicted / published - 1|. The numbers of the machine file that were fitted stand beside
-    them: with enough of those any table can be matched. Cells that nobody may see (holdout) are predicted
-    all the same. A claim that fails is a finding, not an error: the exit status stays 0. Some studies offer
-    single tables, ablations and scaling up from small cases; others say that they do not. `linkwright list
-    studies` names them.
+    Gives the errors of each table, |predicted / published - 1|, and the claims that hold or fail. The numbers
+    of the machine file that were fitted stand beside them: with enough of those any table can be matched.
+    Cells that nobody may see (holdout) are predicted all the same. A claim that fails is a finding, not an
+    error: the exit status stays 0. Some studies offer single tables, ablations and scaling up from small
+    cases; others say that they do not. `linkwright list studies` names them.
     """
     from linkwright import report, studies
 

@@ -42,7 +42,7 @@ from linkwright.cli import options
 def command(
     collective: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object
 ) -> int:
-    """Run COLLECTIVE on real hardware, by one algorithm or by several.
+    """Run COLLECTIVE on real hardware, checked and timed.
 
     On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm;

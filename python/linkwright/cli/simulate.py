@@ -57,7 +57,7 @@ def command(
     outputs: tuple[Path, ...],
     **asked: object,
 ) -> int:
-    """Simulate COLLECTIVE on described machines, by one algorithm or by several.
+    """Simulate COLLECTIVE on described machines.
 
     Times are exact for the machine as described: the same input gives the same output. `limit` is the
     largest physical lower bound, and its name.

@@ -63,12 +63,12 @@ def command(
     outputs: tuple[Path, ...],
     root_folder: Path,
 ) -> int:
-    """Run SUITE, a name or the path of a suite file, on described machines, as parallel as there are cores.
+    """Run SUITE on described machines, on all cores.
 
-    The results are those of `dissect`, byte for byte the same on any number of jobs and on every engine, in a run
-    folder that ends with a report. What is finished is kept: after Ctrl-C or a lost scheduler `--resume` runs only
-    the rest. Executors that measure are refused on more than one job, for one would disturb the other;
-    --time-budget is theirs.
+    SUITE is a name or the path of a suite file. The results are those of `dissect`, byte for byte the same on
+    any number of jobs and on every engine, in a run folder that ends with a report. What is finished is kept:
+    after Ctrl-C or a lost scheduler `--resume` runs only the rest. Executors that measure are refused on more
+    than one job, for one would disturb the other; --time-budget is theirs.
     """
     from linkwright.cli import sessions
     from linkwright.suite.session import Request

@@ -36,11 +36,12 @@ def command(
     machine: str | None,
     as_json: bool,
 ) -> int:
-    """Verify the algorithms of a COLLECTIVE, or a schedule from a FILE in the canonical text form.
+    """Prove a COLLECTIVE correct and race-free, or a schedule.
 
-    Proves bounds, order, semantics (every chunk ends with exactly the contributions its collective
-    demands, each once) and the absence of races; an error names rank, step, chunk and cure. An algorithm
-    that does not serve so many ranks is waived. Exit status 1 if anything is wrong.
+    A schedule comes from a FILE in the canonical text form. Proves bounds, order, semantics (every chunk ends
+    with exactly the contributions its collective demands, each once) and the absence of races; an error names
+    rank, step, chunk and cure. An algorithm that does not serve so many ranks is waived. Exit status 1 if
+    anything is wrong.
     """
     from linkwright.errors import UsageError
     from linkwright.verification import Request, check, check_file
