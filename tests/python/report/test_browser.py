@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from linkwright import report
+from linkwright.report import model
+
 pytestmark = pytest.mark.browser
 
 PROBES = (Path(__file__).parent / "probes.js").read_text(encoding="utf-8")
@@ -24,10 +27,7 @@ def opened(browser):
         page = browser.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
-        page.on(
-            "console",
-            lambda message: errors.append(message.text) if message.type in ("error", "warning") else None,
-        )
+        page.on("console", seen)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
         page.wait_for_selector("body[data-ready]", timeout=30_000)
@@ -107,6 +107,19 @@ def test_every_point_answers_the_pointer(opened, run_page):
     for point in (p for p in points if not names[p["curve"]].startswith("limit")):
         page.mouse.move(box["x"] + point["x"], box["y"] + point["y"])
         assert chart.get_attribute("data-hover") == names[point["curve"]]
+
+
+@pytest.mark.parametrize("scale", ["log2", "linear"])
+def test_points_side_by_side_stay_inside(opened, tmp_path, scale):
+    curves = [model.Curve(f"series {i}", x=[8192, 131072, 2097152], y=[1e9, 2e9, 3e9]) for i in range(12)]
+    axes = model.Axis("block", "B", scale), model.Axis("bandwidth", "B/s")
+    section = model.Section("dodge", [model.Plot("side by side", *axes, curves, dodge=True)])
+    page = opened(report.render(model.Report("dodge", sections=[section]), tmp_path / "index.html"))
+    left, width = (page.evaluate(f"document.querySelector('.u-over').offset{side}") for side in ("Left", "Width"))
+    xs = [point["x"] for point in page.evaluate("LW.charts[0].points()")]
+    assert len(set(xs)) == 36
+    assert left <= min(xs)
+    assert max(xs) <= left + width
 
 
 def test_legend_hides_a_series(opened, run_page):

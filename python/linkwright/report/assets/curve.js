@@ -107,7 +107,7 @@ LW.curve = (target, data) => {
   });
   const spec = {
     height: 300,
-    x: axis(data.x, drawn.map((p) => p[0]), () => target.clientWidth / 80),
+    x: axis(data.x, LW.abreast(drawn.map((p) => p[0]), data), () => target.clientWidth / 80),
     y: axis(data.y, drawn.flatMap((p) => [p[1], p[2], p[3]]), () => 6),
   };
 
@@ -189,6 +189,15 @@ LW.dodge = (u, curves, hidden) => {
   const gap = Math.min(...xs.slice(1).map((x, k) => x - xs[k]), 400);
   const step = Math.min(9 * (devicePixelRatio || 1), (0.6 * gap) / Math.max(1, side.length));
   return (i) => (side.includes(i) ? (side.indexOf(i) - (side.length - 1) / 2) * step : 0);
+};
+
+// The outermost x of a chart whose points stand side by side lie further out by what LW.dodge may shift them.
+LW.abreast = (values, data) => {
+  const log = data.x.scale !== "linear";
+  const xs = [...new Set(values)].filter((x) => !log || x > 0).map((x) => (log ? Math.log(x) : x)).sort((a, b) => a - b);
+  if (!data.dodge || xs.length < 2) return values;
+  const shift = 0.3 * Math.min(...xs.slice(1).map((x, k) => x - xs[k]));
+  return [xs[0] - shift, xs.at(-1) + shift].map((x) => (log ? Math.exp(x) : x));
 };
 
 LW.drawCurve = (c, kind, at, style, dpr) => {
