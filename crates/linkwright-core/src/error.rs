@@ -32,6 +32,15 @@ impl fmt::Display for At {
     }
 }
 
+/// A dotted path.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_string()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
 /// Why a text is no machine.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MachineError {

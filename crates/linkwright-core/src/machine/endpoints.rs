@@ -1,28 +1,14 @@
-//! Where ranks run and where data lie: `[[level]]` and `[endpoints]`.
+//! Where ranks run and where data lie: `[endpoints]`.
 //!
 //! A machine has *rank* endpoints, which issue operations, and *memory* endpoints, which only hold
 //! data (a DRAM channel). Ranks come first: endpoint `r` is the place of rank `r` unless the run
-//! places ranks otherwise; memories follow. Ranks are given in one of five ways:
-//!
-//! ```text
-//! names = ["host", "card"]                 one endpoint per name, without places
-//! count = 16                               16 endpoints without places
-//! count = "any"                            as many as a run asks for
-//! grid = [10, 12]                          columns, rows; every place is a rank, row by row
-//!   columns = [1, 2, ..] rows = [1, ..]      ... or only where these lines cross
-//!   places = [[1, 1], [2, 1], ..]            ... or only these, in this order
-//! grid = "any"                             a grid of the size a run asks for
-//! ```
-//!
-//! On a grid with `columns` and `rows`, rank `r = ly * columns + lx` sits at
-//! `(columns[lx], rows[ly])`: a logical grid inside a physical one, whose other lines carry traffic
-//! but no ranks. `name` is a pattern of `{i}`, `{x}` and `{y}`.
-//!
-//! The levels are the hierarchy from outermost to innermost; their counts multiply to the ranks.
+//! places ranks otherwise; memories follow. [`ranks`] reads how many ranks there are and where.
+//! `name` is a pattern of `{i}`, `{x}` and `{y}`.
 
 use std::collections::BTreeSet;
 
-use super::ranks::{self, on_grid, read_size};
+use super::levels::{self, Level};
+use super::ranks::{self, on_grid, read_size, Asked, Grid, OpenSize, Place};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -36,31 +22,6 @@ pub enum EndpointKind {
     Memory,
 }
 
-/// A place of a grid: column `x`, row `y`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// Column.
-    pub x: u32,
-    /// Row.
-    pub y: u32,
-}
-
-/// Size of a grid; the same for physical places and for ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// Number of columns, the extent in x.
-    pub columns: u32,
-    /// Number of rows, the extent in y.
-    pub rows: u32,
-}
-
-impl Grid {
-    /// Number of places.
-    pub fn places(self) -> usize {
-        self.columns as usize * self.rows as usize
-    }
-}
-
 /// Something that can send, receive or hold data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
@@ -72,32 +33,6 @@ pub struct Endpoint {
     pub kind: EndpointKind,
     /// Room for data, where the machine file says so.
     pub capacity: Option<Bytes>,
-}
-
-/// One level of the hierarchy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Level {
-    /// Name, such as `chip`.
-    pub name: String,
-    /// How many of these are in one of the level outside it.
-    pub count: usize,
-}
-
-/// What a machine of open size still needs to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenSize {
-    /// A number of ranks.
-    Count,
-    /// A grid of ranks.
-    Grid,
-}
-
-/// The size a run asks of a machine of open size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Nothing,
-    Count(usize),
-    Grid(Grid),
 }
 
 /// `[endpoints]` and `[[level]]`, read.
@@ -141,7 +76,7 @@ pub(crate) fn read(
         endpoints.extend(read_memory(memory, ranks.grid)?);
     }
     check_names(&s, &endpoints)?;
-    let levels = read_levels(&s, levels, ranks.count, ranks.open.is_some())?;
+    let levels = levels::read(&s, levels, ranks.count, ranks.open.is_some())?;
     s.finish()?;
     Ok(Layout {
         open: ranks.open,
@@ -211,50 +146,4 @@ fn check_names(s: &Section<'_>, endpoints: &[Endpoint]) -> Result<(), MachineErr
             Err(s.inconsistent("name", problem))
         }
     }
-}
-
-fn read_levels(
-    endpoints: &Section<'_>,
-    sections: Vec<Section<'_>>,
-    ranks: usize,
-    open: bool,
-) -> Result<Vec<Level>, MachineError> {
-    let mut levels: Vec<Level> = Vec::with_capacity(sections.len());
-    let mut free = None;
-    for mut s in sections {
-        let name = s.text("name")?;
-        if levels.iter().any(|l| l.name == name) {
-            let problem = format!("two levels are named \"{name}\"; rename one");
-            return Err(s.inconsistent("name", problem));
-        }
-        let count = if s.is_any("count") {
-            if !open || free.is_some() {
-                let problem = "\"any\" may stand at one level, of a machine whose \
-                               [endpoints] are \"any\" too; write a number";
-                return Err(s.inconsistent("count", problem));
-            }
-            free = Some(levels.len());
-            1
-        } else {
-            read_size(&mut s, "count")?
-        };
-        s.text("source")?;
-        s.finish()?;
-        levels.push(Level { name, count });
-    }
-    let product = levels
-        .iter()
-        .try_fold(1usize, |a, l| a.checked_mul(l.count));
-    let product = product.unwrap_or(usize::MAX);
-    match free {
-        Some(level) if ranks % product == 0 => levels[level].count = ranks / product,
-        _ if open && ranks == 0 || product == ranks => {}
-        _ => {
-            let problem = format!(
-                "{ranks} ranks, but the counts of [[level]] multiply to {product}; correct one side"
-            );
-            return Err(endpoints.inconsistent("", problem));
-        }
-    }
-    Ok(levels)
 }

@@ -1,13 +1,25 @@
-//! How near two ranks are: the innermost `[[level]]` that both lie in.
+//! The hierarchy, `[[level]]`, outermost first; and how near two ranks are: the innermost level that both lie in.
 //!
 //! ```text
 //! [[level]] name = "package" count = 2        rank  0 1 2 3 | 4 5 6 7
 //! [[level]] name = "core"    count = 4        0 and 3 share a package, 0 and 4 nothing but the machine
 //! ```
 //!
-//! Ranks are numbered level by level, so the ranks of one instance follow each other.
+//! The counts multiply to the ranks, which are numbered level by level, so the ranks of one instance
+//! follow each other.
 
-use super::endpoints::Level;
+use super::ranks::read_size;
+use super::section::Section;
+use crate::error::MachineError;
+
+/// One level of the hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Name, such as `chip`.
+    pub name: String,
+    /// How many of these are in one of the level outside it.
+    pub count: usize,
+}
 
 /// Sizes of the groups of ranks of a machine, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +42,53 @@ impl Nearness {
         let same = |&size: &usize| a / size.max(1) == b / size.max(1);
         self.sizes.iter().rposition(same)
     }
+}
+
+/// Read `[[level]]`, whose counts multiply to the ranks of `[endpoints]`.
+pub(super) fn read(
+    endpoints: &Section<'_>,
+    sections: Vec<Section<'_>>,
+    ranks: usize,
+    open: bool,
+) -> Result<Vec<Level>, MachineError> {
+    let mut levels: Vec<Level> = Vec::with_capacity(sections.len());
+    let mut free = None;
+    for mut s in sections {
+        let name = s.text("name")?;
+        if levels.iter().any(|l| l.name == name) {
+            let problem = format!("two levels are named \"{name}\"; rename one");
+            return Err(s.inconsistent("name", problem));
+        }
+        let count = if s.is_any("count") {
+            if !open || free.is_some() {
+                let problem = "\"any\" may stand at one level, of a machine whose \
+                               [endpoints] are \"any\" too; write a number";
+                return Err(s.inconsistent("count", problem));
+            }
+            free = Some(levels.len());
+            1
+        } else {
+            read_size(&mut s, "count")?
+        };
+        s.text("source")?;
+        s.finish()?;
+        levels.push(Level { name, count });
+    }
+    let product = levels
+        .iter()
+        .try_fold(1usize, |a, l| a.checked_mul(l.count));
+    let product = product.unwrap_or(usize::MAX);
+    match free {
+        Some(level) if ranks % product == 0 => levels[level].count = ranks / product,
+        _ if open && ranks == 0 || product == ranks => {}
+        _ => {
+            let problem = format!(
+                "{ranks} ranks, but the counts of [[level]] multiply to {product}; correct one side"
+            );
+            return Err(endpoints.inconsistent("", problem));
+        }
+    }
+    Ok(levels)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! | table | says | read by |
 //! |---|---|---|
 //! | `[machine]` | `name`, `summary`, `description`, `sources`, `format = 1`, optional `clock` | here |
-//! | `[[level]]` | the hierarchy, outermost first | [`endpoints`] |
-//! | `[endpoints]` | ranks, places, memories | [`endpoints`] |
+//! | `[[level]]` | the hierarchy, outermost first | [`levels`] |
+//! | `[endpoints]` | ranks, places, memories | [`endpoints`], [`ranks`] |
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
@@ -27,6 +27,7 @@ pub mod endpoints;
 pub mod hints;
 pub mod levels;
 pub mod memory;
+mod number;
 mod numbers;
 pub mod path;
 mod ranks;
@@ -36,12 +37,14 @@ mod section;
 mod tree;
 pub mod unit;
 
-pub use endpoints::{Endpoint, EndpointKind, Grid, Level, OpenSize, Place};
+pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;
-pub use levels::Nearness;
+pub use levels::{Level, Nearness};
 pub use memory::Memory;
-pub use numbers::{NumberRow, Status};
+pub use number::Status;
+pub use numbers::NumberRow;
 pub use path::{Completion, Engine, Path};
+pub use ranks::{Grid, OpenSize, Place};
 pub use rules::Rule;
 pub use section::Section;
 
@@ -49,7 +52,8 @@ use crate::error::MachineError;
 use crate::ids::EndpointId;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
-use endpoints::{Asked, Layout};
+use endpoints::Layout;
+use ranks::Asked;
 use section::Context;
 use tree::{Table, Value};
 
@@ -328,7 +332,7 @@ fn check_facts(facts: &Section<'_>) -> Result<(), MachineError> {
             return Err(MachineError::WrongType {
                 at: facts.at(key),
                 found: node.value.found(),
-                needed: format!("a text or {}", tree::NUMBER_FORM),
+                needed: format!("a text or {}", number::NUMBER_FORM),
             });
         }
     }

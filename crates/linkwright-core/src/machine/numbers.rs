@@ -1,62 +1,12 @@
 //! The numbers of a machine: listed for people, and changed for a study.
 //!
-//! Every number carries a status, so that anybody can see how much of a model rests on evidence:
-//! `documented` and `measured` come from outside, `derived` is arithmetic on these, `fitted` was
-//! chosen to meet measurements and `assumed` to have something. [`Machine::with_value`] makes the
-//! variants of a sensitivity study or a fit; what it changes is listed as `assumed`.
+//! [`Machine::with_value`] makes the variants of a sensitivity study or a fit; what it changes is
+//! listed as `assumed`.
 
-use std::fmt;
-
-use super::tree::{self, join, Node, Table, Value};
+use super::number::Status;
+use super::tree::{self, Node, Table, Value};
 use super::Machine;
-use crate::error::{closest, At, MachineError};
-
-/// How a number came to be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// The vendor or a paper states it.
-    Documented,
-    /// Somebody measured it.
-    Measured,
-    /// Arithmetic on documented or measured numbers.
-    Derived,
-    /// Chosen so that the model meets measurements.
-    Fitted,
-    /// Chosen without evidence, to have something.
-    Assumed,
-}
-
-impl Status {
-    /// All of them.
-    pub const ALL: [Status; 5] = [
-        Status::Documented,
-        Status::Measured,
-        Status::Derived,
-        Status::Fitted,
-        Status::Assumed,
-    ];
-
-    /// As written in a file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Documented => "documented",
-            Status::Measured => "measured",
-            Status::Derived => "derived",
-            Status::Fitted => "fitted",
-            Status::Assumed => "assumed",
-        }
-    }
-
-    pub(super) fn find(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|s| s.name() == name)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use crate::error::{closest, join, At, MachineError};
 
 /// One number of a machine file, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

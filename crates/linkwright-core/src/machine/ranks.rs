@@ -1,16 +1,66 @@
-//! How many ranks a machine has and where they sit: `count`, `names`, or `grid` with its used places.
+//! How many ranks a machine has and where they sit. `[endpoints]` says it in one of five ways:
 //!
-//! Places are checked one by one: each lies on the grid and none is used twice, because two ranks on
-//! one place would share a port that the model counts once.
+//! ```text
+//! names = ["host", "card"]                 one endpoint per name, without places
+//! count = 16                               16 endpoints without places
+//! count = "any"                            as many as a run asks for
+//! grid = [10, 12]                          columns, rows; every place is a rank, row by row
+//!   columns = [1, 2, ..] rows = [1, ..]      ... or only where these lines cross
+//!   places = [[1, 1], [2, 1], ..]            ... or only these, in this order
+//! grid = "any"                             a grid of the size a run asks for
+//! ```
+//!
+//! On a grid with `columns` and `rows`, rank `r = ly * columns + lx` sits at
+//! `(columns[lx], rows[ly])`: a logical grid inside a physical one, whose other lines carry traffic
+//! but no ranks. Places are checked one by one: each lies on the grid and none is used twice, because
+//! two ranks on one place would share a port that the model counts once.
 
 use std::collections::BTreeSet;
 
-use super::endpoints::{Asked, Grid, OpenSize, Place};
 use super::section::Section;
 use crate::error::MachineError;
 
-/// More endpoints than this are a slip of the pen, not a machine.
-const MOST_ENDPOINTS: usize = 1 << 24;
+/// A place of a grid: column `x`, row `y`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Column.
+    pub x: u32,
+    /// Row.
+    pub y: u32,
+}
+
+/// Size of a grid; the same for physical places and for ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Number of columns, the extent in x.
+    pub columns: u32,
+    /// Number of rows, the extent in y.
+    pub rows: u32,
+}
+
+impl Grid {
+    /// Number of places.
+    pub fn places(self) -> usize {
+        self.columns as usize * self.rows as usize
+    }
+}
+
+/// What a machine of open size still needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenSize {
+    /// A number of ranks.
+    Count,
+    /// A grid of ranks.
+    Grid,
+}
+
+/// The size a run asks of a machine of open size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Nothing,
+    Count(usize),
+    Grid(Grid),
+}
 
 /// Where the ranks are: how many, on which places, on which grids.
 pub(super) struct Ranks {
@@ -67,38 +117,8 @@ fn read_grid(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
             rank_grid: grid,
         });
     }
-    let sides = s.optional_integers("grid")?.unwrap_or_default();
-    let [columns, rows] = sides[..] else {
-        return Err(s.inconsistent("grid", "a grid is `[columns, rows]` or \"any\""));
-    };
-    let places = (columns.checked_mul(rows)).ok_or_else(|| s.inconsistent("grid", TOO_MANY))?;
-    to_size(s, "grid", places)?;
-    let grid = Grid {
-        columns: columns as u32,
-        rows: rows as u32,
-    };
-    let columns = s.optional_integers("columns")?;
-    let rows = s.optional_integers("rows")?;
-    let list = s.optional_places("places")?;
-    let (used, rank_grid) = match (columns, rows, list) {
-        (None, None, None) => (all_places(grid), Some(grid)),
-        (None, None, Some(list)) => (on_grid(s, "places", &list, grid)?, None),
-        (Some(xs), Some(ys), None) => {
-            let crossings: Vec<(u64, u64)> =
-                (ys.iter().flat_map(|&y| xs.iter().map(move |&x| (x, y)))).collect();
-            let rank_grid = Grid {
-                columns: xs.len() as u32,
-                rows: ys.len() as u32,
-            };
-            (on_grid(s, "columns", &crossings, grid)?, Some(rank_grid))
-        }
-        (Some(_), None, None) => return Err(s.missing("rows")),
-        (None, Some(_), None) => return Err(s.missing("columns")),
-        (_, _, Some(_)) => {
-            let problem = "`places` excludes `columns` and `rows`; keep one";
-            return Err(s.inconsistent("places", problem));
-        }
-    };
+    let grid = read_sides(s)?;
+    let (used, rank_grid) = used_places(s, grid)?;
     Ok(Ranks {
         open: None,
         count: used.len(),
@@ -108,6 +128,50 @@ fn read_grid(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
     })
 }
 
+fn read_sides(s: &mut Section<'_>) -> Result<Grid, MachineError> {
+    let sides = s.optional_integers("grid")?.unwrap_or_default();
+    let [columns, rows] = sides[..] else {
+        return Err(s.inconsistent("grid", "a grid is `[columns, rows]` or \"any\""));
+    };
+    let places = (columns.checked_mul(rows)).ok_or_else(|| s.inconsistent("grid", TOO_MANY))?;
+    to_size(s, "grid", places)?;
+    Ok(Grid {
+        columns: columns as u32,
+        rows: rows as u32,
+    })
+}
+
+/// The places of the ranks in their order, and the grid that the ranks form, where they do.
+fn used_places(
+    s: &mut Section<'_>,
+    grid: Grid,
+) -> Result<(Vec<Place>, Option<Grid>), MachineError> {
+    let columns = s.optional_integers("columns")?;
+    let rows = s.optional_integers("rows")?;
+    let list = s.optional_places("places")?;
+    match (columns, rows, list) {
+        (None, None, None) => Ok((all_places(grid), Some(grid))),
+        (None, None, Some(list)) => Ok((on_grid(s, "places", &list, grid)?, None)),
+        (Some(xs), Some(ys), None) => {
+            let crossings: Vec<(u64, u64)> =
+                (ys.iter().flat_map(|&y| xs.iter().map(move |&x| (x, y)))).collect();
+            let rank_grid = Grid {
+                columns: xs.len() as u32,
+                rows: ys.len() as u32,
+            };
+            Ok((on_grid(s, "columns", &crossings, grid)?, Some(rank_grid)))
+        }
+        (Some(_), None, None) => Err(s.missing("rows")),
+        (None, Some(_), None) => Err(s.missing("columns")),
+        (_, _, Some(_)) => {
+            let problem = "`places` excludes `columns` and `rows`; keep one";
+            Err(s.inconsistent("places", problem))
+        }
+    }
+}
+
+/// More endpoints than this are a slip of the pen, not a machine.
+const MOST_ENDPOINTS: usize = 1 << 24;
 const TOO_MANY: &str = "a machine has between 1 and 16,777,216 endpoints";
 
 /// A bare integer between 1 and the most endpoints.

@@ -3,7 +3,7 @@
 //! The dimension of the unit is checked here, the clock enters here, and a duration is rounded here,
 //! once and down; what does not come out whole where it must is an error, never a rounding.
 
-use super::tree::Number;
+use super::number::Number;
 use super::unit::{Clocked, Dimension};
 use crate::error::{At, MachineError};
 use crate::ratio::Ratio;

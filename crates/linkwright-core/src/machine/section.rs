@@ -20,10 +20,11 @@
 
 use std::collections::BTreeSet;
 
+use super::number::{Number, NUMBER_FORM};
 use super::scalar::Scalar;
-use super::tree::{join, Node, Number, Table, Value, NUMBER_FORM};
+use super::tree::{Node, Table, Value};
 use super::unit::Dimension;
-use crate::error::{closest, suggest, At, MachineError};
+use crate::error::{closest, join, suggest, At, MachineError};
 use crate::ratio::Ratio;
 use crate::units::{Bytes, BytesPerSec, Clock, TimePs};
 
