@@ -126,6 +126,11 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Samples taken, kept or thrown away.
+    pub fn taken(&self) -> usize {
+        self.values_ns.len() + self.drops.total() as usize
+    }
+
     /// One repetition was `parts` operations: times become those of one.
     pub fn per(&mut self, parts: f64) {
         self.first_ns /= parts;

@@ -111,24 +111,7 @@ pub(super) fn measure(
 ) -> Result<RankLaunch> {
     let before = synchronise(library, group)?;
     let options = plan.options;
-    let mut rounds = Rounds {
-        library,
-        group,
-        work,
-        skew: &options.skew,
-        seed: options.seed,
-        offset: before,
-        method: match plan.oversubscribed {
-            true => Method::Barrier,
-            false => Method::Window,
-        },
-        begun: Instant::now(),
-        guard: Guard::new(),
-        latest_ns: 0.0,
-        expected_ns: 0.0,
-        room_ns: ROOM_NS,
-        repetition: 0,
-    };
+    let mut rounds = Rounds::new(library, group, work, plan, before);
     let mut launch = Launch {
         ranks: group.size,
         back_to_back: plan.back_to_back,
@@ -150,31 +133,55 @@ pub(super) fn measure(
     if options.check {
         launch.checked_elements += rounds.check()?;
     }
-    let method = rounds.method;
     let after = synchronise(library, group)?;
     let moved = (after.to_common_ns - before.to_common_ns).abs() as f64;
-    let mut all = [0.0];
-    library.max(
-        group,
-        &[moved + before.error_ns.max(after.error_ns)],
-        &mut all,
-    )?;
     Ok(RankLaunch {
         launch,
-        method,
-        residual_ns: all[0],
+        method: rounds.method,
+        residual_ns: rounds.largest(moved + before.error_ns.max(after.error_ns))?,
         probe_ns: [before.round_trip_ns, after.round_trip_ns],
     })
 }
 
-impl Rounds<'_> {
+impl<'a> Rounds<'a> {
+    fn new(
+        library: &'a Library,
+        group: &'a Group,
+        work: &'a mut dyn Work,
+        plan: &Plan<'a>,
+        offset: Offset,
+    ) -> Self {
+        Rounds {
+            library,
+            group,
+            work,
+            skew: &plan.options.skew,
+            seed: plan.options.seed,
+            offset,
+            method: match plan.oversubscribed {
+                true => Method::Barrier,
+                false => Method::Window,
+            },
+            begun: Instant::now(),
+            guard: Guard::new(),
+            latest_ns: 0.0,
+            expected_ns: 0.0,
+            room_ns: ROOM_NS,
+            repetition: 0,
+        }
+    }
+
+    /// The largest of the ranks' numbers.
+    fn largest(&self, own: f64) -> Result<f64> {
+        let mut all = [0.0];
+        self.library.max(self.group, &[own], &mut all)?;
+        Ok(all[0])
+    }
+
     /// Agrees on the common time anew, after something for which ranks need different times.
     fn agree(&mut self) -> Result<()> {
         self.library.barrier(self.group)?;
-        let mut latest = [0.0];
-        self.library
-            .max(self.group, &[self.common_ns()], &mut latest)?;
-        self.latest_ns = latest[0];
+        self.latest_ns = self.largest(self.common_ns())?;
         Ok(())
     }
 
@@ -192,10 +199,9 @@ impl Rounds<'_> {
         } else {
             0.0
         };
-        let mut all = [0.0];
-        self.library.max(self.group, &[wrong], &mut all)?;
+        let largest = self.largest(wrong)?;
         let checked = found?;
-        match all[0] {
+        match largest {
             0.0 => {
                 self.agree()?;
                 Ok(checked)
@@ -299,9 +305,7 @@ impl Rounds<'_> {
     /// Ranks calibrate their clocks by themselves, so that the batch must be the largest of all.
     fn agreed_batch(&mut self, one_ns: f64, most: u32) -> Result<u32> {
         let own = batch_size(one_ns, Clock::get()).min(most);
-        let mut all = [0.0];
-        self.library.max(self.group, &[f64::from(own)], &mut all)?;
-        Ok(all[0] as u32)
+        Ok(self.largest(f64::from(own))? as u32)
     }
 
     /// Half of the budget at most: a machine that never settles is measured all the same.

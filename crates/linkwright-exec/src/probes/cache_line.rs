@@ -11,15 +11,14 @@
 //! only a meaning where both cores read one clock: it is waived where a difference is negative.
 
 use super::crew::Crew;
-use super::cycle::cycle_ns;
 use super::memory::{Mapped, Pages};
 use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::timer::{Clock, Ticks};
 use linkwright_core::probes::{Assignment, CACHE_LINE};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 /// Registry entry.
 pub static PROBE: Probe = Probe {
@@ -42,50 +41,33 @@ enum How {
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'m>(&'m [AtomicU64]);
 
+/// The lines on a page; another probe hands them between cores, too.
+pub(super) fn lines(page: &Mapped) -> Lines<'_> {
+    // SAFETY: a page of zeros, which are valid numbers, shared by reference only.
+    Lines(unsafe { std::slice::from_raw_parts(page.base().cast::<AtomicU64>(), 512) })
+}
+
 fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    if setting.cpus.len() < 2 {
-        return Err(waived(
-            &CACHE_LINE,
-            "a pair needs two processors, there is one",
-        ));
-    }
-    let how = match asked.word("how") {
-        "compare_and_swap" => How::CompareAndSwap,
-        "read_write" => How::ReadWrite,
-        _ => How::OneWay,
-    };
-    let clock = Clock::get();
-    if how == How::OneWay && clock.source() != "tsc" {
-        return Err(waived(
-            &CACHE_LINE,
-            "one way needs a clock that all cores share, the time-stamp counter",
-        ));
+    let how = How::of(asked.word("how"));
+    if let Some(reason) = how.impossible(setting) {
+        return Err(waived(&CACHE_LINE, reason));
     }
     let first_touches = asked.word("touched_by") == "first";
-    // Whoever touches first maps the page; the other gets its address.
-    let (page, address) = (Mutex::new(None), AtomicPtr::new(std::ptr::null_mut()));
-    let mapped = AtomicBool::new(false);
+    // Whoever touches first maps the page; the other waits for it.
+    let page = OnceLock::new();
     let map = || -> Result<()> {
         let memory = Mapped::new(&CACHE_LINE, 4096, Pages::Base)?;
-        address.store(memory.base(), Ordering::Relaxed);
-        *page.lock().expect("no panic while held") = Some(memory);
-        mapped.store(true, Ordering::Release);
+        page.set(memory).expect("mapped by one of the two");
         Ok(())
-    };
-    // SAFETY: read only after `mapped`, and the page lives until both threads have ended.
-    let lines = || {
-        Lines(unsafe {
-            std::slice::from_raw_parts(address.load(Ordering::Relaxed).cast::<AtomicU64>(), 512)
-        })
     };
     let partner = |_: usize, crew: &Crew| {
         if !first_touches {
             map()?;
         }
         crew.enter();
-        crew.wait_until(|| mapped.load(Ordering::Acquire));
-        if !crew.stopped() {
-            lines().follow(how, crew);
+        crew.wait_until(|| page.get().is_some());
+        if let Some(page) = page.get() {
+            lines(page).follow(how, crew);
         }
         Ok(())
     };
@@ -93,31 +75,54 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         if first_touches {
             map()?;
         }
-        let (lines, stop) = (lines(), || crew.stopped());
-        let cycle = cycle_ns();
-        if how == How::OneWay {
-            return one_way(lines, crew, setting, clock);
+        let lines = lines(page.get().expect("mapped by one of the two"));
+        match how {
+            How::OneWay => one_way(lines, crew, setting),
+            How::CompareAndSwap | How::ReadWrite => Ok(half_round_trip(lines, how, crew, setting)),
         }
-        let mut samples = setting.sampler().measure_until(&stop, |n| {
-            lines.lead(how, n, crew);
-            None
-        });
-        samples.per(2.0);
-        Ok(Answer {
-            samples,
-            floor: cycle.map(|ns| Floor {
-                ns,
-                name: "one cycle of the core",
-            }),
-            ..Answer::default()
-        })
     })
 }
 
+impl How {
+    fn of(word: &str) -> How {
+        match word {
+            "compare_and_swap" => How::CompareAndSwap,
+            "read_write" => How::ReadWrite,
+            _ => How::OneWay,
+        }
+    }
+
+    /// Why this machine cannot be asked, where it cannot.
+    fn impossible(self, setting: &Setting) -> Option<&'static str> {
+        if setting.cpus.len() < 2 {
+            Some("a pair needs two processors, there is one")
+        } else if self == How::OneWay && Clock::get().source() != "tsc" {
+            Some("one way needs a clock that all cores share, the time-stamp counter")
+        } else {
+            None
+        }
+    }
+}
+
+fn half_round_trip(lines: Lines, how: How, crew: &Crew, setting: &Setting) -> Answer {
+    let floor = Floor::cycle();
+    let mut samples = crew.sample(setting, |n| {
+        lines.lead(how, n, crew);
+        None
+    });
+    samples.per(2.0);
+    Answer {
+        samples,
+        floor,
+        ..Answer::default()
+    }
+}
+
 /// Each sample is the mean of the differences that the second core saw in it.
-fn one_way(lines: Lines, crew: &Crew, setting: &Setting, clock: &Clock) -> Result<Answer> {
+fn one_way(lines: Lines, crew: &Crew, setting: &Setting) -> Result<Answer> {
+    let clock = Clock::get();
     let (mut differences, mut guard) = (Vec::new(), Guard::of_thread_only());
-    let mut samples = setting.sampler().measure_until(&|| crew.stopped(), |n| {
+    let mut samples = crew.sample(setting, |n| {
         let before = lines.at(2).load(Ordering::Acquire);
         guard.open();
         lines.lead(How::OneWay, n, crew);
@@ -128,8 +133,7 @@ fn one_way(lines: Lines, crew: &Crew, setting: &Setting, clock: &Clock) -> Resul
         disturbed
     });
     // The sampler times round trips; what counts are the differences of its last rounds, the samples.
-    let looked = samples.values_ns.len() + samples.drops.total() as usize;
-    let warm_up = differences.len().saturating_sub(looked);
+    let warm_up = differences.len().saturating_sub(samples.taken());
     samples.first_ns = differences[0].unwrap_or(samples.first_ns);
     samples.values_ns = differences
         .split_off(warm_up)
@@ -234,12 +238,6 @@ impl Lines<'_> {
             back.store(turn, Ordering::Release);
         }
     }
-}
-
-/// Lines for another probe that hands one between cores.
-pub(super) fn lines(memory: &Mapped) -> Lines<'_> {
-    // SAFETY: a page of zeros, which are valid numbers, shared by reference only.
-    Lines(unsafe { std::slice::from_raw_parts(memory.base().cast::<AtomicU64>(), 512) })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 use super::{Answer, Setting};
 use crate::error::{ExecError, Result};
 use crate::guard::{Disturbance, Guard};
+use crate::sampling::Samples;
 use crate::topology::pin_to;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering};
@@ -169,6 +170,15 @@ impl Crew {
         found
             .checked_sub(1)
             .map(|reason| Disturbance::ALL[usize::from(reason)])
+    }
+
+    /// The leader's samples of `work`, until there are enough or everybody is to end.
+    pub(super) fn sample(
+        &self,
+        setting: &Setting,
+        work: impl FnMut(u32) -> Option<Disturbance>,
+    ) -> Samples {
+        setting.sampler().measure_until(&|| self.stopped(), work)
     }
 
     /// Waits until `done`, or until everybody is to end.

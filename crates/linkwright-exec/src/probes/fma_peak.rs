@@ -33,11 +33,8 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         Ok(())
     };
     let lead = |crew: &Crew| {
-        let samples = setting
-            .sampler()
-            .measure_until(&|| crew.stopped(), |n| crew.round(n, work));
         Ok(Answer {
-            samples,
+            samples: crew.sample(setting, |n| crew.round(n, work)),
             work: (threads as u64 * STEPS * kernel.flops()) as f64,
             notes: vec![format!("{} kernel", kernel.name)],
             ..Answer::default()

@@ -12,13 +12,12 @@
 
 use super::cache_line::lines;
 use super::crew::{Apart, Crew};
-use super::cycle::cycle_ns;
 use super::memory::{check_room, Mapped, Pages};
 use super::memory_latency::{Chase, Order, LINE};
 use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use crate::guard::Disturbance;
-use crate::sampling::median;
+use crate::sampling::{median, Samples};
 use crate::timer::Clock;
 use crate::topology::Topology;
 use linkwright_core::probes::{Assignment, LOADED_LATENCY};
@@ -36,6 +35,9 @@ const PIECE: usize = 4096;
 const OPERATIONS: u32 = 4096;
 /// Of the last cache, so that memory is what is read.
 const BEYOND_CACHE: u64 = 4;
+
+/// Bytes that an injector has read.
+type Count = Apart<AtomicU64>;
 
 /// What is asked, in processors and bytes of this machine.
 struct Load {
@@ -78,89 +80,85 @@ impl Load {
             pause_ns: asked.number("pause") as f64,
         })
     }
+
+    /// Reads piece after piece, with a pause after each, until the end.
+    fn inject(&self, mut memory: Chase, count: &Count, crew: &Crew) {
+        let clock = Clock::get();
+        let pause = clock.ticks_in(self.pause_ns);
+        let mut at = 0;
+        while !crew.stopped() {
+            let end = (at + PIECE).min(self.bytes);
+            memory.stream_part(at, end);
+            count.0.fetch_add((end - at) as u64, Ordering::Relaxed);
+            at = if end == self.bytes { 0 } else { end };
+            let read = clock.now();
+            while pause > 0 && clock.now().0 - read.0 < pause {
+                std::hint::spin_loop();
+            }
+        }
+    }
 }
 
 fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let Load {
-        injectors,
-        swaps,
-        bytes,
-        pause_ns,
-    } = Load::of(asked, setting)?;
-    let hands = injectors + usize::from(swaps);
+    let load = Load::of(asked, setting)?;
     // Large pages where they can be had: what is asked is not address translation.
     let chase = |order| {
-        Chase::new(bytes, order, Pages::Huge, setting.seed)
-            .or_else(|_| Chase::new(bytes, order, Pages::Base, setting.seed))
+        Chase::new(load.bytes, order, Pages::Huge, setting.seed)
+            .or_else(|_| Chase::new(load.bytes, order, Pages::Base, setting.seed))
     };
-    let counts: Vec<Apart<AtomicU64>> = (0..injectors).map(|_| Apart::default()).collect();
+    let counts: Vec<Count> = (0..load.injectors).map(|_| Count::default()).collect();
     let line = Mapped::new(&LOADED_LATENCY, PIECE, Pages::Base)?;
+    let swappers = usize::from(load.swaps);
     let hand = |number: usize, crew: &Crew| {
-        if swaps && number == 0 {
+        if let Some(injector) = number.checked_sub(swappers) {
+            let memory = chase(Order::Stride(LINE))?;
+            crew.enter();
+            load.inject(memory, &counts[injector], crew);
+        } else {
             crew.enter();
             lines(&line).swap_back(crew);
-            return Ok(());
         }
-        let mut memory = chase(Order::Stride(LINE))?;
-        crew.enter();
-        inject(
-            &mut memory,
-            bytes,
-            pause_ns,
-            &counts[number - usize::from(swaps)].0,
-            crew,
-        );
         Ok(())
     };
-    Crew::launch(setting, hands, hand, |crew| {
-        let mut own = (!swaps).then(|| chase(Order::Random)).transpose()?;
-        let cycle = cycle_ns();
-        let injected = || -> u64 { counts.iter().map(|c| c.0.load(Ordering::Relaxed)).sum() };
-        let clock = Clock::get();
-        let mut rates = Vec::new();
-        let mut samples = setting.sampler().measure_until(&|| crew.stopped(), |n| {
-            let (start, before) = (clock.now(), injected());
-            match &mut own {
-                Some(own) => (0..n).for_each(|_| own.walk(OPERATIONS)),
-                None => lines(&line).swap(n * OPERATIONS, crew),
-            }
-            let seconds = clock.ns_between(start, clock.now()) * 1e-9;
-            let read = injected() - before;
-            rates.push(read as f64 / seconds);
-            // Injectors that read nothing in all that time had lost their cores.
-            (read == 0 && injectors > 0).then_some(Disturbance::Preempted)
+    Crew::launch(setting, swappers + load.injectors, hand, |crew| {
+        let mut own = (!load.swaps).then(|| chase(Order::Random)).transpose()?;
+        let floor = Floor::cycle();
+        let (mut samples, injected) = sample(setting, crew, &counts, |n| match &mut own {
+            Some(own) => (0..n).for_each(|_| own.walk(OPERATIONS)),
+            None => lines(&line).swap(n * OPERATIONS, crew),
         });
-        samples.per(f64::from(OPERATIONS) * if swaps { 2.0 } else { 1.0 });
-        // The last rounds were the samples; one value stands for the launch.
-        let looked = samples.values_ns.len() + samples.drops.total() as usize;
-        let mut rates = rates.split_off(rates.len().saturating_sub(looked));
-        rates.retain(|&rate| injectors == 0 || rate > 0.0);
-        let column = median(&mut rates).map(|rate| ("injected_bandwidth", vec![rate]));
+        samples.per(f64::from(OPERATIONS) * if load.swaps { 2.0 } else { 1.0 });
+        let column = injected.map(|rate| ("injected_bandwidth", vec![rate]));
         Ok(Answer {
             samples,
             columns: column.into_iter().collect(),
-            floor: cycle.map(|ns| Floor {
-                ns,
-                name: "one cycle of the core",
-            }),
+            floor,
             ..Answer::default()
         })
     })
 }
 
-/// Reads piece after piece, with a pause after each, until the end.
-fn inject(memory: &mut Chase, bytes: usize, pause_ns: f64, count: &AtomicU64, crew: &Crew) {
+/// The leader's samples, and the bytes per second that all injected meanwhile: one value for the launch.
+fn sample(
+    setting: &Setting,
+    crew: &Crew,
+    counts: &[Count],
+    mut operation: impl FnMut(u32),
+) -> (Samples, Option<f64>) {
+    let injected = || -> u64 { counts.iter().map(|c| c.0.load(Ordering::Relaxed)).sum() };
     let clock = Clock::get();
-    let pause = clock.ticks_in(pause_ns);
-    let mut at = 0;
-    while !crew.stopped() {
-        let end = (at + PIECE).min(bytes);
-        memory.stream_part(at, end);
-        count.fetch_add((end - at) as u64, Ordering::Relaxed);
-        at = if end == bytes { 0 } else { end };
-        let read = clock.now();
-        while pause > 0 && clock.now().0 - read.0 < pause {
-            std::hint::spin_loop();
-        }
-    }
+    let mut rates = Vec::new();
+    let samples = crew.sample(setting, |n| {
+        let (start, before) = (clock.now(), injected());
+        operation(n);
+        let seconds = clock.ns_between(start, clock.now()) * 1e-9;
+        let read = injected() - before;
+        rates.push(read as f64 / seconds);
+        // Injectors that read nothing in all that time had lost their cores.
+        (read == 0 && !counts.is_empty()).then_some(Disturbance::Preempted)
+    });
+    // The last rounds were the samples.
+    let mut rates = rates.split_off(rates.len().saturating_sub(samples.taken()));
+    rates.retain(|&rate| counts.is_empty() || rate > 0.0);
+    (samples, median(&mut rates))
 }

@@ -13,7 +13,6 @@
 //! the two page sizes for that.
 
 use super::crew::Crew;
-use super::cycle::cycle_ns;
 use super::memory::{check_room, Mapped, Pages};
 use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
@@ -35,24 +34,12 @@ const WALK_BYTES: usize = 64 << 20;
 fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     let bytes = asked.number("working_set");
     let neighbours = asked.number("neighbours") as usize;
+    check(bytes, neighbours, setting)?;
     let order = Order::of(asked.word("order"));
     let pages = match asked.word("pages") {
         "2M" => Pages::Huge,
         _ => Pages::Base,
     };
-    if bytes < 2 * LINE as u64 {
-        let reason = format!("a cycle needs two lines; give at least {} bytes", 2 * LINE);
-        return Err(waived(&MEMORY_LATENCY, reason));
-    }
-    if setting.cpus.len() <= neighbours {
-        let reason = format!(
-            "{neighbours} neighbours need {} processors, there are {}",
-            neighbours + 1,
-            setting.cpus.len()
-        );
-        return Err(waived(&MEMORY_LATENCY, reason));
-    }
-    check_room(&MEMORY_LATENCY, setting, bytes * (neighbours as u64 + 1))?;
     let chase = |seed| Chase::new(bytes as usize, order, pages, seed);
     let streams = asked.word("neighbours_do") == "stream";
     let disturb = |number: usize, crew: &Crew| {
@@ -68,29 +55,40 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         Ok(())
     };
     Crew::launch(setting, neighbours, disturb, |crew| {
-        let mut chase = chase(setting.seed)?;
-        if chase.memory.bytes() <= WALK_BYTES {
-            chase.walk((chase.memory.bytes() / LINE) as u32);
-        }
-        let cycle = cycle_ns();
-        let stop = || crew.stopped();
-        let mut samples = setting.sampler().measure_until(&stop, |n| {
-            chase.walk(n * LOADS);
-            None
-        });
-        samples.per(f64::from(LOADS));
-        let pointer = std::mem::size_of::<usize>() as f64;
-        Ok(Answer {
-            samples,
-            counted_bytes: pointer,
-            moved_bytes: LINE as f64,
-            floor: cycle.map(|ns| Floor {
-                ns,
-                name: "one cycle of the core",
-            }),
-            ..Answer::default()
-        })
+        Ok(lead(chase(setting.seed)?, crew, setting))
     })
+}
+
+/// Two lines at least, processors for all, and the memory that they take.
+fn check(bytes: u64, neighbours: usize, setting: &Setting) -> Result<()> {
+    let (needed, there) = (neighbours + 1, setting.cpus.len());
+    let reason = if bytes < 2 * LINE as u64 {
+        format!("a cycle needs two lines; give at least {} bytes", 2 * LINE)
+    } else if there < needed {
+        format!("{neighbours} neighbours need {needed} processors, there are {there}")
+    } else {
+        return check_room(&MEMORY_LATENCY, setting, bytes * needed as u64);
+    };
+    Err(waived(&MEMORY_LATENCY, reason))
+}
+
+fn lead(mut chase: Chase, crew: &Crew, setting: &Setting) -> Answer {
+    if chase.memory.bytes() <= WALK_BYTES {
+        chase.walk((chase.memory.bytes() / LINE) as u32);
+    }
+    let floor = Floor::cycle();
+    let mut samples = crew.sample(setting, |n| {
+        chase.walk(n * LOADS);
+        None
+    });
+    samples.per(f64::from(LOADS));
+    Answer {
+        samples,
+        counted_bytes: size_of::<usize>() as f64,
+        moved_bytes: LINE as f64,
+        floor,
+        ..Answer::default()
+    }
 }
 
 /// In which order the lines are visited.

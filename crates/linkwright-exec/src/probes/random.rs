@@ -40,11 +40,8 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     };
     let lead = |crew: &Crew| {
         let mut own = worker(0);
-        let timed = setting
-            .sampler()
-            .measure_until(&|| crew.stopped(), |n| crew.round(n, &mut own));
         Ok(Answer {
-            samples: timed,
+            samples: crew.sample(setting, |n| crew.round(n, &mut own)),
             counted_bytes: bytes as f64,
             moved_bytes: bytes as f64,
             work: (threads * samples) as f64,

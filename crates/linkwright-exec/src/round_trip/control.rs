@@ -118,7 +118,7 @@ impl Control {
                 self.pause();
             }
             let since = *since.get_or_insert_with(Instant::now);
-            super::helper::still_runs(self.peer)?;
+            super::peer::still_runs(self.peer)?;
             if since.elapsed() > PATIENCE {
                 let seconds = PATIENCE.as_secs();
                 return Err(RoundTripError::NoReply { seconds });

@@ -37,6 +37,7 @@ mod error;
 mod helper;
 mod mapping;
 mod measure;
+mod peer;
 mod shared;
 mod stream;
 mod transport;

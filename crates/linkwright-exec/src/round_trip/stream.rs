@@ -105,7 +105,7 @@ impl<C: Connect> Transport for Stream<C> {
         let end = self.client.as_mut().expect("open until the end");
         match end.read_all(self.places.client_reply)? {
             true => Ok(()),
-            false => Err(super::helper::how_it_ended(control.peer)),
+            false => Err(super::peer::how_it_ended(control.peer)),
         }
     }
 

@@ -227,20 +227,7 @@ impl RankCode<'_> {
                     unsafe { self.reduce(piece.from, piece) };
                 }
             }
-            Action::Post { mail, reader } => {
-                let mailbox = &world.mails[set][mail as usize];
-                let write = |mut payload: *mut u8| {
-                    for piece in pieces {
-                        // SAFETY: all pieces together fit into a mailbox.
-                        payload = unsafe {
-                            copy_small(piece.from, payload, piece.bytes);
-                            payload.add(piece.bytes)
-                        };
-                    }
-                };
-                // SAFETY: the last message in this box was taken in an earlier epoch.
-                unsafe { mailbox.post(epoch + 1, &world.lot, reader as usize, write) };
-            }
+            Action::Post { mail, reader } => self.post(mail, reader, pieces, epoch, set),
             Action::TakeCopy { mail } => self.take(mail, epoch, set, |payload| {
                 take_each(payload, pieces, |from, piece| {
                     // SAFETY: as many bytes as were posted.
@@ -253,12 +240,7 @@ impl RankCode<'_> {
                     unsafe { self.reduce(from, piece) }
                 });
             })?,
-            Action::Arrive { barrier, ordinal } => {
-                let set = &world.program.barriers[barrier as usize];
-                let full = epoch * set.per_epoch + ordinal;
-                let readers = set.members.iter().map(|&rank| rank as usize);
-                world.counters[set.counter as usize].arrive(full, &world.lot, readers);
-            }
+            Action::Arrive { barrier, ordinal } => self.arrive(barrier, ordinal, epoch),
             Action::Compute { work } => {
                 for done in 0..work {
                     std::hint::black_box(done);
@@ -273,6 +255,39 @@ impl RankCode<'_> {
         let elements = piece.bytes / self.world.element;
         // SAFETY: as promised by the caller.
         unsafe { (self.world.kernel)(piece.to, piece.to, from, elements) }
+    }
+
+    #[inline(always)]
+    fn post<'p>(
+        &self,
+        mail: u32,
+        reader: u32,
+        pieces: impl Iterator<Item = &'p Linked>,
+        epoch: u64,
+        set: usize,
+    ) {
+        let world = self.world;
+        let mailbox = &world.mails[set][mail as usize];
+        let write = |mut payload: *mut u8| {
+            for piece in pieces {
+                // SAFETY: all pieces together fit into a mailbox.
+                payload = unsafe {
+                    copy_small(piece.from, payload, piece.bytes);
+                    payload.add(piece.bytes)
+                };
+            }
+        };
+        // SAFETY: the last message in this box was taken in an earlier epoch.
+        unsafe { mailbox.post(epoch + 1, &world.lot, reader as usize, write) };
+    }
+
+    #[inline(always)]
+    fn arrive(&self, barrier: u32, ordinal: u64, epoch: u64) {
+        let world = self.world;
+        let barrier = &world.program.barriers[barrier as usize];
+        let full = epoch * barrier.per_epoch + ordinal;
+        let readers = barrier.members.iter().map(|&rank| rank as usize);
+        world.counters[barrier.counter as usize].arrive(full, &world.lot, readers);
     }
 
     #[inline(always)]

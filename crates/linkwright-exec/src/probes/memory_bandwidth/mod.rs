@@ -39,7 +39,7 @@ const GRAIN: u64 = 512;
 const STAGGER: usize = 640;
 
 fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let (block, threads) = (asked.number("block"), asked.number("threads") as usize);
+    let block = asked.number("block");
     let kernel = Kernel::of(asked.word("kernel"));
     let pass = kernels::find(kernel, asked.word("width"))
         .map_err(|reason| waived(&MEMORY_BANDWIDTH, reason))?;
@@ -47,11 +47,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         let reason = format!("a block of {block} bytes is no multiple of {GRAIN}; choose one");
         return Err(waived(&MEMORY_BANDWIDTH, reason));
     }
-    if threads == 0 || threads > setting.cpus.len() {
-        let there = setting.cpus.len();
-        let reason = format!("{threads} threads need as many processors, there are {there}");
-        return Err(waived(&MEMORY_BANDWIDTH, reason));
-    }
+    let threads = super::team(asked, setting, &MEMORY_BANDWIDTH)?;
     let own = kernel.arrays() * block;
     check_room(&MEMORY_BANDWIDTH, setting, own * threads as u64)?;
     let arrays = || Arrays::new(block as usize, kernel.arrays() as usize);
@@ -72,10 +68,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     Crew::launch(setting, threads - 1, hand, |crew| {
         let arrays = arrays()?;
         let cycle = cycle_ns();
-        let stop = || crew.stopped();
-        let samples = setting
-            .sampler()
-            .measure_until(&stop, |n| crew.round(n, |n| arrays.pass(&pass, n)));
+        let samples = crew.sample(setting, |n| crew.round(n, |n| arrays.pass(&pass, n)));
         let width_bytes = pass.width.bytes() as f64;
         Ok(Answer {
             samples,
