@@ -17,16 +17,18 @@ from .errors import UsageError, unknown
 Entry = dict[str, object]
 
 
-def _files(folder: str) -> list[Path]:
+@functools.cache
+def _files(folder: str) -> dict[str, Path]:
+    """The shipped files of a folder by key; they stay as they are while the process runs."""
     with resources.as_file(resources.files("linkwright") / folder) as root:
-        return sorted(root.glob("*.toml"))
+        return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
 
 def _file_entries(folder: str, table: str) -> list[Entry]:
     entries = []
-    for path in _files(folder):
+    for key, path in _files(folder).items():
         head = tomllib.loads(path.read_text(encoding="utf-8")).get(table, {})
-        entries.append({"key": path.stem, "summary": head.get("summary", ""), "file": path.name, **head})
+        entries.append({"key": key, "summary": head.get("summary", ""), "file": path.name, **head})
     return entries
 
 
@@ -129,7 +131,7 @@ def _data_path(what: str, folder: str, name: str) -> Path:
         if not path.is_file():
             raise UsageError(f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name")
         return path
-    for path in _files(folder):
-        if path.stem == name:
-            return path
-    raise unknown(what, name, [path.stem for path in _files(folder)])
+    shipped = _files(folder)
+    if name not in shipped:
+        raise unknown(what, name, shipped)
+    return shipped[name]

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import registry
+from linkwright import _native, registry, schedules
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 
@@ -220,6 +221,24 @@ def test_a_schedule_of_ones_own():
     measured = lw.run(star(2), launches=6, samples=8, budget_s=0.5)
     assert measured.time_us > 0
     assert set(measured.frame()["metric"]) >= {"time", "alg_bw", "bus_bw", "samples"}
+
+
+def test_a_schedule_is_copied_only_where_a_machine_changes_it():
+    schedule = lw.schedule("allreduce", "ring", ranks=4, size=4096)
+    assert schedules.lowered(schedule, lw.machine("loggp"), None) is schedule
+    assert len(schedules.lowered(schedule, lw.machine("crossbar"), None)) > len(schedule)
+
+
+def test_ranks_are_summed_up_as_numpy_does():
+    schedule = lw.schedule("broadcast", "binomial", ranks=11, size=4096)
+    found = lw.simulate(schedule, "loggp")
+    columns = _native.simulate(schedule, lw.machine("loggp"))
+    times = (columns["finish_ps"] - columns["start_ps"]) / 1e3
+    assert len(set(times)) > 3
+    rows = {"mean": times.mean(), "min": times.min(), "median": np.median(times), "p95": np.percentile(times, 95)}
+    for name, value in rows.items():
+        assert found.row(f"time_rank_{name}")["value"] == pytest.approx(value, rel=1e-12)
+    assert found.time_us == times.max() / 1e3
 
 
 def test_a_wrong_schedule_yields_no_number_anywhere():

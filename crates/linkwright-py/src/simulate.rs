@@ -35,21 +35,20 @@ pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 }
 
 /// `schedule` as `machine` and its path need it: combinations after the copy where the path cannot
-/// combine while it writes, barriers as notices where the fabric has none.
+/// combine while it writes, barriers as notices where the fabric has none; itself, where it will do as it is.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, path=None))]
-pub fn lower(
-    py: Python<'_>,
-    schedule: &Schedule,
+pub fn lower<'py>(
+    schedule: Bound<'py, Schedule>,
     machine: &Machine,
     path: Option<&str>,
-) -> PyResult<Schedule> {
-    let (ordered, described) = (schedule.ordered(), &machine.described);
-    let ordered = py
-        .detach(|| lowered(ordered, described, path))
-        .map_err(errors::sim)?
-        .unwrap_or_else(|| ordered.clone());
-    Ok(Schedule::new(ordered))
+) -> PyResult<Bound<'py, Schedule>> {
+    let (py, ordered, described) = (schedule.py(), schedule.get().ordered(), &machine.described);
+    let made = py.detach(|| lowered(ordered, described, path));
+    match made.map_err(errors::sim)? {
+        Some(ordered) => Bound::new(py, Schedule::new(ordered)),
+        None => Ok(schedule),
+    }
 }
 
 /// Simulate `schedule` on `machine`.

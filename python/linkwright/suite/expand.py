@@ -6,6 +6,7 @@ form pairs, is the machine's answer.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ def collective_experiment(
     **more: object,
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
+    if collective not in _collectives():
+        raise unknown("collective", collective, _collectives())
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -141,6 +144,7 @@ def _ranks(part: Part, extent: Extent) -> list[int]:
     return [ranks for ranks in part.ranks if ranks <= extent.ranks]
 
 
+@functools.cache
 def _collectives() -> dict[str, dict]:
     from linkwright import _native
 

@@ -15,6 +15,8 @@ pub struct Figures {
     pub operations: u64,
     /// Processor time of each stage.
     pub seconds: [f64; 6],
+    /// Processor time from nothing to nothing: the stages, and giving back what they made.
+    pub whole: f64,
     /// Peak memory of the process.
     pub peak_bytes: u64,
     /// Memory before the first stage.
@@ -67,12 +69,13 @@ impl Figures {
         let times = STAGES.iter().zip(self.seconds);
         let times: String = times.map(|(s, t)| format!("\"{s}_s\": {t:.9}, ")).collect();
         format!(
-            "{{\"workload\": \"{name}\", \"transfers\": {}, \"notices\": {}, \"operations\": {}, {times}\"engine_rate\": {:.0}, \
+            "{{\"workload\": \"{name}\", \"transfers\": {}, \"notices\": {}, \"operations\": {}, {times}\"whole_s\": {:.9}, \"engine_rate\": {:.0}, \
              \"total_rate\": {:.0}, \"peak_bytes\": {}, \"base_bytes\": {}, \"bytes_per_message\": {:.2}, \
              \"simulated_ps\": {}}}",
             self.transfers,
             self.notices,
             self.operations,
+            self.whole,
             self.engine_rate() * 1e6,
             self.total_rate() * 1e6,
             self.peak_bytes,
@@ -86,10 +89,11 @@ impl Figures {
     pub fn line(&self) -> String {
         let times: String = self.seconds.iter().map(|s| format!(" {s:.9}")).collect();
         format!(
-            "{} {} {}{times} {} {} {}",
+            "{} {} {}{times} {:.9} {} {} {}",
             self.transfers,
             self.notices,
             self.operations,
+            self.whole,
             self.peak_bytes,
             self.base_bytes,
             self.simulated_ps
@@ -102,7 +106,8 @@ impl Figures {
             .split_whitespace()
             .map(|word| word.parse().map_err(|_| format!("`{line}` is no figures")))
             .collect::<Result<_, _>>()?;
-        let [transfers, notices, operations, times @ .., peak, base, simulated] = &words[..] else {
+        let [transfers, notices, operations, times @ .., whole, peak, base, simulated] = &words[..]
+        else {
             return Err(format!("`{line}` is no figures"));
         };
         Ok(Figures {
@@ -110,6 +115,7 @@ impl Figures {
             notices: *notices as u64,
             operations: *operations as u64,
             seconds: times.try_into().map_err(|_| "six stages".to_string())?,
+            whole: *whole,
             peak_bytes: *peak as u64,
             base_bytes: *base as u64,
             simulated_ps: *simulated as u64,
@@ -123,6 +129,7 @@ impl Figures {
         };
         Figures {
             seconds: std::array::from_fn(|stage| of(&|f| f.seconds[stage])),
+            whole: of(&|f| f.whole),
             peak_bytes: of(&|f| f.peak_bytes as f64) as u64,
             base_bytes: of(&|f| f.base_bytes as f64) as u64,
             ..launches[0].clone()

@@ -32,12 +32,14 @@ pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures
     let base = memory().0;
     let mut first: Option<Figures> = None;
     let mut seconds: [Vec<f64>; 6] = Default::default();
+    let mut whole = Vec::new();
     let begin = cpu_seconds();
     loop {
-        let round = match &workload.kind {
-            Kind::Schedule(case) => scheduled(case, records)?,
-            Kind::Traffic(load) => traffic(load),
-        };
+        let (round, whole_s) = timed(|| match &workload.kind {
+            Kind::Schedule(case) => scheduled(case, records),
+            Kind::Traffic(load) => Ok(traffic(load)),
+        });
+        let round = round?;
         let first = first.get_or_insert_with(|| Figures {
             base_bytes: base,
             peak_bytes: memory().1,
@@ -49,6 +51,7 @@ pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures
         for (all, one) in seconds.iter_mut().zip(round.seconds) {
             all.push(one);
         }
+        whole.push(whole_s);
         let enough = cpu_seconds() - begin > LEAST || seconds[0].len() >= MOST;
         if once || enough {
             break;
@@ -56,6 +59,7 @@ pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures
     }
     Ok(Figures {
         seconds: seconds.map(median),
+        whole: median(whole),
         ..first.expect("at least one round")
     })
 }
