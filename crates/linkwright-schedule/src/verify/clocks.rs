@@ -11,7 +11,7 @@
 //!
 //! Costs operations times lanes, where a search per operation costs operations times searches.
 
-use super::happens::{meets, Hazard};
+use super::hazard::{meets, Hazard};
 use super::order::Barriers;
 use crate::ir::{Completion, Schedule};
 
@@ -61,8 +61,29 @@ impl Lanes {
     }
 }
 
+/// Drop from `open`, ascending by operation, all hazards that are ordered; false where the clocks
+/// would not fit into memory, with `open` as it was.
+pub(super) fn settle(
+    schedule: &Schedule,
+    barriers: &Barriers,
+    lanes: &Lanes,
+    open: &mut Vec<(u32, Vec<Hazard>)>,
+) -> bool {
+    let last = open.last().map_or(0, |(later, _)| *later + 1);
+    match Clocks::new(schedule, barriers, lanes, last).unordered(open, last) {
+        Some(left) => {
+            *open = left;
+            true
+        }
+        None => false,
+    }
+}
+
 /// Clocks that somebody still needs, in rows of a table.
-struct Clocks {
+struct Clocks<'a> {
+    schedule: &'a Schedule,
+    barriers: &'a Barriers,
+    lanes: &'a Lanes,
     width: usize,
     numbers: Vec<u32>,
     free: Vec<u32>,
@@ -70,7 +91,117 @@ struct Clocks {
     rows: Vec<(u32, u32)>,
 }
 
-impl Clocks {
+impl<'a> Clocks<'a> {
+    /// For the operations before `last`: how often the clock of each, and of each barrier, is read by them.
+    fn new(schedule: &'a Schedule, barriers: &'a Barriers, lanes: &'a Lanes, last: u32) -> Self {
+        let mut clocks = Clocks {
+            schedule,
+            barriers,
+            lanes,
+            width: lanes.count,
+            numbers: Vec::new(),
+            free: Vec::new(),
+            rows: vec![(NONE, 1); schedule.ops().len() + barriers.count()],
+        };
+        for id in 0..last {
+            if let Some(before) = clocks.before(id) {
+                clocks.rows[before].1 += 1;
+            }
+            for edge in schedule.after(id) {
+                let clock = clocks.of(edge.op());
+                clocks.rows[clock].1 += 1;
+            }
+            clocks.rows[id as usize].1 += u32::from(barriers.of(id).is_some());
+        }
+        clocks
+    }
+
+    /// What of `open` is not ordered; none where the clocks would not fit into memory.
+    fn unordered(
+        mut self,
+        open: &[(u32, Vec<Hazard>)],
+        last: u32,
+    ) -> Option<Vec<(u32, Vec<Hazard>)>> {
+        let witnesses = witnesses(self.schedule, open);
+        let mut left = Vec::new();
+        let mut next = open.iter().peekable();
+        for id in 0..last {
+            self.start(id)?;
+            if let Some((_, hazards)) = next.next_if(|(later, _)| *later == id) {
+                let started = |waiter| self.is_before(waiter, id);
+                let mut hazards = hazards.clone();
+                hazards.retain(|hazard| !is_over(self.schedule, &witnesses, hazard, started));
+                if !hazards.is_empty() {
+                    left.push((id, hazards));
+                }
+            }
+            // One use is this very moment.
+            self.release(id as usize);
+            let barrier = self.barriers.of(id);
+            if let Some(barrier) = barrier.filter(|&b| self.barriers.last(b) == id) {
+                self.pass(barrier)?;
+            }
+        }
+        Some(left)
+    }
+
+    /// The clock that whoever waits for an operation learns: its own, or its barrier's.
+    fn of(&self, op: u32) -> usize {
+        let barrier = self.barriers.of(op);
+        barrier.map_or(op as usize, |barrier| self.of_barrier(barrier))
+    }
+
+    fn of_barrier(&self, barrier: u32) -> usize {
+        self.schedule.ops().len() + barrier as usize
+    }
+
+    /// The operation before `id` in its lane.
+    fn before(&self, id: u32) -> Option<usize> {
+        let before = self.lanes.before[id as usize];
+        (before != NONE).then_some(before as usize)
+    }
+
+    /// Operation `id` starts.
+    fn start(&mut self, id: u32) -> Option<()> {
+        let schedule = self.schedule;
+        let before = self.before(id);
+        let row = self.row(before)?;
+        if let Some(before) = before {
+            self.release(before);
+        }
+        for edge in schedule.after(id) {
+            let clock = self.of(edge.op());
+            self.merge(clock, row);
+            self.release(clock);
+        }
+        let op = &schedule.ops()[id as usize];
+        let lane = self.lanes.lane(op.initiator(), op.lane);
+        self.numbers[row as usize * self.width + lane] = id + 1;
+        self.rows[id as usize].0 = row;
+        Some(())
+    }
+
+    /// All have arrived at `barrier`.
+    fn pass(&mut self, barrier: u32) -> Option<()> {
+        let barriers = self.barriers;
+        let row = self.row(None)?;
+        for &arrival in barriers.arrivals(barrier) {
+            self.merge(arrival as usize, row);
+            self.release(arrival as usize);
+        }
+        let clock = self.of_barrier(barrier);
+        self.rows[clock].0 = row;
+        self.release(clock);
+        Some(())
+    }
+
+    /// Whether `earlier` has started for certain when `id` starts.
+    fn is_before(&self, earlier: u32, id: u32) -> bool {
+        let op = &self.schedule.ops()[earlier as usize];
+        let start = self.rows[id as usize].0 as usize * self.width;
+        self.numbers[start + self.lanes.lane(op.initiator(), op.lane)] > earlier
+    }
+
     /// A row that begins as a copy of the clock `like`.
     fn row(&mut self, like: Option<usize>) -> Option<u32> {
         let row = match self.free.pop() {
@@ -116,94 +247,6 @@ impl Clocks {
             self.free.push(self.rows[clock].0);
         }
     }
-}
-
-/// Drop from `open`, ascending by operation, all hazards that are ordered; false where the clocks
-/// would not fit into memory, with `open` as it was.
-pub(super) fn settle(
-    schedule: &Schedule,
-    barriers: &Barriers,
-    lanes: &Lanes,
-    open: &mut Vec<(u32, Vec<Hazard>)>,
-) -> bool {
-    let witnesses = witnesses(schedule, open);
-    let ops = schedule.ops().len();
-    let last = open.last().map_or(0, |(later, _)| *later + 1);
-    let mut clocks = Clocks {
-        width: lanes.count,
-        numbers: Vec::new(),
-        free: Vec::new(),
-        rows: uses(schedule, barriers, lanes, last),
-    };
-    let mut left = Vec::new();
-    let mut next = open.iter().peekable();
-    for id in 0..last {
-        let op = &schedule.ops()[id as usize];
-        let before = lanes.before[id as usize];
-        let Some(row) = clocks.row((before != NONE).then_some(before as usize)) else {
-            return false;
-        };
-        if before != NONE {
-            clocks.release(before as usize);
-        }
-        for edge in schedule.after(id) {
-            let clock = barriers
-                .of(edge.op())
-                .map_or(edge.op() as usize, |b| ops + b as usize);
-            clocks.merge(clock, row);
-            clocks.release(clock);
-        }
-        let start = row as usize * clocks.width;
-        let lane = lanes.lane(op.initiator(), op.lane);
-        clocks.numbers[start + lane] = id + 1;
-        if let Some((_, hazards)) = next.next_if(|(later, _)| *later == id) {
-            let clock = &clocks.numbers[start..start + clocks.width];
-            let started = |waiter: u32| {
-                let op = &schedule.ops()[waiter as usize];
-                clock[lanes.lane(op.initiator(), op.lane)] > waiter
-            };
-            let mut hazards = hazards.clone();
-            hazards.retain(|hazard| !is_over(schedule, &witnesses, hazard, started));
-            if !hazards.is_empty() {
-                left.push((id, hazards));
-            }
-        }
-        clocks.rows[id as usize].0 = row;
-        // One use is this very moment.
-        clocks.release(id as usize);
-        if let Some(barrier) = barriers.of(id).filter(|&b| barriers.last(b) == id) {
-            let Some(row) = clocks.row(None) else {
-                return false;
-            };
-            for &arrival in barriers.arrivals(barrier) {
-                clocks.merge(arrival as usize, row);
-                clocks.release(arrival as usize);
-            }
-            clocks.rows[ops + barrier as usize].0 = row;
-            clocks.release(ops + barrier as usize);
-        }
-    }
-    *open = left;
-    true
-}
-
-/// How often the clock of each operation and barrier is read by operations before `last`.
-fn uses(schedule: &Schedule, barriers: &Barriers, lanes: &Lanes, last: u32) -> Vec<(u32, u32)> {
-    let ops = schedule.ops().len();
-    let mut rows = vec![(NONE, 1); ops + barriers.count()];
-    for id in 0..last {
-        if let Some(before) = rows.get_mut(lanes.before[id as usize] as usize) {
-            before.1 += 1;
-        }
-        for edge in schedule.after(id) {
-            let clock = barriers
-                .of(edge.op())
-                .map_or(edge.op() as usize, |b| ops + b as usize);
-            rows[clock].1 += 1;
-        }
-        rows[id as usize].1 += u32::from(barriers.of(id).is_some());
-    }
-    rows
 }
 
 /// Who waits for the operations in question, ascending.

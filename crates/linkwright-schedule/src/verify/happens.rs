@@ -17,6 +17,7 @@
 //! [`clocks`]: super::clocks
 
 use super::clocks::{settle, Lanes};
+use super::hazard::{meets, Hazard, Need};
 use super::order::Barriers;
 use crate::ir::{Completion, Edge, Op, Schedule};
 
@@ -27,25 +28,6 @@ const LAST: u32 = 1 << 31;
 
 /// Operations that the first, short search visits.
 const SHORT: usize = 96;
-
-/// What must have happened to an earlier operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
-    /// Its source may be overwritten.
-    SourceFree,
-    /// Its data are at this participant.
-    DeliveredAt(u32),
-}
-
-/// A pair to prove: before the later operation starts, `op` meets `need`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hazard {
-    pub op: u32,
-    pub need: Need,
-    pub buffer: u8,
-    pub participant: u32,
-    pub chunk: u32,
-}
 
 /// The order of a schedule, grown operation by operation.
 pub(super) struct Happens<'a> {
@@ -260,17 +242,6 @@ impl<'a> Happens<'a> {
         for &arrival in barriers.arrivals(barrier) {
             self.started(arrival, hazards, floor);
         }
-    }
-}
-
-/// Whether a completion seen by `waiter` is what is needed.
-#[inline]
-pub(super) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
-    match known {
-        Some(Completion::Delivered) => true,
-        Some(Completion::SourceFree) => need == Need::SourceFree,
-        Some(Completion::DeliveredHere) => need == Need::DeliveredAt(waiter),
-        None => false,
     }
 }
 

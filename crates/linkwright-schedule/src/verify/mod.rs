@@ -23,6 +23,7 @@ mod contributions;
 mod error;
 mod explain;
 mod happens;
+mod hazard;
 mod order;
 mod race;
 mod semantics;

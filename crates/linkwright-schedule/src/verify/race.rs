@@ -5,7 +5,8 @@
 //! write, and order is transitive.
 
 use super::cells::Cells;
-use super::happens::{Happens, Hazard, Need};
+use super::happens::Happens;
+use super::hazard::{Hazard, Need};
 use super::order::Barriers;
 use super::{participant, Verified, VerifyError};
 use crate::accesses::{Accesses, NONE};

@@ -9,7 +9,7 @@ use super::super::folded::Instance;
 use super::super::order::Need;
 use super::super::Group;
 use super::Folded;
-use crate::ir::{BufferId, Completion, OpKind};
+use crate::ir::{BufferId, Completion, Op, OpKind};
 use crate::verify::VerifyError;
 use std::collections::HashSet;
 
@@ -25,6 +25,102 @@ struct Hazard {
     chunk: u32,
 }
 
+/// Prove all hazards; how many there were, and of how many operations they had to be searched for.
+pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
+    let mut cells = Cells::new(folded.program.buffers.len());
+    let mut past = Past::new(folded);
+    let mut open = Vec::new();
+    let (mut hazards, mut long_searches) = (0, 0);
+    for (k, op) in (0u32..).zip(folded.ops()) {
+        past.append(k, op.lane);
+        if !op.moves_data() {
+            continue;
+        }
+        open.clear();
+        let mut found = Found {
+            k,
+            past: &past,
+            open: &mut open,
+            last: None,
+            count: 0,
+        };
+        found.read(op, &mut cells);
+        found.write(op, &mut cells);
+        hazards += found.count;
+        if !open.is_empty() {
+            long_searches += 1;
+            past.search(k, &mut open)?;
+        }
+        if let Some(hazard) = open.first() {
+            return Err(race(folded, k, hazard));
+        }
+    }
+    Ok((hazards, long_searches))
+}
+
+/// The hazards of operation `k` of rank 0 that its own waits do not settle.
+struct Found<'a, 'b> {
+    k: u32,
+    past: &'a Past<'b>,
+    open: &'a mut Vec<Hazard>,
+    last: Option<(Instance, Need)>,
+    count: u64,
+}
+
+impl Found<'_, '_> {
+    fn read(&mut self, op: &Op, cells: &mut Cells) {
+        for (src, _, count) in self.past.folded.program.ranges_of(op) {
+            for chunk in src..src + count {
+                let writer = cells.cell(op.src_buffer, chunk).writer;
+                self.add_writer(writer, 0, op.src_buffer, chunk);
+                // Entered first: what other ranks read by this operation may meet what it writes.
+                cells.add_reader(op.src_buffer, chunk, self.k);
+            }
+        }
+    }
+
+    fn write(&mut self, op: &Op, cells: &mut Cells) {
+        self.past.folded.program.written(op, |first, count| {
+            for chunk in first..first + count {
+                let cell = *cells.cell(op.dst_buffer, chunk);
+                self.add_writer(cell.writer, op.to, op.dst_buffer, chunk);
+                cells.readers(cell, |reader| {
+                    let id = (reader, op.to);
+                    if id != (self.k, 0) {
+                        self.add(id, Need::SourceFree, op.dst_buffer, chunk);
+                    }
+                });
+                cells.set_writer(op.dst_buffer, chunk, self.k);
+            }
+        });
+    }
+
+    /// Operation `writer`, if any, wrote the chunk of the rank `at` steps on.
+    #[inline]
+    fn add_writer(&mut self, writer: u32, at: u32, buffer: BufferId, chunk: u32) {
+        if writer != NONE {
+            let sender = (self.past.group).back(self.past.folded.ops()[writer as usize].to);
+            let id = (writer, self.past.group.act(at, sender));
+            self.add(id, Need::DeliveredAt(at), buffer, chunk);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, id: Instance, need: Need, buffer: BufferId, chunk: u32) {
+        self.count += 1;
+        // Neighbouring chunks mostly come from the same operation.
+        if self.last != Some((id, need)) && !self.past.at_once(self.k, id, need) {
+            self.open.push(Hazard {
+                id,
+                need,
+                buffer,
+                chunk,
+            });
+        }
+        self.last = Some((id, need));
+    }
+}
+
 /// Chain of deliveries, place in it, and how far on it began.
 type Link = (u32, u32, u32);
 
@@ -37,75 +133,6 @@ struct Past<'a> {
     before: Vec<u32>,
     last_in_lane: [u32; 256],
     visited: usize,
-}
-
-/// Prove all hazards; how many there were, and of how many operations they had to be searched for.
-pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
-    let (mut hazards, mut long_searches) = (0, 0);
-    let program = &folded.program;
-    let mut cells = Cells::new(program.buffers.len());
-    let mut past = Past::new(folded);
-    let mut open: Vec<Hazard> = Vec::new();
-    for (k, op) in (0u32..).zip(folded.ops()) {
-        past.append(k, op.lane);
-        if !op.moves_data() {
-            continue;
-        }
-        open.clear();
-        let group = past.group;
-        let wrote = |writer: u32, at: u32| {
-            let sender = group.back(folded.ops()[writer as usize].to);
-            (writer, group.act(at, sender))
-        };
-        let mut last = None;
-        let mut found = |id: Instance, need: Need, buffer: BufferId, chunk: u32| {
-            hazards += 1;
-            // Neighbouring chunks mostly come from the same operation.
-            if last != Some((id, need)) && !past.at_once(k, id, need) {
-                open.push(Hazard {
-                    id,
-                    need,
-                    buffer,
-                    chunk,
-                });
-            }
-            last = Some((id, need));
-        };
-        for (src, _, count) in program.ranges_of(op) {
-            for chunk in src..src + count {
-                let writer = cells.cell(op.src_buffer, chunk).writer;
-                if writer != NONE {
-                    found(wrote(writer, 0), Need::DeliveredAt(0), op.src_buffer, chunk);
-                }
-                // Entered first: what other ranks read by this operation may meet what it writes.
-                cells.add_reader(op.src_buffer, chunk, k);
-            }
-        }
-        program.written(op, |first, count| {
-            for chunk in first..first + count {
-                let cell = *cells.cell(op.dst_buffer, chunk);
-                if cell.writer != NONE {
-                    let need = Need::DeliveredAt(op.to);
-                    found(wrote(cell.writer, op.to), need, op.dst_buffer, chunk);
-                }
-                cells.readers(cell, |reader| {
-                    let id = (reader, op.to);
-                    if id != (k, 0) {
-                        found(id, Need::SourceFree, op.dst_buffer, chunk);
-                    }
-                });
-                cells.set_writer(op.dst_buffer, chunk, k);
-            }
-        });
-        if !open.is_empty() {
-            long_searches += 1;
-            past.search(k, &mut open)?;
-        }
-        if let Some(hazard) = open.first() {
-            return Err(race(folded, k, hazard));
-        }
-    }
-    Ok((hazards, long_searches))
 }
 
 impl<'a> Past<'a> {

@@ -8,62 +8,42 @@ use crate::verify::VerifyError;
 
 /// Follow the contents of all chunks; how many were moved.
 pub(super) fn check(folded: &Folded) -> Result<u64, VerifyError> {
-    let mut moves = 0;
     let frame = folded.frame();
-    let program = &folded.program;
-    // Contributions are chunks of the one buffer that holds data at the start.
-    let starts = ["input", "output"].map(|name| frame.buffer_named(name));
-    let chunks = starts.into_iter().flatten().any(|id| {
-        let holds = |chunk| initial(&frame, id, chunk) != Contents::Nothing;
-        program.relative[id.0 as usize] && (0..frame.buffer(id).chunks()).any(holds)
-    });
-    let turn = Turn {
-        group: folded.group(),
-        chunks,
+    let mut replay = Replay {
+        folded,
+        frame: &frame,
+        turn: Turn {
+            group: folded.group(),
+            chunks: contributions_turn(folded, &frame),
+        },
+        values: (0u8..=255)
+            .zip(&frame.buffers)
+            .map(|(id, buffer)| {
+                let first = |chunk| initial(&frame, BufferId(id), chunk);
+                (0..buffer.chunks()).map(first).collect()
+            })
+            .collect(),
     };
-    let mut values: Vec<Vec<Contents>> = (0u8..=255)
-        .zip(&program.buffers)
-        .map(|(id, buffer)| {
-            let chunks = 0..buffer.chunks();
-            chunks
-                .map(|chunk| initial(&frame, BufferId(id), chunk))
-                .collect()
-        })
-        .collect();
+    let mut moves = 0;
     for op in folded.ops() {
-        let back = turn.group.back(op.to);
-        for (src, dst, count) in program.ranges_of(op) {
+        for (src, dst, count) in folded.program.ranges_of(op) {
             moves += u64::from(count);
             for k in 0..count {
-                let value = &values[op.src_buffer.0 as usize][(src + k) as usize];
-                if *value == Contents::Nothing {
-                    let problem = "is read before anything is in it; fill it in an earlier step, \
-                                   or send a chunk that has data";
-                    return Err(wrong(
-                        &frame,
-                        Some(op.step),
-                        op.src_buffer,
-                        src + k,
-                        problem,
-                    ));
-                }
-                let value = turn.turned(value, back);
-                let into = program.chunk_at(op.dst_buffer, dst + k, back);
-                let there = &mut values[op.dst_buffer.0 as usize][into as usize];
-                match (op.combine, &*there) {
-                    (Combine::Replace, _) => *there = value,
-                    (Combine::Reduce, Contents::Nothing) => {
-                        let problem = "is combined into before anything is in it; replace instead \
-                                       of reduce, or fill it in an earlier step";
-                        return Err(wrong(&frame, Some(op.step), op.dst_buffer, into, problem));
-                    }
-                    (Combine::Reduce, _) => *there = turn.sum(there, &value),
-                }
+                replay.bring(op, src + k, dst + k)?;
             }
         }
     }
-    compare(folded, &frame, turn, &values)?;
+    replay.compare()?;
     Ok(moves)
+}
+
+/// Whether the chunks of the one buffer that holds data at the start turn with the ranks.
+fn contributions_turn(folded: &Folded, frame: &Schedule) -> bool {
+    let starts = ["input", "output"].map(|name| frame.buffer_named(name));
+    starts.into_iter().flatten().any(|id| {
+        let holds = |chunk| initial(frame, id, chunk) != Contents::Nothing;
+        folded.program.relative[id.0 as usize] && (0..frame.buffer(id).chunks()).any(holds)
+    })
 }
 
 fn initial(frame: &Schedule, id: BufferId, chunk: u32) -> Contents {
@@ -71,35 +51,87 @@ fn initial(frame: &Schedule, id: BufferId, chunk: u32) -> Contents {
     first.map_or(Contents::Nothing, |chunk| Turn::one(chunk, 0))
 }
 
-fn compare(
-    folded: &Folded,
-    frame: &Schedule,
+/// The chunks of rank 0 while its operations run by id.
+struct Replay<'a> {
+    folded: &'a Folded,
+    frame: &'a Schedule,
     turn: Turn,
-    values: &[Vec<Contents>],
-) -> Result<(), VerifyError> {
-    for (id, buffer) in (0u8..=255).map(BufferId).zip(&frame.buffers) {
-        for chunk in 0..buffer.chunks() {
-            let due = match frame.spec.expected(frame, 0, buffer, chunk) {
-                Expected::Any => continue,
-                Expected::One { rank, chunk } => Turn::one(chunk, rank),
-                Expected::All { chunk } => turn.all(chunk),
-            };
-            let found = &values[id.0 as usize][chunk as usize];
-            if *found != due {
-                let writes = |op: &&Op| {
-                    let mut hit = false;
-                    folded.program.written(op, |first, count| {
-                        hit |= op.dst_buffer == id && (first..first + count).contains(&chunk);
-                    });
-                    hit
+    values: Vec<Vec<Contents>>,
+}
+
+impl Replay<'_> {
+    /// Rank 0 gets a chunk by `op`, from the rank that is as far behind it as the target is ahead.
+    #[inline]
+    fn bring(&mut self, op: &Op, src: u32, dst: u32) -> Result<(), VerifyError> {
+        let value = &self.values[op.src_buffer.0 as usize][src as usize];
+        if *value == Contents::Nothing {
+            let problem = "is read before anything is in it; fill it in an earlier step, \
+                           or send a chunk that has data";
+            return Err(self.wrong(Some(op.step), op.src_buffer, src, problem));
+        }
+        let back = self.turn.group.back(op.to);
+        let value = self.turn.turned(value, back);
+        let into = self.folded.program.chunk_at(op.dst_buffer, dst, back);
+        let there = &mut self.values[op.dst_buffer.0 as usize][into as usize];
+        match (op.combine, &*there) {
+            (Combine::Replace, _) => *there = value,
+            (Combine::Reduce, Contents::Nothing) => {
+                let problem = "is combined into before anything is in it; replace instead \
+                               of reduce, or fill it in an earlier step";
+                return Err(self.wrong(Some(op.step), op.dst_buffer, into, problem));
+            }
+            (Combine::Reduce, _) => *there = self.turn.sum(there, &value),
+        }
+        Ok(())
+    }
+
+    fn compare(&self) -> Result<(), VerifyError> {
+        let frame = self.frame;
+        for (id, buffer) in (0u8..=255).map(BufferId).zip(&frame.buffers) {
+            for chunk in 0..buffer.chunks() {
+                let due = match frame.spec.expected(frame, 0, buffer, chunk) {
+                    Expected::Any => continue,
+                    Expected::One { rank, chunk } => Turn::one(chunk, rank),
+                    Expected::All { chunk } => self.turn.all(chunk),
                 };
-                let step = folded.ops().iter().rev().find(writes).map(|op| op.step);
-                let problem = difference(turn, found, &due);
-                return Err(wrong(frame, step, id, chunk, &problem));
+                let found = &self.values[id.0 as usize][chunk as usize];
+                if *found != due {
+                    let problem = difference(self.turn, found, &due);
+                    return Err(self.wrong(self.last_write(id, chunk), id, chunk, &problem));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// The step that wrote a chunk last.
+    fn last_write(&self, buffer: BufferId, chunk: u32) -> Option<u32> {
+        let writes = |op: &&Op| {
+            let mut hit = false;
+            self.folded.program.written(op, |first, count| {
+                hit |= op.dst_buffer == buffer && (first..first + count).contains(&chunk);
+            });
+            hit
+        };
+        self.folded
+            .ops()
+            .iter()
+            .rev()
+            .find(writes)
+            .map(|op| op.step)
+    }
+
+    #[cold]
+    fn wrong(&self, step: Option<u32>, buffer: BufferId, chunk: u32, problem: &str) -> VerifyError {
+        VerifyError::Semantics {
+            step,
+            participant: 0,
+            place: "rank 0".to_string(),
+            buffer: self.frame.buffer(buffer).name.clone(),
+            chunk,
+            problem: problem.to_string(),
+        }
+    }
 }
 
 /// In words; `due` is one interval of ranks.
@@ -154,21 +186,4 @@ fn difference(turn: Turn, found: &Contents, due: &Contents) -> String {
         "ends without rank {lacking}'s contribution{others}; send it there before the last step, or \
          reduce instead of replace"
     )
-}
-
-fn wrong(
-    frame: &Schedule,
-    step: Option<u32>,
-    buffer: BufferId,
-    chunk: u32,
-    problem: &str,
-) -> VerifyError {
-    VerifyError::Semantics {
-        step,
-        participant: 0,
-        place: "rank 0".to_string(),
-        buffer: frame.buffer(buffer).name.clone(),
-        chunk,
-        problem: problem.to_string(),
-    }
 }

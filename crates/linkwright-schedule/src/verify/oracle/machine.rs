@@ -1,7 +1,7 @@
 //! The machine of the oracle: what has happened so far, what may happen next, and what is in the chunks.
 
 use super::Verdict;
-use crate::ir::{Combine, Edge, OpKind, Schedule};
+use crate::ir::{Buffer, BufferId, Combine, Edge, Op, OpKind, Schedule};
 use crate::order::owns;
 use crate::spec::Expected;
 use std::collections::HashSet;
@@ -109,79 +109,32 @@ pub(super) fn well_formed(s: &Schedule) -> Verdict {
 
 impl<'a> Machine<'a> {
     pub fn new(s: &'a Schedule) -> Result<Self, String> {
-        let mut base = Vec::new();
-        let mut cells: Vec<Cell> = Vec::new();
-        for participant in 0..s.ranks + s.memories {
-            for buffer in &s.buffers {
-                base.push(match owns(buffer.owner, participant, s.ranks) {
-                    true => cells.len(),
-                    false => usize::MAX,
-                });
-                if !owns(buffer.owner, participant, s.ranks) {
-                    continue;
-                }
-                for chunk in 0..buffer.chunks() {
-                    let first = s.spec.initial(s, participant, buffer, chunk);
-                    let contents = first.map(|chunk| contribution(participant, chunk));
-                    cells.push(Cell {
-                        contents: contents.into_iter().collect(),
-                        ..Cell::default()
-                    });
-                }
+        let cell = |(who, id, chunk): (u32, usize, u32)| {
+            let first = s.spec.initial(s, who, &s.buffers[id], chunk);
+            Cell {
+                contents: first
+                    .map(|chunk| contribution(who, chunk))
+                    .into_iter()
+                    .collect(),
+                ..Cell::default()
             }
-        }
-        let ops = s.ops();
-        let same_lane = |a: usize, b: usize| {
-            (ops[a].initiator(), ops[a].lane) == (ops[b].initiator(), ops[b].lane)
         };
-        let lane_before = (0..ops.len())
-            .map(|id| (0..id).rev().find(|&before| same_lane(before, id)))
-            .collect();
-        let status = (ops.iter())
-            .map(|op| Status {
-                delivered: vec![
-                    false;
-                    if op.is_message() {
-                        s.targets(op).len()
-                    } else {
-                        1
-                    }
-                ],
-                ..Status::default()
-            })
-            .collect();
-        let mut plan = Plan {
-            base,
-            lane_before,
-            together: barriers(s)?,
-            reads: Vec::new(),
-            writes: Vec::new(),
+        let status = |op: &Op| Status {
+            delivered: vec![
+                false;
+                if op.is_message() {
+                    s.targets(op).len()
+                } else {
+                    1
+                }
+            ],
+            ..Status::default()
         };
-        for op in s.ops() {
-            let cells = |who: u32, buffer: u8, chunks: Vec<u32>| -> Result<Vec<usize>, String> {
-                let cell = |chunk| plan.cell(s, who, buffer, chunk);
-                chunks.into_iter().map(cell).collect()
-            };
-            let from = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2).collect();
-            let into: Vec<u32> = s.chunk_ranges(op).flat_map(|r| r.1..r.1 + r.2).collect();
-            let reads = cells(op.from, op.src_buffer.0, from)?;
-            let at_target = |&target: &u32| cells(target, op.dst_buffer.0, into.clone());
-            let writes = match op.moves_data() {
-                true => s
-                    .targets(op)
-                    .iter()
-                    .map(at_target)
-                    .collect::<Result<_, _>>()?,
-                false => Vec::new(),
-            };
-            plan.reads.push(reads);
-            plan.writes.push(writes);
-        }
         Ok(Machine {
             schedule: s,
-            plan: Rc::new(plan),
-            status,
-            cells,
+            plan: Rc::new(Plan::of(s)?),
+            status: s.ops().iter().map(status).collect(),
+            cells: places(s).map(cell).collect(),
             with_contents: true,
         })
     }
@@ -369,34 +322,78 @@ impl<'a> Machine<'a> {
         if !self.status.iter().all(|status| status.acknowledged) {
             return Err("stuck".to_string());
         }
-        for participant in 0..s.ranks + s.memories {
-            for (id, buffer) in s.buffers.iter().enumerate() {
-                if !owns(buffer.owner, participant, s.ranks) {
-                    continue;
+        for (who, id, chunk) in places(s) {
+            let buffer = &s.buffers[id];
+            let expected = match s.spec.expected(s, who, buffer, chunk) {
+                Expected::Any => continue,
+                Expected::One { rank, chunk } => vec![contribution(rank, chunk)],
+                Expected::All { chunk } => {
+                    (0..s.ranks).map(|rank| contribution(rank, chunk)).collect()
                 }
-                for chunk in 0..buffer.chunks() {
-                    let expected = match s.spec.expected(s, participant, buffer, chunk) {
-                        Expected::Any => continue,
-                        Expected::One { rank, chunk } => vec![contribution(rank, chunk)],
-                        Expected::All { chunk } => {
-                            (0..s.ranks).map(|rank| contribution(rank, chunk)).collect()
-                        }
-                    };
-                    let mut found = self.cells[self.plan.cell(s, participant, id as u8, chunk)?]
-                        .contents
-                        .clone();
-                    found.sort_unstable();
-                    if found != expected {
-                        return Err(format!("{participant}: {}[{chunk}] is wrong", buffer.name));
-                    }
-                }
+            };
+            let cell = self.plan.cell(s, who, id as u8, chunk)?;
+            let mut found = self.cells[cell].contents.clone();
+            found.sort_unstable();
+            if found != expected {
+                return Err(format!("{who}: {}[{chunk}] is wrong", buffer.name));
             }
         }
         Ok(())
     }
 }
 
+/// Every (participant, buffer, chunk) that there is, one for each cell.
+fn places(s: &Schedule) -> impl Iterator<Item = (u32, usize, u32)> + '_ {
+    (0..s.ranks + s.memories).flat_map(move |who| {
+        let owned = move |(_, buffer): &(usize, &Buffer)| owns(buffer.owner, who, s.ranks);
+        let buffers = s.buffers.iter().enumerate().filter(owned);
+        buffers
+            .flat_map(move |(id, buffer)| (0..buffer.chunks()).map(move |chunk| (who, id, chunk)))
+    })
+}
+
 impl Plan {
+    fn of(s: &Schedule) -> Result<Self, String> {
+        let ops = s.ops();
+        let lane = |id: usize| (ops[id].initiator(), ops[id].lane);
+        let lane_before = |id| (0..id).rev().find(|&before| lane(before) == lane(id));
+        let mut base = vec![usize::MAX; (s.ranks + s.memories) as usize * s.buffers.len()];
+        for (cell, (who, id, _)) in places(s).enumerate() {
+            let base = &mut base[who as usize * s.buffers.len() + id];
+            *base = cell.min(*base);
+        }
+        let mut plan = Plan {
+            base,
+            lane_before: (0..ops.len()).map(lane_before).collect(),
+            together: barriers(s)?,
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        for op in ops {
+            let from = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2);
+            let into = || s.chunk_ranges(op).flat_map(|r| r.1..r.1 + r.2);
+            let targets = if op.moves_data() { s.targets(op) } else { &[] };
+            let at_target = |&target| plan.cells(s, target, op.dst_buffer, into());
+            let reads = plan.cells(s, op.from, op.src_buffer, from)?;
+            let writes = targets.iter().map(at_target).collect::<Result<_, _>>()?;
+            plan.reads.push(reads);
+            plan.writes.push(writes);
+        }
+        Ok(plan)
+    }
+
+    fn cells(
+        &self,
+        s: &Schedule,
+        who: u32,
+        buffer: BufferId,
+        chunks: impl Iterator<Item = u32>,
+    ) -> Result<Vec<usize>, String> {
+        chunks
+            .map(|chunk| self.cell(s, who, buffer.0, chunk))
+            .collect()
+    }
+
     fn cell(&self, s: &Schedule, who: u32, buffer: u8, chunk: u32) -> Result<usize, String> {
         match self.base[who as usize * s.buffers.len() + buffer as usize] {
             usize::MAX => Err(format!("{who} has no such buffer")),
