@@ -19,5 +19,5 @@ KERNEL(256) combine_pieces(const Pieces *job) {
     const u64 begin = share * blockIdx.x;
     if (begin >= job->bytes) return;
     const u64 bytes = begin + share < job->bytes ? share : job->bytes - begin;
-    combine((u32)job->dtype, (u32)job->op, job->to + begin, job->from + begin, bytes);
+    combine(whole_block(), (u32)job->dtype, (u32)job->op, job->to + begin, job->from + begin, bytes);
 }

@@ -19,8 +19,9 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
-// A kernel, and the most threads that a block of it has: so many must fit into the registers of an SM.
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// A kernel, and the most threads that a block of it has: so many must fit into the registers of an SM. One block of an
+// SM is enough; without the 1 the compiler makes room for more, and keeps in memory what could be in registers.
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 
 // Cycles of this SM.
 __device__ inline u64 cycles() {
@@ -138,10 +139,12 @@ __device__ inline u64 load_past_l1(const u64 *address) {
     return value;
 }
 
-__device__ inline u64 load_shared(u64 offset) {
-    u64 value;
-    u32 base = (u32)__cvta_generic_to_shared(block_memory());
-    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(base + (u32)offset) : "memory");
+// Shared memory has addresses of 32 bits; that of the dynamic memory of this block.
+__device__ inline u32 shared_address() { return (u32)__cvta_generic_to_shared(block_memory()); }
+
+__device__ inline u32 load_shared(u32 address) {
+    u32 value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 
@@ -170,6 +173,25 @@ __device__ inline u8 *of_block(u8 *own, u32 number) {
     u8 *address;
     asm volatile("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(own), "r"(number));
     return address;
+}
+
+// A load from any block of the cluster, at an address that `of_block` gave.
+__device__ inline u64 load_in_cluster(u64 address) {
+    u64 value;
+    asm volatile("ld.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+
+// A word is handed on, and nothing else is ordered; who waits for it looks at memory of its own block.
+__device__ inline void store_in_cluster(u64 *address, u64 value) {
+    asm volatile("st.relaxed.cluster.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+
+__device__ inline u64 look_at_own(const u64 *address) {
+    u64 value;
+    u32 own = (u32)__cvta_generic_to_shared(address);
+    asm volatile("ld.relaxed.cluster.shared::cta.u64 %0, [%1];" : "=l"(value) : "r"(own) : "memory");
+    return value;
 }
 
 // Order between the blocks of a cluster only.

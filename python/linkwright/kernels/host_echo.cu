@@ -25,29 +25,30 @@ struct Echo {
 };
 
 // Thread 0: the number of the next request, or LEAVE.
-__device__ inline u64 next_request(const Echo *job, u64 number) {
+__device__ inline u64 next_request(const Echo &job, u64 number) {
     const u64 begun = nanoseconds();
     for (;;) {
-        const u64 asked = load_acquire_system(job->asked);
+        const u64 asked = load_acquire_system(job.asked);
         if (asked == number || asked == LEAVE) return asked;
-        if (nanoseconds() - begun > job->patience_ns) return LEAVE;
+        if (nanoseconds() - begun > job.patience_ns) return LEAVE;
         look_again();
     }
 }
 
-KERNEL(256) host_echo(const Echo *job) {
+KERNEL(256) host_echo(const Echo *given) {
+    const Echo job = *given;
     u64 *told = (u64 *)block_memory();
     for (u64 number = 1;; ++number) {
         if (threadIdx.x == 0) *told = next_request(job, number);
         __syncthreads();
         if (*told == LEAVE) break;
-        copy(job->own, job->request, job->in_bytes);
+        copy(whole_block(), job.own, job.request, job.in_bytes);
         __syncthreads();
-        copy(job->reply, job->own, job->out_bytes);
+        copy(whole_block(), job.reply, job.own, job.out_bytes);
         __syncthreads();
         if (threadIdx.x == 0) {
-            *job->served = number;
-            store_release_system(job->answered, number);
+            *job.served = number;
+            store_release_system(job.answered, number);
         }
     }
 }

@@ -38,39 +38,35 @@ template <bool ATOMIC> __device__ inline u64 follow(u64 at, u64 rounds) {
     return at;
 }
 
-__device__ inline u64 followed(const Lines *job, u64 at, u64 rounds) {
-    return job->atomic ? follow<true>(at, rounds) : follow<false>(at, rounds);
-}
-
 // Thread 0: the latency of every line.
-__device__ inline void take_latencies(const Lines *job, u32 part, u64 sample) {
-    u32 *took = job->took + (part * job->parts.samples + sample) * job->lines;
+template <bool ATOMIC> __device__ inline void take_latencies(const Lines &job, u32 part, u64 sample) {
+    u32 *took = job.took + (part * job.parts.samples + sample) * job.lines;
     u64 all = 0;
-    for (u64 line = 0; line < job->lines; ++line) {
-        const u64 home = (u64)(job->memory + line * LINE);
-        arrived(followed(job, home, 1), &told()->kept);
+    for (u64 line = 0; line < job.lines; ++line) {
+        const u64 home = (u64)(job.memory + line * LINE);
+        arrived(follow<ATOMIC>(home, 1), &told()->kept);
         const u64 begin = cycles();
-        const u64 at = followed(job, home, job->rounds);
+        const u64 at = follow<ATOMIC>(home, job.rounds);
         arrived(at, &told()->kept);
         const u64 cycles_taken = cycles() - begin;
         took[line] = (u32)cycles_taken;
         all += cycles_taken;
-        if (at != home) fetch_add(job->lost, 1);
+        if (at != home) fetch_add(job.lost, 1);
     }
-    record(job->parts, sample, part, 0, all);
+    record(job.parts, sample, part, 0, all);
 }
 
 // All threads: neighbouring threads read neighbouring words of the lines whose numbers lie in block memory.
-__device__ inline u64 read_chosen(const Lines *job) {
+__device__ inline u64 read_chosen(const Lines &job) {
     const u32 *chosen = (const u32 *)(block_memory() + HEAD);
-    const u64 words = job->count * LINE, step = blockDim.x;
+    const u64 words = job.count * LINE, step = blockDim.x;
     u64 fold = 0;
     for (u64 first = threadIdx.x; first < words; first += FLIGHT * step) {
         u64 read[FLIGHT] = {};
 #pragma unroll
         for (u32 i = 0; i < FLIGHT; ++i) {
             const u64 at = first + i * step;
-            if (at < words) read[i] = load_past_l1(job->memory + chosen[at / LINE] * LINE + at % LINE);
+            if (at < words) read[i] = load_past_l1(job.memory + chosen[at / LINE] * LINE + at % LINE);
         }
 #pragma unroll
         for (u32 i = 0; i < FLIGHT; ++i) fold ^= read[i];
@@ -78,20 +74,23 @@ __device__ inline u64 read_chosen(const Lines *job) {
     return fold;
 }
 
-KERNEL(1024) l2_lines(const Lines *job) {
-    const u32 part = take_part(job->parts);
+KERNEL(1024) l2_lines(const Lines *given) {
+    const Lines job = *given;
+    const u32 part = take_part(job.parts);
     if (part == NO_PART) return;
     u32 *chosen = (u32 *)(block_memory() + HEAD);
-    for (u64 i = threadIdx.x; i < job->count; i += blockDim.x) chosen[i] = job->chosen[part * job->count + i];
-    for (u64 sample = 0; sample < job->parts.samples; ++sample) {
-        if (!gather(job->parts, sample + 1)) return;
-        if (job->stream) {
+    for (u64 i = threadIdx.x; i < job.count; i += blockDim.x) chosen[i] = job.chosen[part * job.count + i];
+    for (u64 sample = 0; sample < job.parts.samples; ++sample) {
+        if (!gather(job.parts, part, sample + 1)) return;
+        if (job.stream) {
             const u64 begin = cycles();
-            job->folds[part * job->fold_threads + threadIdx.x] = read_chosen(job);
+            job.folds[part * job.fold_threads + threadIdx.x] = read_chosen(job);
             __syncthreads();
-            if (threadIdx.x == 0) record(job->parts, sample, part, begin, cycles());
+            if (threadIdx.x == 0) record(job.parts, sample, part, begin, cycles());
+        } else if (threadIdx.x == 0 && job.atomic) {
+            take_latencies<true>(job, part, sample);
         } else if (threadIdx.x == 0) {
-            take_latencies(job, part, sample);
+            take_latencies<false>(job, part, sample);
         }
     }
 }

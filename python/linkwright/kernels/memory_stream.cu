@@ -6,7 +6,8 @@
 //     read  fold b        write  a = s        copy  a = b        triad  a = b + s c      (32-bit integers, which wrap)
 //
 // Arrays that fit into the L1 of an SM stay there after the first pass, those that together fit into the L2 stay there,
-// larger ones come from HBM. A sample is one pass; its time is that of the slowest part.
+// larger ones come from HBM. A sample is so many passes; its time is that of the slowest part. Every thread passes over
+// the same elements each time, so nobody waits in between.
 //
 // CPU reference: NumPy on the same arrays; what a and the fold of b must be (linkwright.executors.cuda.probes).
 // Source: McCalpin, STREAM (1995).
@@ -20,9 +21,10 @@ const u32 FLIGHT = 4;
 struct Stream {
     Parts parts;
     u64 kind;
-    u64 warm;   // passes before each sample that are not timed: waiting for others empties the L1
-    u64 width;  // bytes of one access: 4, 8 or 16
-    u64 bytes;  // of one array of one part
+    u64 passes;  // of a sample
+    u64 warm;    // passes before each sample that are not timed: waiting for others empties the L1
+    u64 width;   // bytes of one access: 4, 8 or 16
+    u64 bytes;   // of one array of one part
     u32 *a, *b, *c;  // arrays of all parts, one after the other
     u32 *folds;      // by (part, thread): exclusive or of what the thread read
     u64 fold_threads;
@@ -64,37 +66,47 @@ template <int N> __device__ inline u32 pass(u64 kind, u8 *to, const u8 *from, co
     return fold;
 }
 
-template <int N> __device__ inline u32 pass_as(const Stream *job, u32 part) {
-    u8 *a = (u8 *)job->a + part * job->bytes;
-    const u8 *b = (const u8 *)job->b + part * job->bytes, *c = (const u8 *)job->c + part * job->bytes;
-    switch (job->kind) {  // constants, so that each kind is a loop of its own
-    case READ: return pass<N>(READ, a, b, c, job->bytes);
-    case WRITE: return pass<N>(WRITE, a, b, c, job->bytes);
-    case COPIED: return pass<N>(COPIED, a, b, c, job->bytes);
-    default: return pass<N>(TRIAD, a, b, c, job->bytes);
+// All threads: so many passes, each of which has arrived before the next one begins.
+template <int N> __device__ inline u32 repeated(u64 count, u64 kind, u8 *a, const u8 *b, const u8 *c, u64 bytes) {
+    u32 fold = 0;
+    for (u64 i = 0; i < count; ++i) {
+        fold = pass<N>(kind, a, b, c, bytes);
+        arrived(fold, (u64 *)(block_memory() + HEAD) + threadIdx.x);
+    }
+    return fold;
+}
+
+template <int N> __device__ inline u32 passes_as(const Stream &job, u32 part, u64 count) {
+    u8 *a = (u8 *)job.a + part * job.bytes;
+    const u8 *b = (const u8 *)job.b + part * job.bytes, *c = (const u8 *)job.c + part * job.bytes;
+    switch (job.kind) {  // constants, so that each kind is a loop of its own
+    case READ: return repeated<N>(count, READ, a, b, c, job.bytes);
+    case WRITE: return repeated<N>(count, WRITE, a, b, c, job.bytes);
+    case COPIED: return repeated<N>(count, COPIED, a, b, c, job.bytes);
+    default: return repeated<N>(count, TRIAD, a, b, c, job.bytes);
     }
 }
 
-__device__ inline u32 pass_of(const Stream *job, u32 part) {
-    if (job->width == 4) return pass_as<1>(job, part);
-    if (job->width == 8) return pass_as<2>(job, part);
-    return pass_as<4>(job, part);
+__device__ inline u32 passes(const Stream &job, u32 part, u64 count) {
+    if (job.width == 4) return passes_as<1>(job, part, count);
+    if (job.width == 8) return passes_as<2>(job, part, count);
+    return passes_as<4>(job, part, count);
 }
 
-KERNEL(1024) memory_stream(const Stream *job) {
-    const u32 part = take_part(job->parts);
+KERNEL(1024) memory_stream(const Stream *given) {
+    const Stream job = *given;
+    const u32 part = take_part(job.parts);
     if (part == NO_PART) return;
     u32 fold = 0;
-    for (u64 sample = 0; sample < job->parts.samples; ++sample) {
-        if (!gather(job->parts, sample + 1)) return;
-        for (u64 i = 0; i < job->warm; ++i) arrived(pass_of(job, part), (u64 *)(block_memory() + HEAD) + threadIdx.x);
+    for (u64 sample = 0; sample < job.parts.samples; ++sample) {
+        if (!gather(job.parts, part, sample + 1)) return;
+        passes(job, part, job.warm);
         __syncthreads();
         const u64 begin = cycles();
-        fold = pass_of(job, part);
-        arrived(fold, (u64 *)(block_memory() + HEAD) + threadIdx.x);
+        fold = passes(job, part, job.passes);
         fence();
         __syncthreads();
-        if (threadIdx.x == 0) record(job->parts, sample, part, begin, cycles());
+        if (threadIdx.x == 0) record(job.parts, sample, part, begin, cycles());
     }
-    job->folds[part * job->fold_threads + threadIdx.x] = fold;
+    job.folds[part * job.fold_threads + threadIdx.x] = fold;
 }

@@ -42,8 +42,8 @@ struct Pair {
 
 typedef Pack<u32, 4> Words;
 
-__device__ inline Words *slot(const PairStream *job, const Pair &pair, u64 n) {
-    return (Words *)(pair.slots + n % SLOTS * job->bytes);
+__device__ inline Words *slot(const PairStream &job, const Pair &pair, u64 n) {
+    return (Words *)(pair.slots + n % SLOTS * job.bytes);
 }
 
 __device__ inline void write_message(Words *to, u64 n, u64 bytes) {
@@ -69,17 +69,21 @@ __device__ inline u32 read_message(const Words *from, u64 bytes) {
     return sum;
 }
 
+// Thread 0 of a writer: whether there is one more message to send, and a slot for it.
+template <class Scope>
+__device__ inline bool may_send(const PairStream &job, u32 part, const Pair &pair, u64 sample, u64 sent, u64 n) {
+    const bool more = job.probing ? load_acquire(job.ended) <= sample : sent < job.messages;
+    return more && (n < SLOTS || reach<Scope>(watch_of(job.parts), part, pair.emptied, n + 1 - SLOTS));
+}
+
 // All threads of a writer: the messages of one sample; gives how many it has sent in all.
-template <class Scope> __device__ inline u64 send(const PairStream *job, const Pair &pair, u64 sample, u64 n) {
+template <class Scope>
+__device__ inline u64 send(const PairStream &job, u32 part, const Pair &pair, u64 sample, u64 n) {
     for (u64 sent = 0;; ++sent, ++n) {
-        if (threadIdx.x == 0) {
-            const bool more = job->probing ? load_acquire(job->ended) <= sample : sent < job->messages;
-            while (more && Scope::look(pair.emptied) + SLOTS <= n) look_again();
-            told()->kept = more;
-        }
+        if (threadIdx.x == 0) told()->kept = may_send<Scope>(job, part, pair, sample, sent, n);
         __syncthreads();
         if (!told()->kept) break;
-        write_message(slot(job, pair, n), n, job->bytes);
+        write_message(slot(job, pair, n), n, job.bytes);
         __syncthreads();
         if (threadIdx.x == 0) Scope::raise(pair.filled, sample << ENDED_AT | (n + 1));
     }
@@ -88,87 +92,86 @@ template <class Scope> __device__ inline u64 send(const PairStream *job, const P
 }
 
 // Thread 0 of a reader: whether message n came, and not the end of the sample.
-template <class Scope> __device__ inline bool came(const Pair &pair, u64 sample, u64 n) {
-    for (;;) {
-        const u64 filled = Scope::look(pair.filled);
-        if ((filled & COUNT) > n) return true;
-        if (filled >> ENDED_AT > sample) return false;
-        look_again();
-    }
+template <class Scope>
+__device__ inline bool came(const PairStream &job, u32 part, const Pair &pair, u64 sample, u64 n) {
+    u64 filled;
+    const auto either = [=](u64 now) { return (now & COUNT) > n || now >> ENDED_AT > sample; };
+    return await<Scope>(watch_of(job.parts), part, pair.filled, n + 1, filled, either) && (filled & COUNT) > n;
 }
 
 // All threads of a reader: as `send`.
 template <class Scope>
-__device__ inline u64 receive(const PairStream *job, const Pair &pair, u64 sample, u64 n, u32 &sum) {
+__device__ inline u64 receive(const PairStream &job, u32 part, const Pair &pair, u64 sample, u64 n, u32 &sum) {
     for (;; ++n) {
-        if (threadIdx.x == 0) told()->kept = came<Scope>(pair, sample, n);
+        if (threadIdx.x == 0) told()->kept = came<Scope>(job, part, pair, sample, n);
         __syncthreads();
         if (!told()->kept) return n;
-        sum += read_message(slot(job, pair, n), job->bytes);
+        sum += read_message(slot(job, pair, n), job.bytes);
         __syncthreads();
         if (threadIdx.x == 0) Scope::raise(pair.emptied, n + 1);
     }
 }
 
 // Thread 0 of the first pair: a word there and back, again and again.
-template <class Scope> __device__ inline void hand_over(const PairStream *job, const Pair &pair, bool first, u64 sample) {
-    u64 n = sample * job->messages;
-    for (const u64 end = n + job->messages; n < end;) {
+template <class Scope> __device__ inline void hand_over(const PairStream &job, u32 part, const Pair &pair, u64 sample) {
+    u64 n = sample * job.messages;
+    u64 *const own = part == 0 ? pair.filled : pair.emptied, *const other = part == 0 ? pair.emptied : pair.filled;
+    for (const u64 end = n + job.messages; n < end;) {
         ++n;
-        if (first) Scope::raise(pair.filled, n);
-        while (Scope::look(first ? pair.emptied : pair.filled) < n) look_again();
-        if (!first) Scope::raise(pair.emptied, n);
+        if (part == 0) Scope::raise(own, n);
+        if (!reach<Scope>(watch_of(job.parts), part, other, n)) break;
+        if (part != 0) Scope::raise(own, n);
     }
-    if (first) store_release(job->ended, sample + 1);
+    if (part == 0) store_release(job.ended, sample + 1);
 }
 
 // All threads: every sample of this part.
-template <class Scope> __device__ inline void take_samples(const PairStream *job, const Pair &pair, u32 part) {
-    const bool writes = part % 2 == 0, probes = job->probing && part < 2;
+template <class Scope> __device__ inline void take_samples(const PairStream &job, const Pair &pair, u32 part) {
+    const bool writes = part % 2 == 0, probes = job.probing && part < 2;
     u64 n = 0;
     u32 sum = 0;
-    for (u64 sample = 0; sample < job->parts.samples; ++sample) {
-        if (!gather(job->parts, sample + 1)) return;
+    for (u64 sample = 0; sample < job.parts.samples; ++sample) {
+        if (!gather(job.parts, part, sample + 1)) return;
         const u64 begin = cycles(), before = n;
         if (probes) {
-            if (threadIdx.x == 0) hand_over<Scope>(job, pair, writes, sample);
+            if (threadIdx.x == 0) hand_over<Scope>(job, part, pair, sample);
         } else if (writes) {
-            n = send<Scope>(job, pair, sample, n);
+            n = send<Scope>(job, part, pair, sample, n);
         } else {
-            n = receive<Scope>(job, pair, sample, n, sum);
+            n = receive<Scope>(job, part, pair, sample, n, sum);
         }
         if (threadIdx.x == 0) {
-            record(job->parts, sample, part, begin, cycles());
-            job->received[sample * job->parts.parts + part] = writes ? 0 : n - before;
+            record(job.parts, sample, part, begin, cycles());
+            job.received[sample * job.parts.parts + part] = writes ? 0 : n - before;
         }
     }
-    job->sums[part * job->sum_threads + threadIdx.x] = sum;
+    job.sums[part * job.sum_threads + threadIdx.x] = sum;
 }
 
-KERNEL(1024) pair_stream(const PairStream *job) {
-    const u32 part = take_part(job->parts);
+KERNEL(512) pair_stream(const PairStream *given) {
+    const PairStream job = *given;
+    const u32 part = take_part(job.parts);
     if (part == NO_PART) return;
-    u64 *flags = job->flags + part / 2 * 2 * LINE;
-    const Pair pair = {flags, flags + LINE, job->slots + part / 2 * SLOTS * job->bytes};
+    u64 *flags = job.flags + part / 2 * 2 * LINE;
+    const Pair pair = {flags, flags + LINE, job.slots + part / 2 * SLOTS * job.bytes};
     take_samples<Gpu>(job, pair, part);
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Several clusters at once; parts follow the blocks, which the hardware places.
-KERNEL(1024) pair_stream_in_cluster(const PairStream *job) {
+KERNEL(512) pair_stream_in_cluster(const PairStream *given) {
+    const PairStream job = *given;
     const u32 part = blockIdx.x, partner = block_in_cluster() ^ 1;
     u8 *own = block_memory() + HEAD, *others = of_block(own, partner);
-    u64 *own_flags = (u64 *)own, *other_flags = (u64 *)others;
+    u8 *reader = part % 2 == 0 ? others : own, *writer = part % 2 == 0 ? own : others;
     if (threadIdx.x == 0) {
-        job->parts.sm_of_part[part] = 1 + (u64)sm_number();
-        own_flags[0] = own_flags[LINE] = 0;
+        job.parts.sm_of_part[part] = 1 + (u64)sm_number();
+        ((u64 *)own)[0] = ((u64 *)own)[LINE] = 0;
     }
     cluster_barrier();
-    const u32 slots = 2 * LINE * sizeof(u64);
-    const Pair writing = {other_flags, own_flags + LINE, others + slots};
-    const Pair reading = {own_flags, other_flags + LINE, own + slots};
-    take_samples<Cluster>(job, part % 2 == 0 ? writing : reading, part);
+    const Pair pair = {(u64 *)reader, (u64 *)writer + LINE, reader + 2 * LINE * sizeof(u64)};
+    take_samples<Cluster>(job, pair, part);
     cluster_barrier();
 }
 

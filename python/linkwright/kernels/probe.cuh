@@ -2,9 +2,12 @@
 //
 // As in schedule_walk.cu a block takes the part that the host gave to its SM; a block without a part leaves. Before
 // each sample the parts wait for each other at a counter that only grows. Whoever waits longer than two seconds
-// (an SM has no block, because somebody else uses the GPU) writes that down, and all leave.
+// writes down for what, and all leave: at that counter an SM has no block, because somebody else uses the GPU.
+//
+// A kernel begins with a copy of its job. Read where it is needed, a number of it would cost an access of the L2 each
+// time that an acquire has emptied the L1, in the middle of what is timed.
 #pragma once
-#include "device.cuh"
+#include "waiting.cuh"
 
 const u32 NO_PART = 0xffffffffu;
 const u32 HEAD = 128;  // bytes of block memory in front of the probe's own
@@ -17,7 +20,7 @@ struct Parts {
     u64 sms;
     u64 *sm_of_part;  // written: 1 + SM
     u64 *arrived;
-    u64 *trouble;  // written: 1 where somebody waited in vain
+    u64 *trouble;  // written: as `Watch` says
     u64 samples;
     u64 *cycles;  // by (sample, part)
 };
@@ -31,13 +34,18 @@ struct Told {
 
 __device__ inline Told *told() { return (Told *)block_memory(); }
 
+__device__ inline Watch watch_of(const Parts &job) {
+    const Watch watch = {job.trouble, PATIENCE_NS};
+    return watch;
+}
+
 // All threads: the part of this block, or NO_PART.
 __device__ inline u32 take_part(const Parts &job) {
     if (threadIdx.x == 0) {
         const u64 sm = sm_number();
         u32 part = sm < job.sms ? job.part_of_sm[sm] : NO_PART;
         if (part != NO_PART && exchange(job.sm_of_part + part, 1 + sm) != 0) {
-            exchange(job.trouble, 1);
+            report(watch_of(job), SHARED_SM, part, 0, sm, 0);
             part = NO_PART;
         }
         told()->part = part;
@@ -47,18 +55,11 @@ __device__ inline u32 take_part(const Parts &job) {
 }
 
 // All threads: returns when all parts have called it `number` times (from 1); false where one never will.
-__device__ inline bool gather(const Parts &job, u64 number) {
+__device__ inline bool gather(const Parts &job, u32 part, u64 number) {
     __syncthreads();
     if (threadIdx.x == 0) {
         add_release(job.arrived, 1);
-        const u64 begun = nanoseconds();
-        u32 alive = 1;
-        while (alive && load_acquire(job.arrived) < number * job.parts) {
-            look_again();
-            if (load_acquire(job.trouble) != 0) alive = 0;
-            if (nanoseconds() - begun > PATIENCE_NS) exchange(job.trouble, 1);
-        }
-        told()->alive = alive;
+        told()->alive = reach<Gpu>(watch_of(job), part, job.arrived, number * job.parts);
     }
     __syncthreads();
     return told()->alive;

@@ -1,13 +1,11 @@
-// What kernels share whose blocks play ranks: who is who, waiting with a limit, starting together, taking the time.
+// What kernels share whose blocks play ranks: who is who, starting together, taking the time.
 //
 // A block takes the rank that the host gave to its SM; a block without one leaves. Before each repetition everybody
 // arrives at a counter that only grows; rank 0 then names a time by the timer of the GPU, and everybody starts at it,
-// plus its own delay. Whoever waits longer than `patience_ns` writes down for what, and everybody leaves, so that a
-// wrong schedule cannot hang a GPU.
+// plus its own delay.
 #pragma once
-#include "device.cuh"
+#include "waiting.cuh"
 
-enum Trouble : u64 { NONE, STUCK, SHARED_SM };
 const u32 NO_RANK = 0xffffffffu;
 
 // The first words of the job of such a kernel.
@@ -25,29 +23,9 @@ struct Ranks {
     u64 patience_ns;      // longest wait
 };
 
-__device__ inline void report(const Ranks &run, u64 what, u64 rank, const u64 *counter, u64 wanted, u64 found) {
-    if (compare_and_swap(run.trouble, NONE, what) != NONE) return;
-    run.trouble[1] = rank;
-    run.trouble[2] = (u64)counter;
-    run.trouble[3] = wanted;
-    run.trouble[4] = found;
-}
-
-// Thread 0: returns true when the counter has reached `wanted`, false when somebody gave up.
-template <class Scope> __device__ inline bool reach(const Ranks &run, u64 rank, const u64 *counter, u64 wanted) {
-    u64 begun = 0;
-    for (u32 looks = 1; Scope::look(counter) < wanted; ++looks) {
-        look_again();
-        if (looks % 256) continue;
-        if (load_acquire(run.trouble) != NONE) return false;
-        const u64 now = nanoseconds();
-        if (begun == 0) begun = now;
-        if (now - begun > run.patience_ns) {
-            report(run, STUCK, rank, counter, wanted, Scope::look(counter));
-            return false;
-        }
-    }
-    return true;
+__device__ inline Watch watch_of(const Ranks &run) {
+    const Watch watch = {run.trouble, run.patience_ns};
+    return watch;
 }
 
 // Thread 0: the rank that the host gave to the SM of this block, or NO_RANK.
@@ -56,25 +34,25 @@ __device__ inline u32 claim_rank(const Ranks &run) {
     const u32 rank = sm < run.sms ? run.rank_of_sm[sm] : NO_RANK;
     if (rank == NO_RANK) return NO_RANK;
     if (exchange(run.sm_of_rank + rank, 1 + sm) != 0) {
-        report(run, SHARED_SM, rank, 0, sm, 0);
+        report(watch_of(run), SHARED_SM, rank, 0, sm, 0);
         return NO_RANK;
     }
     return rank;
 }
 
 // Thread 0: returns at the common start time plus the rank's delay; false when somebody gave up.
-template <class Scope> __device__ inline bool start(const Ranks &run, u32 rank, u64 repetition) {
+__device__ inline bool start(const Ranks &run, u32 rank, u64 repetition) {
     u64 *arrived = run.arrivals, *named = run.arrivals + LINE;
-    const u64 before = Scope::look(named);
-    Scope::arrive(arrived);
+    const u64 delay = run.delays[repetition * run.ranks + rank], before = load_acquire(named);
+    add_release(arrived, 1);
     if (rank == 0) {
-        if (!reach<Scope>(run, rank, arrived, (repetition + 1) * run.ranks)) return false;
+        if (!reach<Gpu>(watch_of(run), rank, arrived, (repetition + 1) * run.ranks)) return false;
         const u64 now = nanoseconds();
-        Scope::raise(named, (now > before ? now : before) + run.margin_ns + 1);
-    } else if (!reach<Scope>(run, rank, named, before + 1)) {
+        store_release(named, (now > before ? now : before) + run.margin_ns + 1);
+    } else if (!reach<Gpu>(watch_of(run), rank, named, before + 1)) {
         return false;
     }
-    const u64 begin = Scope::look(named) + run.delays[repetition * run.ranks + rank];
+    const u64 begin = load_acquire(named) + delay;
     while (nanoseconds() < begin) look_again();
     return true;
 }
@@ -84,8 +62,8 @@ __device__ inline u64 *times_of(const Ranks &run, u32 rank, u64 repetition) {
 }
 
 // Thread 0: `start`, and the time at which this rank did.
-template <class Scope> __device__ inline bool begin(const Ranks &run, u32 rank, u64 repetition) {
-    const bool alive = start<Scope>(run, rank, repetition);
+__device__ inline bool begin(const Ranks &run, u32 rank, u64 repetition) {
+    const bool alive = start(run, rank, repetition);
     u64 *times = times_of(run, rank, repetition);
     times[2] = nanoseconds();
     times[0] = cycles();

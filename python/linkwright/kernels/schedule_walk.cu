@@ -15,10 +15,14 @@
 //     arrive   counter += 1                                        release, a barrier: many writers
 //
 // The epoch is the repetition; counters are zero when the kernel begins and are not reset in between, so nobody
-// can miss a value. Thread 0 waits and raises; a barrier of the block on either side makes all threads part of
-// what is acquired and released. An acquire empties the L1, so before the first repetition a rank *links* its
-// instructions into shared memory, with addresses in place of numbers; where they do not fit they go to global
-// memory, and each record costs an access of the L2.
+// can miss a value. Each thread waits for, and raises, counters of its own, so that many flags take no longer than one;
+// a barrier of the block stands where one thread needs what others waited for or did, and nowhere else. An acquire
+// empties the L1, so before the first repetition a rank *links* its instructions into shared memory, with addresses in
+// place of numbers; where they do not fit they go to global memory, and each record costs an access of the L2.
+//
+// An access of the L2 takes hundreds of cycles, so what can be in flight together is: the pieces of an instruction
+// are moved by a team of threads each, and combinations into one place are one instruction, FOLD, which the host
+// makes of them.
 //
 // With WALK_IN_CLUSTER the blocks form one cluster: each rank's memory is shared memory of its own block,
 // peers reach it as distributed shared memory, and a counter lives with the rank that waits on it. A rank is
@@ -27,19 +31,12 @@
 // A schedule that cannot go on must not hang a GPU: who waits longer than `patience_ns` writes down for
 // what, and everybody leaves. Not measured here: what the host does before and after.
 //
-// Defined when it is compiled for a GPU: WALK_DTYPE and WALK_OP, numbers that `combine` then need not ask for.
-//
 // CPU reference: linkwright.executors.cuda.walk (Python, the same stream); both must leave in memory what
 // the executor `reference` leaves.
-#include "combine.cuh"
+#include "fold.cuh"
 #include "ranks.cuh"
 
-#if !defined(WALK_DTYPE)
-#define WALK_DTYPE ((u32)walk->dtype)
-#define WALK_OP ((u32)walk->op)
-#endif
-
-enum Code : u32 { NOTHING, COPY, COMBINE, ARRIVE, COMPUTE };
+enum Code : u32 { NOTHING, COPY, COMBINE, ARRIVE, COMPUTE, FOLD };
 
 // Ends in the tables of waits, pieces, raises; each begins where the last instruction's ended.
 struct Instruction {
@@ -73,13 +70,12 @@ struct Walk {
     u64 dtype, op;
 };
 
-const u32 HEAD = 256;  // bytes of block memory in front of data: Block
+const u32 HEAD = 256;  // bytes of block memory in front of what a fold finds, and data: Block
 
-// What all threads of a block know: the launch, read once, and what thread 0 tells the others.
+// What all threads of a block know: the launch, read once, and who they are.
 struct Block {
     Walk walk;
     u32 rank;
-    u32 alive;
 };
 
 // A wait or a raise, and a piece, with addresses.
@@ -111,6 +107,10 @@ typedef Gpu Scope;
 
 __device__ inline Block *block() { return (Block *)block_memory(); }
 
+__device__ inline u8 *found_by_folds() { return block_memory() + HEAD; }
+
+__device__ inline u8 *behind_folds() { return found_by_folds() + 16 * blockDim.x; }
+
 #if defined(WALK_IN_CLUSTER)
 
 // The rank of this block.
@@ -120,7 +120,7 @@ __device__ inline u32 claim(const Walk *walk) {
     return rank;
 }
 
-__device__ inline u8 *own_data() { return block_memory() + HEAD; }
+__device__ inline u8 *own_data() { return behind_folds(); }
 
 __device__ inline u64 *own_counters(const Walk *walk) { return (u64 *)(own_data() + walk->cluster_data); }
 
@@ -143,7 +143,7 @@ __device__ inline u64 *counter_at(const Walk *walk, u64 counter) {
 
 // Data come into shared memory, counters begin at zero, before anybody may reach for them.
 __device__ inline void enter(const Walk *walk, u32 rank) {
-    copy(own_data(), walk->memory + walk->participant_first[rank], own_bytes(walk, rank));
+    copy(whole_block(), own_data(), walk->memory + walk->participant_first[rank], own_bytes(walk, rank));
     u64 *own = own_counters(walk);
     for (u64 i = threadIdx.x; i < walk->cluster_counters; i += blockDim.x) own[i] = 0;
     cluster_barrier();
@@ -152,14 +152,14 @@ __device__ inline void enter(const Walk *walk, u32 rank) {
 // Nobody leaves while others may still reach into its shared memory; then data go back.
 __device__ inline void leave(const Walk *walk, u32 rank) {
     cluster_barrier();
-    copy(walk->memory + walk->participant_first[rank], own_data(), own_bytes(walk, rank));
+    copy(whole_block(), walk->memory + walk->participant_first[rank], own_data(), own_bytes(walk, rank));
 }
 
 #else
 
 __device__ inline u32 claim(const Walk *walk) { return claim_rank(walk->run); }
 
-__device__ inline u8 *own_linked(const Walk *) { return block_memory() + HEAD; }
+__device__ inline u8 *own_linked(const Walk *) { return behind_folds(); }
 
 __device__ inline u8 *memory_of(const Walk *walk, u64 participant) {
     return walk->memory + walk->participant_first[participant];
@@ -218,16 +218,17 @@ __device__ inline Program link(const Walk *walk, u32 rank) {
     return program;
 }
 
+// Every thread for the waits that are its own; false when somebody gave up.
 __device__ inline bool wait_all(const Walk *walk, u32 rank, const Program &program, u32 first, u32 end, u64 epoch) {
-    for (u32 i = first; i < end; ++i) {
+    for (u32 i = first + threadIdx.x; i < end; i += blockDim.x) {
         const LinkedCount wait = program.waits[i];
-        if (!reach<Scope>(walk->run, rank, wait.counter, epoch * wait.per_epoch + wait.ordinal)) return false;
+        if (!reach<Scope>(watch_of(walk->run), rank, wait.counter, epoch * wait.per_epoch + wait.ordinal)) return false;
     }
     return true;
 }
 
 __device__ inline void raise_all(const Program &program, u32 code, u32 first, u32 end, u64 epoch) {
-    for (u32 i = first; i < end; ++i) {
+    for (u32 i = first + threadIdx.x; i < end; i += blockDim.x) {
         const LinkedCount count = program.raises[i];
         if (code == ARRIVE)
             Scope::arrive(count.counter);
@@ -236,37 +237,78 @@ __device__ inline void raise_all(const Program &program, u32 code, u32 first, u3
     }
 }
 
-__device__ inline void act(const Walk *walk, const Program &program, u32 code, u32 first, u32 end) {
-    for (u32 i = first; i < end; ++i) {
-        const LinkedPiece piece = program.pieces[i];
-        if (code == COMPUTE) {
-            for (u64 done = 0; done < piece.bytes; ++done) opaque((u32)done);
-        } else if (code == COMBINE) {
-            combine(WALK_DTYPE, WALK_OP, piece.to, piece.from, piece.bytes);
-        } else {
-            copy(piece.to, piece.from, piece.bytes);
-        }
+__device__ inline void move(const Walk *walk, u32 code, const LinkedPiece &piece, Team team) {
+    if (code == COMBINE)
+        combine(team, (u32)walk->dtype, (u32)walk->op, piece.to, piece.from, piece.bytes);
+    else
+        copy(team, piece.to, piece.from, piece.bytes);
+}
+
+// Several pieces at once: teams of two to the power `bits`, just as many threads as a piece has packs.
+__device__ inline void move_in_teams(const Walk *walk, u32 code, const LinkedPiece *pieces, u32 count) {
+    u32 bits = 0;
+    while (2u << bits <= blockDim.x && 16ull << bits < pieces[0].bytes) ++bits;
+    const u32 teams = blockDim.x >> bits, own = threadIdx.x >> bits;
+    const Team team = {threadIdx.x - (own << bits), 1u << bits};
+    if (own >= teams) return;
+    for (u32 i = own; i < count; i += teams) move(walk, code, pieces[i], team);
+}
+
+// Whole packs, all into the same place, which is a vector of the fold too.
+__device__ inline void fold_pieces(const Walk *walk, const LinkedPiece *pieces, u32 count) {
+    with_kind((u32)walk->dtype, (u32)walk->op, [=](auto kind) {
+        typedef decltype(kind) K;
+        typedef Pack<typename K::T, 16 / sizeof(typename K::T)> P;
+        P *to = (P *)pieces[0].to;
+        const auto from = [=](u32 number) { return number < count ? (const P *)pieces[number].from : to; };
+        fold<K::OP>(to, (u32)(pieces[0].bytes / sizeof(P)), count + 1, from, (P *)found_by_folds());
+    });
+}
+
+__device__ inline void act(const Walk *walk, u32 code, const LinkedPiece *pieces, u32 count) {
+    if (code == COMPUTE) {
+        for (u32 i = 0; i < count; ++i)
+            for (u64 done = 0; done < pieces[i].bytes; ++done) opaque((u32)done);
+    } else if (code == FOLD) {
+        fold_pieces(walk, pieces, count);
+    } else if (count == 1) {
+        move(walk, code, pieces[0], whole_block());
+    } else {
+        move_in_teams(walk, code, pieces, count);
     }
 }
 
-// All threads: one epoch of the rank's instructions. Who gives up leaves `alive` false. The others read it
-// between the two barriers of an instruction and thread 0 writes it outside them, so all see the same.
-__device__ inline void run(const Walk *walk, u32 rank, const Program &program, u64 epoch) {
-    u32 &alive = block()->alive;
-    Instruction last = {NOTHING, 0, 0, 0};
+// Whose doing no barrier has made everybody's yet.
+enum Open : u32 { NOBODY, THREAD_0, OTHERS };
+
+// All threads: one epoch of the rank's instructions; false when somebody gave up, and before where `alive` is false.
+__device__ inline bool run(const Walk *walk, u32 rank, const Program &program, u64 epoch, bool alive) {
+    u32 open = THREAD_0;
+    Instruction last = {NOTHING, 0, 0, 0}, next = program.instructions[0];
     for (u32 i = 0; i < program.length; ++i) {
-        const Instruction now = program.instructions[i];
-        const bool together = now.pieces > last.pieces;
-        if (threadIdx.x == 0 && alive) alive = wait_all(walk, rank, program, last.waits, now.waits, epoch);
-        if (together) {
-            __syncthreads();
-            if (!alive) return;
-            act(walk, program, now.code, last.pieces, now.pieces);
-            __syncthreads();
+        const Instruction now = next;
+        next = program.instructions[i + 1 < program.length ? i + 1 : i];  // it is there when its turn comes
+        const u32 waits = now.waits - last.waits, pieces = now.pieces - last.pieces, raises = now.raises - last.raises;
+        if (waits) alive = alive && wait_all(walk, rank, program, last.waits, now.waits, epoch);
+        if (waits > 1) open = OTHERS;
+        if (waits == 1 && open == NOBODY) open = THREAD_0;
+        const bool raised_by_others = raises > 1 ? open != NOBODY : raises == 1 && open == OTHERS;
+        if ((pieces && open != NOBODY) || (!pieces && raised_by_others)) {
+            if (__syncthreads_or(!alive)) return false;
+            open = NOBODY;
         }
-        if (threadIdx.x == 0 && alive) raise_all(program, now.code, last.raises, now.raises, epoch);
+        if (pieces) {
+            act(walk, now.code, program.pieces + last.pieces, pieces);
+            open = OTHERS;
+            if (raises) {
+                __syncthreads();
+                open = NOBODY;
+            }
+        }
+        if (raises && alive) raise_all(program, now.code, last.raises, now.raises, epoch);
         last = now;
     }
+    return !__syncthreads_or(!alive);
 }
 
 #if defined(WALK_IN_CLUSTER)
@@ -277,7 +319,6 @@ KERNEL(256) schedule_walk(const Walk *given) {
     if (threadIdx.x == 0) {
         block()->walk = *given;
         block()->rank = claim(given);
-        block()->alive = 1;
     }
     __syncthreads();
     const Walk *walk = &block()->walk;
@@ -287,11 +328,10 @@ KERNEL(256) schedule_walk(const Walk *given) {
     const Program program = link(walk, rank);
     for (u64 repetition = 0; repetition < walk->run.repetitions; ++repetition) {
         __syncthreads();
-        if (threadIdx.x == 0) block()->alive = begin<Scope>(walk->run, rank, repetition);
-        run(walk, rank, program, repetition);
+        bool alive = threadIdx.x != 0 || begin(walk->run, rank, repetition);
+        alive = run(walk, rank, program, repetition, alive);
         if (threadIdx.x == 0) finish(walk->run, rank, repetition);
-        __syncthreads();
-        if (!block()->alive) break;
+        if (!alive) break;
     }
     leave(walk, rank);
 }

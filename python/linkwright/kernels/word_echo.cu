@@ -26,35 +26,31 @@ struct WordEcho {
 };
 
 // Whether the data of this thread's words came; false where the host wants no more, or is silent.
-__device__ inline bool take_words(const WordEcho *job, u32 number) {
+__device__ inline bool take_words(const WordEcho &job, u32 number) {
     const u64 begun = nanoseconds();
-    for (u64 i = threadIdx.x; i < job->in_words; i += blockDim.x) {
+    for (u64 i = threadIdx.x; i < job.in_words; i += blockDim.x) {
         for (;;) {
-            const u64 word = load_system(job->request + i);
+            const u64 word = load_system(job.request + i);
             const u32 of = (u32)(word >> 32);
             if (of == number) {
-                job->own[i] = (u32)word;
+                job.own[i] = (u32)word;
                 break;
             }
-            if (of == LEAVE || nanoseconds() - begun > job->patience_ns) return false;
+            if (of == LEAVE || nanoseconds() - begun > job.patience_ns) return false;
             look_again();
         }
     }
     return true;
 }
 
-KERNEL(256) word_echo(const WordEcho *job) {
-    u64 *leave = (u64 *)block_memory();
-    if (threadIdx.x == 0) *leave = 0;
-    __syncthreads();
+KERNEL(256) word_echo(const WordEcho *given) {
+    const WordEcho job = *given;
     for (u64 number = 1;; ++number) {
-        if (!take_words(job, (u32)number)) exchange(leave, 1);
-        __syncthreads();
-        if (*leave) break;
-        for (u64 i = threadIdx.x; i < job->out_words; i += blockDim.x) {
-            store_system(job->reply + i, number << 32 | job->own[i]);
+        if (__syncthreads_or(!take_words(job, (u32)number))) break;
+        for (u64 i = threadIdx.x; i < job.out_words; i += blockDim.x) {
+            store_system(job.reply + i, number << 32 | job.own[i]);
         }
         __syncthreads();
-        if (threadIdx.x == 0) *job->served = number;
+        if (threadIdx.x == 0) *job.served = number;
     }
 }

@@ -44,17 +44,19 @@ PROBES = (
         "load-to-use latency of one SM, by what the load passes through and by working set",
         "One operation is one load of 8 bytes whose address is the value of the load before, one per line of 128 "
         "bytes. `shared` loads from the shared memory of the block, `l1` through the L1 and what lies behind it, `l2` "
-        "past the L1. The working set decides which level answers. With threads, so many SMs chase at once, each "
-        "through memory of its own.",
+        "past the L1, `cluster` from the shared memory of another SM. The working set decides which level answers. "
+        "With threads, so many SMs chase at once, each through memory of its own; in a cluster through that of "
+        "the next one.",
         (
-            Axis("through", "word", "what a load passes through", "l1", ("shared", "l1", "l2")),
+            Axis("through", "word", "what a load passes through", "l1", ("shared", "l1", "l2", "cluster")),
             Axis("working_set", "bytes", "bytes that the chase visits", "16K"),
             Axis("order", "word", "random, or a fixed stride in bytes", "random", _ORDERS),
             Axis("threads", "count", _SMS, "1"),
         ),
         "Saavedra and Smith, Measuring cache and TLB performance (1995); Wong et al., Demystifying GPU "
         "microarchitecture through microbenchmarking (ISPASS 2010)",
-        "on a host; where the working set is more than a quarter of the GPU's memory, or than a block's shared memory",
+        "on a host; where the working set is more than a quarter of the GPU's memory, or than a block's shared memory; "
+        "`cluster` also on a GPU without clusters",
         size_axis="working_set",
     ),
     _probe(

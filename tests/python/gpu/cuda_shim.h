@@ -43,7 +43,7 @@ struct Group {
         }
     }
     const u32 members;
-    std::atomic<u32> arrived{0}, round{0};
+    std::atomic<u32> arrived{0}, round{0}, any{0};
     std::vector<u8 *> memories;  // of the blocks of a cluster
 };
 
@@ -67,6 +67,16 @@ inline u32 sm_of_block(u32 block, u32 sms) { return sms - 1 - block % sms; }
 #define gridDim (shim::here.blocks)
 
 inline void __syncthreads() { shim::here.of_block->wait(); }
+inline int __syncthreads_or(int given) {
+    shim::Group &block = *shim::here.of_block;
+    if (given) block.any.store(1, std::memory_order_relaxed);
+    block.wait();
+    const int any = block.any.load(std::memory_order_relaxed);
+    block.wait();
+    if (threadIdx.x == 0) block.any.store(0, std::memory_order_relaxed);
+    block.wait();
+    return any;
+}
 inline u64 nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 inline u64 cycles() { return nanoseconds() * 2; }
 inline u32 sm_number() { return shim::here.sm; }
@@ -92,7 +102,11 @@ inline u8 *block_memory() { return shim::here.memory; }
 inline void fence() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 inline u64 load_through_l1(const u64 *address) { return *address; }
 inline u64 load_past_l1(const u64 *address) { return *address; }
-inline u64 load_shared(u64 offset) { return *(const u64 *)(shim::here.memory + offset); }
+inline u32 shared_address() { return 0; }
+inline u32 load_shared(u32 address) { return *(const u32 *)(shim::here.memory + address); }
+inline u64 load_in_cluster(u64 address) { return *(const u64 *)address; }
+inline void store_in_cluster(u64 *address, u64 value) { store_system(address, value); }
+inline u64 look_at_own(const u64 *address) { return load_system(address); }
 inline void arrived(u64 value, u64 *somewhere) { *(volatile u64 *)somewhere = value; }
 inline u64 load_acquire_cluster(const u64 *address) { return load_acquire(address); }
 inline void store_release_cluster(u64 *address, u64 value) { store_release(address, value); }

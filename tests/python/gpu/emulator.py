@@ -22,7 +22,7 @@ from linkwright.executors.cuda.job import Job
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++20", "-O1", "-g1", "-pthread", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-unused-parameter")
 # Compile with, and run under, ThreadSanitizer: a race ends the program.
-TSAN = ("-fsanitize=thread", "-DWALK_DTYPE=0", "-DWALK_OP=0")
+TSAN = ("-fsanitize=thread", "-DKNOWN_DTYPE=0", "-DKNOWN_OP=0")
 TSAN_ENDS = {"TSAN_OPTIONS": "exitcode=66 halt_on_error=1"}
 
 

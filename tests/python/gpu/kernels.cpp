@@ -1,6 +1,6 @@
 // Every kernel, compiled for CPU threads, by name. A file that is compiled twice gets a namespace each.
 #include "kernels.h"
-#include "combine.cuh"
+#include "fold.cuh"
 #include "ranks.cuh"
 
 namespace in_global_memory {
@@ -49,6 +49,7 @@ const std::map<std::string, shim::Kernel> kernels = {
     ENTRY(, pair_stream),
     ENTRY(, pair_stream_in_cluster),
     ENTRY(, pointer_chase),
+    ENTRY(, pointer_chase_in_cluster),
     ENTRY(in_global_memory, schedule_walk),
     ENTRY(in_cluster, schedule_walk_in_cluster),
     ENTRY(words, word_echo),

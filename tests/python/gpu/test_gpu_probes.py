@@ -32,6 +32,7 @@ ANSWERED = [
     asked("memory_latency", pages="2M", order="stride_256", neighbours=2),
     *(asked("sm_load_latency", through=through, threads=2) for through in ("shared", "l1", "l2")),
     asked("sm_load_latency", working_set="2M"),
+    *(asked("sm_load_latency", through="cluster", threads=threads) for threads in (1, 4)),
     *(asked("memory_bandwidth", kernel=kernel, threads=3, block=4112) for kernel in ("read", "write", "copy", "triad")),
     *(asked("memory_bandwidth", kernel="triad", width=width) for width in ("32", "64")),
     asked("sm_l2_latency", working_set="8K"),
@@ -148,17 +149,13 @@ def test_words_are_the_fields_of_the_structs(answers):
 @pytest.mark.parametrize("order", ["random", "stride_128", "stride_256", "stride_4096"])
 @pytest.mark.parametrize("lines", [2, 3, 64, 100])
 def test_a_chain_is_one_cycle_over_all_lines(order, lines):
-    following = latency.chain(lines, order, seed=1)
-    seen, at = [], 0
-    for _ in range(lines):
-        seen.append(at)
-        at = int(following[at])
-    assert at == 0
-    assert sorted(seen) == list(range(lines))
+    around = latency.chain(lines, order, seed=1)
+    assert around[0] == 0
+    assert sorted(around) == list(range(lines))
     for steps in (0, 1, 5, 3 * lines + 1):
-        assert latency.after(following, 0, steps) == (seen * 4)[steps]
+        assert latency.after(around, steps) == np.tile(around, 4)[steps]
     if order == "stride_256" and lines == 64:
-        assert seen[:3] == [0, 2, 4]
+        assert around[:3].tolist() == [0, 2, 4]
 
 
 def test_a_host_that_cannot_store_into_its_gpu_waives_word_stores():

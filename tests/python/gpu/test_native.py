@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cases
 import emulator
+import numpy as np
 import pytest
 
 from linkwright.executors.cuda import job, native
@@ -37,6 +38,13 @@ def test_repetitions_follow_each_other():
     (left,) = emulator.run([cases.walk_of(case, make=native.job, repetitions=4, threads=3)], cases.SMS)
     case.memory.check(case.stream, left["memory"], "four repetitions")
     assert (left["times"][..., 1] >= left["times"][..., 0]).all()
+
+
+def test_a_rank_that_does_not_come_ends_the_kernel_and_names_the_barrier():
+    delays = np.array([[0, 400_000_000, 0]])
+    made = cases.walk_of(ring(3, 72), make=native.job, delays=delays, patience_ns=10**8)
+    (left,) = emulator.run([made], cases.SMS)
+    assert f"to reach {1 << 63}; it was at" in job.trouble_of(left["trouble"])
 
 
 def test_barriers_alone_order_it():

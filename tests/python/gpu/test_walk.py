@@ -12,6 +12,7 @@ import pytest
 from linkwright import _native
 from linkwright.errors import WaivedError, WrongResultError
 from linkwright.executors.cuda import job
+from linkwright.executors.cuda.fold import FOLD, folded
 from linkwright.executors.cuda.stream import CODES
 from linkwright.executors.cuda.walk import walk
 
@@ -64,6 +65,27 @@ def test_a_program_too_long_for_shared_memory_is_linked_in_global_memory():
     assert isinstance(small.words["linked"], np.ndarray)
     assert not isinstance(cases.walk_of(case).words["linked"], np.ndarray)
     check(case, emulator.run([small], cases.SMS)[0])
+
+
+@pytest.mark.parametrize("ranks", [3, 6])
+def test_combinations_into_one_place_are_one_instruction(ranks):
+    """More threads than packs, so that groups of them share the vectors; and fewer."""
+    wanted = [cases.build("allreduce/shared_memory", ranks, ranks * n, "f32", op) for n in (4, 40) for op in job.OPS]
+    for case in wanted:
+        short = folded(case.stream).instructions
+        assert (short[:, 0] == FOLD).sum() == ranks
+        assert len(short) == len(case.stream.instructions) - ranks * (ranks - 2)
+    jobs = [cases.walk_of(case, threads=threads) for case in wanted for threads in (1, 3, 8)]
+    left = emulator.run(jobs, cases.SMS)
+    for case, found in zip(wanted, (left[i : i + 3] for i in range(0, len(left), 3)), strict=True):
+        for each in found:
+            check(case, each)
+    emulator.run(jobs[1:3], cases.SMS, *emulator.TSAN, environment=emulator.TSAN_ENDS)
+
+
+def test_what_lies_within_a_pack_or_between_flags_is_not_folded():
+    for case in (cases.build("allreduce/shared_memory", 4, 20), cases.build("allreduce/ring", 4, 64)):
+        assert not (folded(case.stream).instructions[:, 0] == FOLD).any()
 
 
 def test_ranks_run_on_the_sms_that_the_host_gave_them():
@@ -145,4 +167,4 @@ def test_thread_sanitizer_finds_the_race_where_nobody_waits():
 def test_codes_are_those_of_the_kernel():
     text = (emulator.KERNELS / "schedule_walk.cu").read_text(encoding="utf-8")
     names = text.partition("enum Code : u32 {")[2].partition("}")[0]
-    assert {name.strip().lower(): number for number, name in enumerate(names.split(","))} == CODES
+    assert {name.strip().lower(): number for number, name in enumerate(names.split(","))} == {**CODES, "fold": FOLD}

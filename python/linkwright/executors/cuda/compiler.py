@@ -6,6 +6,7 @@ The result is machine code (a cubin), not PTX: a driver older than NVRTC loads i
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -15,6 +16,8 @@ KERNELS = Path(str(resources.files("linkwright") / "kernels"))
 # What every kernel is compiled for in the tests; at run time it is what the GPU says.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 CLUSTERS_FROM = "sm_90"
+# The second one is for lambdas that take any type.
+_OPTIONS = ("--std=c++17", "--device-as-default-execution-space")
 CURE = "install it with `pip install linkwright[cuda]`"
 
 
@@ -23,9 +26,23 @@ def sources() -> list[str]:
     return sorted(path.stem for path in KERNELS.glob("*.cu"))
 
 
-@functools.cache
+@dataclass(frozen=True)
+class Compiled:
+    """What NVRTC makes of a kernel file."""
+
+    cubin: bytes  # machine code
+    ptx: str
+    log: str
+
+
 def cubin(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes:
     """A kernel file as machine code of `architecture` (`sm_90`)."""
+    return compiled(source, architecture, defines).cubin
+
+
+@functools.cache
+def compiled(source: str, architecture: str, defines: tuple[str, ...] = (), more: tuple[str, ...] = ()) -> Compiled:
+    """A kernel file, compiled with more options than those of every kernel."""
     nvrtc = _nvrtc()
     text = (KERNELS / f"{source}.cu").read_bytes()
     headers = sorted(KERNELS.glob("*.cuh"))
@@ -38,26 +55,34 @@ def cubin(source: str, architecture: str, defines: tuple[str, ...] = ()) -> byte
             [header.name.encode() for header in headers],
         )
     )
+
+    def got(what: str) -> bytes:
+        found = b" " * _checked(getattr(nvrtc, f"nvrtcGet{what}Size")(program))
+        _checked(getattr(nvrtc, f"nvrtcGet{what}")(program, found))
+        return found
+
     try:
-        options = [f"--gpu-architecture={architecture}", "--std=c++17", *(f"--define-macro={name}" for name in defines)]
-        compiled = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])[0]
-        if compiled != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
-            _checked(nvrtc.nvrtcGetProgramLog(program, log))
+        options = [
+            f"--gpu-architecture={architecture}",
+            *_OPTIONS,
+            *(f"--define-macro={name}" for name in defines),
+            *more,
+        ]
+        status = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])[0]
+        log = got("ProgramLog").decode(errors="replace").strip("\0 \n")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CudaError(
-                f"kernel {source}.cu does not compile for {architecture} ({compiled.name}); this GPU may be newer than "
+                f"kernel {source}.cu does not compile for {architecture} ({status.name}); this GPU may be newer than "
                 f"the NVRTC installed: {_first_lines(log)}"
             )
-        found = b" " * _checked(nvrtc.nvrtcGetCUBINSize(program))
-        _checked(nvrtc.nvrtcGetCUBIN(program, found))
-        return found
+        return Compiled(got("CUBIN"), got("PTX").decode().strip("\0"), log)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _first_lines(log: bytes) -> str:
+def _first_lines(log: str) -> str:
     """The first error with its place; what follows are mostly its consequences."""
-    return " ".join(log.decode(errors="replace").strip("\0 \n").splitlines()[:3])
+    return " ".join(log.splitlines()[:3])
 
 
 def version() -> str:

@@ -13,14 +13,17 @@ import numpy as np
 
 from linkwright.errors import WaivedError
 
+from .fold import folded
 from .stream import Stream
 
 LINE_WORDS = 16  # a counter has 128 bytes of its own
 NO_RANK = 0xFFFFFFFF
 DTYPES = ("f32", "f64", "i32", "i64", "u8", "bf16")
 OPS = ("sum", "max", "min", "prod")
-_HEAD_BYTES = 256
-_STUCK = 1  # of the troubles that the kernel writes down; the other: two blocks on one SM
+# Of block memory: the launch; behind it a pack of each thread, for what a fold finds.
+HEAD_BYTES = 256
+PACK_BYTES = 16
+STUCK = 1  # of the troubles that the kernel writes down; the other: two blocks on one SM
 
 Word = int | np.ndarray
 
@@ -84,6 +87,11 @@ def ranks_words(
     }
 
 
+def known_kind(words: dict[str, Word]) -> tuple[str, ...]:
+    """Type and operator as definitions, so that a kernel is compiled for nothing else."""
+    return (f"KNOWN_DTYPE={words['dtype']}", f"KNOWN_OP={words['op']}")
+
+
 def walk(
     stream: Stream,
     memory: np.ndarray,
@@ -99,9 +107,10 @@ def walk(
 ) -> Job:
     """A launch that walks `stream` as often as there are rows of delays."""
     ranks = stream.ranks
+    stream = folded(stream)
     homes, most_counters = stream.counter_homes()
     cluster_data = stream.rank_bytes + 15 & ~15
-    front = _HEAD_BYTES + (cluster_data + 8 * most_counters + 15 & ~15 if cluster else 0)
+    front = HEAD_BYTES + PACK_BYTES * threads + (cluster_data + 8 * most_counters + 15 & ~15 if cluster else 0)
     if front > placement.most_shared_bytes:
         raise WaivedError(
             f"cuda: waived: a rank holds {stream.rank_bytes} bytes and the shared memory of a block "
@@ -127,7 +136,7 @@ def walk(
         "dtype": DTYPES.index(dtype),
         "op": OPS.index(op or "sum"),
     }
-    known = tuple(f"{name}={words[key]}" for name, key in (("WALK_DTYPE", "dtype"), ("WALK_OP", "op")))
+    known = known_kind(words)
     return Job(
         source="schedule_walk",
         kernel="schedule_walk_in_cluster" if cluster else "schedule_walk",
@@ -141,11 +150,11 @@ def walk(
     )
 
 
-def trouble_of(trouble: np.ndarray) -> str | None:
-    """What went wrong during a walk, in words."""
+def trouble_of(trouble: np.ndarray, who: str = "rank") -> str | None:
+    """What went wrong during a kernel (`waiting.cuh`), in words."""
     what, rank, counter, wanted, found = (int(word) for word in trouble)
     if not what:
         return None
-    if what == _STUCK:
-        return f"rank {rank} waited too long for the counter at {counter:#x} to reach {wanted}; it was at {found}"
-    return f"two blocks share an SM: SM {wanted} was to play rank {rank} twice"
+    if what == STUCK:
+        return f"{who} {rank} waited too long for the counter at {counter:#x} to reach {wanted}; it was at {found}"
+    return f"two blocks share an SM: SM {wanted} was to play {who} {rank} twice"

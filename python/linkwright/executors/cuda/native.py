@@ -14,14 +14,11 @@ import numpy as np
 from linkwright.errors import WaivedError
 from linkwright.suite.experiment import Experiment
 
-from .job import DTYPES, LINE_WORDS, OPS, Job, Placement, ranks_words
+from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words
 from .stream import Stream
 
 KEY = "cuda-native"
 _SAME_DATA = "ring"
-_PACK_BYTES = 16
-# Of block memory: the launch, and a pack of each thread.
-_HEAD_BYTES = 256
 
 
 def algorithms(collective: str) -> list[str]:
@@ -56,10 +53,10 @@ def job(
         "bytes": nbytes,
         "stride": int(stream.participant_first[1]),
         "memory": memory,
-        "result": np.zeros(-(-nbytes // _PACK_BYTES) * _PACK_BYTES, np.uint8),
+        "result": np.zeros(-(-nbytes // PACK_BYTES) * PACK_BYTES, np.uint8),
         "counters": np.zeros(LINE_WORDS, np.uint64),
         "dtype": DTYPES.index(dtype),
         "op": OPS.index(op or "sum"),
     }
-    shared = max(_HEAD_BYTES + _PACK_BYTES * threads, placement.whole_sm_bytes)
-    return Job("grid_reduce", "grid_reduce", words, placement.blocks, threads, shared)
+    shared = max(HEAD_BYTES + PACK_BYTES * threads, placement.whole_sm_bytes)
+    return Job("grid_reduce", "grid_reduce", words, placement.blocks, threads, shared, defines=known_kind(words))

@@ -19,6 +19,9 @@ _ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
 _WIDTHS = {"widest": 16, "32": 4, "64": 8, "128": 16}
 _FACTOR = np.uint32(3)
 _WARMED_BYTES = 1 << 19
+# So many bytes pass in a sample, because clocks and barriers around few would count as much.
+_SAMPLE_BYTES = 1 << 20
+_IN_FLIGHT = 4
 
 
 def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
@@ -33,8 +36,10 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
     fits(KEY, gpu, 3 * block * threads)
     elements = block // 4 * threads
     b, c = (np.random.default_rng([how.seed, i]).integers(0, 1 << 32, elements, np.uint32) for i in range(2))
+    passes = max(1, _SAMPLE_BYTES // block)
     words = {
         "kind": _KINDS.index(kind),
+        "passes": passes,
         "warm": 1 if block * _ARRAYS[kind] <= _WARMED_BYTES else 0,
         "width": _WIDTHS[width],
         "bytes": block,
@@ -44,7 +49,9 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
         "folds": np.zeros((threads, THREADS), np.uint32),
         "fold_threads": THREADS,
     }
-    made = job(gpu, "memory_stream", chosen, words, threads=THREADS, shared_bytes=8 * THREADS)
+    # Of a small block every thread has its accesses in flight, and no thread goes without.
+    lanes = min(THREADS, max(128, block // (_WIDTHS[width] * _IN_FLIGHT) // 32 * 32))
+    made = job(gpu, "memory_stream", chosen, words, threads=lanes, shared_bytes=8 * lanes)
     wanted = {"read": words["a"], "write": np.full(elements, _FACTOR), "copy": b, "triad": b + _FACTOR * c}[kind]
     with gpu.device.loaded(made) as loaded:
 
@@ -63,7 +70,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
 
         check.done = False
         counted = block * threads * _ARRAYS[kind]
-        return sampled(gpu, loaded, how, operations=1, check=check, counted_bytes=counted, moved_bytes=counted)
+        return sampled(gpu, loaded, how, operations=passes, check=check, counted_bytes=counted, moved_bytes=counted)
 
 
 PROBES = {KEY: measure}

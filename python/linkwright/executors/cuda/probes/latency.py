@@ -9,8 +9,10 @@ import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
 
+from ..device import Loaded
 from ..measure import Gpu, How
-from .sampling import SAMPLES, enough_sms, fits, job, sampled
+from .handover import in_cluster
+from .sampling import SAMPLES, enough_sms, fits, job, run, sampled
 
 LINE_BYTES = 128
 STEPS = 1024
@@ -20,26 +22,18 @@ _WARMED_BYTES = 1 << 19
 
 
 def chain(lines: int, order: str, seed: int) -> np.ndarray:
-    """By line the line that follows: one cycle over all of them."""
+    """Lines in the order of the chase, all of them once, beginning with line 0."""
     if order == "random":
         around = np.random.default_rng(seed).permutation(lines)
     else:
         step = max(1, int(order.removeprefix("stride_")) // LINE_BYTES)
         around = np.concatenate([np.arange(first, lines, step) for first in range(min(step, lines))])
-    following = np.empty(lines, np.int64)
-    following[around] = np.roll(around, -1)
-    return following
+    return np.roll(around, -int(np.flatnonzero(around == 0)[0]))
 
 
-def after(following: np.ndarray, line: int, steps: int) -> int:
-    """The line where a chase ends; squares the cycle, so that long ones take no time."""
-    power = following
-    while steps:
-        if steps & 1:
-            line = int(power[line])
-        power = power[power]
-        steps >>= 1
-    return line
+def after(around: np.ndarray, steps: int) -> int:
+    """The line where a chase from line 0 ends."""
+    return int(around[steps % len(around)])
 
 
 def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
@@ -59,51 +53,63 @@ def sm_load_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str,
 
 
 def _chase(key: str, gpu: Gpu, axes: dict, sms: list[int], how: How, through: str, parts: int) -> dict[str, object]:
-    chosen = enough_sms(key, sms, parts)
+    cluster = through == "cluster"
+    chosen = _in_cluster(key, gpu, parts) if cluster else enough_sms(key, sms, parts)
     lines = int(axes["working_set"]) // LINE_BYTES
     if lines < 2:
         raise WaivedError(f"{key}: waived: a chase needs two lines of {LINE_BYTES} bytes; ask for {2 * LINE_BYTES}")
-    nbytes, shared = lines * LINE_BYTES, through == "shared"
+    nbytes, shared = lines * LINE_BYTES, through in ("shared", "cluster")
     if shared and nbytes > gpu.device.most_shared_bytes - 1024:
         raise WaivedError(f"{key}: waived: shared memory of a block has {gpu.device.most_shared_bytes} bytes")
-    fits(key, gpu, nbytes * (1 if shared else parts))
-    following = chain(lines, str(axes["order"]), how.seed)
+    chains = 1 if shared else parts
+    fits(key, gpu, nbytes * chains)
+    around = chain(lines, str(axes["order"]), how.seed)
     warm = lines if nbytes <= _WARMED_BYTES and not shared else 0
     words = {
         "steps": STEPS,
         "warm": warm,
-        "through": _THROUGH[through],
+        "through": parts if cluster else _THROUGH[through],
         "shared_words": nbytes // 8 if shared else 0,
-        "chain": np.zeros((1 if shared else parts) * nbytes // 8, np.uint64),
-        "first": np.zeros(parts, np.uint64),
-        "last": np.zeros(parts, np.uint64),
+        "chain": np.zeros(chains * nbytes // 8, np.uint64),
+        "at": np.zeros(len(chosen), np.uint64),
     }
-    made = job(gpu, "pointer_chase", chosen, words, threads=32, shared_bytes=nbytes if shared else 0)
+    made = job(
+        gpu, "pointer_chase", chosen, words, threads=32, shared_bytes=nbytes if shared else 0, cluster=cluster
+    )  # fmt: skip
     with gpu.device.loaded(made) as loaded:
-        # Block memory begins with what the parts tell each other.
+        # Block memory begins with what the parts tell each other; the kernel knows its address.
         base = np.arange(parts) * (0 if shared else nbytes) + (128 if shared else loaded.address("chain"))
-        laid = np.zeros((1 if shared else parts, lines, LINE_BYTES // 8), np.uint64)
-        laid[:, :, 0] = base[: len(laid), None] + LINE_BYTES * following
+        laid = np.zeros((chains, lines, LINE_BYTES // 8), np.uint64)
+        laid[:, around, 0] = base[:chains, None] + LINE_BYTES * np.roll(around, -1)
         loaded.write("chain", laid)
-        loaded.write("first", base.astype(np.uint64))
-        if not shared:
-            _fill_caches(loaded, lines)
-
-        end = after(following, 0, SAMPLES * (STEPS + warm))
+        loaded.write("at", np.resize(base, len(chosen)).astype(np.uint64))
+        walked = 0 if shared else _fill_caches(gpu, loaded, lines, warm)
 
         def check() -> None:
-            wrong = np.flatnonzero(loaded.read("last") != (base + LINE_BYTES * end).astype(np.uint64))
+            nonlocal walked
+            walked += SAMPLES * (STEPS + warm)
+            ends = (base + LINE_BYTES * after(around, walked)).astype(np.uint64)
+            wrong = np.flatnonzero(loaded.read("at")[:parts] != ends)
             if len(wrong):
                 raise WrongResultError(f"{key}: part {wrong[0]} did not follow its chain; no value is reported")
 
         return sampled(gpu, loaded, how, operations=STEPS, check=check, least_cycles=1)
 
 
-def _fill_caches(loaded, lines: int) -> None:
-    """One round over the whole working set."""
-    loaded.set("steps", -(-lines // SAMPLES))
-    loaded.run()
+def _in_cluster(key: str, gpu: Gpu, parts: int) -> list[int]:
+    """As many SMs as a cluster needs in which so many parts chase, each through the memory of the next block."""
+    blocks = max(2, parts)
+    in_cluster(key, gpu, blocks)
+    return list(gpu.all_sms[:blocks])
+
+
+def _fill_caches(gpu: Gpu, loaded: Loaded, lines: int, warm: int) -> int:
+    """One round over the whole working set; the steps that it took."""
+    steps = -(-lines // SAMPLES)
+    loaded.set("steps", steps)
+    run(gpu, loaded)
     loaded.set("steps", STEPS)
+    return SAMPLES * (steps + warm)
 
 
 PROBES = {"memory_latency": memory_latency, "sm_load_latency": sm_load_latency}

@@ -93,7 +93,7 @@ def _serving(gpu: Gpu, job: Job, line: Line) -> Iterator[Work]:
                 while answered[-1] != count:
                     looks += 1
                     if looks > _MOST_LOOKS:
-                        raise CudaError(f"{gpu.device.name}: request {count} was not answered within seconds")
+                        raise _unanswered(gpu, count)
                 line.fetch(count)
 
         try:
@@ -107,6 +107,13 @@ def _serving(gpu: Gpu, job: Job, line: Line) -> Iterator[Work]:
         served, got = int(loaded.read("served")[0]), line.got()
         if served != count or not np.array_equal(got, expected[: len(got)]):
             raise WrongResultError(f"round_trip: {served} of {count} requests, or a wrong reply; no value is reported")
+
+
+def _unanswered(gpu: Gpu, number: int) -> CudaError:
+    return CudaError(
+        f"{gpu.device.name}: request {number} was not answered in full within seconds; the kernel may have given up on "
+        "a host that was held up: try again on a quiet one"
+    )
 
 
 def _echo(sizes: tuple[int, int], seed: int, **where: int) -> Job:
@@ -194,8 +201,10 @@ def _word_store(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[
             np.bitwise_or(data, np.uint64((number & 0xFFFFFFFF) << 32), out=window)
 
         def fetch(number: int) -> None:
-            while not (numbers == number).all():
-                pass
+            for _ in range(_MOST_LOOKS):
+                if (numbers == number).all():
+                    return
+            raise _unanswered(gpu, number)
 
         words = {
             "request": address, "reply": gpu.device.mapped(host.ctypes.data),

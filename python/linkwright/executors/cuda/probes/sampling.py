@@ -11,11 +11,11 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from linkwright.errors import CudaError, ImplausibleError, WaivedError
+from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedError
 
 from ..clocks import Throttling, watched
 from ..device import Loaded
-from ..job import LINE_WORDS, NO_RANK, Job, Word
+from ..job import LINE_WORDS, NO_RANK, STUCK, Job, Word, trouble_of
 from ..measure import WARMUPS, Gpu, How, agree, settled
 
 SAMPLES = 16  # of one kernel
@@ -41,7 +41,7 @@ def job(
         "sms": len(part_of_sm),
         "sm_of_part": np.zeros(len(parts), np.uint64),
         "arrived": np.zeros(LINE_WORDS, np.uint64),
-        "trouble": np.zeros(1, np.uint64),
+        "trouble": np.zeros(5, np.uint64),
         "samples": SAMPLES,
         "cycles": np.zeros((SAMPLES, len(parts)), np.uint64),
     }
@@ -124,7 +124,13 @@ def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
     """One kernel, in which every part has an SM of its own."""
     loaded.restore("sm_of_part", "arrived", "trouble", *reset)
     loaded.run()
-    if loaded.read("trouble").any():
+    said = loaded.read("trouble")
+    if said[0] == STUCK and said[2] != loaded.address("arrived"):
+        raise StuckError(
+            f"{gpu.device.name}: {loaded.source}: {trouble_of(said, 'part')}; "
+            "if another process uses the GPU, use it alone, else the kernel is wrong"
+        )
+    if said.any():
         raise CudaError(
             f"{gpu.device.name}: an SM that was to take part had no block, or two; "
             "another process may be using the GPU: use it alone"
