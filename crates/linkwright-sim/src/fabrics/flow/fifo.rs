@@ -10,6 +10,7 @@ use super::loads::Loads;
 use super::uses::Use;
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// The lines at all resources.
@@ -22,6 +23,8 @@ pub(super) struct Fifo {
     behind: Vec<u32>,
     vacant: Vec<u32>,
     ends: TimeQueue<u32>,
+    /// Those that begin as another has ended.
+    begin: Vec<u32>,
 }
 
 impl Fifo {
@@ -80,8 +83,18 @@ impl Fifo {
             let behind = &mut self.behind[first as usize];
             *behind -= 1;
             if *behind == 0 {
-                self.begin(at, first);
+                self.begin.push(first);
             }
+        }
+        if self.begin.len() > 1 {
+            // In the order of the resources that let them go, whatever the order in which a way uses them.
+            let lines = &self.lines;
+            let frees = |slot: u32, each: &Use| lines[each.resource()].front() == Some(&slot);
+            let last = |slot: u32| uses(&ended).iter().filter(move |each| frees(slot, each)).max();
+            self.begin.sort_unstable_by_key(|&slot| Reverse(last(slot)));
+        }
+        while let Some(first) = self.begin.pop() {
+            self.begin(at, first);
         }
         self.vacant.push(slot);
         Some(ended)

@@ -41,6 +41,7 @@ mod routes;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod topology;
 mod trees;
 mod uses;

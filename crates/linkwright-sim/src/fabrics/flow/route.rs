@@ -5,19 +5,13 @@
 //! knows which classes of links it uses, whether data pass at once or are stored on the way, and
 //! what a message costs besides its bytes.
 
-use super::job::time;
 use super::pairs::Key;
-use super::phases::{coalesced, serial};
+use super::timing::Timing;
 use super::topology::Topology;
 use super::trees::{Terrain, Trees};
 use super::uses::{List, Uses};
-use crate::fabric::MsgKind;
 use linkwright_core::TimePs;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
-
-/// Room for the links of a route; most are shorter.
-const LONG: usize = 32;
 
 /// Which pairs a transport serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,99 +70,14 @@ pub(super) struct Override {
     pub rate: Option<u64>,
 }
 
-/// How long the messages of a route take, whichever links they use; many routes have the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Timing {
-    pub hops: u32,
-    pub start: TimePs,
-    pub notice: TimePs,
-    /// From the last byte leaving to its arrival, but for what switches store.
-    latency: TimePs,
-    /// Rates at which switches on the way pass on the packet that they store, and how many do so.
-    store_rates: Vec<(u64, u64)>,
-    packet: u64,
-    pub chunk: u64,
-    inline: u64,
-    pub passes: usize,
-    /// Most that passes i..=j can do together, at i * passes + j.
-    ceilings: Vec<u64>,
-}
-
-impl Hash for Timing {
-    /// What tells most timings apart; all of it would cost as much as the search for the route.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.latency.0 ^ u64::from(self.hops) << 48);
-    }
-}
-
-impl Timing {
-    /// Bytes per second of passes `first..=last` together, where nobody else is there.
-    pub fn ceiling(&self, first: usize, last: usize) -> u64 {
-        self.ceilings[first * self.passes + last]
-    }
-
-    /// The same of each pass by itself.
-    pub fn each(&self) -> Vec<u64> {
-        (0..self.passes).map(|i| self.ceiling(i, i)).collect()
-    }
-
-    /// Whether a message is small enough to go at once.
-    pub fn is_inline(&self, bytes: u64) -> bool {
-        bytes < self.inline
-    }
-
-    /// Time before the first byte of a transfer moves.
-    pub fn lead(&self, bytes: u64) -> TimePs {
-        match self.is_inline(bytes) {
-            true => (self.start).saturating_sub(time(bytes, self.ceiling(0, self.passes - 1))),
-            false => self.start,
-        }
-    }
-
-    /// The same for a message of any kind.
-    pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
-        match kind {
-            MsgKind::Notice => self.notice,
-            MsgKind::Get => self.back() + self.lead(bytes),
-            _ => self.lead(bytes),
-        }
-    }
-
-    /// Time between the last byte leaving and its arrival.
-    pub fn tail(&self, bytes: u64) -> TimePs {
-        let stored = self.packet.min(bytes);
-        let each = |&(rate, times): &(u64, u64)| time(stored, rate) * times;
-        self.latency + self.store_rates.iter().map(each).sum()
-    }
-
-    /// Time for an answer to come back.
-    pub fn back(&self) -> TimePs {
-        self.latency
-    }
-
-    /// Time that `bytes` take between lead and tail, alone on the machine.
-    pub fn alone(&self, bytes: u64, each_chunk: bool) -> TimePs {
-        if bytes == 0 {
-            return TimePs::ZERO;
-        }
-        if self.is_inline(bytes) || self.passes == 1 && !each_chunk {
-            return time(bytes, self.ceiling(0, self.passes - 1));
-        }
-        if each_chunk {
-            return serial(bytes, self.chunk, &self.each());
-        }
-        (coalesced(bytes, self.chunk, &self.each()).iter())
-            .map(|phase| time(phase.bytes, self.ceiling(phase.first, phase.last)))
-            .sum()
-    }
-}
-
 /// The links of a route, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Way {
     links: Vec<u32>,
     /// Where each pass ends among them.
     ends: Vec<usize>,
+    /// The shortest way of all, which crosses no link twice.
+    shortest: bool,
 }
 
 impl Way {
@@ -193,11 +102,11 @@ pub(super) struct Routing {
 
 impl Routing {
     /// How messages travel between two endpoints, or why they do not. What passes i..=j use goes to `uses`, and its
-    /// lists to `pieces`, at i * passes + j.
+    /// lists to `pieces`, at i * passes + j; the way is worked out in `way`.
     pub fn route(
         &self,
         key: Key,
-        trees: &mut Trees,
+        (trees, way): (&mut Trees, &mut Way),
         uses: &mut Uses,
         pieces: &mut Vec<List>,
     ) -> Result<Timing, String> {
@@ -210,30 +119,33 @@ impl Routing {
         if key.from == key.to {
             return self.local(key.from, uses, pieces);
         }
-        let own = self
-            .overrides
-            .get(&(key.from, key.to))
+        let own = (self.overrides.get(&(key.from, key.to)))
             .filter(|o| o.networks.is_empty() || o.networks.contains(&key.network));
-        let own = own.cloned().unwrap_or_default();
-        let named = own.transport.map(|named| [named]);
+        let named = own.and_then(|own| own.transport).map(|named| [named]);
         let order: &[usize] = named.as_ref().map_or(&used.transports, |one| one);
-        for &index in order {
-            if let Some(way) = self.way(index, key.from, key.to, &own, trees) {
-                let transport = &self.transports[index];
-                return Ok(self.assemble(transport, used, &own, &way, uses, pieces));
-            }
-        }
+        let mut leads = |&&index: &&usize| self.way(index, key, own, trees, way);
+        let Some(&index) = order.iter().find(&mut leads) else {
+            return Err(self.nowhere(key, used, order));
+        };
+        let first = pieces.len();
+        self.pieces(way, uses, pieces);
+        let carrier = (&self.transports[index], used, own);
+        Ok(self.timing(carrier, way, uses, &pieces[first..]))
+    }
+
+    /// Why none of the transports in `order` leads from one endpoint to another, and the cure.
+    fn nowhere(&self, key: Key, used: &Network, order: &[usize]) -> String {
         let (a, b) = (self.topology.name(key.from), self.topology.name(key.to));
         let names: Vec<_> = order
             .iter()
             .map(|&i| format!("`{}`", self.transports[i].name))
             .collect();
-        Err(format!(
+        format!(
             "no transport of network `{}` leads from {a} to {b} (tried {}); choose another path, or give \
              the machine a transport that relays or stages",
             used.name,
             names.join(", ")
-        ))
+        )
     }
 
     fn local(
@@ -252,111 +164,131 @@ impl Routing {
             notice: self.local_start,
             chunk: u64::MAX,
             passes: 1,
-            ceilings: vec![self.topology.most(&[memory])],
+            whole: self.topology.most(&[memory]),
             ..Timing::default()
         })
     }
 
-    /// The links of each pass of transport `index`; `None` where it does not lead there.
+    /// Put the links of each pass of transport `index` into `way`; whether it leads there.
     fn way(
         &self,
         index: usize,
-        from: u32,
-        to: u32,
-        own: &Override,
+        key: Key,
+        own: Option<&Override>,
         trees: &mut Trees,
-    ) -> Option<Way> {
+        way: &mut Way,
+    ) -> bool {
         let (t, topology) = (&self.transports[index], &self.topology);
-        let ranks = from < topology.ranks && to < topology.ranks;
+        let ranks = key.from < topology.ranks && key.to < topology.ranks;
         if t.ends == Ends::Ranks && !ranks || t.ends == Ends::Memory && ranks {
-            return None;
+            return false;
         }
-        let terrain = Terrain {
-            topology,
-            classes: &t.classes,
-            relays: t.relays != Relays::None,
-        };
-        let mut shortest =
-            |a: u32, b: u32, links: &mut Vec<u32>| trees.way((a, b), (index, terrain), links);
-        let mut links = Vec::with_capacity(LONG);
-        let stage = match &own.way {
-            Some(nodes) => {
-                links = topology.along(nodes, &t.classes).ok()?;
-                (nodes.iter().rev().find(|node| t.stages.contains(node))).copied()
-            }
-            None if t.stages.is_empty() => {
-                if !shortest(from, to, &mut links) {
-                    return None;
+        way.links.clear();
+        way.ends.clear();
+        way.shortest = false;
+        let stage = match own.and_then(|own| own.way.as_ref()) {
+            Some(nodes) => match topology.along(nodes, &t.classes) {
+                Ok(links) => {
+                    way.links = links;
+                    (nodes.iter().rev().find(|node| t.stages.contains(node))).copied()
                 }
+                Err(_) => return false,
+            },
+            None if t.stages.is_empty() => {
+                if !trees.way((key.from, key.to), (index, self.terrain(t)), &mut way.links) {
+                    return false;
+                }
+                way.shortest = true;
                 None
             }
-            None => {
-                let mut through = |&stage: &u32| {
-                    let (mut before, mut after) = (Vec::new(), Vec::new());
-                    let leads =
-                        shortest(from, stage, &mut before) && shortest(stage, to, &mut after);
-                    leads.then_some((before, after, stage))
-                };
-                let all = t.stages.iter().filter_map(&mut through);
-                let (before, after, stage) =
-                    all.min_by_key(|(a, b, _)| (a.len() + b.len(), b.len()))?;
-                links = [before, after].concat();
-                Some(stage)
-            }
+            None => match self.staged(index, key, trees) {
+                Some((links, stage)) => {
+                    way.links = links;
+                    Some(stage)
+                }
+                None => return false,
+            },
         };
-        let ends_pass = |&link: &u32| {
-            let node = topology.links[link as usize].to;
-            let relayed = t.relays == Relays::Store && node < topology.ranks;
-            (relayed || stage == Some(node)) && node != to
-        };
-        let mut ends = Vec::new();
         if stage.is_some() || t.relays == Relays::Store {
-            let stores = (1..).zip(&links).filter(|(_, link)| ends_pass(link));
-            ends.extend(stores.map(|(end, _)| end));
+            let ends_pass = |&link: &u32| {
+                let node = topology.links[link as usize].to;
+                let relayed = t.relays == Relays::Store && node < topology.ranks;
+                (relayed || stage == Some(node)) && node != key.to
+            };
+            let stores = (1..).zip(&way.links).filter(|(_, link)| ends_pass(link));
+            way.ends.extend(stores.map(|(end, _)| end));
         }
-        ends.push(links.len());
-        Some(Way { links, ends })
+        way.ends.push(way.links.len());
+        true
     }
 
-    fn assemble(
-        &self,
-        t: &Transport,
-        n: &Network,
-        own: &Override,
-        way: &Way,
-        uses: &mut Uses,
-        pieces: &mut Vec<List>,
-    ) -> Timing {
-        let (topology, passes) = (&self.topology, way.ends.len());
-        let share = |rate: u64| ((rate as f64 * n.efficiency) as u64).max(1);
-        let rate = own.rate.or(t.rate).unwrap_or(u64::MAX);
-        let base = pieces.len();
+    /// What the ways of a transport may lead over.
+    fn terrain<'a>(&'a self, t: &'a Transport) -> Terrain<'a> {
+        Terrain {
+            topology: &self.topology,
+            classes: &t.classes,
+            relays: t.relays != Relays::None,
+        }
+    }
+
+    /// The shortest way by one of the stages of transport `index`, then the one nearer to the target, and that stage.
+    fn staged(&self, index: usize, key: Key, trees: &mut Trees) -> Option<(Vec<u32>, u32)> {
+        let t = &self.transports[index];
+        let mut shortest = |a: u32, b: u32| {
+            let mut links = Vec::new();
+            (trees.way((a, b), (index, self.terrain(t)), &mut links)).then_some(links)
+        };
+        let mut through = |&stage: &u32| {
+            let before = shortest(key.from, stage)?;
+            Some((before, shortest(stage, key.to)?, stage))
+        };
+        let all = t.stages.iter().filter_map(&mut through);
+        let (before, after, stage) = all.min_by_key(|(a, b, _)| (a.len() + b.len(), b.len()))?;
+        Some(([before, after].concat(), stage))
+    }
+
+    /// File what passes i..=j of a way use.
+    fn pieces(&self, way: &Way, uses: &mut Uses, pieces: &mut Vec<List>) {
+        let passes = way.ends.len();
+        if passes == 1 && way.shortest && self.topology.has_only_links() {
+            return pieces.push(uses.links(&way.links));
+        }
         for (first, last) in (0..passes).flat_map(|i| (0..passes).map(move |j| (i, j))) {
             pieces.push(uses.add(|all| {
                 let links = way.passes(first, last.max(first));
-                links.for_each(|links| topology.uses(links, all));
+                links.for_each(|links| self.topology.uses(links, all));
             }));
         }
-        let most = |first, last| topology.most(uses.of(pieces[base + first * passes + last]));
+    }
+
+    /// How long messages take by one way of carrying them; `pieces` are those of the way.
+    fn timing(
+        &self,
+        (t, n, own): (&Transport, &Network, Option<&Override>),
+        way: &Way,
+        uses: &Uses,
+        pieces: &[List],
+    ) -> Timing {
+        let passes = way.ends.len();
+        let share = |rate: u64| ((rate as f64 * n.efficiency) as u64).max(1);
+        let rate = own.and_then(|own| own.rate).or(t.rate);
+        let most = |first, last| (self.topology).most(uses.of(pieces[first * passes + last]));
         let ceiling = |first, last: usize| {
             let together = most(first, last);
             let alone = match first == last {
-                true => Some(together),
-                false => (first..=last).map(|i| most(i, i)).min(),
+                true => together,
+                false => (first..=last).map(|i| most(i, i)).fold(u64::MAX, u64::min),
             };
-            share(rate.min(alone.unwrap_or(u64::MAX))).min(together)
+            share(rate.unwrap_or(u64::MAX).min(alone)).min(together)
         };
-        let start = own.start.or(n.start).unwrap_or(t.start);
+        let start = own.and_then(|own| own.start).or(n.start);
+        let links = way.links.iter();
         Timing {
             hops: way.links.len() as u32,
-            start,
-            notice: if n.start.is_some() || own.start.is_some() {
-                start
-            } else {
-                t.notice
-            },
-            latency: (way.links.iter())
-                .map(|&l| topology.links[l as usize].latency)
+            start: start.unwrap_or(t.start),
+            notice: start.unwrap_or(t.notice),
+            latency: links
+                .map(|&link| self.topology.links[link as usize].latency)
                 .sum(),
             store_rates: match self.packet {
                 0 => Vec::new(),
@@ -366,10 +298,14 @@ impl Routing {
             chunk: t.chunk,
             inline: t.inline,
             passes,
-            ceilings: (0..passes)
-                .flat_map(|i| (0..passes).map(move |j| (i, j.max(i))))
-                .map(|(first, last)| ceiling(first, last))
-                .collect(),
+            whole: ceiling(0, passes - 1),
+            ceilings: match passes {
+                1 => Vec::new(),
+                _ => (0..passes)
+                    .flat_map(|i| (0..passes).map(move |j| (i, j.max(i))))
+                    .map(|(first, last)| ceiling(first, last))
+                    .collect(),
+            },
         }
     }
 

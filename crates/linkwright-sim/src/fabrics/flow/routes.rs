@@ -3,10 +3,11 @@
 //! A route is a number: its timing, which it shares with many others, and its lists of uses.
 
 use super::pairs::{Key, Pairs};
-use super::route::{Routing, Timing};
+use super::route::{Routing, Way};
+use super::timing::Timing;
 use super::trees::Trees;
 use super::uses::{List, Use, Uses};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The number of pairs without a route.
 const NONE: u32 = u32::MAX - 1;
@@ -25,10 +26,12 @@ pub(super) struct Routes {
     routes: Vec<Route>,
     timings: Vec<Timing>,
     /// Number of each timing.
-    known: HashMap<Timing, u32>,
+    known: FxHashMap<Timing, u32>,
     pieces: Vec<List>,
     uses: Uses,
     trees: Trees,
+    /// The way that was found last.
+    way: Way,
 }
 
 impl Routes {
@@ -39,10 +42,11 @@ impl Routes {
             routing,
             routes: Vec::new(),
             timings: Vec::new(),
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             pieces: Vec::new(),
             uses: Uses::default(),
             trees: Trees::default(),
+            way: Way::default(),
         }
     }
 
@@ -73,8 +77,8 @@ impl Routes {
     }
 
     fn route(&mut self, key: Key) -> Result<Timing, String> {
-        let (trees, uses) = (&mut self.trees, &mut self.uses);
-        self.routing.route(key, trees, uses, &mut self.pieces)
+        let search = (&mut self.trees, &mut self.way);
+        (self.routing).route(key, search, &mut self.uses, &mut self.pieces)
     }
 
     /// Why a pair has no route.

@@ -129,6 +129,11 @@ impl Topology {
         self.locals.map(|first| Use::new(first + endpoint, 1))
     }
 
+    /// Whether data compete for nothing but links on the way from one endpoint to another.
+    pub fn has_only_links(&self) -> bool {
+        self.turns.is_empty() && self.throughputs.is_empty()
+    }
+
     /// Append what one byte uses on its way over `links`, from where it is stored to where it is stored.
     pub fn uses(&self, links: &[u32], uses: &mut Vec<Use>) {
         uses.extend(links.iter().map(|&link| Use::new(link, 1)));
@@ -156,11 +161,15 @@ impl Topology {
 
     /// Bytes per second that one flow can have over all of `uses`.
     pub fn most(&self, uses: &[Use]) -> u64 {
-        let each = |u: &Use| match u.weight() {
-            1 => self.capacity[u.resource()],
-            weight => self.capacity[u.resource()] / weight,
+        let least = |least: u64, each: &Use| {
+            let capacity = self.capacity[each.resource()];
+            // A division would cost more than all the rest.
+            least.min(match each.weight() {
+                1 => capacity,
+                weight => capacity / weight,
+            })
         };
-        uses.iter().map(each).min().unwrap_or(u64::MAX)
+        uses.iter().fold(u64::MAX, least)
     }
 
     /// Links out of `node`.

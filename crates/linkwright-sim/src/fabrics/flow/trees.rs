@@ -6,7 +6,8 @@
 //! all-to-all searches once per source, a ring hardly at all.
 
 use super::topology::Topology;
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 /// Nodes of all trees that are kept, at four bytes each; beyond it all are forgotten and grow anew.
@@ -84,7 +85,7 @@ impl Tree {
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     /// By source and number of the terrain.
-    trees: HashMap<(u32, usize), Tree>,
+    trees: FxHashMap<(u32, usize), Tree>,
 }
 
 impl Trees {

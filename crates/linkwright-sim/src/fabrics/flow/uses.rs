@@ -18,15 +18,18 @@ impl Use {
     ///
     /// # Panics
     /// Where a route uses a resource more than 255 times, which none is long enough for.
+    #[inline]
     pub fn new(resource: u32, weight: u32) -> Self {
         assert!(weight >> WEIGHT_BITS == 0, "a route in circles");
         Use(resource << WEIGHT_BITS | weight)
     }
 
+    #[inline]
     pub fn resource(self) -> usize {
         (self.0 >> WEIGHT_BITS) as usize
     }
 
+    #[inline]
     pub fn weight(self) -> u64 {
         u64::from(self.0 & ((1 << WEIGHT_BITS) - 1))
     }
@@ -46,7 +49,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// File what `write` appends, by resource, each once.
+    /// File what `write` appends, each resource once.
     pub fn add(&mut self, write: impl FnOnce(&mut Vec<Use>)) -> List {
         let first = self.all.len();
         write(&mut self.all);
@@ -63,6 +66,18 @@ impl Uses {
             }
         }
         self.all.truncate(kept + 1);
+        self.list(first)
+    }
+
+    /// File these links, which are all different, one use of each.
+    pub fn links(&mut self, links: &[u32]) -> List {
+        let first = self.all.len();
+        self.all.extend(links.iter().map(|&link| Use::new(link, 1)));
+        self.list(first)
+    }
+
+    /// What lies in the table from `first` on.
+    fn list(&self, first: usize) -> List {
         List {
             first: u32::try_from(first).expect("routes of four billion links"),
             count: (self.all.len() - first) as u32,

@@ -1,0 +1,91 @@
+//! How long the messages of a route take, apart from waiting for others.
+
+use super::job::time;
+use super::phases::{coalesced, serial};
+use crate::fabric::MsgKind;
+use linkwright_core::TimePs;
+
+/// How long the messages of a route take, whichever links they use; many routes have the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Timing {
+    pub hops: u32,
+    pub start: TimePs,
+    pub notice: TimePs,
+    /// From the last byte leaving to its arrival, but for what switches store.
+    pub latency: TimePs,
+    /// Rates at which switches on the way pass on the packet that they store, and how many do so.
+    pub store_rates: Vec<(u64, u64)>,
+    pub packet: u64,
+    pub chunk: u64,
+    pub inline: u64,
+    pub passes: usize,
+    /// Most that all passes can do together.
+    pub whole: u64,
+    /// Where they are several: most that passes i..=j can do together, at i * passes + j.
+    pub ceilings: Vec<u64>,
+}
+
+impl Timing {
+    /// Bytes per second of passes `first..=last` together, where nobody else is there.
+    pub fn ceiling(&self, first: usize, last: usize) -> u64 {
+        match self.passes {
+            1 => self.whole,
+            passes => self.ceilings[first * passes + last],
+        }
+    }
+
+    /// The same of each pass by itself.
+    pub fn each(&self) -> Vec<u64> {
+        (0..self.passes).map(|i| self.ceiling(i, i)).collect()
+    }
+
+    /// Whether a message is small enough to go at once.
+    pub fn is_inline(&self, bytes: u64) -> bool {
+        bytes < self.inline
+    }
+
+    /// Time before the first byte of a transfer moves.
+    pub fn lead(&self, bytes: u64) -> TimePs {
+        match self.is_inline(bytes) {
+            true => (self.start).saturating_sub(time(bytes, self.whole)),
+            false => self.start,
+        }
+    }
+
+    /// The same for a message of any kind.
+    pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
+        match kind {
+            MsgKind::Notice => self.notice,
+            MsgKind::Get => self.back() + self.lead(bytes),
+            _ => self.lead(bytes),
+        }
+    }
+
+    /// Time between the last byte leaving and its arrival.
+    pub fn tail(&self, bytes: u64) -> TimePs {
+        let stored = self.packet.min(bytes);
+        let each = |&(rate, times): &(u64, u64)| time(stored, rate) * times;
+        self.latency + self.store_rates.iter().map(each).sum()
+    }
+
+    /// Time for an answer to come back.
+    pub fn back(&self) -> TimePs {
+        self.latency
+    }
+
+    /// Time that `bytes` take between lead and tail, alone on the machine.
+    pub fn alone(&self, bytes: u64, each_chunk: bool) -> TimePs {
+        if bytes == 0 {
+            return TimePs::ZERO;
+        }
+        if self.is_inline(bytes) || self.passes == 1 && !each_chunk {
+            return time(bytes, self.whole);
+        }
+        if each_chunk {
+            return serial(bytes, self.chunk, &self.each());
+        }
+        (coalesced(bytes, self.chunk, &self.each()).iter())
+            .map(|phase| time(phase.bytes, self.ceiling(phase.first, phase.last)))
+            .sum()
+    }
+}
