@@ -2,10 +2,16 @@
 
 use std::ops::{Deref, DerefMut};
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab::new()
+    }
 }
 
 impl<T> Slab<T> {

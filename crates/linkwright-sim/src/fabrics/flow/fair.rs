@@ -19,7 +19,7 @@
 //! changed is SimGrid's (Casanova, Giersch, Legrand, Quinson and Suter, JPDC 2014).
 
 use super::job::{end_of, work, Job, WHOLE};
-use super::loads::Loads;
+use super::loads::Load;
 use super::uses::Use;
 use linkwright_core::TimePs;
 use std::cmp::Reverse;
@@ -46,6 +46,8 @@ pub(super) struct Fair {
     members: Vec<Vec<u32>>,
     /// Bytes per second that the jobs at each resource would take.
     demand: Vec<u128>,
+    /// What each resource carried.
+    pub loads: Vec<Load>,
     /// Whether each resource could be full when rates were worked out.
     was_tight: Vec<bool>,
     active: Vec<Option<Active>>,
@@ -69,6 +71,7 @@ impl Fair {
             capacity: capacity.to_vec(),
             members: vec![Vec::new(); n],
             demand: vec![0; n],
+            loads: vec![Load::default(); n],
             was_tight: vec![false; n],
             seen: vec![0; n],
             left: vec![0; n],
@@ -78,7 +81,7 @@ impl Fair {
     }
 
     /// A job begins.
-    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use], loads: &mut Loads) {
+    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use]) {
         self.now = now.0;
         let slot = self.vacant.pop().unwrap_or(self.active.len() as u32);
         for each in uses {
@@ -86,7 +89,7 @@ impl Fair {
             self.members[r].push(slot);
             self.demand[r] += u128::from(job.ceiling) * u128::from(each.weight());
             self.changed.push(r as u32);
-            loads.enter(r, now, self.members[r].len(), job.bytes * each.weight());
+            self.loads[r].enter(now, self.members[r].len(), job.bytes * each.weight());
         }
         let active = Some(Active {
             left: work(job.bytes),
@@ -112,12 +115,7 @@ impl Fair {
     }
 
     /// The job that ends at `at`, the time that [`Fair::next`] gave.
-    pub fn pop_at<'a>(
-        &mut self,
-        at: TimePs,
-        uses: impl Fn(&Job) -> &'a [Use],
-        loads: &mut Loads,
-    ) -> Option<Job> {
+    pub fn pop_at<'a>(&mut self, at: TimePs, uses: impl Fn(&Job) -> &'a [Use]) -> Option<Job> {
         if self.next_filed() != Some(at) {
             return None;
         }
@@ -129,7 +127,7 @@ impl Fair {
             self.members[r].retain(|&member| member != slot);
             self.demand[r] -= u128::from(active.job.ceiling) * u128::from(each.weight());
             self.changed.push(r as u32);
-            loads.leave(r, at, self.members[r].len());
+            self.loads[r].leave(at, self.members[r].len());
         }
         self.vacant.push(slot);
         Some(active.job)

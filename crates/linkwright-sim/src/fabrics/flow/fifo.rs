@@ -6,22 +6,30 @@
 //! lines: head-of-line blocking, as in a switch without virtual channels.
 
 use super::job::{end_of, work, Job};
-use super::loads::Loads;
+use super::loads::Load;
 use super::uses::Use;
+use crate::fabrics::slab::Slab;
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+/// Those who stand at a resource, the first of whom holds it, and what it has carried: a line of cache.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+struct Line {
+    jobs: VecDeque<u32>,
+    load: Load,
+}
+
 /// The lines at all resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fifo {
-    lines: Vec<VecDeque<u32>>,
-    jobs: Vec<Job>,
+    lines: Vec<Line>,
+    jobs: Slab<Job>,
     /// Lines of each job in which somebody stands before it; by itself, since a line that moves on asks for
     /// nothing else.
     behind: Vec<u32>,
-    vacant: Vec<u32>,
     ends: TimeQueue<u32>,
     /// Those that begin as another has ended.
     begin: Vec<u32>,
@@ -30,30 +38,30 @@ pub(super) struct Fifo {
 impl Fifo {
     pub fn new(resources: usize) -> Self {
         Fifo {
-            lines: vec![VecDeque::new(); resources],
+            lines: vec![Line::default(); resources],
             ..Fifo::default()
         }
     }
 
+    /// What each resource carried.
+    pub fn loads(&self) -> impl Iterator<Item = &Load> + Clone {
+        self.lines.iter().map(|line| &line.load)
+    }
+
     /// A job queues up.
-    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use], loads: &mut Loads) {
-        let slot = match self.vacant.pop() {
-            Some(slot) => slot,
-            None => {
-                self.jobs.push(job);
-                self.behind.push(0);
-                self.behind.len() as u32 - 1
-            }
-        };
+    pub fn enter(&mut self, now: TimePs, job: Job, uses: &[Use]) {
+        let slot = self.jobs.insert(job);
         let mut behind = 0;
         for &each in uses {
             let line = &mut self.lines[each.resource()];
-            behind += u32::from(!line.is_empty());
-            line.push_back(slot);
-            loads.enter(each.resource(), now, line.len(), job.bytes * each.weight());
+            behind += u32::from(!line.jobs.is_empty());
+            line.jobs.push_back(slot);
+            (line.load).enter(now, line.jobs.len(), job.bytes * each.weight());
         }
-        self.jobs[slot as usize] = job;
-        self.behind[slot as usize] = behind;
+        match self.behind.get_mut(slot as usize) {
+            Some(place) => *place = behind,
+            None => self.behind.push(behind),
+        }
         if behind == 0 {
             self.begin(now, slot);
         }
@@ -65,19 +73,15 @@ impl Fifo {
     }
 
     /// The job that ends at `at`, the time that [`Fifo::next`] gave; `uses` says what jobs use.
-    pub fn pop_at<'a>(
-        &mut self,
-        at: TimePs,
-        uses: impl Fn(&Job) -> &'a [Use],
-        loads: &mut Loads,
-    ) -> Option<Job> {
+    pub fn pop_at<'a>(&mut self, at: TimePs, uses: impl Fn(&Job) -> &'a [Use]) -> Option<Job> {
         let slot = self.ends.pop_at(at)?;
         let ended = self.jobs[slot as usize];
-        for each in uses(&ended) {
+        let uses = uses(&ended);
+        for each in uses {
             let line = &mut self.lines[each.resource()];
-            line.pop_front();
-            loads.leave(each.resource(), at, line.len());
-            let Some(&first) = line.front() else {
+            line.jobs.pop_front();
+            line.load.leave(at, line.jobs.len());
+            let Some(&first) = line.jobs.front() else {
                 continue;
             };
             let behind = &mut self.behind[first as usize];
@@ -87,17 +91,22 @@ impl Fifo {
             }
         }
         if self.begin.len() > 1 {
-            // In the order of the resources that let them go, whatever the order in which a way uses them.
-            let lines = &self.lines;
-            let frees = |slot: u32, each: &Use| lines[each.resource()].front() == Some(&slot);
-            let last = |slot: u32| uses(&ended).iter().filter(move |each| frees(slot, each)).max();
-            self.begin.sort_unstable_by_key(|&slot| Reverse(last(slot)));
+            self.order(uses);
         }
         while let Some(first) = self.begin.pop() {
             self.begin(at, first);
         }
-        self.vacant.push(slot);
+        self.jobs.remove(slot);
         Some(ended)
+    }
+
+    /// Whoever begins does so in the order of the resources that let it go, in whatever order a way uses them: last
+    /// in the list, first to begin.
+    fn order(&mut self, uses: &[Use]) {
+        let lines = &self.lines;
+        let frees = |slot: u32, each: &Use| lines[each.resource()].jobs.front() == Some(&slot);
+        let last = |slot: u32| uses.iter().filter(move |each| frees(slot, each)).max();
+        (self.begin).sort_unstable_by_key(|&slot| Reverse(last(slot)));
     }
 
     fn begin(&mut self, now: TimePs, slot: u32) {

@@ -54,12 +54,11 @@ use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck,
 use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
-use loads::Loads;
 use pairs::Key;
-use phases::{coalesced, nth, Phase, Phases};
+use phases::{coalesced, nth, Phase};
 use routes::Routes;
 use shared::{Shared, Sharing};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 /// Registry entry.
@@ -97,8 +96,10 @@ struct Transfer {
 
 /// What of a transfer is still to move.
 enum Work {
-    /// Phases to come.
-    Phases(Phases),
+    /// All of it, by all passes together.
+    Whole,
+    /// Phases to come, the last one first.
+    Phases(Vec<Phase>),
     /// Each chunk is a job: those done by each pass, and whether it is at work.
     Chunks(Vec<(u64, bool)>),
 }
@@ -128,7 +129,8 @@ pub struct Flow {
     routes: RefCell<Routes>,
     sets: Vec<Vec<EndpointId>>,
     shared: Shared,
-    loads: Loads,
+    /// What each resource carried; gone when anything changes.
+    table: OnceCell<LinkTable>,
     starts: TimeQueue<u32>,
     completions: Completions,
     transfers: Slab<Transfer>,
@@ -142,7 +144,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     let topology = &described.routing.topology;
     let shared = Shared::new(described.sharing, &topology.capacity);
     Ok(Box::new(Flow {
-        loads: Loads::new(topology.resource_names.clone()),
+        table: OnceCell::new(),
         shared,
         sharing: described.sharing,
         chunks: described.chunks,
@@ -176,19 +178,15 @@ impl Flow {
         let route = known(routes, m.from, to, m.network);
         let timing = routes.timing(route);
         let ahead = timing.ahead(m.kind, m.bytes);
-        let whole = Phase {
-            first: 0,
-            last: timing.passes - 1,
-            bytes: m.bytes,
-        };
         let work = match timing.passes {
-            _ if m.bytes == 0 => Work::Phases(Phases::default()),
-            _ if timing.is_inline(m.bytes) => Work::Phases(Phases::one(whole)),
+            _ if m.bytes == 0 => Work::Phases(Vec::new()),
+            _ if timing.is_inline(m.bytes) => Work::Whole,
             passes if self.chunks == ChunkMode::Each => Work::Chunks(vec![(0, false); passes]),
-            1 => Work::Phases(Phases::one(whole)),
+            1 => Work::Whole,
             _ => {
-                let phases = coalesced(m.bytes, timing.chunk, &timing.each());
-                Work::Phases(Phases::list(phases))
+                let mut phases = coalesced(m.bytes, timing.chunk, &timing.each());
+                phases.reverse();
+                Work::Phases(phases)
             }
         };
         let slot = self.transfers.insert(Transfer {
@@ -215,7 +213,7 @@ impl Flow {
             ceiling: routes.timing(route).ceiling(phase.first, phase.last),
             uses: routes.span(route, phase.first, phase.last),
         };
-        self.shared.enter(now, job, routes, &mut self.loads);
+        self.shared.enter(now, job, routes);
     }
 
     /// The start-up of a transfer is over: it moves when its connection is free.
@@ -255,10 +253,17 @@ impl Flow {
 
     /// The first chunks of a transfer, or the next phase of a coalesced one.
     fn go_on(&mut self, now: TimePs, slot: u32) {
-        let Work::Phases(phases) = &mut self.transfers[slot as usize].work else {
-            return self.feed(now, slot, 0);
+        let transfer = &mut self.transfers[slot as usize];
+        let next = match &mut transfer.work {
+            Work::Chunks(_) => return self.feed(now, slot, 0),
+            Work::Phases(phases) => phases.pop(),
+            Work::Whole => {
+                transfer.work = Work::Phases(Vec::new());
+                let last = self.routes.get_mut().timing(transfer.route).passes - 1;
+                let (first, bytes) = (0, transfer.bytes);
+                Some(Phase { first, last, bytes })
+            }
         };
-        let next = phases.take();
         if next.is_none_or(|phase| phase.first > 0) {
             self.source_free(now, slot);
         }
@@ -299,7 +304,7 @@ impl Flow {
 
     /// The job that ends at `at`, the time of the next one.
     fn pop_at(&mut self, at: TimePs) -> Option<Job> {
-        (self.shared).pop_at(at, self.routes.get_mut(), &mut self.loads)
+        (self.shared).pop_at(at, self.routes.get_mut())
     }
 
     /// A job of a transfer is done.
@@ -380,7 +385,7 @@ impl Fabric for Flow {
         self.sets = sets.to_vec();
         let topology = &self.routes.get_mut().routing.topology;
         self.shared = Shared::new(self.sharing, &topology.capacity);
-        self.loads.clear();
+        self.table.take();
         self.starts.clear();
         self.completions.clear();
         self.transfers.clear();
@@ -419,7 +424,7 @@ impl Fabric for Flow {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        self.loads.change();
+        self.table.take();
         loop {
             let limit = self.completions.next().map_or(until, |at| at.min(until));
             let routes = self.routes.get_mut();
@@ -473,7 +478,10 @@ impl Fabric for Flow {
     }
 
     fn links(&self) -> &LinkTable {
-        self.loads.table()
+        self.table.get_or_init(|| {
+            let routes = self.routes.borrow();
+            self.shared.loads(&routes.routing.topology.resource_names)
+        })
     }
 
     fn bounds(&self) -> Bounds {

@@ -27,38 +27,6 @@ pub(super) struct Phase {
     pub bytes: u64,
 }
 
-/// The phases of a transfer still to come. Most transfers have one, which needs no list.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Phases {
-    next: Option<Phase>,
-    /// Those after it, the last one first.
-    rest: Vec<Phase>,
-}
-
-impl Phases {
-    /// A single one.
-    pub fn one(phase: Phase) -> Self {
-        Phases {
-            next: Some(phase),
-            rest: Vec::new(),
-        }
-    }
-
-    /// These, in order.
-    pub fn list(mut phases: Vec<Phase>) -> Self {
-        phases.reverse();
-        Phases {
-            next: phases.pop(),
-            rest: phases,
-        }
-    }
-
-    /// Take the next one.
-    pub fn take(&mut self) -> Option<Phase> {
-        std::mem::replace(&mut self.next, self.rest.pop())
-    }
-}
-
 /// The phases of `bytes` in chunks of `chunk` over passes with these ceilings, in order.
 pub(super) fn coalesced(bytes: u64, chunk: u64, ceilings: &[u64]) -> Vec<Phase> {
     let passes = ceilings.len();

@@ -299,13 +299,10 @@ impl Routing {
             inline: t.inline,
             passes,
             whole: ceiling(0, passes - 1),
-            ceilings: match passes {
-                1 => Vec::new(),
-                _ => (0..passes)
-                    .flat_map(|i| (0..passes).map(move |j| (i, j.max(i))))
-                    .map(|(first, last)| ceiling(first, last))
-                    .collect(),
-            },
+            ceilings: (passes > 1).then(|| {
+                let spans = (0..passes).flat_map(|i| (0..passes).map(move |j| (i, j.max(i))));
+                spans.map(|(first, last)| ceiling(first, last)).collect()
+            }),
         }
     }
 

@@ -3,8 +3,9 @@
 use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::Job;
-use super::loads::Loads;
+use super::loads;
 use super::routes::Routes;
+use crate::fabric::LinkTable;
 use linkwright_core::TimePs;
 
 /// How flows share a resource.
@@ -30,10 +31,10 @@ impl Shared {
     }
 
     /// A job begins or queues up.
-    pub fn enter(&mut self, now: TimePs, job: Job, routes: &Routes, loads: &mut Loads) {
+    pub fn enter(&mut self, now: TimePs, job: Job, routes: &Routes) {
         match self {
-            Shared::Fair(fair) => fair.enter(now, job, routes.uses(job.uses), loads),
-            Shared::Fifo(fifo) => fifo.enter(now, job, routes.uses(job.uses), loads),
+            Shared::Fair(fair) => fair.enter(now, job, routes.uses(job.uses)),
+            Shared::Fifo(fifo) => fifo.enter(now, job, routes.uses(job.uses)),
         }
     }
 
@@ -46,11 +47,19 @@ impl Shared {
     }
 
     /// The job that ends at `at`, the time that [`Shared::next`] gave.
-    pub fn pop_at(&mut self, at: TimePs, routes: &Routes, loads: &mut Loads) -> Option<Job> {
+    pub fn pop_at(&mut self, at: TimePs, routes: &Routes) -> Option<Job> {
         let uses = |job: &Job| routes.uses(job.uses);
         match self {
-            Shared::Fair(fair) => fair.pop_at(at, uses, loads),
-            Shared::Fifo(fifo) => fifo.pop_at(at, uses, loads),
+            Shared::Fair(fair) => fair.pop_at(at, uses),
+            Shared::Fifo(fifo) => fifo.pop_at(at, uses),
+        }
+    }
+
+    /// What each resource carried.
+    pub fn loads(&self, names: &[String]) -> LinkTable {
+        match self {
+            Shared::Fair(fair) => loads::table(names, fair.loads.iter()),
+            Shared::Fifo(fifo) => loads::table(names, fifo.loads()),
         }
     }
 }

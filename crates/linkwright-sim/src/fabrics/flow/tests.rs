@@ -3,7 +3,6 @@
 use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::{time, Job};
-use super::loads::Loads;
 use super::uses::{Use, Uses};
 use linkwright_core::TimePs;
 use proptest::prelude::*;
@@ -12,7 +11,6 @@ use proptest::prelude::*;
 struct Case {
     fair: Fair,
     uses: Uses,
-    loads: Loads,
 }
 
 impl Case {
@@ -20,13 +18,12 @@ impl Case {
         Case {
             fair: Fair::new(capacity),
             uses: Uses::default(),
-            loads: Loads::new(vec![String::new(); capacity.len()]),
         }
     }
 
     fn enter(&mut self, now: TimePs, token: u32, bytes: u64, ceiling: u64, uses: &[(u32, u32)]) {
         let job = job(&mut self.uses, token, bytes, ceiling, uses);
-        (self.fair).enter(now, job, self.uses.of(job.uses), &mut self.loads);
+        (self.fair).enter(now, job, self.uses.of(job.uses));
     }
 
     fn next(&mut self) -> Option<TimePs> {
@@ -35,9 +32,7 @@ impl Case {
 
     fn pop_at(&mut self, at: TimePs) -> Option<u32> {
         let uses = |job: &Job| self.uses.of(job.uses);
-        self.fair
-            .pop_at(at, uses, &mut self.loads)
-            .map(|job| job.token)
+        self.fair.pop_at(at, uses).map(|job| job.token)
     }
 
     fn rates(&mut self) -> Vec<(u32, u64)> {
@@ -130,17 +125,16 @@ fn a_late_flow_halves_the_rate_and_an_early_end_gives_it_back() {
 fn a_queue_serves_one_after_another_and_blocks_at_its_head() {
     // a holds links 0 and 1 until 100; b waits for 0 and holds up c at 2, though 2 is idle.
     let (mut fifo, mut all) = (Fifo::new(3), Uses::default());
-    let mut loads = Loads::new(vec![String::new(); 3]);
     let plan = [(100, [(0, 1), (1, 1)]), (50, [(0, 1), (2, 1)])];
     for (token, (bytes, uses)) in (0..).zip(plan) {
         let job = job(&mut all, token, bytes, 1_000_000_000, &uses);
-        fifo.enter(TimePs::ZERO, job, all.of(job.uses), &mut loads);
+        fifo.enter(TimePs::ZERO, job, all.of(job.uses));
     }
     let last = job(&mut all, 2, 10, 1_000_000_000, &[(2, 1)]);
-    fifo.enter(TimePs::ZERO, last, all.of(last.uses), &mut loads);
+    fifo.enter(TimePs::ZERO, last, all.of(last.uses));
     let mut ends = Vec::new();
     while let Some(at) = fifo.next() {
-        let ended = fifo.pop_at(at, |job| all.of(job.uses), &mut loads);
+        let ended = fifo.pop_at(at, |job| all.of(job.uses));
         ends.push((ended.unwrap().token, at.0 / 1000));
     }
     assert_eq!(ends, [(0, 100), (1, 150), (2, 160)]);

@@ -22,15 +22,15 @@ pub(super) struct Timing {
     /// Most that all passes can do together.
     pub whole: u64,
     /// Where they are several: most that passes i..=j can do together, at i * passes + j.
-    pub ceilings: Vec<u64>,
+    pub ceilings: Option<Box<[u64]>>,
 }
 
 impl Timing {
     /// Bytes per second of passes `first..=last` together, where nobody else is there.
     pub fn ceiling(&self, first: usize, last: usize) -> u64 {
-        match self.passes {
-            1 => self.whole,
-            passes => self.ceilings[first * passes + last],
+        match &self.ceilings {
+            None => self.whole,
+            Some(each) => each[first * self.passes + last],
         }
     }
 

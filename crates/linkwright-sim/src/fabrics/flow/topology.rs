@@ -18,7 +18,6 @@ use std::collections::HashMap;
 /// One direction of an edge; its number is also that of its resource.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    pub from: u32,
     pub to: u32,
     /// Index of the class of links that it belongs to.
     pub class: u32,
@@ -43,6 +42,8 @@ pub(super) struct Topology {
     pub ranks: u32,
     pub endpoints: u32,
     pub links: Vec<Link>,
+    /// Where each link begins; by itself, since a way is followed backwards from node to node by nothing else.
+    pub begins: Vec<u32>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
     /// Bytes per second of each resource, links first.
@@ -70,12 +71,8 @@ impl Topology {
     pub fn connect(&mut self, a: u32, b: u32, class: u32, capacity: u64, latency: TimePs) {
         for (from, to) in [(a, b), (b, a)] {
             self.out[from as usize].push(self.links.len() as u32);
-            self.links.push(Link {
-                from,
-                to,
-                class,
-                latency,
-            });
+            self.begins.push(from);
+            self.links.push(Link { to, class, latency });
             let name = format!("{} -> {}", self.name(from), self.name(to));
             self.resource(name, capacity);
         }
@@ -139,10 +136,7 @@ impl Topology {
         uses.extend(links.iter().map(|&link| Use::new(link, 1)));
         let ends = links.first().zip(links.last());
         if let Some((&first, &last)) = ends {
-            let ends = [
-                self.links[first as usize].from,
-                self.links[last as usize].to,
-            ];
+            let ends = [self.begins[first as usize], self.links[last as usize].to];
             let limited = ends.iter().filter_map(|node| self.throughputs.get(node));
             uses.extend(limited.map(|&resource| Use::new(resource, 1)));
         }
@@ -209,8 +203,8 @@ impl Topology {
     /// Most bytes per second over all links into or out of one of `nodes`.
     pub fn port(&self, nodes: std::ops::Range<u32>, out: bool) -> u64 {
         let mut sums = vec![0; self.names.len()];
-        for (link, &capacity) in self.links.iter().zip(&self.capacity) {
-            sums[if out { link.from } else { link.to } as usize] += capacity;
+        for ((link, &from), &capacity) in self.links.iter().zip(&self.begins).zip(&self.capacity) {
+            sums[if out { from } else { link.to } as usize] += capacity;
         }
         nodes.map(|n| sums[n as usize]).max().unwrap_or(0)
     }

@@ -75,7 +75,7 @@ impl Tree {
         while node != self.source {
             let link = self.into[node as usize];
             links.push(link);
-            node = topology.links[link as usize].from;
+            node = topology.begins[link as usize];
         }
         links[first..].reverse();
     }
