@@ -225,7 +225,7 @@ impl<'a> Contents<'a> {
                 (0..buffer.chunks()).any(|chunk| {
                     schedule
                         .spec
-                        .initial(schedule, rank, buffer, chunk)
+                        .initial(schedule.ranks, rank, buffer, chunk)
                         .is_some()
                 })
             })
@@ -249,7 +249,7 @@ impl<'a> Contents<'a> {
         let description = &schedule.buffers[buffer];
         for chunk in 0..description.chunks() {
             let spec = &schedule.spec;
-            if let Some(given) = spec.initial(schedule, participant, description, chunk) {
+            if let Some(given) = spec.initial(schedule.ranks, participant, description, chunk) {
                 let span = self.span(BufferId(buffer as u8), chunk..chunk + 1);
                 let first = self.first_element(given);
                 fill.write(participant, first, &mut memory[span]);
@@ -280,7 +280,7 @@ impl<'a> Contents<'a> {
         for chunk in 0..description.chunks() {
             let spec = &schedule.spec;
             let contributions: Vec<(u32, usize)> =
-                match spec.expected(schedule, participant, description, chunk) {
+                match spec.expected(schedule.ranks, participant, description, chunk) {
                     Expected::Any => continue,
                     Expected::One { rank, chunk } => vec![(rank, self.first_element(chunk))],
                     Expected::All { chunk } => {

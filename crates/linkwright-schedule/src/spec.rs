@@ -18,7 +18,7 @@
 //! | barrier | as allgather, chunks without bytes (tokens) | as allgather |
 //! | pattern | nothing | nothing; only bounds and routes are checked |
 
-use crate::ir::{Buffer, Schedule};
+use crate::ir::Buffer;
 
 /// Kinds of collective, named as in MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -159,15 +159,17 @@ impl Spec {
         u128::from(ranks).wrapping_pow(self.repeats - 1)
     }
 
-    /// The contribution chunk that `buffer[chunk]` of `participant` holds at the start, if any.
+    /// The contribution chunk that `buffer[chunk]` of `participant`, one of `ranks` or a memory, holds at the
+    /// start, if any.
+    #[inline]
     pub fn initial(
         &self,
-        schedule: &Schedule,
+        ranks: u32,
         participant: u32,
         buffer: &Buffer,
         chunk: u32,
     ) -> Option<u32> {
-        if participant >= schedule.ranks {
+        if participant >= ranks {
             return None;
         }
         let block = chunk / buffer.slices;
@@ -186,21 +188,16 @@ impl Spec {
         holds.then_some(chunk)
     }
 
-    /// What `buffer[chunk]` of `participant` must hold at the end.
-    pub fn expected(
-        &self,
-        schedule: &Schedule,
-        participant: u32,
-        buffer: &Buffer,
-        chunk: u32,
-    ) -> Expected {
-        if participant >= schedule.ranks {
+    /// What `buffer[chunk]` of `participant`, one of `ranks` or a memory, must hold at the end.
+    #[inline]
+    pub fn expected(&self, ranks: u32, participant: u32, buffer: &Buffer, chunk: u32) -> Expected {
+        if participant >= ranks {
             return Expected::Any;
         }
         let (block, slice) = (chunk / buffer.slices, chunk % buffer.slices);
         let one = |rank, chunk| Expected::One { rank, chunk };
         if buffer.name == "input" {
-            return match self.initial(schedule, participant, buffer, chunk) {
+            return match self.initial(ranks, participant, buffer, chunk) {
                 Some(chunk) => one(participant, chunk),
                 None => Expected::Any,
             };

@@ -5,6 +5,7 @@
 
 use super::cells::Cells;
 use super::contributions::{Exact, Value};
+use super::difference::{difference, Counted, Due};
 use super::semantics::wrong;
 use super::VerifyError;
 use crate::ir::{BufferId, Combine, Schedule};
@@ -53,10 +54,7 @@ pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> 
             .to_string();
         return wrong(schedule, step, place, problem);
     }
-    let limit = match expected {
-        Expected::All { .. } => u64::from(schedule.ranks).saturating_pow(schedule.spec.repeats - 1),
-        _ => 1,
-    };
+    let due = due(schedule, expected);
     let mut values = initial(schedule, &origins);
     let mut doubled = HashMap::new();
     for m in &moves {
@@ -67,15 +65,38 @@ pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> 
             Combine::Reduce => there.add(&value),
         }
         for &(rank, chunk, often) in &*there.0 {
-            if often > limit {
+            if often > due.often {
                 doubled.entry((rank, chunk)).or_insert(m.step);
             }
         }
     }
     let found = values.remove(&at).unwrap_or_default();
-    let (problem, culprit) = difference(schedule, &found, expected, limit);
+    let each = |&(rank, chunk, often): &(u32, u32, u64)| Counted {
+        chunk,
+        first: rank,
+        len: 1,
+        often,
+    };
+    let found: Vec<Counted> = found.0.iter().map(each).collect();
+    let (problem, culprit) = difference(&found, &due);
     let step = culprit.and_then(|c| doubled.get(&c).copied()).or(step);
     wrong(schedule, step, place, problem)
+}
+
+fn due(schedule: &Schedule, expected: Expected) -> Due {
+    let (ranks, chunk, often) = match expected {
+        Expected::All { chunk } => {
+            let often = u64::from(schedule.ranks).saturating_pow(schedule.spec.repeats - 1);
+            (0..schedule.ranks, chunk, often)
+        }
+        Expected::One { rank, chunk } => (rank..rank + 1, chunk, 1),
+        Expected::Any => (0..0, 0, 1),
+    };
+    Due {
+        chunk,
+        ranks,
+        often,
+    }
 }
 
 /// The moves that the final contents of `place` are made of, in order, and the chunks involved.
@@ -119,68 +140,10 @@ fn history(schedule: &Schedule, cells: &Cells, place: Place) -> (Vec<Move>, Hash
 fn initial(schedule: &Schedule, origins: &HashMap<usize, Place>) -> HashMap<usize, Exact> {
     let first = |&(who, buffer, chunk): &Place| {
         let buffer = schedule.buffer(buffer);
-        let first = schedule.spec.initial(schedule, who, buffer, chunk)?;
+        let first = schedule.spec.initial(schedule.ranks, who, buffer, chunk)?;
         Some(Exact::one(who, first))
     };
     (origins.iter())
         .filter_map(|(&index, place)| Some((index, first(place)?)))
         .collect()
-}
-
-/// In words; with the contribution that is there too often, if that is what is wrong.
-fn difference(
-    schedule: &Schedule,
-    found: &Exact,
-    expected: Expected,
-    limit: u64,
-) -> (String, Option<(u32, u32)>) {
-    let (ranks, chunk) = match expected {
-        Expected::All { chunk } => (0..schedule.ranks, chunk),
-        Expected::One { rank, chunk } => (rank..rank + 1, chunk),
-        Expected::Any => (0..0, 0),
-    };
-    if found.is_nothing() {
-        return ("ends empty; send data there".to_string(), None);
-    }
-    if let Some(&(rank, other, _)) =
-        (found.0.iter()).find(|c| c.1 != chunk || !ranks.contains(&c.0))
-    {
-        let problem = format!(
-            "ends with chunk {other} of rank {rank}, which does not belong there; it should hold \
-             chunk {chunk} of {}",
-            match expected {
-                Expected::All { .. } => "every rank".to_string(),
-                _ => format!("rank {}", ranks.start),
-            }
-        );
-        return (problem, None);
-    }
-    if let Some(&(rank, chunk, often)) = found.0.iter().find(|c| c.2 > limit) {
-        let times = match often {
-            2 => "twice".to_string(),
-            n => format!("{n} times"),
-        };
-        let due = match limit {
-            1 => "once".to_string(),
-            n => format!("{n} times"),
-        };
-        let problem = format!(
-            "ends with rank {rank}'s contribution {times} instead of {due}; combine it on one way \
-             only, or replace instead of reduce"
-        );
-        return (problem, Some((rank, chunk)));
-    }
-    let lacking: Vec<u32> = ranks
-        .filter(|&rank| !found.0.iter().any(|c| c.0 == rank && c.2 == limit))
-        .collect();
-    let others = match lacking.len() {
-        0 | 1 => String::new(),
-        n => format!(" and {} more", n - 1),
-    };
-    let rank = lacking.first().copied().unwrap_or_default();
-    let problem = format!(
-        "ends without rank {rank}'s contribution{others}; send it there before the last step, or \
-         reduce instead of replace"
-    );
-    (problem, None)
 }

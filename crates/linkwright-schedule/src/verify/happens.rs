@@ -67,6 +67,7 @@ impl<'a> Happens<'a> {
     }
 
     /// Let the next operation, `id`, continue a chain or open one.
+    #[inline]
     pub fn append(&mut self, id: u32, op: &Op, edges: &[Edge]) {
         let waiter = op.initiator();
         for &edge in edges {

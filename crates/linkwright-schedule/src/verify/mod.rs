@@ -16,10 +16,11 @@
 //! What is not proved here: that a machine has routes and slots for it, and that a run on a
 //! machine ends in time.
 
-mod bounds;
+pub(crate) mod bounds;
 mod cells;
 mod clocks;
 mod contributions;
+pub(crate) mod difference;
 mod error;
 mod explain;
 mod happens;
@@ -27,9 +28,10 @@ mod hazard;
 mod order;
 mod race;
 mod semantics;
+mod shape;
 
-pub(crate) use bounds::check as check_shape;
 pub use error::VerifyError;
+pub(crate) use shape::check as check_shape;
 
 use crate::ir::Schedule;
 use crate::spec::Collective;

@@ -39,10 +39,11 @@ fn replay<V: Value>(schedule: &Schedule, cells: &Cells) -> Result<(), VerifyErro
 
 fn initial<V: Value>(schedule: &Schedule, cells: &Cells) -> Vec<V> {
     let mut values = vec![V::default(); cells.count()];
-    for participant in 0..schedule.ranks {
+    let (spec, ranks) = (&schedule.spec, schedule.ranks);
+    for participant in 0..ranks {
         for (id, buffer) in buffers(schedule) {
             for chunk in cells.touched(participant, id) {
-                if let Some(first) = (schedule.spec).initial(schedule, participant, buffer, chunk) {
+                if let Some(first) = spec.initial(ranks, participant, buffer, chunk) {
                     values[cells.index(participant, id, chunk)] = V::one(participant, first);
                 }
             }
@@ -126,7 +127,9 @@ fn bring<V: Value>(
 
 /// What the spec puts into a chunk before anything happens.
 fn first_value<V: Value>(schedule: &Schedule, who: u32, id: BufferId, chunk: u32) -> V {
-    let first = (schedule.spec).initial(schedule, who, schedule.buffer(id), chunk);
+    let first = schedule
+        .spec
+        .initial(schedule.ranks, who, schedule.buffer(id), chunk);
     first.map_or_else(V::default, |chunk| V::one(who, chunk))
 }
 
@@ -182,7 +185,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
         for (id, buffer) in buffers(schedule) {
             let touched = cells.touched(rank, id);
             for chunk in demanded(schedule, cells, rank, id, buffer) {
-                let expected = spec.expected(schedule, rank, buffer, chunk);
+                let expected = spec.expected(schedule.ranks, rank, buffer, chunk);
                 let untouched;
                 let found = if touched.contains(&chunk) {
                     &values[cells.index(rank, id, chunk)]

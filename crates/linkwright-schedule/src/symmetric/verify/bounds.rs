@@ -4,6 +4,7 @@
 use super::Folded;
 use crate::ir::{Buffer, BufferId, Op, OpKind};
 use crate::spec::Collective;
+use crate::verify::bounds::{apart, inside, listed};
 use crate::verify::{check_shape, VerifyError};
 
 pub(super) fn check(folded: &Folded) -> Result<(), VerifyError> {
@@ -61,7 +62,7 @@ fn buffers(folded: &Folded) -> Result<(), VerifyError> {
 }
 
 fn operation(folded: &Folded, lengths: &[Option<u64>], op: &Op) -> Result<(), String> {
-    let (program, ranks) = (&folded.program, folded.ranks());
+    let ranks = folded.ranks();
     if op.to >= ranks || op.from >= ranks {
         return Err(format!(
             "rank {} does not exist; there are {ranks}",
@@ -76,36 +77,29 @@ fn operation(folded: &Folded, lengths: &[Option<u64>], op: &Op) -> Result<(), St
         }
         _ => return Err("cannot be folded; simulate every rank".to_string()),
     }
-    if !op.moves_data() {
-        return Ok(());
+    match op.moves_data() {
+        true => chunks(folded, lengths, op),
+        false => Ok(()),
     }
-    let listed = u64::from(op.src) + u64::from(op.count);
-    if op.scattered && (op.count == 0 || op.dst != op.src || listed > program.ranges.len() as u64) {
-        return Err("its list of chunk ranges does not exist".to_string());
-    }
+}
+
+fn chunks(folded: &Folded, lengths: &[Option<u64>], op: &Op) -> Result<(), String> {
+    let program = &folded.program;
+    listed(op, program.ranges.len())?;
     let side = |id: BufferId| {
         let missing = || format!("buffer {} does not exist", id.0);
         program.buffers.get(id.0 as usize).ok_or_else(missing)
     };
     let (src, dst) = (side(op.src_buffer)?, side(op.dst_buffer)?);
-    let alike = src.same_cut(dst) && {
-        let turned = |id: BufferId| program.relative[id.0 as usize];
-        turned(op.src_buffer) == turned(op.dst_buffer)
-    };
-    let even = lengths[op.src_buffer.0 as usize]
-        .filter(|_| lengths[op.src_buffer.0 as usize] == lengths[op.dst_buffer.0 as usize]);
+    let turned = |id: BufferId| program.relative[id.0 as usize];
+    let alike = src.same_cut(dst) && turned(op.src_buffer) == turned(op.dst_buffer);
+    let length = |id: BufferId| lengths[id.0 as usize];
+    let even = length(op.src_buffer).is_some() && length(op.src_buffer) == length(op.dst_buffer);
     for (first, into, count) in program.ranges_of(op) {
-        for (buffer, start) in [(src, first), (dst, into)] {
-            if u64::from(start) + u64::from(count) > u64::from(buffer.chunks()) {
-                return Err(format!(
-                    "{}[{start}..{}] does not exist; the buffer has chunks 0..{}",
-                    buffer.name,
-                    u64::from(start) + u64::from(count),
-                    buffer.chunks()
-                ));
-            }
-        }
-        if even.is_none() && !(alike && first == into) {
+        inside(src, first, count)?;
+        inside(dst, into, count)?;
+        let equally_long = even || alike && first == into;
+        if !equally_long {
             return Err(format!(
                 "{}[{first}] and {}[{into}] are not equally long at every rank; choose a size that \
                  cuts into equal chunks",
@@ -113,33 +107,20 @@ fn operation(folded: &Folded, lengths: &[Option<u64>], op: &Op) -> Result<(), St
             ));
         }
     }
-    match op.scattered || op.to == 0 {
-        true => overlap(folded, op),
-        false => Ok(()),
-    }
+    overlap(folded, op)
 }
 
-/// An operation may not write a chunk twice, nor one that it reads within its rank.
 fn overlap(folded: &Folded, op: &Op) -> Result<(), String> {
-    let mut written = Vec::new();
-    folded
-        .program
-        .written(op, |first, count| written.push((first, first + count)));
-    written.retain(|(first, end)| first < end);
-    written.sort_unstable();
-    if let Some(pair) = written.windows(2).find(|pair| pair[1].0 < pair[0].1) {
-        let name = &folded.program.buffers[op.dst_buffer.0 as usize].name;
-        return Err(format!("writes {name}[{}] twice; list it once", pair[1].0));
-    }
-    let clash = |(src, _, count): (u32, u32, u32)| {
-        let after = written.partition_point(|&(_, end)| end <= src);
-        count > 0 && written.get(after).is_some_and(|w| w.0 < src + count)
-    };
+    let program = &folded.program;
     let inside = op.to == 0 && op.src_buffer == op.dst_buffer;
-    match inside && folded.program.ranges_of(op).any(clash) {
-        true => Err("reads and writes the same chunk; go through scratch".to_string()),
-        false => Ok(()),
+    if !op.scattered && !inside {
+        return Ok(());
     }
+    let mut written = Vec::new();
+    program.written(op, |first, count| written.push((first, count)));
+    let read = program.ranges_of(op).map(|(src, _, count)| (src, count));
+    let name = &program.buffers[op.dst_buffer.0 as usize].name;
+    apart(name, written, read.filter(|_| inside))
 }
 
 fn waits(folded: &Folded, k: u32, op: &Op) -> Result<(), VerifyError> {

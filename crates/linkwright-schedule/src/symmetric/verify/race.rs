@@ -132,6 +132,8 @@ struct Past<'a> {
     /// The operation before each in its lane.
     before: Vec<u32>,
     last_in_lane: [u32; 256],
+    /// Of the search under way; kept for its room.
+    seen: HashSet<Instance>,
     visited: usize,
 }
 
@@ -145,6 +147,7 @@ impl<'a> Past<'a> {
             tail: Vec::new(),
             before: Vec::with_capacity(count),
             last_in_lane: [NONE; 256],
+            seen: HashSet::new(),
             visited: 0,
         }
     }
@@ -193,7 +196,9 @@ impl<'a> Past<'a> {
     /// Drop from `open` all that is ordered before operation `k` of rank 0.
     fn search(&mut self, k: u32, open: &mut Vec<Hazard>) -> Result<(), VerifyError> {
         let floor = open.iter().map(|hazard| hazard.id.0).min().unwrap_or(k);
-        let mut seen = HashSet::from([(k, 0)]);
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.clear();
+        seen.insert((k, 0));
         let mut queue = vec![(k, 0)];
         let mut next = 0;
         while next < queue.len() && !open.is_empty() {
@@ -224,6 +229,7 @@ impl<'a> Past<'a> {
                 started((before, at.1), open);
             }
         }
+        self.seen = seen;
         Ok(())
     }
 }

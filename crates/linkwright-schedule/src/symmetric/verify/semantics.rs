@@ -1,9 +1,10 @@
 //! Run by id, every chunk of rank 0 ends with exactly the contributions that the spec demands.
 
-use super::contents::{Contents, Turn};
+use super::contents::{Contents, Run, Turn};
 use super::Folded;
 use crate::ir::{BufferId, Combine, Op, Schedule};
 use crate::spec::Expected;
+use crate::verify::difference::{difference, Counted, Due};
 use crate::verify::VerifyError;
 
 /// Follow the contents of all chunks; how many were moved.
@@ -47,7 +48,7 @@ fn contributions_turn(folded: &Folded, frame: &Schedule) -> bool {
 }
 
 fn initial(frame: &Schedule, id: BufferId, chunk: u32) -> Contents {
-    let first = frame.spec.initial(frame, 0, frame.buffer(id), chunk);
+    let first = frame.spec.initial(frame.ranks, 0, frame.buffer(id), chunk);
     first.map_or(Contents::Nothing, |chunk| Turn::one(chunk, 0))
 }
 
@@ -89,14 +90,14 @@ impl Replay<'_> {
         let frame = self.frame;
         for (id, buffer) in (0u8..=255).map(BufferId).zip(&frame.buffers) {
             for chunk in 0..buffer.chunks() {
-                let due = match frame.spec.expected(frame, 0, buffer, chunk) {
+                let due = match frame.spec.expected(frame.ranks, 0, buffer, chunk) {
                     Expected::Any => continue,
                     Expected::One { rank, chunk } => Turn::one(chunk, rank),
                     Expected::All { chunk } => self.turn.all(chunk),
                 };
                 let found = &self.values[id.0 as usize][chunk as usize];
                 if *found != due {
-                    let problem = difference(self.turn, found, &due);
+                    let problem = explain(self.turn, found, &due);
                     return Err(self.wrong(self.last_write(id, chunk), id, chunk, &problem));
                 }
             }
@@ -135,55 +136,21 @@ impl Replay<'_> {
 }
 
 /// In words; `due` is one interval of ranks.
-fn difference(turn: Turn, found: &Contents, due: &Contents) -> String {
-    let Contents::One(due) = *due else {
+fn explain(turn: Turn, found: &Contents, due: &Contents) -> String {
+    let Contents::One(Run { chunk, first, len }) = *due else {
         unreachable!("a spec demands one contribution or everyone's");
     };
-    let found = turn.counted(found);
-    let ranks = due.first..due.first + due.len;
-    if found.is_empty() {
-        return "ends empty; send data there".to_string();
-    }
-    let strange =
-        |c: &&(u32, u32, u32, u32)| c.0 != due.chunk || c.1 < ranks.start || c.1 + c.2 > ranks.end;
-    if let Some(&(chunk, rank, ..)) = found.iter().find(strange) {
-        return format!(
-            "ends with chunk {chunk} of rank {rank}, which does not belong there; it should hold \
-             chunk {} of {}",
-            due.chunk,
-            match due.len {
-                1 => format!("rank {}", due.first),
-                _ => "every rank".to_string(),
-            }
-        );
-    }
-    if let Some(&(_, rank, _, often)) = found.iter().find(|c| c.3 > 1) {
-        let times = match often {
-            2 => "twice".to_string(),
-            n => format!("{n} times"),
-        };
-        return format!(
-            "ends with rank {rank}'s contribution {times} instead of once; combine it on one way \
-             only, or replace instead of reduce"
-        );
-    }
-    let there: u32 = found.iter().map(|c| c.2).sum();
-    // The first gap between ascending intervals.
-    let ends = found.iter().map(|c| c.1 + c.2);
-    let starts = found.iter().map(|c| c.1).skip(1);
-    let mut gaps = ends.zip(starts);
-    let gap = gaps.find(|(end, start)| end < start);
-    let lacking = match gap {
-        _ if found[0].1 > ranks.start => ranks.start,
-        Some((end, _)) => end,
-        None => found[found.len() - 1].1 + found[found.len() - 1].2,
+    let each = |(chunk, first, len, often)| Counted {
+        chunk,
+        first,
+        len,
+        often: u64::from(often),
     };
-    let others = match due.len - there {
-        0 | 1 => String::new(),
-        n => format!(" and {} more", n - 1),
+    let found: Vec<Counted> = turn.counted(found).into_iter().map(each).collect();
+    let due = Due {
+        chunk,
+        ranks: first..first + len,
+        often: 1,
     };
-    format!(
-        "ends without rank {lacking}'s contribution{others}; send it there before the last step, or \
-         reduce instead of replace"
-    )
+    difference(&found, &due).0
 }

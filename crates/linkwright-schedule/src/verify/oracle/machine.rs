@@ -110,7 +110,7 @@ pub(super) fn well_formed(s: &Schedule) -> Verdict {
 impl<'a> Machine<'a> {
     pub fn new(s: &'a Schedule) -> Result<Self, String> {
         let cell = |(who, id, chunk): (u32, usize, u32)| {
-            let first = s.spec.initial(s, who, &s.buffers[id], chunk);
+            let first = s.spec.initial(s.ranks, who, &s.buffers[id], chunk);
             Cell {
                 contents: first
                     .map(|chunk| contribution(who, chunk))
@@ -324,7 +324,7 @@ impl<'a> Machine<'a> {
         }
         for (who, id, chunk) in places(s) {
             let buffer = &s.buffers[id];
-            let expected = match s.spec.expected(s, who, buffer, chunk) {
+            let expected = match s.spec.expected(s.ranks, who, buffer, chunk) {
                 Expected::Any => continue,
                 Expected::One { rank, chunk } => vec![contribution(rank, chunk)],
                 Expected::All { chunk } => {

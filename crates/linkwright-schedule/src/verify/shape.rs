@@ -1,0 +1,201 @@
+//! The head of a schedule: how much there is of everything, and the buffers that its collective needs.
+
+use super::VerifyError;
+use crate::ir::{Buffer, Owner, Schedule, MAX_CHUNKS, MAX_OPS, MAX_RANKS};
+use crate::order::owns;
+use crate::spec::Collective;
+
+/// Check everything but the operations.
+pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
+    counts(schedule)?;
+    for id in 0..schedule.buffers.len() {
+        buffer(schedule, id)?;
+    }
+    sets(schedule)?;
+    layout(schedule)
+}
+
+fn counts(s: &Schedule) -> Result<(), VerifyError> {
+    let error = |problem| Err(VerifyError::Shape(problem));
+    let participants = u64::from(s.ranks) + u64::from(s.memories);
+    if s.ranks == 0 || participants > u64::from(MAX_RANKS) {
+        return error(format!(
+            "{} ranks and {} memories; between 1 and {MAX_RANKS} together are possible",
+            s.ranks, s.memories
+        ));
+    }
+    if s.ops().len() > MAX_OPS {
+        return error(format!("more than {MAX_OPS} operations; use fewer ranks"));
+    }
+    if s.spec.root >= s.ranks {
+        return error(format!(
+            "root {} does not exist; ranks are 0..{}",
+            s.spec.root, s.ranks
+        ));
+    }
+    if s.spec.repeats == 0 {
+        return error("the collective runs 0 times; once is the least".to_string());
+    }
+    if s.element_bytes == 0 {
+        return error("elements of 0 bytes; at least 1 is needed".to_string());
+    }
+    Ok(())
+}
+
+fn buffer(s: &Schedule, id: usize) -> Result<(), VerifyError> {
+    let buffer = &s.buffers[id];
+    let error = |problem| {
+        Err(VerifyError::Shape(format!(
+            "buffer {}: {problem}",
+            buffer.name
+        )))
+    };
+    if id >= 256 {
+        return error("is number 256; at most 256 buffers are possible".to_string());
+    }
+    if s.buffers[..id].iter().any(|b| b.name == buffer.name) {
+        return error("exists twice; give each buffer its own name".to_string());
+    }
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if buffer.name.is_empty() || !buffer.name.chars().all(letters) {
+        return error("a name is made of letters, digits and `_`; rename it".to_string());
+    }
+    if buffer.blocks == 0 || buffer.slices == 0 || buffer.div == 0 {
+        return error("0 blocks, slices or parts; at least 1 of each is needed".to_string());
+    }
+    if u64::from(buffer.blocks) * u64::from(buffer.slices) > u64::from(MAX_CHUNKS) {
+        return error(format!(
+            "{} blocks of {} slices; at most {MAX_CHUNKS} chunks are possible",
+            buffer.blocks, buffer.slices
+        ));
+    }
+    if s.elements.checked_mul(u64::from(buffer.mul)).is_none() {
+        return error(format!(
+            "{} vectors of {} elements are more than 64 bits count",
+            buffer.mul, s.elements
+        ));
+    }
+    match buffer.owner {
+        Owner::One(one) if one.0 >= s.ranks + s.memories => error(format!(
+            "belongs to participant {one}, which does not exist; there are {} ranks and {} memories",
+            s.ranks, s.memories
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn sets(s: &Schedule) -> Result<(), VerifyError> {
+    for (index, set) in s.sets.iter().enumerate() {
+        let mut sorted = set.clone();
+        sorted.sort_unstable();
+        let problem = if set.is_empty() {
+            "is empty; name at least one participant".to_string()
+        } else if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            "names a participant twice; name each once".to_string()
+        } else if sorted.last().is_some_and(|&l| l >= s.ranks + s.memories) {
+            format!(
+                "names participant {}; there are {} ranks and {} memories",
+                sorted[sorted.len() - 1],
+                s.ranks,
+                s.memories
+            )
+        } else {
+            continue;
+        };
+        return Err(VerifyError::Shape(format!("set s{index} {problem}")));
+    }
+    Ok(())
+}
+
+/// How a buffer that the spec speaks of must be cut.
+#[derive(Clone, Copy, PartialEq)]
+enum Cut {
+    /// The whole vector, in any chunks.
+    Vector,
+    /// The whole vector, one block per rank.
+    PerRank,
+    /// One block, the ranks-th part of the vector.
+    Block,
+}
+
+/// Who must have a buffer that the spec speaks of.
+#[derive(Clone, Copy)]
+enum Whose {
+    Everyone,
+    Root,
+}
+
+/// The buffers that the spec of a collective speaks of.
+fn needed(collective: Collective) -> &'static [(&'static str, Cut, Whose)] {
+    use {Cut::*, Whose::*};
+    match collective {
+        Collective::Allreduce | Collective::Broadcast | Collective::Reduce => {
+            &[("output", Vector, Everyone)]
+        }
+        Collective::ReduceScatter | Collective::Allgather | Collective::Barrier => {
+            &[("output", PerRank, Everyone)]
+        }
+        Collective::Gather => &[("input", Block, Everyone), ("output", PerRank, Root)],
+        Collective::Scatter => &[("input", PerRank, Root), ("output", Block, Everyone)],
+        Collective::Alltoall => &[("input", PerRank, Everyone), ("output", PerRank, Everyone)],
+        Collective::Pattern => &[],
+    }
+}
+
+/// The buffers that the spec speaks of exist where it needs them, and are cut as it counts chunks.
+fn layout(s: &Schedule) -> Result<(), VerifyError> {
+    let name = s.spec.collective.name();
+    let error = |problem: String| VerifyError::Shape(format!("{name}: {problem}"));
+    let mut slices = None;
+    for &(buffer, cut, whose) in needed(s.spec.collective) {
+        let missing = || error(format!("there is no buffer `{buffer}`; declare it"));
+        let known = s.buffer(s.buffer_named(buffer).ok_or_else(missing)?);
+        owner(s, known, whose).map_err(error)?;
+        blocks(s, known, cut).map_err(error)?;
+        if *slices.get_or_insert(known.slices) != known.slices {
+            let problem = "`input` and `output` have different slices per block";
+            return Err(error(problem.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn owner(s: &Schedule, buffer: &Buffer, whose: Whose) -> Result<(), String> {
+    let (owned, who) = match whose {
+        Whose::Root => {
+            let root = s.spec.root;
+            (
+                owns(buffer.owner, root, s.ranks),
+                format!("the root, rank {root},"),
+            )
+        }
+        Whose::Everyone => {
+            let all = buffer.owner == Owner::Ranks;
+            let alone = s.ranks == 1 && owns(buffer.owner, 0, 1);
+            (all || alone, "every rank".to_string())
+        }
+    };
+    match owned {
+        true => Ok(()),
+        false => Err(format!("{who} needs a buffer `{}`", buffer.name)),
+    }
+}
+
+fn blocks(s: &Schedule, buffer: &Buffer, cut: Cut) -> Result<(), String> {
+    let blocks = match cut {
+        Cut::Vector => buffer.blocks,
+        Cut::PerRank => s.ranks,
+        Cut::Block => 1,
+    };
+    let parts = if cut == Cut::Block { s.ranks } else { 1 };
+    // The tokens of a barrier have no bytes.
+    let size = s.spec.collective == Collective::Barrier
+        || u64::from(buffer.mul) * u64::from(parts) == u64::from(buffer.div);
+    match buffer.blocks == blocks && size {
+        true => Ok(()),
+        false => Err(format!(
+            "buffer `{}` is {}/{} of the vector in {} blocks; it must be 1/{parts} in {blocks}",
+            buffer.name, buffer.mul, buffer.div, buffer.blocks
+        )),
+    }
+}
