@@ -110,3 +110,17 @@ pub fn at(done: &[Done], op: u32, event: Event) -> f64 {
 pub fn last(done: &[Done]) -> f64 {
     done.iter().map(|d| d.at.0).max().unwrap_or(0) as f64 / CYCLE as f64
 }
+
+/// A linear congruential generator.
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number from 0 to `bound` - 1; at most 31 bits are random.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % bound
+    }
+}

@@ -13,15 +13,16 @@ const NET: Net = Net {
 };
 
 fn traffic(seed: u64, each: u32, largest: u64) -> Vec<Msg> {
-    let mut state = seed;
-    let mut random = |below: u64| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) % below
-    };
+    let mut random = Random(seed);
     (0..64 * each)
-        .map(|op| put(op, op % 64, random(64) as u32, 1 + random(largest)))
+        .map(|op| {
+            put(
+                op,
+                op % 64,
+                random.below(64) as u32,
+                1 + random.below(largest),
+            )
+        })
         .collect()
 }
 

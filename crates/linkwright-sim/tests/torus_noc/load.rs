@@ -4,6 +4,16 @@
 //! 96 bytes) with the same probability in every cycle, to a tile drawn anew. What the tile cannot
 //! send yet waits at its interface, and waiting counts. Latency is from the offer to the delivery,
 //! over the packets of the second half: the first half fills the network.
+//!
+//! ```text
+//!   latency             /     the knee is a wall: beyond it latency grows as long as packets are offered,
+//!      |               /      and close to it ten seeds give ten latencies. There the curves are compared
+//!      |              |       sideways, elsewhere upwards.
+//!      |_____________/
+//!      +--------------------- load
+//! ```
+
+use std::ops::RangeInclusive;
 
 use super::common::*;
 use super::oracle::{Net, Oracle};
@@ -14,6 +24,8 @@ use linkwright_sim::fabrics::torus_noc::*;
 const SIDE: u32 = 8;
 const CYCLES: u64 = 4000;
 const FLITS: u64 = 4;
+/// How far latencies may lie apart.
+const LATENCY: f64 = 0.05;
 const NET: Net = Net {
     width: SIDE,
     height: SIDE,
@@ -44,21 +56,16 @@ fn torus(posted: bool) -> TorusNoc {
     })
 }
 
-/// Messages and the cycle in which each is offered, `load` flits per tile and cycle.
-fn offered(load: f64, target: impl Fn(u32, u64) -> u32) -> (Vec<Msg>, Vec<u64>) {
-    let mut state = 1u64;
-    let mut random = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        state >> 33
-    };
+/// Messages and the cycle in which each is offered, `load` flits per tile and cycle. More load adds messages, and
+/// leaves the others as they are.
+fn offered(load: f64, seed: u64, target: impl Fn(u32, u64) -> u32) -> (Vec<Msg>, Vec<u64>) {
+    let mut random = Random(seed);
     let most = (load / FLITS as f64 * (1u64 << 31) as f64) as u64;
     let (mut messages, mut times) = (Vec::new(), Vec::new());
     for cycle in 0..CYCLES {
         for from in 0..SIDE * SIDE {
-            if random() < most {
-                let to = target(from, random());
+            let (drawn, to) = (random.below(1 << 31), target(from, random.below(63)));
+            if drawn < most {
                 messages.push(Msg {
                     wanted: Wanted::DELIVERY,
                     ..put(messages.len() as u32, from, to, 32 * (FLITS - 1))
@@ -71,7 +78,7 @@ fn offered(load: f64, target: impl Fn(u32, u64) -> u32) -> (Vec<Msg>, Vec<u64>) 
 }
 
 fn uniform(from: u32, random: u64) -> u32 {
-    (from + 1 + (random % 63) as u32) % 64
+    (from + 1 + random as u32) % 64
 }
 
 /// Offer every message in its cycle and run until nothing is in flight.
@@ -107,45 +114,67 @@ fn latency(delivered: &[u64], times: &[u64]) -> f64 {
 }
 
 /// Mean latency of packets and of flits, in cycles.
-fn both(load: f64, target: fn(u32, u64) -> u32, posted: bool) -> (f64, f64) {
-    let (messages, times) = offered(load, target);
+fn both(load: f64, seed: u64, target: fn(u32, u64) -> u32, posted: bool) -> [f64; 2] {
+    let (messages, times) = offered(load, seed, target);
     let packets = deliver(&mut torus(posted), &messages, &times);
     let flits = Oracle::run(NET, &messages, &times, true, posted);
-    (latency(&packets, &times), latency(&flits, &times))
+    [packets, flits].map(|delivered| latency(&delivered, &times))
 }
 
-/// Compare the latencies at these loads, each larger than the one before.
-fn compare(loads: &[f64], posted: bool) {
-    let mut last = 0.0;
-    for &load in loads {
-        let (packets, flits) = both(load, uniform, posted);
-        println!("uniform {load}: {packets:.2} cycles, single flits {flits:.2}");
-        assert!(
-            (packets / flits - 1.0).abs() < 0.05,
-            "{packets} or {flits} at {load}"
-        );
-        assert!(packets > last, "more load, more waiting");
-        last = packets;
+/// Means over the seeds of the latency of packets and of flits, at a load in percent.
+fn means(percent: u32, seeds: u64, posted: bool) -> [f64; 2] {
+    let runs = (1..=seeds).map(|seed| both(percent as f64 / 100.0, seed, uniform, posted));
+    let runs: Vec<[f64; 2]> = runs.collect();
+    let [packets, flits] = [0, 1].map(|model| {
+        let each = runs.iter().map(|run| run[model]);
+        let mean = each.clone().sum::<f64>() / seeds as f64;
+        let squares: f64 = each.map(|one| (one - mean).powi(2)).sum();
+        (mean, (squares / (seeds - 1) as f64).sqrt())
+    });
+    println!(
+        "posted {posted}, load {percent} %: packets {:.2} +- {:.2}, single flits {:.2} +- {:.2}",
+        packets.0, packets.1, flits.0, flits.1
+    );
+    [packets.0, flits.0]
+}
+
+fn agree(packets: f64, least: f64, most: f64) {
+    let range = least * (1.0 - LATENCY)..=most * (1.0 + LATENCY);
+    assert!(range.contains(&packets), "{packets} is not in {range:?}");
+}
+
+/// On flat parts of the curve the latencies agree; at the knee that of the packets lies between those of the flits
+/// at 0.01 flits per tile and cycle less and more.
+fn compare(flat: &[u32], knee: RangeInclusive<u32>, posted: bool) {
+    for &load in flat {
+        let [packets, flits] = means(load, 4, posted);
+        agree(packets, flits, flits);
+    }
+    let knee: Vec<[f64; 2]> = knee.map(|load| means(load, 12, posted)).collect();
+    for points in knee.windows(3) {
+        let [[_, least], [packets, _], [_, most]] = *points else {
+            unreachable!("windows of three")
+        };
+        agree(packets, least, most);
     }
 }
 
 #[test]
 fn latency_over_load_is_that_of_single_flits() {
-    // The network saturates between 0.3 and 0.45, where latencies grow with the length of the run.
-    compare(&[0.02, 0.1, 0.3, 0.45, 0.6], false);
+    compare(&[2, 10, 30, 34, 60], 37..=41, false);
 }
 
 #[test]
 fn and_without_acknowledgements() {
     // Nothing comes back and competes.
-    compare(&[0.02, 0.1, 0.3, 0.35, 0.4, 0.6], true);
+    compare(&[2, 10, 30, 40, 60], 42..=46, true);
 }
 
 #[test]
 fn neighbours_meet_nobody() {
     // East by one: no link is shared, so what is left is waiting for the own interface.
     for posted in [false, true] {
-        let (packets, flits) = both(0.3, |from, _| from / 8 * 8 + (from + 1) % 8, posted);
+        let [packets, flits] = both(0.3, 1, |from, _| from / 8 * 8 + (from + 1) % 8, posted);
         println!("neighbour 0.3: {packets:.2} cycles, single flits {flits:.2}");
         assert!((packets / flits - 1.0).abs() < 0.05, "{packets} or {flits}");
     }

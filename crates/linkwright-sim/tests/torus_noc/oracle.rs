@@ -2,15 +2,20 @@
 //!
 //! One network, writes with acknowledgements or posted, static channels. Routers hold real flits in real
 //! buffers, links pick the next lane in turn, credits are counted per flit. What the fabric computes
-//! in closed form (turns on a link, worms that stand still) happens here by itself.
+//! in closed form (turns on a link, worms that stand still) happens here by itself. Heads that ask for a
+//! lane in one cycle are drawn by lot: any order of ports or places would favour packets already in a
+//! ring over those that enter it, or these over those, and that moves the load at which it saturates.
 
 use std::collections::VecDeque;
 
 use linkwright_sim::fabric::Msg;
 
-const LANES: usize = 16;
-const RESPONSE: usize = 6;
-const DATELINE: usize = 8;
+use super::common::Random;
+
+/// Of the 16 lanes of a link those that writes on static channels use: two bits.
+const LANES: usize = 4;
+const RESPONSE: usize = 1;
+const DATELINE: usize = 2;
 
 /// A grid of places with its mesh links, numbered before the two of the interface.
 #[derive(Clone, Copy)]
@@ -49,11 +54,11 @@ impl Net {
         (self.width * self.height) as usize * self.ports()
     }
 
-    /// Links with lanes, from the sending interface to the receiving one.
-    fn route(&self, from: (u32, u32), to: (u32, u32), response: bool) -> Vec<(usize, usize)> {
+    /// Lanes from the sending interface to the receiving one.
+    fn route(&self, from: (u32, u32), to: (u32, u32), response: bool) -> Vec<usize> {
         let base = if response { RESPONSE } else { 0 };
         let mut at = [from.0, from.1];
-        let mut path = vec![(self.link(from, self.inject()), base)];
+        let mut path = vec![self.link(from, self.inject()) * LANES + base];
         for (axis, (to, size)) in [(to.0, self.width), (to.1, self.height)]
             .into_iter()
             .enumerate()
@@ -63,7 +68,7 @@ impl Net {
             let port = if self.shortest { 2 * axis } else { axis } + usize::from(backwards);
             let mut dateline = 0;
             while at[axis] != to {
-                path.push((self.link((at[0], at[1]), port), base + dateline));
+                path.push(self.link((at[0], at[1]), port) * LANES + base + dateline);
                 let step = if backwards { size - 1 } else { 1 };
                 let next = (at[axis] + step) % size;
                 let wraps = if backwards {
@@ -75,7 +80,7 @@ impl Net {
                 at[axis] = next;
             }
         }
-        path.push((self.link((at[0], at[1]), self.eject()), response as usize));
+        path.push(self.link((at[0], at[1]), self.eject()) * LANES + response as usize);
         path
     }
 }
@@ -85,21 +90,36 @@ struct Packet {
     message: usize,
     flits: u32,
     response: bool,
-    /// Links with lanes, from the sending interface to the receiving one.
-    path: Vec<(usize, usize)>,
-    /// Flits that have entered each link.
-    entered: Vec<u32>,
+    /// Lanes from the sending interface to the receiving one.
+    path: Vec<usize>,
+    /// How many of them it has been granted.
     granted: usize,
 }
 
-/// A flit in a buffer: its packet, the position of the link before the buffer, when it is there.
-type Flit = (usize, usize, u64);
+/// A packet that may send on a lane.
+#[derive(Clone, Copy)]
+struct Owner {
+    packet: usize,
+    /// Lane before this one, if there is one.
+    before: Option<usize>,
+    /// Flits that have not entered the link.
+    left: u32,
+}
+
+/// A flit in the buffer behind a lane.
+struct Flit {
+    packet: usize,
+    /// When it is there.
+    at: u64,
+    /// A head that has not asked for its next lane.
+    asks: bool,
+}
 
 pub struct Oracle {
     net: Net,
     packets: Vec<Packet>,
-    /// Packets that may send on a lane, and those that wait for it, in order.
-    owners: Vec<Vec<usize>>,
+    /// Who may send on a lane, and the packets that wait for it, in order.
+    owners: Vec<Vec<Owner>>,
     waiting: Vec<VecDeque<usize>>,
     buffers: Vec<VecDeque<Flit>>,
     turn: Vec<usize>,
@@ -107,6 +127,7 @@ pub struct Oracle {
     queued: Vec<VecDeque<usize>>,
     /// Whether each place is sending a packet.
     busy: Vec<bool>,
+    lot: Random,
     finite: bool,
     /// No acknowledgements.
     posted: bool,
@@ -131,10 +152,11 @@ impl Oracle {
             packets: Vec::new(),
             owners: vec![Vec::new(); links * LANES],
             waiting: vec![VecDeque::new(); links * LANES],
-            buffers: vec![VecDeque::new(); links * LANES],
+            buffers: (0..links * LANES).map(|_| VecDeque::new()).collect(),
             turn: vec![0; links],
             queued: vec![VecDeque::new(); places],
             busy: vec![false; places],
+            lot: Random(1),
             finite,
             posted,
             delivered: vec![0; messages.len()],
@@ -179,13 +201,11 @@ impl Oracle {
         response: bool,
     ) -> usize {
         let path = self.net.route(from, to, response);
-        let entered = vec![0; path.len()];
         self.packets.push(Packet {
             message,
             flits,
             response,
             path,
-            entered,
             granted: 0,
         });
         self.packets.len() - 1
@@ -201,8 +221,8 @@ impl Oracle {
     }
 
     fn ask(&mut self, packet: usize) {
-        let (link, channel) = self.packets[packet].path[self.packets[packet].granted];
-        self.waiting[link * LANES + channel].push_back(packet);
+        let p = &self.packets[packet];
+        self.waiting[p.path[p.granted]].push_back(packet);
     }
 
     fn limit(&self, lane: usize) -> usize {
@@ -232,26 +252,31 @@ impl Oracle {
             let (at, packet) = later.pop_front().expect("checked");
             self.arrived(packet, at, messages);
         }
-        // Heads in front of their buffers ask for the next lane.
-        for lane in 0..self.buffers.len() {
-            if let Some(&(packet, position, at)) = self.buffers[lane].front() {
-                let p = &self.packets[packet];
-                if p.granted == position + 1 && at <= now {
-                    let (link, channel) = p.path[position + 1];
-                    let next = link * LANES + channel;
-                    if !self.waiting[next].contains(&packet) {
-                        self.waiting[next].push_back(packet);
-                    }
-                }
+        let mut heads = Vec::new();
+        for flit in self.buffers.iter_mut().flat_map(VecDeque::front_mut) {
+            if flit.asks && flit.at <= now {
+                flit.asks = false;
+                heads.push(flit.packet);
             }
         }
+        while !heads.is_empty() {
+            let drawn = self.lot.below(heads.len() as u64) as usize;
+            self.ask(heads.swap_remove(drawn));
+        }
         for lane in 0..self.waiting.len() {
-            while self.owners[lane].len() < self.limit(lane) {
-                let Some(packet) = self.waiting[lane].pop_front() else {
+            while let Some(&packet) = self.waiting[lane].front() {
+                if self.owners[lane].len() == self.limit(lane) {
                     break;
-                };
-                self.owners[lane].push(packet);
-                self.packets[packet].granted += 1;
+                }
+                self.waiting[lane].pop_front();
+                let p = &mut self.packets[packet];
+                let before = p.granted.checked_sub(1).map(|last| p.path[last]);
+                p.granted += 1;
+                self.owners[lane].push(Owner {
+                    packet,
+                    before,
+                    left: p.flits,
+                });
             }
         }
         for link in 0..self.turn.len() {
@@ -262,43 +287,44 @@ impl Oracle {
     /// A link sends the next flit in turn, of those that can go.
     fn send_one(&mut self, link: usize, now: u64, later: &mut VecDeque<(u64, usize)>) {
         let lanes = link * LANES..(link + 1) * LANES;
-        let candidates: Vec<(usize, usize)> = lanes
-            .flat_map(|l| self.owners[l].iter().map(move |&p| (l, p)))
-            .collect();
-        for step in 0..candidates.len() {
-            let choice = (self.turn[link] + step) % candidates.len();
-            let (lane, packet) = candidates[choice];
-            let p = &self.packets[packet];
-            let position = p.path.iter().position(|&(l, c)| l * LANES + c == lane);
-            let position = position.expect("an owner has the lane on its path");
-            if p.entered[position] == p.flits || !self.credit(lane) {
+        let places = |lane: usize| (0..self.owners[lane].len()).map(move |place| (lane, place));
+        let candidates = lanes.clone().map(|lane| self.owners[lane].len()).sum();
+        for step in 0..candidates {
+            let choice = (self.turn[link] + step) % candidates;
+            let chosen = lanes.clone().flat_map(places).nth(choice);
+            let (lane, place) = chosen.expect("there are as many");
+            let Owner {
+                packet,
+                before,
+                left,
+            } = self.owners[lane][place];
+            if left == 0 || !self.credit(lane) {
                 continue;
             }
-            if position > 0 {
-                let (before, channel) = p.path[position - 1];
-                let buffer = &mut self.buffers[before * LANES + channel];
+            if let Some(before) = before {
+                let buffer = &mut self.buffers[before];
                 match buffer.front() {
-                    Some(&(front, _, at)) if front == packet && at <= now => buffer.pop_front(),
+                    Some(flit) if flit.packet == packet && flit.at <= now => buffer.pop_front(),
                     _ => continue,
                 };
             }
+            self.owners[lane][place].left -= 1;
             let port = link % self.net.ports();
-            let latency = if port < self.net.inject() { 9 } else { 5 };
-            let p = &mut self.packets[packet];
-            p.entered[position] += 1;
-            let tail = p.entered[position] == p.flits;
+            let at = now + if port < self.net.inject() { 9 } else { 5 };
+            let tail = left == 1;
             if port != self.net.eject() {
-                self.buffers[lane].push_back((packet, position, now + latency));
+                let asks = left == self.packets[packet].flits;
+                self.buffers[lane].push_back(Flit { packet, at, asks });
             } else if tail {
                 // The tail has entered at the end of this cycle.
-                later.push_back((now + 1 + latency, packet));
+                later.push_back((at + 1, packet));
                 later.make_contiguous().sort();
             }
             if tail {
                 // A request keeps its place at the receiver until its response has left.
                 let keeps = port == self.net.eject() && !self.packets[packet].response;
                 if !keeps {
-                    self.owners[lane].retain(|&owner| owner != packet);
+                    self.owners[lane].remove(place);
                 }
                 if port == self.net.inject() {
                     self.left_interface(packet, link / self.net.ports());
@@ -322,7 +348,7 @@ impl Oracle {
     fn leaves_receiver(&mut self, message: usize, place: usize) {
         let requests = (place * self.net.ports() + self.net.eject()) * LANES;
         let packets = &self.packets;
-        self.owners[requests].retain(|&p| packets[p].message != message);
+        self.owners[requests].retain(|owner| packets[owner.packet].message != message);
     }
 
     fn arrived(&mut self, packet: usize, at: u64, messages: &[Msg]) {

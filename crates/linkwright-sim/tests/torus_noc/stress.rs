@@ -6,30 +6,24 @@ use linkwright_sim::fabrics::torus_noc::*;
 
 /// `count` messages of mixed kinds, sizes and networks between random tiles.
 fn random_traffic(count: u32, seed: u64, largest: u64, networks: u8) -> Vec<Msg> {
-    let mut state = seed;
-    let mut random = |below: u64| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) % below
-    };
+    let mut random = Random(seed);
     (0..count)
         .map(|op| {
             let kind = [MsgKind::Put, MsgKind::Put, MsgKind::Get, MsgKind::Notice];
-            let kind = kind[random(4) as usize];
-            let (from, to) = (random(64) as u32, random(64) as u32);
+            let kind = kind[random.below(4) as usize];
+            let (from, to) = (random.below(64) as u32, random.below(64) as u32);
             let bytes = if kind == MsgKind::Notice {
                 0
             } else {
-                1 + random(largest)
+                1 + random.below(largest)
             };
             let mut message = Msg {
                 kind,
-                runs: 1 + random(3) as u32,
+                runs: 1 + random.below(3) as u32,
                 ..put(op, from, to, bytes)
             };
-            message.network = random(networks as u64) as u8;
-            if kind == MsgKind::Put && random(8) == 0 {
+            message.network = random.below(networks as u64) as u8;
+            if kind == MsgKind::Put && random.below(8) == 0 {
                 message.to = MEMORY;
             }
             message
