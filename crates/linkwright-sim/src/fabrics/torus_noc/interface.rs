@@ -294,7 +294,7 @@ impl TorusNoc {
 }
 
 /// The initiators of an interface: writes, reads, atomics, multicasts.
-fn initiator_of(kind: MsgKind) -> u32 {
+pub(super) fn initiator_of(kind: MsgKind) -> u32 {
     match kind {
         MsgKind::Put => 0,
         MsgKind::Get => 1,

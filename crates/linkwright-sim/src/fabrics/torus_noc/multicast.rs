@@ -20,9 +20,11 @@
 use linkwright_core::EndpointId;
 
 use super::geometry::{Place, Port, Route};
+use super::interface::{initiator_of, Interface};
 use super::lane::{Packet, BROADCAST, DATELINE, LANES};
 use super::link::Link;
 use super::{event, TorusNoc, NONE};
+use crate::fabric::MsgKind;
 
 /// A link of a tree.
 pub(super) struct Node {
@@ -211,10 +213,12 @@ impl TorusNoc {
         self.grant_trees(now);
     }
 
-    /// Whether the next message of an interface is a multicast over the same tree.
+    /// Whether the next multicast of an interface, all before having passed, goes over the same tree. One that it has
+    /// issued waits for another tree.
     fn more_to_send(&self, issuer: u32, tree: u32) -> bool {
-        let next = self.interfaces[issuer as usize].current;
-        next != NONE && self.messages[next as usize].tree == tree && tree != NONE
+        let &Interface { current, busy, .. } = &self.interfaces[issuer as usize];
+        let issued = busy & 1 << initiator_of(MsgKind::Multicast) != 0;
+        !issued && current != NONE && self.messages[current as usize].tree == tree
     }
 }
 
