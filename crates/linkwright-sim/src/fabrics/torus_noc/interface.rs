@@ -277,8 +277,11 @@ impl TorusNoc {
         if response {
             self.release(requests);
         } else {
-            self.interfaces[issuer as usize].busy &= !(1 << initiator_of(kind));
-            self.issue(issuer, now);
+            let interface = &mut self.interfaces[issuer as usize];
+            interface.busy &= !(1 << initiator_of(kind));
+            if interface.current != NONE {
+                self.issue(issuer, now);
+            }
         }
     }
 
