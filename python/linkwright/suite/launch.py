@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from linkwright import _native, probes, schedules
@@ -27,6 +27,8 @@ from .experiment import Experiment
 from .foreign import Watch
 from .probe import Probe
 
+# Exit status of a process that cannot go on after an experiment whose record it has written.
+ANOTHER_PROCESS = 3
 # A sample list longer than this carries no more information about one launch.
 MAX_SAMPLES = 100
 
@@ -85,28 +87,43 @@ def serve(measurer: Callable[[dict], Measurer]) -> None:
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         plan = json.load(sys.stdin)
-        end = time.monotonic() + plan["deadline_s"]
-        machine = measurer(plan)
-        before = machine.probe_ns(plan["deadline_s"] / max(1, len(plan["work"])))
-        for number, work in enumerate(plan["work"]):
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            experiment = Experiment.from_json(work)
-            # An equal share of what is left: what a quick experiment saves, a slow one may use.
-            budget_s = left / (len(plan["work"]) - number)
-            record = _record(machine, experiment, plan, budget_s)
-            disturbances = machine.disturbances()
-            after = machine.probe_ns(budget_s)
-            if "samples" in record:
-                record["samples"] |= {"probe_ns": [before, after], **disturbances}
-            before = after
+        for record in _records(measurer, plan):
             out.write(json.dumps(record) + "\n")
             out.flush()
 
 
+def _records(measurer: Callable[[dict], Measurer], plan: dict) -> Iterator[dict]:
+    """A record for each experiment that there is time for."""
+    end = time.monotonic() + plan["deadline_s"]
+    try:
+        machine = measurer(plan)
+        before = machine.probe_ns(plan["deadline_s"] / max(1, len(plan["work"])))
+    except LinkwrightError as error:
+        for work in plan["work"]:
+            yield {"failed": {**_name(Experiment.from_json(work), plan), "reason": str(error)}}
+        return
+    for number, work in enumerate(plan["work"]):
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        # An equal share of what is left: what a quick experiment saves, a slow one may use.
+        budget_s = left / (len(plan["work"]) - number)
+        record = _record(machine, Experiment.from_json(work), plan, budget_s)
+        try:
+            disturbances = machine.disturbances()
+            after = machine.probe_ns(budget_s)
+        except LinkwrightError as error:  # one that a GPU does not recover from in this process
+            lost = {"failed": {**_name(Experiment.from_json(work), plan), "reason": str(error)}}
+            yield lost if "samples" in record else record
+            sys.exit(ANOTHER_PROCESS)
+        if "samples" in record:
+            record["samples"] |= {"probe_ns": [before, after], **disturbances}
+        before = after
+        yield record
+
+
 def _record(machine: Measurer, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
-    name = {"experiment": experiment.key, "launch": plan["launch"]}
+    name = _name(experiment, plan)
     try:
         found = machine.measure(experiment, plan, budget_s)
     except WaivedError as error:
@@ -114,6 +131,10 @@ def _record(machine: Measurer, experiment: Experiment, plan: dict, budget_s: flo
     except LinkwrightError as error:
         return {"failed": {**name, "reason": str(error)}}
     return {"samples": {**name, **found}}
+
+
+def _name(experiment: Experiment, plan: dict) -> dict[str, object]:
+    return {"experiment": experiment.key, "launch": plan["launch"]}
 
 
 def _probe(experiment: Experiment, how: dict) -> dict[str, object]:

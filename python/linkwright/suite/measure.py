@@ -28,6 +28,7 @@ from linkwright.store.journal import Journal
 
 from . import rows
 from .experiment import Experiment
+from .launch import ANOTHER_PROCESS
 
 MAX_LAUNCHES = 50
 # A process that has said everything still gives back its memory, or that of a GPU.
@@ -161,6 +162,9 @@ def fresh_process(
             status = process.end(patience_s)
         if status == 0 or finished == len(work):
             return
+        if status == ANOTHER_PROCESS and finished:
+            work = work[finished:]
+            continue
         reason = f"the launch's process ended with {_ended_by(status)} during this experiment"
         yield {"failed": {"experiment": work[finished].key, "launch": launch, "reason": reason}}
         work = work[finished + 1 :]
