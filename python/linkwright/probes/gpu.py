@@ -153,12 +153,14 @@ PROBES = (
     _probe(
         "gpu_copy",
         "a copy between the host and its GPU, by size, direction and kind of host memory",
-        "One operation is one copy by the driver that the caller waits for, so that small sizes show the latency of a "
-        "call and large ones the link. Pageable memory goes through buffers of the driver, pinned memory does not.",
+        "One operation is one copy by the driver. The caller waits for it, so that small sizes show the latency of a "
+        "call and large ones the link; or for so many that were `queued` one behind the other, so that the link is "
+        "never idle. Pageable memory goes through buffers of the driver, pinned memory does not.",
         (
             Axis("bytes", "bytes", "size of a copy", "64K"),
             Axis("direction", "word", "where to", "to_device", ("to_device", "to_host")),
             Axis("memory", "word", "kind of host memory", "pinned", ("pageable", "pinned")),
+            Axis("queued", "count", "copies that the caller starts before it waits", "1"),
         ),
         "nvbandwidth, host to device and device to host by the copy engine",
         "on a host without a GPU; where the copy is more than a quarter of the GPU's memory",

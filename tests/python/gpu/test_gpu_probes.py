@@ -52,6 +52,7 @@ ANSWERED = [
     asked("sm_atomic", at="own", warps=2),
     *(asked("gpu_copy", bytes=5000, direction=there, memory=memory)
       for there in ("to_device", "to_host") for memory in ("pageable", "pinned")),
+    asked("gpu_copy", bytes=70_000, direction="to_host", queued=3),
     asked("round_trip", transport="in_place", in_bytes=100, out_bytes=5000),
     asked("round_trip", transport="in_place", in_bytes=5000, out_bytes=64),
     asked("round_trip", transport="user_buffers", in_bytes=64, out_bytes=300),
@@ -75,7 +76,7 @@ WAIVED = {
     "accesses 32, 64 or 128 bits at once, not `512`": asked("memory_bandwidth", width="512"),
     "the clocks of two SMs do not agree": asked("cache_line", how="one_way"),
     "a cluster has 2, 4, 8 or 16 blocks, not 3": asked("sm_cluster_latency", threads=3),
-    "forms no cluster of 8 blocks with 256 bytes of shared memory each": asked("sm_cluster_latency", threads=8),
+    "forms no cluster of 8 blocks with 66560 bytes of shared memory each": asked("sm_cluster_latency", threads=8),
     "a cluster of 2 has no pair of blocks 0 and 2": asked("sm_cluster_latency", threads=2, peer=2),
     "no pair of blocks 1 and 1": asked("sm_cluster_latency", threads=2, first=1),
     "16 blocks need as many SMs; there are 12": asked("sm_barrier", how="cluster", threads=16),
