@@ -117,12 +117,24 @@ pub struct OperationTimes {
 }
 
 impl OperationTimes {
-    /// Of so many operations of which nothing has happened yet.
-    pub(crate) fn new(operations: usize) -> Self {
+    pub(crate) fn new(operations: usize, all: bool) -> Self {
         OperationTimes {
             issued: vec![NEVER; operations],
             delivered: vec![NEVER; operations],
-            visible: vec![NEVER; operations],
+            visible: vec![NEVER; if all { operations } else { 0 }],
         }
+    }
+
+    /// `id` became visible at a target.
+    #[inline]
+    pub(crate) fn see(&mut self, id: u32, at: u64) {
+        if let Some(visible) = self.visible.get_mut(id as usize) {
+            *visible = at;
+        }
+    }
+
+    /// These times, if they were asked for.
+    pub(crate) fn kept(self) -> Option<Self> {
+        (self.visible.len() == self.issued.len()).then_some(self)
     }
 }

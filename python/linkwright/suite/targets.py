@@ -205,33 +205,32 @@ def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
 def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
     from linkwright.executors.cuda import native
     from linkwright.executors.cuda.clocks import measure
-    from linkwright.executors.cuda.device import device
+    from linkwright.executors.cuda.device import asked
 
-    gpu = device()
-    clocks = measure(gpu)
+    with asked("cuda", 1) as (gpu,):
+        clocks = measure(gpu)
+        name, about = gpu.name, gpu.environment()
     sms = sorted(clocks.sms)
     if ranks is not None and ranks > len(sms):
-        raise ShapeError(
-            f"--ranks {ranks}: {gpu.name} has {len(sms)} SMs, one for each rank; ask for at most that many"
-        )
+        raise ShapeError(f"--ranks {ranks}: {name} has {len(sms)} SMs, one for each rank; ask for at most that many")
     chosen = sms[:ranks] if ranks else [sms[i] for i in sampled(len(sms)) or range(len(sms))]
-    last_cache = gpu.attribute("L2_CACHE_SIZE") or LAST_CACHE
     return Target(
         name="cuda",
-        machine_name=gpu.name,
+        machine_name=name,
         executor="cuda",
-        extent=Extent("measured", len(chosen), grid, native.algorithms, last_cache),
+        extent=Extent("measured", len(chosen), grid, native.algorithms, about["l2_bytes"] or LAST_CACHE),
         endpoint_names=tuple(f"SM {sm}" for sm in chosen),
         sms=tuple(chosen),
-        about={**gpu.environment(), "calibration": clocks.calibration(), "endpoints": chosen},
+        about={**about, "calibration": clocks.calibration(), "endpoints": chosen},
     )
 
 
 def _gpus(ranks: int | None, grid: tuple[int, int] | None) -> Target:
     from linkwright.executors import gpus
-    from linkwright.executors.cuda.device import devices
+    from linkwright.executors.cuda.device import asked
 
-    found = devices("gpus")
+    with asked("gpus") as devices:
+        found = [device.environment() for device in devices]
     # Of one GPU alone everything is planned, and then waived with the reason.
     most = max(gpus.LEAST, len(found))
     if ranks is not None and ranks > most:
@@ -239,9 +238,9 @@ def _gpus(ranks: int | None, grid: tuple[int, int] | None) -> Target:
     used = ranks or most
     return Target(
         name="gpus",
-        machine_name=f"{len(found)} x {found[0].name}",
+        machine_name=f"{len(found)} x {found[0]['gpu']}",
         executor="gpus",
         extent=Extent("measured", used, grid, gpus.native_algorithms),
         endpoint_names=tuple(f"GPU {number}" for number in range(used)),
-        about={"gpus": [device.environment() for device in found]},
+        about={"gpus": found},
     )

@@ -103,7 +103,8 @@ def driver_folder() -> Path:
 
 def on_fake_gpu(arguments: list[object], **more: object) -> subprocess.CompletedProcess:
     """A Python process that finds that driver."""
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver_folder()), **more.pop("environment", {})}
+    more_environment = {"LD_LIBRARY_PATH": str(driver_folder()), "XDG_CACHE_HOME": _folder().name}
+    environment = {**os.environ, **more_environment, **more.pop("environment", {})}
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300, **more)
 

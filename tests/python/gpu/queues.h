@@ -11,7 +11,9 @@
 namespace queues {
 
 struct Event {
-    std::chrono::steady_clock::time_point time;
+    unsigned device;
+    bool timed;
+    std::chrono::steady_clock::time_point time{};
     unsigned long long asked = 0, done = 0;  // recordings
 };
 

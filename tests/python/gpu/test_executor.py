@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -114,7 +115,9 @@ def test_a_whole_run(tmp_path):
     out = tmp_path / "rows.json"
     arguments = ["run", "allreduce/ring", "--on", "cuda,loggp", "--ranks", "4", "--sizes", "256", "--iters", "4"]
     arguments += ["--time-budget", "120s", "--runs", tmp_path, "--output", out]
-    done = emulator.on_fake_gpu(["-c", ONE_LAUNCH, *arguments])
+    # The session leaves the GPU to its launches, also one that serves a single process.
+    exclusive = {"FAKE_EXCLUSIVE": str(tmp_path / "gpu")}
+    done = emulator.on_fake_gpu(["-c", ONE_LAUNCH, *arguments], environment=exclusive)
     assert done.returncode == 0, done.stderr
     rows = [row for row in json.loads(out.read_text(encoding="utf-8"))["rows"] if row["executor"] == "cuda"]
     times = [row for row in rows if row["metric"] == "time"]
@@ -138,12 +141,47 @@ def test_more_ranks_than_sms_is_wrong_usage(tmp_path):
 
 
 @needs_nvrtc
-def test_a_driver_without_a_gpu_says_so(tmp_path):
+@pytest.mark.parametrize(
+    ("environment", "status", "said"),
+    [
+        ({"FAKE_INIT": "100"}, 2, ["does not start: .*CUDA_ERROR_NO_DEVICE", "CUDA_VISIBLE_DEVICES chooses"]),
+        ({"FAKE_INIT": "802"}, 2, ["CUDA_ERROR_SYSTEM_NOT_READY", "systemctl start nvidia-fabricmanager"]),
+        ({"FAKE_GPUS": "0"}, 2, ["sees no GPU; CUDA_VISIBLE_DEVICES may hide them all"]),
+        ({"FAKE_CAPABILITY": "60"}, 2, [r"\(sm_60\) lacks loads and stores that order others", "Volta, sm_70"]),
+        ({"FAKE_DRIVER_CUDA": "11080"}, 1, [
+            "cuModuleLoadData failed: .*CUDA_ERROR_INVALID_IMAGE", "the driver is one of CUDA 11.8, and NVRTC is 1",
+            r"use a newer driver, or `pip install 'linkwright\[cuda\]'`",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_machine_that_is_not_ready_says_what_would_do(tmp_path, environment, status, said):
     done = emulator.on_fake_gpu(
-        ["-m", "linkwright", "dissect", "--on", "cuda", "--runs", tmp_path], environment={"FAKE_GPU_NONE": "1"}
+        ["-m", "linkwright", "dissect", "--on", "cuda", "--runs", tmp_path], environment=environment
     )
-    assert done.returncode == 2
-    assert "the NVIDIA driver does not start (CUDA_ERROR_NO_DEVICE)" in done.stderr
+    assert done.returncode == status, done.stderr
+    for pattern in said:
+        assert re.search(pattern, done.stderr), done.stderr
+
+
+@needs_nvrtc
+def test_a_gpu_that_nvrtc_does_not_know_compiles_on():
+    found = emulator.answers([{"experiment": PING_PONG}], FAKE_CAPABILITY="190")
+    assert found[0]["environment"]["architecture"] == "sm_190"
+    assert found[1]["found"]["values_ns"]
+
+
+@needs_nvrtc
+def test_an_error_that_a_gpu_does_not_recover_from_costs_one_experiment(tmp_path):
+    out = tmp_path / "rows.json"
+    arguments = ["run", "allreduce", "--algorithm", "ring,cuda-native", "--on", "cuda", "-p", "4", "--sizes", "256,512"]
+    arguments += ["--iters", "4", "--time-budget", "600s", "--runs", tmp_path, "--output", out]
+    done = emulator.on_fake_gpu(["-c", ONE_LAUNCH, *arguments], environment={"FAKE_BREAKS_AT": "schedule_walk"})
+    assert done.returncode == 1, done.stderr
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    by_ring, own = ([row for row in rows if row["algorithm"] == key] for key in ("ring", "cuda-native"))
+    assert [row["status"] for row in by_ring] == ["failed"] * 2
+    assert all(re.search("cuCtxSynchronize failed: .*CUDA_ERROR_ILLEGAL_ADDRESS", row["reason"]) for row in by_ring)
+    assert [row["value"] > 0 for row in own if row["metric"] == "time"] == [True] * 2
 
 
 @pytest.mark.skipif(emulator.has_gpu(), reason="there is a GPU")

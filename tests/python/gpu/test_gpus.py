@@ -18,6 +18,7 @@ from linkwright.executors.gpus import measure, order
 from linkwright.suite.experiment import Experiment
 
 STAND_INS = emulator.HERE / "stand_ins"
+WITHOUT_CUPY = {"PYTHONPATH": str(emulator.HERE / "absent")}
 
 
 def collective(key: str, ranks: int, size: int = 480, dtype: str = "f32", **more) -> Experiment:
@@ -74,6 +75,14 @@ def test_every_answer_is_checked_samples():
 
 
 @needs_nvrtc
+def test_copies_that_wait_for_the_host_cannot_hold_it_up():
+    asked = [{"experiment": collective("allreduce/ring", 2, 4096, path="staged")}]
+    found = answers(asked, 2, FAKE_STAGING_WAITS="1")[0]["found"]
+    assert found["values_ns"]
+    assert measure._AT_ONCE in found["notes"]
+
+
+@needs_nvrtc
 def test_without_waiting_for_each_other_data_are_wrong():
     asked = [{"experiment": collective("allreduce/ring", 4), "unordered": True}]
     assert answers(asked, 4)[0]["error"][0] == "WrongResultError"
@@ -84,7 +93,7 @@ def test_without_waiting_for_each_other_data_are_wrong():
     ("reason", "gpus", "experiment", "environment"),
     [
         ("this node shows one GPU, and messages need two", 1, collective("allreduce/ring", 2), {}),
-        ("NCCL's collectives need CuPy", 2, collective("allreduce/nccl", 2), {}),
+        ("NCCL's collectives need CuPy", 2, collective("allreduce/nccl", 2), WITHOUT_CUPY),
         ("NCCL finds its own way, not path `staged`", 2, collective("allreduce/nccl", 2, path="staged"), {}),
         ("GPU 0 cannot reach the memory of GPU 1", 2, collective("allreduce/ring", 2), {"FAKE_NO_PEER": "1"}),
         ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),

@@ -22,14 +22,15 @@ VARIANTS = [
 ]
 
 
-def number(architecture: str) -> int:
-    return int(architecture.removeprefix("sm_"))
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("architecture", compiler.ARCHITECTURES)
 @pytest.mark.parametrize(("source", "defines", "least"), VARIANTS)
 def test_kernels_compile(source, defines, least, architecture):
-    if number(architecture) < number(least):
+    if compiler.number(architecture) < compiler.number(least):
         pytest.skip(f"{source} with {defines} needs {least}")
     made = compiler.compiled(source, architecture, defines, ("--ptxas-options=-v",))
     assert made.cubin.startswith(b"\x7fELF")
@@ -42,11 +43,28 @@ def test_all_kernels_are_compiled():
     assert {source for source, _, _ in VARIANTS} == set(compiler.sources())
 
 
+def test_what_was_compiled_once_is_kept(monkeypatch):
+    compile_again = compiler.code.__wrapped__
+    first = compile_again("clocks", "sm_90")
+    monkeypatch.setattr(compiler, "compiled", None)
+    assert compile_again("clocks", "sm_90") == first
+    with pytest.raises(TypeError):
+        compile_again("clocks", "sm_80")
+    with pytest.raises(TypeError):
+        compile_again("clocks", "sm_90", ("OTHER",))
+
+
+def test_of_a_gpu_newer_than_nvrtc_there_is_ptx():
+    assert b".target sm_" in compiler.code("clocks", "sm_199")
+    with pytest.raises(CudaError, match=r"compiles for sm_\d+ and newer, and this GPU is sm_30"):
+        compiler.code("clocks", "sm_30")
+
+
 def test_what_does_not_compile_says_where(monkeypatch, tmp_path):
     (tmp_path / "broken.cu").write_text("__global__ void broken( {}", encoding="utf-8")
     monkeypatch.setattr(compiler, "KERNELS", tmp_path)
     with pytest.raises(CudaError, match=r"kernel broken\.cu does not compile for sm_90 .*broken\.cu\(1\)"):
-        compiler.cubin("broken", "sm_90")
+        compiler.code("broken", "sm_90")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ class Throttling:
 
     def __init__(self, bus_id: str):
         self._handle = None
+        self._noticed: list[str] = []
         try:
             import pynvml
 
@@ -113,8 +114,16 @@ class Throttling:
         except pynvml.NVMLError as error:
             self.note = f"throttling not watched: {error}"
 
+    def notice(self) -> None:
+        """Look while the GPU works: what lowers its clock may be over when it rests."""
+        self._noticed += self._now()
+
     def reasons(self) -> list[str]:
-        """Why the clock is lower now than it was asked to be."""
+        """Why the clock is lower than it was asked to be, now and where it was noticed since the last answer."""
+        noticed, self._noticed = self._noticed, []
+        return list(dict.fromkeys([*noticed, *self._now()]))
+
+    def _now(self) -> list[str]:
         if self._handle is None:
             return []
         try:
@@ -122,7 +131,7 @@ class Throttling:
         except self._nvml.NVMLError as error:
             self._handle, self.note = None, f"throttling not watched: {error}"
             return []
-        return list(dict.fromkeys(reason for bit, reason in _THROTTLED.items() if bits & bit))
+        return [reason for bit, reason in _THROTTLED.items() if bits & bit]
 
     def joules(self) -> float | None:
         """Energy drawn by the whole GPU since its driver was loaded; None where nothing counts it (before Volta)."""

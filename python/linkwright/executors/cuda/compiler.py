@@ -1,24 +1,32 @@
-"""Kernels compiled at run time by NVRTC, for the very GPU at hand; no CUDA toolkit is needed.
+"""Kernels compiled at run time by NVRTC, for the very GPU at hand; no CUDA toolkit and none of its headers is needed.
 
-The result is machine code (a cubin), not PTX: a driver older than NVRTC loads it all the same.
+The result is machine code (a cubin): a driver older than NVRTC loads it all the same, as long as both are of one major
+version of CUDA. Of a GPU newer than NVRTC it is PTX of the newest architecture that NVRTC knows, which its driver
+compiles on. What was compiled once is kept in the user's cache, because every launch is a fresh process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import os
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from linkwright.errors import CudaError
+from linkwright.errors import CudaError, NoGpuError
+
+from .driver import CURE
 
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))
 # What every kernel is compiled for in the tests; at run time it is what the GPU says.
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+# Loads and stores that order others came with this one.
+LEAST = "sm_70"
 CLUSTERS_FROM = "sm_90"
 # The second one is for lambdas that take any type.
 _OPTIONS = ("--std=c++17", "--device-as-default-execution-space")
-CURE = "install it with `pip install linkwright[cuda]`"
 
 
 def sources() -> list[str]:
@@ -26,82 +34,108 @@ def sources() -> list[str]:
     return sorted(path.stem for path in KERNELS.glob("*.cu"))
 
 
+def number(architecture: str) -> int:
+    """90 of `sm_90`."""
+    return int(architecture.removeprefix("sm_"))
+
+
+@functools.cache
+def code(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes:
+    """A kernel file as what the driver of a GPU of `architecture` (`sm_90`) loads; from the cache where it is there."""
+    target = _target(architecture)
+    made_of = [version(), target, _OPTIONS, defines, source, *_texts(source)]
+    kept = _cache() / hashlib.sha256(repr(made_of).encode()).hexdigest()
+    with contextlib.suppress(OSError):
+        return kept.read_bytes()
+    made = compiled(source, target, defines)
+    found = made.cubin or made.ptx.encode() + b"\0"
+    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(found)
+        unfinished.replace(kept)
+    return found
+
+
 @dataclass(frozen=True)
 class Compiled:
     """What NVRTC makes of a kernel file."""
 
-    cubin: bytes  # machine code
+    cubin: bytes  # machine code; of a `compute_90` there is none
     ptx: str
     log: str
 
 
-def cubin(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes:
-    """A kernel file as machine code of `architecture` (`sm_90`)."""
-    return compiled(source, architecture, defines).cubin
-
-
 @functools.cache
-def compiled(source: str, architecture: str, defines: tuple[str, ...] = (), more: tuple[str, ...] = ()) -> Compiled:
-    """A kernel file, compiled with more options than those of every kernel."""
-    nvrtc = _nvrtc()
-    text = (KERNELS / f"{source}.cu").read_bytes()
-    headers = sorted(KERNELS.glob("*.cuh"))
-    program = _checked(
-        nvrtc.nvrtcCreateProgram(
-            text,
-            f"{source}.cu".encode(),
-            len(headers),
-            [header.read_bytes() for header in headers],
-            [header.name.encode() for header in headers],
-        )
-    )
+def compiled(source: str, target: str, defines: tuple[str, ...] = (), more: tuple[str, ...] = ()) -> Compiled:
+    """A kernel file, compiled for `sm_90` or `compute_90` with more options than those of every kernel."""
+    text, headers = _texts(source)
+    names = [name.encode() for name in headers]
+    program = _checked("nvrtcCreateProgram", text, f"{source}.cu".encode(), len(headers), list(headers.values()), names)
 
     def got(what: str) -> bytes:
-        found = b" " * _checked(getattr(nvrtc, f"nvrtcGet{what}Size")(program))
-        _checked(getattr(nvrtc, f"nvrtcGet{what}")(program, found))
+        found = b" " * _checked(f"nvrtcGet{what}Size", program)
+        if found:
+            _checked(f"nvrtcGet{what}", program, found)
         return found
 
     try:
-        options = [
-            f"--gpu-architecture={architecture}",
-            *_OPTIONS,
-            *(f"--define-macro={name}" for name in defines),
-            *more,
-        ]
-        status = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])[0]
+        options = [f"--gpu-architecture={target}", *_OPTIONS, *(f"--define-macro={name}" for name in defines), *more]
+        try:
+            _checked("nvrtcCompileProgram", program, len(options), [option.encode() for option in options])
+        except CudaError as error:
+            said = _first_lines(got("ProgramLog").decode(errors="replace"))
+            raise CudaError(f"kernel {source}.cu does not compile for {target} by NVRTC {version()}: {said}") from error
         log = got("ProgramLog").decode(errors="replace").strip("\0 \n")
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CudaError(
-                f"kernel {source}.cu does not compile for {architecture} ({status.name}); this GPU may be newer than "
-                f"the NVRTC installed: {_first_lines(log)}"
-            )
         return Compiled(got("CUBIN"), got("PTX").decode().strip("\0"), log)
     finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
-def _first_lines(log: str) -> str:
-    """The first error with its place; what follows are mostly its consequences."""
-    return " ".join(log.splitlines()[:3])
+        _checked("nvrtcDestroyProgram", program)
 
 
 def version() -> str:
     """Of NVRTC."""
-    major, minor = _checked(_nvrtc().nvrtcVersion())
+    major, minor = _checked("nvrtcVersion")
     return f"{major}.{minor}"
 
 
-def _nvrtc():
+def _texts(source: str) -> tuple[bytes, dict[str, bytes]]:
+    """A kernel file, and all headers by name."""
+    headers = {header.name: header.read_bytes() for header in sorted(KERNELS.glob("*.cuh"))}
+    return (KERNELS / f"{source}.cu").read_bytes(), headers
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME", "/")) / ".cache"
+    return Path(home) / "linkwright" / "kernels"
+
+
+def _target(architecture: str) -> str:
+    """What NVRTC shall compile for: the GPU, or the newest architecture before it."""
+    known, wanted = _checked("nvrtcGetSupportedArchs"), number(architecture)
+    if wanted in known:
+        return architecture
+    if wanted < min(known):
+        raise CudaError(
+            f"NVRTC {version()} compiles for sm_{min(known)} and newer, and this GPU is {architecture}: "
+            "`pip install 'linkwright[cuda]'` brings that of CUDA 12, which does"
+        )
+    return f"compute_{max(each for each in known if each < wanted)}"
+
+
+def _first_lines(log: str) -> str:
+    """The first error with its place; what follows are mostly its consequences."""
+    lines = [line for line in log.strip("\0 \n").splitlines() if not line.startswith("nvrtc: warning")]
+    return " ".join(lines[:3])
+
+
+def _checked(name: str, *arguments: object):
+    """What a call of NVRTC returns besides its status."""
     try:
         from cuda.bindings import nvrtc
-    except ImportError as error:
-        raise CudaError(f"--on cuda: cuda-bindings is not installed; {CURE}") from error
-    return nvrtc
 
-
-def _checked(answer: tuple):
-    """What a call of NVRTC returns besides its status."""
-    status, *values = answer
+        status, *values = getattr(nvrtc, name)(*arguments)
+    except (ImportError, RuntimeError) as error:  # the bindings, or the library behind them, are not there
+        raise NoGpuError(f"kernels cannot be compiled: {error}; {CURE}") from error
     if int(status):
-        raise CudaError(f"NVRTC failed with {status.name}; {CURE}")
+        raise CudaError(f"{name} failed with {status.name}")
     return values[0] if len(values) == 1 else tuple(values)

@@ -1,48 +1,27 @@
-"""One GPU through the driver: memory, launches, clocks. Everything here is a call of `cuda.bindings`.
+"""One GPU through its driver: memory, launches, clocks. Everything here is a call of `cuda.bindings`.
 
-The GPU is the first that the driver shows; CUDA_VISIBLE_DEVICES chooses another. Errors of the driver name the
-call, the GPU and what the driver says.
+The GPU is the first that the driver shows; CUDA_VISIBLE_DEVICES chooses another.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import CudaError, NoGpuError, WaivedError
+from linkwright.errors import NoGpuError, WaivedError
 
-from . import compiler
+from . import compiler, driver
 from .job import Job
 
 # An allocation of no bytes is an error of the driver; an empty array still needs an address.
 _LEAST_BYTES = 256
 _BUS_ID_BYTES = 20
-
-
-def driver(on: str = "cuda") -> ModuleType:
-    """The bindings, with the driver started; raises where there is none, and says what would do."""
-    try:
-        from cuda.bindings import driver as bindings
-    except ImportError as error:
-        raise NoGpuError(f"--on {on}: cuda-bindings is not installed; {compiler.CURE}") from error
-    try:
-        status = bindings.cuInit(0)[0]
-    except RuntimeError as error:  # the library of the driver is not there
-        raise NoGpuError(
-            f"--on {on}: this machine has no NVIDIA driver (libcuda.so.1 is not found); run it where there is a GPU, "
-            "or model one with --on MACHINE"
-        ) from error
-    if int(status):
-        raise NoGpuError(
-            f"--on {on}: the NVIDIA driver does not start ({status.name}); `nvidia-smi` shows whether it sees a GPU, "
-            "and CUDA_VISIBLE_DEVICES which ones this process may use"
-        )
-    return bindings
 
 
 @functools.cache
@@ -53,11 +32,22 @@ def device() -> Device:
 
 def devices(on: str, most: int | None = None) -> list[Device]:
     """The first GPUs that the driver shows, each with a context; at least one."""
-    bindings = driver(on)
-    count = int(bindings.cuDeviceGetCount()[1])
+    bindings = driver.started(on)
+    count = int(driver.call(bindings, f"--on {on}", "cuDeviceGetCount"))
     if count < 1:
         raise NoGpuError(f"--on {on}: the NVIDIA driver sees no GPU; CUDA_VISIBLE_DEVICES may hide them all")
     return [Device(bindings, number) for number in range(min(count, most or count))]
+
+
+@contextmanager
+def asked(on: str, most: int | None = None) -> Iterator[list[Device]]:
+    """The first GPUs for a few questions; launches, which are processes of their own, then find them free."""
+    found = devices(on, most)
+    try:
+        yield found
+    finally:
+        for each in found:
+            each.close()
 
 
 class Device:
@@ -66,22 +56,34 @@ class Device:
     def __init__(self, bindings: ModuleType, number: int = 0):
         self._driver = bindings
         self._modules: dict[tuple, object] = {}
+        self._events: list = []
         self.number = number
         self._device = self._call("cuDeviceGet", number)
-        self.name = _text(self._call("cuDeviceGetName", 256, self._device))
+        self.name = driver.text(self._call("cuDeviceGetName", 256, self._device))
+        if compiler.number(self.architecture) < compiler.number(compiler.LEAST) or not self.attribute(
+            "COOPERATIVE_LAUNCH"
+        ):
+            raise NoGpuError(
+                f"{self.name} ({self.architecture}) lacks loads and stores that order others, or cooperative launches; "
+                f"GPUs from 2017 (Volta, {compiler.LEAST}) on have them: CUDA_VISIBLE_DEVICES chooses another"
+            )
         self.context = self._call("cuDevicePrimaryCtxRetain", self._device)
         self.make_current()
-        if not self.attribute("COOPERATIVE_LAUNCH"):
-            raise NoGpuError(f"--on cuda: {self.name} cannot launch cooperatively; a GPU from 2016 (Pascal) on can")
+
+    def close(self) -> None:
+        """Give the context back; a GPU in mode EXCLUSIVE_PROCESS has one for one process only."""
+        self._modules.clear()
+        self._events.clear()
+        self._call("cuDevicePrimaryCtxRelease", self._device)
 
     def make_current(self) -> None:
         """What follows is about this GPU; a process with one GPU says it once."""
         self._call("cuCtxSetCurrent", self.context)
 
-    def call(self, name: str, *arguments: object):
-        """A call of the driver about this GPU; what it returns besides its status."""
+    def call(self, name: str, *arguments: object, bears: Container[str] = ()):
+        """A call of the driver about this GPU, as `driver.call`."""
         self.make_current()
-        return self._call(name, *arguments)
+        return self._call(name, *arguments, bears=bears)
 
     def attribute(self, name: str) -> int:
         """A number that the driver tells of the GPU."""
@@ -111,7 +113,7 @@ class Device:
     @functools.cached_property
     def has_clusters(self) -> bool:
         """Whether blocks form clusters with distributed shared memory."""
-        return int(self.architecture.removeprefix("sm_")) >= int(compiler.CLUSTERS_FROM.removeprefix("sm_"))
+        return compiler.number(self.architecture) >= compiler.number(compiler.CLUSTERS_FROM)
 
     @functools.cached_property
     def memory_bytes(self) -> int:
@@ -121,7 +123,7 @@ class Device:
     @functools.cached_property
     def bus_id(self) -> str:
         """Where it is plugged in; NVML knows it by this name."""
-        return _text(self._call("cuDeviceGetPCIBusId", _BUS_ID_BYTES, self._device))
+        return driver.text(self._call("cuDeviceGetPCIBusId", _BUS_ID_BYTES, self._device))
 
     def environment(self) -> dict[str, object]:
         """What a reader must know of the GPU."""
@@ -185,18 +187,24 @@ class Device:
         """Start to overwrite memory with one 32-bit word."""
         self._call("cuMemsetD32Async", address, word, words, 0)
 
-    def elapsed_ns(self, work: Callable[[], object]) -> float:
-        """What `work` started takes on the GPU, by events before and behind it; they resolve half a microsecond."""
-        first, last = self._events
-        self._call("cuEventRecord", first, 0)
-        work()
-        self._call("cuEventRecord", last, 0)
-        self._call("cuEventSynchronize", last)
-        return self._call("cuEventElapsedTime", first, last) * 1e6
+    def elapsed_ns(
+        self, work: Callable[[], object], times: int = 1, *, meanwhile: Callable[[], object] = lambda: None
+    ) -> np.ndarray:
+        """What `work` starts takes on the GPU, so many times one behind the other, by events between them.
 
-    @functools.cached_property
-    def _events(self) -> tuple:
-        return tuple(self._call("cuEventCreate", 0) for _ in range(2))
+        The host does `meanwhile` while the GPU works. Events resolve half a microsecond.
+        """
+        while len(self._events) <= times:
+            self._events.append(self._call("cuEventCreate", 0))
+        marks = self._events[: times + 1]
+        self._call("cuEventRecord", marks[0], 0)
+        for mark in marks[1:]:
+            work()
+            self._call("cuEventRecord", mark, 0)
+        meanwhile()
+        self._call("cuEventSynchronize", marks[-1])
+        spans = itertools.pairwise(marks)
+        return np.array([self._call("cuEventElapsedTime", *span) for span in spans]) * 1e6
 
     @contextmanager
     def stream(self) -> Iterator[Stream]:
@@ -214,19 +222,27 @@ class Device:
 
     def allocate_window(self, nbytes: int) -> int:
         """Memory of the GPU that the host stores into; needs `host_stores`; `free` gives it back."""
-        driver = self._driver
-        address = int(
-            self._call(
-                "cuMemAllocManaged", max(nbytes, _LEAST_BYTES), int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
-            )
-        )
-        advice = driver.CUmem_advise
-        self._call("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, self._device)
-        host = driver.CUdevice(driver.CU_DEVICE_CPU)
-        self._call("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_ACCESSED_BY, host)
-        self._call("cuMemPrefetchAsync", address, nbytes, self._device, driver.CUstream(0))
+        bindings = self._driver
+        flags = int(bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
+        address = int(self._call("cuMemAllocManaged", max(nbytes, _LEAST_BYTES), flags))
+        advice, kinds = bindings.CUmem_advise, bindings.CUmemLocationType
+        here = self._location(kinds.CU_MEM_LOCATION_TYPE_DEVICE, self.number)
+        host = self._location(kinds.CU_MEM_LOCATION_TYPE_HOST, 0)
+        self._with_location("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, here)
+        self._with_location("cuMemAdvise", address, nbytes, advice.CU_MEM_ADVISE_SET_ACCESSED_BY, host)
+        self._with_location("cuMemPrefetchAsync", address, nbytes, here, 0, bindings.CUstream(0))
         self.wait()
         return address
+
+    def _location(self, kind: object, number: int) -> object:
+        found = self._driver.CUmemLocation()
+        found.type, found.id = kind, number
+        return found
+
+    def _with_location(self, name: str, *arguments: object) -> None:
+        """A call that CUDA 12 has twice, with a location in its second form; CUDA 13 has only that one."""
+        second = f"{name}_v2"
+        self._call(second if hasattr(self._driver, second) else name, *arguments)
 
     @contextmanager
     def loaded(self, job: Job) -> Iterator[Loaded]:
@@ -248,7 +264,10 @@ class Device:
         config.attrs = self._attributes(job)
         config.numAttrs = len(config.attrs)
         if job.cluster > 1:
-            self._check_clusters(job, int(self._call("cuOccupancyMaxActiveClusters", function, config) or 0))
+            at_once = self._call(
+                "cuOccupancyMaxActiveClusters", function, config, bears=("CUDA_ERROR_INVALID_CLUSTER_SIZE",)
+            )
+            self._check_clusters(job, at_once or 0)
         self._call("cuLaunchKernelEx", config, function, ((words,), (ctypes.c_void_p,)), 0)
 
     def _check_clusters(self, job: Job, at_once: int) -> None:
@@ -265,15 +284,15 @@ class Device:
         self._call("cuCtxSynchronize")
 
     def _attributes(self, job: Job) -> list:
-        driver, found = self._driver, []
+        bindings, found = self._driver, []
         if job.cooperative:
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            attribute = bindings.CUlaunchAttribute()
+            attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
             attribute.value.cooperative = 1
             found.append(attribute)
         if job.cluster > 1:
-            attribute = driver.CUlaunchAttribute()
-            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            attribute = bindings.CUlaunchAttribute()
+            attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
             attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = job.cluster, 1, 1
             found.append(attribute)
         return found
@@ -282,7 +301,7 @@ class Device:
         """The kernel of a job, compiled, loaded and allowed the shared memory that it wants."""
         key = (job.source, job.defines)
         if key not in self._modules:
-            code = compiler.cubin(job.source, self.architecture, job.defines)
+            code = compiler.code(job.source, self.architecture, job.defines)
             self._modules[key] = self._call("cuModuleLoadData", code)
         function = self._call("cuModuleGetFunction", self._modules[key], job.kernel.encode())
         kinds = self._driver.CUfunction_attribute
@@ -294,14 +313,8 @@ class Device:
             self._call("cuFuncSetAttribute", function, kind, 1)
         return function
 
-    def _call(self, name: str, *arguments: object):
-        """One call of the driver; what it returns besides its status."""
-        status, *values = getattr(self._driver, name)(*arguments)
-        if int(status):
-            _, message = self._driver.cuGetErrorString(status)
-            said = _text(message) if message else status.name
-            raise CudaError(f"{getattr(self, 'name', 'GPU')}: {name} failed ({status.name}): {said}")
-        return values[0] if len(values) == 1 else tuple(values) or None
+    def _call(self, name: str, *arguments: object, bears: Container[str] = ()):
+        return driver.call(self._driver, getattr(self, "name", "GPU"), name, *arguments, bears=bears)
 
 
 class Stream:
@@ -390,7 +403,3 @@ class Loaded:
         self._addresses[name] = self._device.allocate(array.nbytes)
         self._device.write(self._addresses[name], array)
         return self._addresses[name]
-
-
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace").strip("\0 ")

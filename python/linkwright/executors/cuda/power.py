@@ -4,8 +4,8 @@
     looks     ' ' ' ' ' ' ' ' '      between batches of work
               t0   first change  ...  last change:     watts = energy between the two / time between them
 
-A change is seen at the next look only, so nothing is said before the span is many times as long as the longest pause
-between two looks.
+A change is seen at the next look only, so each end is off by the pause before it at most, and nothing is said before
+the span is many times as long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from .clocks import Throttling
 
-# The span in pauses between looks: each of its ends is off by one pause at most.
+# The span in pauses before its ends.
 _LEAST_PAUSES = 20
 
 
@@ -26,9 +26,7 @@ class Meter:
         self._throttling, self._clock = throttling, clock
         self._seen = throttling.joules()
         self._looked = clock()
-        self._longest_pause = 0.0
-        self._first: tuple[float, float] | None = None
-        self._last: tuple[float, float] | None = None
+        self._steps: list[tuple[float, float, float]] = []  # time, joules, pause before: the first and the last
 
     @property
     def counts(self) -> bool:
@@ -40,15 +38,16 @@ class Meter:
         if not self.counts:
             return
         joules, now = self._throttling.joules(), self._clock()
-        self._longest_pause = max(self._longest_pause, now - self._looked)
-        self._looked = now
         if joules is not None and joules != self._seen:
+            self._steps = [*self._steps[:1], (now, joules, now - self._looked)]
             self._seen = joules
-            self._last = now, joules
-            self._first = self._first or self._last
+        self._looked = now
 
     def watts(self) -> float | None:
         """Mean power between the first and the last step seen; None while they are too near."""
-        if not self._first or self._last[0] - self._first[0] <= _LEAST_PAUSES * self._longest_pause:
+        if len(self._steps) < 2:
             return None
-        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+        (began, first, before), (ended, last, pause) = self._steps
+        if ended - began <= _LEAST_PAUSES * max(before, pause):
+            return None
+        return (last - first) / (ended - began)

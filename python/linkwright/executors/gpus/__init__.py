@@ -1,6 +1,6 @@
 """Ranks as GPUs of one node: the same schedules over copies between GPUs, and NCCL's collectives beside them.
 
-linkwright run allreduce/ring,allreduce/nccl --on gpus
+linkwright run allreduce --algorithm ring,nccl --on gpus
 
 order.py    in which order the host may enqueue what all ranks do
 node.py     the GPUs, their queues, and access to each other's memory

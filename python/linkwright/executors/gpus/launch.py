@@ -6,6 +6,7 @@ As on `cuda` the clocks are looked at before and after each experiment, here tho
 from __future__ import annotations
 
 import contextlib
+import os
 
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.launch import serve
@@ -21,6 +22,8 @@ class Measurer(launch.Measurer):
     """The GPUs of this process."""
 
     def __init__(self, plan: dict):
+        # So many queues of a GPU go on without each other; by default eight do, and those of all ranks may meet on one.
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
         found = devices("gpus")
         self._node = Node(found)
         found[0].make_current()

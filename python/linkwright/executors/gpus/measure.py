@@ -7,6 +7,8 @@
 
 Between repetitions all queues wait for each other, because the next one overwrites what the last one read. A queue of
 the driver holds about a thousand entries: a schedule with more is released before all of it is enqueued, says a note.
+So is one whose enqueuing waits for what is held, which copies through the host may do once the driver's buffers are
+full: a second thread opens the gate when it was held for too long, and from then on the experiment is not held.
 Source: nvbandwidth (NVIDIA) holds its copies so; how many entries a queue holds, which is not documented, "CUDA stream
 are blocked when launch lots of kernels" in NVIDIA's forum (68937).
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
@@ -37,7 +40,8 @@ from .program import Program, Vectors
 SAMPLE_NS = 1e5
 ROOM = 800
 SAMPLES = 4
-_AT_ONCE = "enqueued while it ran, because a queue holds no more; small sizes show what enqueuing takes"
+LONGEST_HOLD_S = 0.5
+_AT_ONCE = "enqueued while it ran, because queues hold no more; small sizes show what enqueuing takes"
 _RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is not seen"
 
 
@@ -101,6 +105,7 @@ class Gate:
 
     def __init__(self, queues: list[Queue]):
         self._queues, self._opened = queues, 0
+        self.blocked = False  # whether enqueuing waited for what was held
         first = queues[0].device
         self._word = first.call("cuMemHostAlloc", ctypes.sizeof(ctypes.c_uint32), 1 | 2)  # for all contexts, mapped
         self._seen = ctypes.c_uint32.from_address(int(self._word))
@@ -115,21 +120,38 @@ class Gate:
         for queue, address, (first, _) in zip(self._queues, self._addresses, self._marks, strict=True):
             queue.hold(address, self._opened)
             queue.record(first)
-        if not held:
-            self._seen.value = self._opened
-        try:
+        with self._gone_on(self._opened, held and not self.blocked):
             for number in range(repetitions):
                 if number:
                     self._join()
                 enqueue()
             for queue, (_, last) in zip(self._queues, self._marks, strict=True):
                 queue.record(last)
-        finally:
-            self._seen.value = self._opened  # where enqueuing failed, too: what is freed waits for the queues
         for queue in self._queues:
             queue.wait()
         marked = zip(self._queues, self._marks, strict=True)
         return max(queue.device.call("cuEventElapsedTime", *marks) for queue, marks in marked) * 1e6 / repetitions
+
+    @contextmanager
+    def _gone_on(self, number: int, held: bool) -> Iterator[None]:
+        """Opens before the block, or after it, also where enqueuing failed: what is freed then waits for the queues."""
+        if not held:
+            self._seen.value = number
+            yield
+            return
+
+        def give_up() -> None:
+            self.blocked = True
+            self._seen.value = number
+
+        patience = threading.Timer(LONGEST_HOLD_S, give_up)
+        patience.start()
+        try:
+            yield
+        finally:
+            patience.cancel()
+            patience.join()
+            self._seen.value = number
 
     def close(self) -> None:
         """Give events and the word back."""
@@ -167,7 +189,8 @@ class _Launch:
 
         found = collected(self._node, several, self._how)
         self._checked()
-        notes = [*found["notes"], *self._made.notes, _RELEASED, *([] if self._room else [_AT_ONCE])]
+        notes = [*found["notes"], *self._made.notes, _RELEASED]
+        notes += [_AT_ONCE] if self._gate.blocked or not self._room else []
         notes += [] if self._how.check else ["data not checked"]
         return {**found, "first_ns": round(first_ns, 2), "row_ns": None, "batch": repetitions, "notes": notes}
 

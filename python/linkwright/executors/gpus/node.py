@@ -12,6 +12,8 @@ from ..cuda.device import Device, Loaded, Stream
 from . import PEER, STAGED
 
 _GREATER_OR_EQUAL = 0  # of cuStreamWaitValue32
+# NCCL opens memory, too.
+_ALREADY_SO = ("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED")
 
 
 class Queue(Stream):
@@ -81,7 +83,6 @@ class Node:
                 )
         for one, other in pairs:
             peer = self.devices[other].context
-            self.devices[one].call(
-                *(("cuCtxEnablePeerAccess", peer, 0) if opened else ("cuCtxDisablePeerAccess", peer))
-            )
+            call = ("cuCtxEnablePeerAccess", peer, 0) if opened else ("cuCtxDisablePeerAccess", peer)
+            self.devices[one].call(*call, bears=_ALREADY_SO)
         self._opened = opened

@@ -12,6 +12,8 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from linkwright.errors import CudaError
+
 from ..cuda.device import Device
 from ..cuda.job import DTYPES, OPS, Job
 from ..cuda.stream import Memory, Stream
@@ -32,7 +34,11 @@ class Vectors:
         self.addresses: list[int] = []
         for device, (first, end) in zip(self.devices, self._parts(), strict=True):
             device.make_current()
-            self.addresses.append(device.allocate(end - first))
+            try:
+                self.addresses.append(device.allocate(end - first))
+            except CudaError:  # where one GPU has no room, the others get back what they gave
+                self.close()
+                raise
 
     def restore(self) -> None:
         """What was there before the first repetition."""
@@ -51,7 +57,7 @@ class Vectors:
 
     def close(self) -> None:
         """Give the memory back."""
-        for device, address in zip(self.devices, self.addresses, strict=True):
+        for device, address in zip(self.devices, self.addresses, strict=False):
             device.make_current()
             device.free(address)
 
@@ -72,7 +78,11 @@ class Program:
         self._closing = ExitStack()
         self._events = {number: self._event(self._operations[number].rank) for number in sorted(awaited)}
         self._helpers: dict[tuple[int, int], tuple[Queue, object, object]] = {}
-        self._steps = [self._step(operation) for operation in self._operations]
+        try:
+            self._steps = [self._step(operation) for operation in self._operations]
+        except CudaError:
+            self.close()
+            raise
 
     @property
     def entries(self) -> int:

@@ -46,7 +46,6 @@ mod router;
 mod tail;
 mod target;
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
@@ -107,14 +106,14 @@ pub struct TorusNoc {
     woken: Vec<u32>,
     done: Vec<Done>,
     in_flight: usize,
-    /// What links carried; gone when anything changes.
-    table: OnceCell<LinkTable>,
+    table: LinkTable,
 }
 
 impl TorusNoc {
     /// A network at rest.
     pub fn new(config: TorusNocConfig) -> Self {
         let geometry = Geometry::new(config.width, config.height, &config.networks);
+        let count = geometry.link_count();
         let channels = config.sites.iter().filter_map(|site| site.channel).max();
         let mut noc = TorusNoc {
             link_flit: config.link_flit.0 as u32,
@@ -139,7 +138,12 @@ impl TorusNoc {
             woken: Vec::new(),
             done: Vec::new(),
             in_flight: 0,
-            table: OnceCell::new(),
+            table: LinkTable {
+                names: geometry.names(),
+                busy_ps: vec![0; count],
+                bytes: vec![0; count],
+                peak: vec![0; count],
+            },
             geometry,
             config,
         };
@@ -227,11 +231,12 @@ impl Fabric for TorusNoc {
         self.woken.clear();
         self.done.clear();
         self.in_flight = 0;
-        self.table.take();
+        self.table.busy_ps.fill(0);
+        self.table.bytes.fill(0);
+        self.table.peak.fill(0);
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
-        self.table.take();
         self.in_flight += released.len();
         for message in released {
             self.take(message, now.0);
@@ -244,7 +249,6 @@ impl Fabric for TorusNoc {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        self.table.take();
         while let Some(at) = self.calendar.peek().filter(|&at| at <= until.0) {
             while let Some(what) = self.calendar.pop_at(at) {
                 self.handle(what, at);
@@ -263,7 +267,6 @@ impl Fabric for TorusNoc {
 
     fn stuck(&self) -> Stuck {
         let mut waiting = Vec::new();
-        let names = self.geometry.names();
         let lanes = self.links.iter().flat_map(|link| &link.lanes);
         for (lane, state) in (0u32..).zip(lanes) {
             let mut id = state.waiting;
@@ -275,7 +278,7 @@ impl Fabric for TorusNoc {
                     self.messages[self.packets[id as usize].message as usize].op,
                     at.x,
                     at.y,
-                    names[(lane / LANES) as usize],
+                    self.table.names[(lane / LANES) as usize],
                     lane % LANES,
                 ));
                 if id == state.waiting {
@@ -342,12 +345,7 @@ impl Fabric for TorusNoc {
     }
 
     fn links(&self) -> &LinkTable {
-        self.table.get_or_init(|| LinkTable {
-            names: self.geometry.names(),
-            busy_ps: self.links.iter().map(|link| link.busy_ps).collect(),
-            bytes: self.links.iter().map(|link| link.bytes).collect(),
-            peak: self.links.iter().map(|link| link.peak).collect(),
-        })
+        &self.table
     }
 
     fn bounds(&self) -> Bounds {

@@ -5,7 +5,8 @@
     random numbers  CuPy, which calls cuRAND
 
 All work on the default stream of the context that the driver gave this process. A sample is so many calls, one
-enqueued behind the other, that they take a millisecond; small ones show what a call costs the host. Under a power cap a
+enqueued behind the other, that they take a millisecond; small ones show what a call costs the host. One call that is
+not timed goes before each batch, so that the GPU need not wait for the host where calls are long. Under a power cap a
 library reaches what it reaches there, so those samples count and a note says so.
 """
 
@@ -28,15 +29,18 @@ from ..power import Meter
 from .sampling import collected
 
 SAMPLE_NS = 1e6
-SAMPLES = 4  # at once, between two looks at the clock and the energy
+# Samples of a batch, one enqueued behind the other: as many as take so long, so that a GPU, whose clock follows its
+# power and its heat, hardly rests between batches.
+BATCH_NS = 20e6
+LEAST_SAMPLES, MOST_SAMPLES = 4, 16
 POWER_CAP = "power cap"
 # Types that came with an architecture.
 _SINCE = {"tf32": 80, "bf16": 80, "f8": 89}
 # Longest that work goes on only to see the energy counter step.
-_POWER_S = 1.0
+_POWER_S = 2.0
 CURES = {
     "torch": "PyTorch (`pip install torch`)",
-    "cupy": "CuPy (`pip install linkwright[cuda-libraries]`)",
+    "cupy": "CuPy with the library (`pip install linkwright[cuda-libraries]`, or [cuda13-libraries])",
 }
 
 
@@ -116,24 +120,29 @@ def sampled(
 
     A method that needs fewer operations than are counted `may_exceed` that peak; nothing else can.
     """
-    meter = Meter(gpu.throttling)
-    end = time.monotonic() + how.budget_s
+    first_ns = float(gpu.device.elapsed_ns(call)[0])
 
-    def several(repeats: int) -> np.ndarray:
+    def several(repeats: int, samples: int, meanwhile: Callable[[], object] = lambda: None) -> np.ndarray:
         def calls() -> None:
             for _ in range(repeats):
                 call()
 
-        taken = np.array([gpu.device.elapsed_ns(calls) / repeats for _ in range(SAMPLES)])
-        meter.look()
-        return taken
+        call()  # while this one lasts, the host enqueues those that are timed
+        return gpu.device.elapsed_ns(calls, samples, meanwhile=meanwhile) / repeats
 
-    first_ns = gpu.device.elapsed_ns(call)
-    repeats = _repeats(key, several, how)
-    found = collected(gpu.throttling, lambda: several(repeats), how, bears=(POWER_CAP,))
+    repeats, samples = _sizes(key, several, how)
+    # From here on nothing but the work itself lies between two looks at the energy.
+    meter = Meter(gpu.throttling)
+    end = time.monotonic() + how.budget_s
+
+    def look() -> None:
+        gpu.throttling.notice()
+        meter.look()
+
+    found = collected(gpu.throttling, lambda: several(repeats, samples, look), how, bears=(POWER_CAP,))
     until = min(end, time.monotonic() + _POWER_S)
     while meter.counts and meter.watts() is None and time.monotonic() < until:
-        several(repeats)
+        several(repeats, samples, meter.look)
     found["notes"] += [f"library: {library}"]
     return {
         **found,
@@ -148,13 +157,13 @@ def sampled(
     }
 
 
-def _repeats(key: str, several: Callable[[int], np.ndarray], how: How) -> int:
-    """Calls of a sample."""
+def _sizes(key: str, several: Callable[[int, int], np.ndarray], how: How) -> tuple[int, int]:
+    """Calls of a sample, and samples of a batch."""
     repeats = 1
-    while (taken_ns := float(several(repeats).min()) * repeats) < SAMPLE_NS:
+    while (taken_ns := float(several(repeats, LEAST_SAMPLES).min()) * repeats) < SAMPLE_NS:
         repeats *= 2
     work.fits_time(key, taken_ns / 1e9, Setting(cpus=(), budget_s=how.budget_s))
-    return repeats
+    return repeats, int(min(MOST_SAMPLES, max(LEAST_SAMPLES, BATCH_NS / taken_ns)))
 
 
 def _bound(

@@ -89,7 +89,7 @@ def _job(key: str, gpu: Gpu, axes: dict, sms: list[int], *, probing: bool) -> Jo
 
 
 def _in_clusters(key: str, gpu: Gpu, blocks: int, parts: int, nbytes: int) -> int:
-    """Shared memory of a block: its slots, and so much that it is alone on its SM."""
+    """Shared memory of a block: its slots."""
     in_cluster(key, gpu, blocks)
     if parts % blocks or parts > len(gpu.all_sms):
         raise WaivedError(
@@ -102,7 +102,7 @@ def _in_clusters(key: str, gpu: Gpu, blocks: int, parts: int, nbytes: int) -> in
             f"{key}: waived: two messages of {nbytes} bytes do not fit into the {gpu.device.most_shared_bytes} bytes "
             "of shared memory of a block; use smaller ones"
         )
-    return max(wanted, gpu.device.whole_sm_bytes - head)
+    return wanted
 
 
 def _sums(key: str, loaded: Loaded, nbytes: int) -> Callable[[], None]:

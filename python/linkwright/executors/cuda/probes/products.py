@@ -7,7 +7,7 @@ Operands are normal numbers rounded to the type, because what a GPU draws, and s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from linkwright.errors import WaivedError, WrongResultError
 from ..measure import Gpu, How
 from ..walk import narrow, widen
 from . import libraries
+from .host_link import device_memory
 from .sampling import fits
 
 KEY = "matmul"
@@ -127,29 +128,26 @@ def _by_cupy(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Rea
         dtype, cublas.CUBLAS_COMPUTE_32F
     )
     one, zero = (np.array(value, a.dtype) for value in (1, 0))
-    handle = cublas.create()
-    places = left, right, made = [gpu.device.allocate(stored[0].nbytes) for _ in range(3)]
+    with ExitStack() as held:
+        handle = cublas.create()
+        held.callback(cublas.destroy, handle)
+        left, right, made = (held.enter_context(device_memory(gpu, stored[0].nbytes)) for _ in range(3))
 
-    def call() -> None:
-        # By rows what the library does by columns: the factors change places.
-        cublas.gemmEx(
-            handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, n, n, one.ctypes.data, right, kind, n, left, kind, n,
-            zero.ctypes.data, made, kind, n, sums, cublas.CUBLAS_GEMM_DEFAULT,
-        )  # fmt: skip
+        def call() -> None:
+            # By rows what the library does by columns: the factors change places.
+            cublas.gemmEx(
+                handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, n, n, one.ctypes.data, right, kind, n, left, kind, n,
+                zero.ctypes.data, made, kind, n, sums, cublas.CUBLAS_GEMM_DEFAULT,
+            )  # fmt: skip
 
-    def back(address: int) -> np.ndarray:
-        found = gpu.device.read(address, stored[0])
-        return widen(found) if dtype == "bf16" else found.astype(a.dtype, copy=False)
+        def back(address: int) -> np.ndarray:
+            found = gpu.device.read(address, stored[0])
+            return widen(found) if dtype == "bf16" else found.astype(a.dtype, copy=False)
 
-    try:
         for address, factor in zip((left, right), stored, strict=True):
             gpu.device.write(address, factor)
         name = f"CuPy, cuBLAS {cublas.getVersion(handle)}"
         yield name, call, back(left), back(right), lambda: back(made)
-    finally:
-        cublas.destroy(handle)
-        for address in places:
-            gpu.device.free(address)
 
 
 def _stored(values: np.ndarray, dtype: str) -> np.ndarray:

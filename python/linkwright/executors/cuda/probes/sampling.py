@@ -32,7 +32,10 @@ def job(
     shared_bytes: int = 0,
     cluster: bool = False,
 ) -> Job:
-    """A launch in which part i is played by the i-th of these SMs; in a cluster the hardware places the blocks."""
+    """A launch in which part i is played by the i-th of these SMs; in a cluster the hardware places the blocks.
+
+    Either way a block takes so much shared memory that it is alone on its SM.
+    """
     part_of_sm = np.full(max(gpu.all_sms) + 1, NO_RANK, np.uint32)
     part_of_sm[list(parts)] = np.arange(len(parts), dtype=np.uint32)
     common: dict[str, Word] = {
@@ -52,7 +55,7 @@ def job(
         words={**common, **words},
         blocks=len(parts) if cluster else len(gpu.all_sms),
         threads=threads,
-        shared_bytes=shared if cluster else max(shared, gpu.device.whole_sm_bytes),
+        shared_bytes=max(shared, gpu.device.whole_sm_bytes),
         cluster=len(parts) if cluster else 1,
         cooperative=not cluster,
     )

@@ -1,0 +1,1 @@
+raise ImportError("hidden by the tests")
