@@ -185,6 +185,10 @@ class NotFusedError(SimError):
     """A transfer that combines, on a path that only copies."""
 
 
+class TooLongError(SimError):
+    """More simulated time than the engine counts."""
+
+
 class NoRouteError(SimError):
     """A message between endpoints that the machine does not connect."""
 

@@ -96,6 +96,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::Probe(inner) => return probe(inner),
         SimError::Waived { .. } => "WaivedError",
         SimError::Stuck { .. } => "StuckError",
+        SimError::TooLong { .. } => "TooLongError",
         SimError::Invisible { .. } => "BlindEdgeError",
         SimError::NoRoute { .. } => "NoRouteError",
         SimError::NotFused { .. } => "NotFusedError",

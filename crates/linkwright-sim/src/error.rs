@@ -25,6 +25,12 @@ pub enum SimError {
         /// Who waits for what, the first few.
         waiting: Vec<String>,
     },
+    /// More simulated time than the engine counts.
+    #[error("the simulation has come to {at}, and 26 days are the most; simulate less data or fewer repetitions")]
+    TooLong {
+        /// Time reached.
+        at: TimePs,
+    },
     /// A wait that the initiator cannot see happen.
     #[error("operation {op} at rank {rank} waits for operation {earlier}, which it cannot see complete; order the schedule, which adds a notice")]
     Invisible {

@@ -11,8 +11,10 @@
 //! | the initiator of a get | visible there |
 //! | the rank of a local, compute, barrier or fence | finished |
 //!
-//! Sixteen bytes per operation and four per edge, built once in two passes.
+//! Sixteen bytes per operation and four per edge, built once in two passes. What a node needs only until its
+//! operation is issued makes room for when that was.
 
+use crate::critical::Cause;
 use crate::error::SimError;
 use linkwright_schedule::ir::{Edge, Op, OpKind, Schedule};
 
@@ -34,12 +36,13 @@ pub(crate) enum Wait {
 /// What the engine knows of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    /// Waits not yet over, and in the two highest bits whether anyone waits for this operation's
-    /// source or acknowledgement.
+    /// In the two highest bits whether anyone waits for this operation's source or acknowledgement; below them
+    /// the waits not yet over or, once it is issued, whether it paid the start of its phase and the upper part of
+    /// that moment.
     pub pending: u32,
     /// First entry in the table of successors.
     first: u32,
-    /// Next operation of the same lane.
+    /// Next operation of the same lane; once this one is issued, the lower part of that moment.
     pub next_in_lane: u32,
     /// What let the operation go, see [`crate::critical`].
     pub cause: u32,
@@ -47,6 +50,9 @@ pub(crate) struct Node {
 
 const SOMEONE_WAITS: [u32; 3] = [0, 1 << 31, 1 << 30];
 const PENDING: u32 = (1 << 30) - 1;
+const PAID_PHASE: u32 = 1 << 29;
+/// The last moment, in picoseconds, that a node can hold: 26 days.
+pub(crate) const LAST_ISSUE: u64 = ((PAID_PHASE as u64) << 32) - 1;
 /// A successor is an operation (30 bits) and the completion it waits for.
 const SUCCESSOR: u32 = (1 << 30) - 1;
 
@@ -57,17 +63,25 @@ impl Node {
         self.pending & PENDING == 0
     }
 
-    /// Note that the operation, now issued, paid the start of its phase; it waits for nothing more, so
-    /// its count of waits is free to say so.
+    /// The operation is issued at `at`, because of `cause`, and does or does not pay the start of its phase.
     #[inline]
-    pub fn pay_phase(&mut self) {
-        self.pending |= PENDING;
+    pub fn issue(&mut self, at: u64, cause: Cause, pays_phase: bool) {
+        let phase = if pays_phase { PAID_PHASE } else { 0 };
+        self.pending = self.pending & !PENDING | phase | (at >> 32) as u32;
+        self.next_in_lane = at as u32;
+        self.cause = cause.0;
+    }
+
+    /// When the operation was issued.
+    #[inline]
+    pub fn issued(&self) -> u64 {
+        u64::from(self.pending & (PAID_PHASE - 1)) << 32 | u64::from(self.next_in_lane)
     }
 
     /// Whether the operation, long issued, paid the start of its phase.
     #[inline]
     pub fn paid_phase(&self) -> bool {
-        self.pending & PENDING == PENDING
+        self.pending & PAID_PHASE != 0
     }
 
     /// Whether any operation waits for this completion.

@@ -143,33 +143,35 @@ fn time(bytes: u64, rate: Option<BytesPerSec>) -> TimePs {
 pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: &F) -> TimePs {
     let (messages, costs) = (&prepared.messages, &prepared.costs);
     let (schedule, path) = (messages.schedule, &prepared.run.path);
-    // Earliest issue of each operation, and the delivery of its message.
-    let mut earliest: Vec<(u64, u64)> = Vec::with_capacity(schedule.ops().len());
+    let carriage = |id: u32, op: &Op| {
+        let empty = messages.without_data(id, op);
+        costs.sending(op, messages) + fabric.quiet(&empty).0
+    };
+    // Of a message its earliest delivery, of anything else its earliest issue.
+    let mut earliest: Vec<u64> = Vec::with_capacity(schedule.ops().len());
     let mut longest = 0;
     for (id, op, edges) in schedule.ops_with_edges() {
         let waiter = op.initiator();
-        let mut issue = 0;
+        let mut at = 0;
         for edge in edges {
             let earlier = &schedule.ops()[edge.op() as usize];
-            let (issued, delivered) = earliest[edge.op() as usize];
+            let reached = earliest[edge.op() as usize];
             let known = match (earlier.is_message(), edge.is_acknowledged()) {
-                (true, true) => delivered,
+                (false, _) | (true, true) => reached,
                 (true, false) if schedule.targets(earlier).contains(&waiter) => {
-                    delivered + after_delivery(earlier, waiter, schedule.ranks, path)
+                    reached + after_delivery(earlier, waiter, schedule.ranks, path)
                 }
                 // Who waits for a free source does not wait for the message.
-                _ => issued,
+                (true, false) => reached - carriage(edge.op(), earlier),
             };
-            issue = known.max(issue);
+            at = known.max(at);
         }
-        let mut delivery = issue;
         if op.is_message() {
-            let empty = messages.without_data(id, op);
-            delivery = issue + costs.sending(op, messages) + fabric.quiet(&empty).0;
+            at += carriage(id, op);
             let last = *schedule.targets(op).last().unwrap_or(&op.to);
-            longest = longest.max(delivery + after_delivery(op, last, schedule.ranks, path));
+            longest = longest.max(at + after_delivery(op, last, schedule.ranks, path));
         }
-        earliest.push((issue, delivery));
+        earliest.push(at);
     }
     TimePs(longest)
 }

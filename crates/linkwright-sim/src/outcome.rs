@@ -117,24 +117,12 @@ pub struct OperationTimes {
 }
 
 impl OperationTimes {
-    pub(crate) fn new(operations: usize, all: bool) -> Self {
+    /// Of so many operations of which nothing has happened yet.
+    pub(crate) fn new(operations: usize) -> Self {
         OperationTimes {
             issued: vec![NEVER; operations],
             delivered: vec![NEVER; operations],
-            visible: vec![NEVER; if all { operations } else { 0 }],
+            visible: vec![NEVER; operations],
         }
-    }
-
-    /// `id` became visible at a target.
-    #[inline]
-    pub(crate) fn see(&mut self, id: u32, at: u64) {
-        if let Some(visible) = self.visible.get_mut(id as usize) {
-            *visible = at;
-        }
-    }
-
-    /// These times, if they were asked for.
-    pub(crate) fn kept(self) -> Option<Self> {
-        (self.visible.len() == self.issued.len()).then_some(self)
     }
 }

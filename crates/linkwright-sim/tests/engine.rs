@@ -345,6 +345,20 @@ impl Fabric for BlackHole {
 }
 
 #[test]
+fn more_time_than_is_counted_is_an_error() {
+    let ring = (find("allreduce/ring").unwrap().build)(&Shape::new(4, 100)).unwrap();
+    let mut run = Run::new(4, path());
+    let arrives = |run: &mut Run, at: u64| {
+        run.arrivals = vec![TimePs(at); 4];
+        simulate(&ring, &mut BlackHole::default(), run).unwrap_err()
+    };
+    let last = (1 << 61) - 1;
+    assert!(matches!(arrives(&mut run, last), SimError::Stuck { .. }));
+    let error = arrives(&mut run, last + 1).to_string();
+    assert!(error.contains("26 days are the most"), "{error}");
+}
+
+#[test]
 fn a_fabric_that_loses_messages_is_an_error() {
     let ring = (find("allreduce/ring").unwrap().build)(&Shape::new(4, 100)).unwrap();
     let run = Run::new(4, path());

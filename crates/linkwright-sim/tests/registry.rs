@@ -8,6 +8,7 @@ use linkwright_schedule::ir::OpKind;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{Collective, Schedule, ScheduleError};
 use linkwright_sim::fabrics::FABRICS;
+use linkwright_sim::run::sized;
 use linkwright_sim::{lowered, run, Issue, Modelled, Options};
 
 const EXCHANGE: &str = r#"
@@ -56,8 +57,9 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
     if schedule.memories as usize > machine.memories() {
         return None;
     }
+    let sized = sized(machine, shape.ranks, shape.grid).unwrap();
     Some(
-        lowered(&schedule, machine, None)
+        lowered(&schedule, &sized, None)
             .unwrap()
             .unwrap_or(schedule),
     )

@@ -1,7 +1,7 @@
 // Copying and combining contiguous bytes with all threads of a block, or with a team of them.
 //
 // Neighbouring threads take neighbouring pieces, as wide as the addresses allow, so that a warp moves whole
-// lines; four loads of a thread are in flight before the first store. Combining is `to[i] = to[i] op from[i]`
+// lines; four packs of a thread are in flight before the first store. Combining is `to[i] = to[i] op from[i]`
 // with the arithmetic of the host: integers wrap, bf16 is widened, combined and rounded to nearest even,
 // `max` and `min` compare. CPU reference: `dtype::combine` of linkwright-exec.
 #pragma once
@@ -63,40 +63,48 @@ template <ReduceOp OP, class T> __device__ inline T combined(T to, T from) {
     return right < left ? from : to;
 }
 
-// What is done with a pack that was read; `to` is read too where it is combined.
+// Two neighbours in bf16. The hardware sums both in one instruction, in place of some fourteen: a times 1 plus b, rounded
+// once. That the sum in 32 bits is rounded again changes nothing: 24 bits are more than twice 8 and two.
+struct Bf16Pair {
+    u32 bits;
+};
+
+template <ReduceOp OP> __device__ inline Bf16Pair combined(Bf16Pair to, Bf16Pair from) {
+#if defined(__CUDACC__)
+    if (OP == SUM) {
+        asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(to.bits) : "r"(from.bits), "r"(0x3f803f80));
+        return to;
+    }
+#endif
+    const Bf16 low = combined<OP>(Bf16{(u16)to.bits}, Bf16{(u16)from.bits});
+    const Bf16 high = combined<OP>(Bf16{(u16)(to.bits >> 16)}, Bf16{(u16)(from.bits >> 16)});
+    return Bf16Pair{low.bits | (u32)high.bits << 16};
+}
+
+// 16 bytes of values of T.
+template <class T> struct InPacks {
+    typedef T Type;
+};
+
+template <> struct InPacks<Bf16> {
+    typedef Bf16Pair Type;
+};
+
+template <class T> using WholePack = Pack<typename InPacks<T>::Type, 16 / sizeof(typename InPacks<T>::Type)>;
+
+// What is done with a pack that was read; what it is combined with is read too.
 struct Overwrite {
-    template <class P> static __device__ P apply(const P *, P from) { return from; }
+    template <class P> static __device__ P held(const P *) { return P(); }
+    template <class P> static __device__ P apply(P, P from) { return from; }
 };
 
 template <ReduceOp OP> struct Combine {
-    template <class T, int N> static __device__ Pack<T, N> apply(const Pack<T, N> *to, Pack<T, N> from) {
-        Pack<T, N> result = *to;
-        for (int i = 0; i < N; ++i) result.lane[i] = combined<OP>(result.lane[i], from.lane[i]);
-        return result;
+    template <class P> static __device__ P held(const P *to) { return *to; }
+    template <class T, int N> static __device__ Pack<T, N> apply(Pack<T, N> to, Pack<T, N> from) {
+        for (int i = 0; i < N; ++i) to.lane[i] = combined<OP>(to.lane[i], from.lane[i]);
+        return to;
     }
 };
-
-#if defined(__CUDACC__)
-
-// Sums of bf16 by the hardware, two at a time in one instruction in place of some fourteen: a times 1 plus b, rounded
-// once. That the sum in 32 bits is rounded again changes nothing: 24 bits are more than twice 8 and two.
-template <> struct Combine<SUM> {
-    template <class T, int N> static __device__ Pack<T, N> apply(const Pack<T, N> *to, Pack<T, N> from) {
-        Pack<T, N> result = *to;
-        for (int i = 0; i < N; ++i) result.lane[i] = combined<SUM>(result.lane[i], from.lane[i]);
-        return result;
-    }
-    static __device__ Pack<Bf16, 8> apply(const Pack<Bf16, 8> *to, Pack<Bf16, 8> from) {
-        union Pairs { Pack<Bf16, 8> pack; u32 pair[4]; };
-        Pairs left = {*to}, right = {from};
-        for (int i = 0; i < 4; ++i) {
-            asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(left.pair[i]) : "r"(right.pair[i]), "r"(0x3f803f80));
-        }
-        return left.pack;
-    }
-};
-
-#endif
 
 // Threads that share a piece of work: member number `member` of so many.
 struct Team {
@@ -108,25 +116,32 @@ __device__ inline Team whole_block() {
     return team;
 }
 
-// All of a team: `count` packs, four in flight per thread.
+// All of a team: `count` packs. All loads of a round come before its first store, which they could not pass.
 template <class How, class P> __device__ inline void each(Team team, P *to, const P *from, u64 count) {
+    const u32 AT_ONCE = 4;
     const u64 step = team.members;
-    u64 i = team.member;
-    for (; i + 3 * step < count; i += 4 * step) {
-        P a = from[i], b = from[i + step], c = from[i + 2 * step], d = from[i + 3 * step];
-        to[i] = How::apply(to + i, a);
-        to[i + step] = How::apply(to + i + step, b);
-        to[i + 2 * step] = How::apply(to + i + 2 * step, c);
-        to[i + 3 * step] = How::apply(to + i + 3 * step, d);
+    for (u64 first = team.member; first < count; first += AT_ONCE * step) {
+        P read[AT_ONCE] = {}, held[AT_ONCE] = {};
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; ++i) {
+            const u64 at = first + i * step;
+            if (at >= count) continue;
+            read[i] = from[at];
+            held[i] = How::held(to + at);
+        }
+#pragma unroll
+        for (u32 i = 0; i < AT_ONCE; ++i) {
+            const u64 at = first + i * step;
+            if (at < count) to[at] = How::apply(held[i], read[i]);
+        }
     }
-    for (; i < count; i += step) to[i] = How::apply(to + i, from[i]);
 }
 
 // The widest pack of T, up to 16 bytes, that both addresses and the length allow.
 template <class How, class T> __device__ inline void widest(Team team, u8 *to, const u8 *from, u64 bytes) {
     const u64 borders = (u64)to | (u64)from | bytes;
     if (borders % 16 == 0) {
-        typedef Pack<T, 16 / sizeof(T)> P;
+        typedef WholePack<T> P;
         each<How>(team, (P *)to, (const P *)from, bytes / sizeof(P));
     } else {
         typedef Pack<T, 1> P;

@@ -3,8 +3,8 @@
 //     many packs    each thread takes packs of its own through all vectors
 //     few packs     groups of threads go through some of the vectors each; then one group through what they found
 //
-// A pack is 16 bytes. LOADS of a thread are in flight, because each of them takes as long as the L2 is far; for the same
-// reason a group takes as many vectors, and a second round over groups, in shared memory, is cheap.
+// A pack is 16 bytes. LOADS of a thread are in flight, because each of them takes as long as the L2 is far; for the
+// same reason a group takes as many vectors, and a second round over groups, in shared memory, is cheap.
 #pragma once
 #include "combine.cuh"
 
@@ -13,17 +13,15 @@ const u32 LOADS = 8;
 // One thread: pack `at` of the vectors first, first + step ...
 template <ReduceOp OP, class P, class From>
 __device__ inline P folded(From from, u32 at, u32 first, u32 step, u32 vectors) {
-    P all = {};
-    for (u32 next = first; next < vectors; next += LOADS * step) {
-        P read[LOADS] = {};
+    P all = from(first)[at];
+    for (u32 next = first + step; next < vectors; next += LOADS * step) {
+        // Behind the end the last vector is read once more, so that nothing but loads is here.
+        P read[LOADS];
+#pragma unroll
+        for (u32 i = 0; i < LOADS; ++i) read[i] = from(next + i * step < vectors ? next + i * step : vectors - 1)[at];
 #pragma unroll
         for (u32 i = 0; i < LOADS; ++i) {
-            if (next + i * step < vectors) read[i] = from(next + i * step)[at];
-        }
-#pragma unroll
-        for (u32 i = 0; i < LOADS; ++i) {
-            if (next + i * step >= vectors) continue;
-            all = next + i * step == first ? read[i] : Combine<OP>::apply(&all, read[i]);
+            if (next + i * step < vectors) all = Combine<OP>::apply(all, read[i]);
         }
     }
     return all;

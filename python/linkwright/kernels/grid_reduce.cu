@@ -55,7 +55,7 @@ __device__ inline void reduce_slice(const Reduction *job, u32 rank) {
     const u64 end = packs * (rank + 1) / job->run.ranks;
     with_kind((u32)job->dtype, (u32)job->op, [=](auto kind) {
         typedef decltype(kind) K;
-        typedef Pack<typename K::T, 16 / sizeof(typename K::T)> P;
+        typedef WholePack<typename K::T> P;
         const P *vectors = (const P *)job->memory + first;
         const u64 vector = job->stride / sizeof(P);
         const auto from = [=](u32 number) { return vectors + number * vector; };

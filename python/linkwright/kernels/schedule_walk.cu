@@ -21,8 +21,7 @@
 // place of numbers; where they do not fit they go to global memory, and each record costs an access of the L2.
 //
 // An access of the L2 takes hundreds of cycles, so what can be in flight together is: the pieces of an instruction
-// are moved by a team of threads each, and combinations into one place are one instruction, FOLD, which the host
-// makes of them.
+// are moved by a team of threads each, and of combinations into one place the host makes one instruction, FOLD.
 //
 // With WALK_IN_CLUSTER the blocks form one cluster: each rank's memory is shared memory of its own block,
 // peers reach it as distributed shared memory, and a counter lives with the rank that waits on it. A rank is
@@ -258,9 +257,12 @@ __device__ inline void move_in_teams(const Walk *walk, u32 code, const LinkedPie
 __device__ inline void fold_pieces(const Walk *walk, const LinkedPiece *pieces, u32 count) {
     with_kind((u32)walk->dtype, (u32)walk->op, [=](auto kind) {
         typedef decltype(kind) K;
-        typedef Pack<typename K::T, 16 / sizeof(typename K::T)> P;
+        typedef WholePack<typename K::T> P;
         P *to = (P *)pieces[0].to;
-        const auto from = [=](u32 number) { return number < count ? (const P *)pieces[number].from : to; };
+        const auto from = [=](u32 number) {
+            const P *piece = (const P *)pieces[number ? number - 1 : 0].from;  // read in any case: no branch between loads
+            return number ? piece : to;
+        };
         fold<K::OP>(to, (u32)(pieces[0].bytes / sizeof(P)), count + 1, from, (P *)found_by_folds());
     });
 }

@@ -20,7 +20,7 @@ __device__ inline void report(const Watch &watch, u64 what, u64 who, const u64 *
     watch.trouble[4] = found;
 }
 
-// One thread: true when what the counter holds, `found`, is `enough`; false when somebody gave up. People read `wanted`.
+// One thread: true when what the counter holds, `found`, is `enough`; false when somebody gave up. `wanted` is told.
 template <class Scope, class Enough>
 __device__ inline bool await(const Watch &watch, u64 who, const u64 *counter, u64 wanted, u64 &found, Enough enough) {
     u64 begun = 0;

@@ -88,6 +88,13 @@ def test_a_word_in_a_cluster_is_handed_over_without_order():
     assert not any(re.search(r"acquire|release|fence", line) for line in inner)
 
 
+@pytest.mark.parametrize("source", ["grid_reduce", "schedule_walk"])
+def test_the_loads_of_a_fold_are_in_flight_together(source):
+    lines = of_kernel(ptx(source, "KNOWN_DTYPE=5", "KNOWN_OP=0"), source)
+    moves = "\n".join(line.split()[0] for line in lines if re.match(r"ld\.v4|(st|fma|bra)|@%p\d+ bra|bar", line))
+    assert re.search(r"(ld\.v4\.u32\n){7}", moves)  # the last one may stand apart
+
+
 def test_bf16_is_summed_in_pairs():
     assert "fma.rn.bf16x2" in ptx("schedule_walk", "KNOWN_DTYPE=5", "KNOWN_OP=0")
     assert "fma.rn.bf16x2" not in ptx("schedule_walk", "KNOWN_DTYPE=5", "KNOWN_OP=1")

@@ -12,7 +12,7 @@ import pytest
 from linkwright import _native
 from linkwright.errors import WaivedError, WrongResultError
 from linkwright.executors.cuda import job
-from linkwright.executors.cuda.fold import FOLD, folded
+from linkwright.executors.cuda.merge import FOLD, merged
 from linkwright.executors.cuda.stream import CODES
 from linkwright.executors.cuda.walk import walk
 
@@ -72,7 +72,7 @@ def test_combinations_into_one_place_are_one_instruction(ranks):
     """More threads than packs, so that groups of them share the vectors; and fewer."""
     wanted = [cases.build("allreduce/shared_memory", ranks, ranks * n, "f32", op) for n in (4, 40) for op in job.OPS]
     for case in wanted:
-        short = folded(case.stream).instructions
+        short = merged(case.stream).instructions
         assert (short[:, 0] == FOLD).sum() == ranks
         assert len(short) == len(case.stream.instructions) - ranks * (ranks - 2)
     jobs = [cases.walk_of(case, threads=threads) for case in wanted for threads in (1, 3, 8)]
@@ -85,7 +85,27 @@ def test_combinations_into_one_place_are_one_instruction(ranks):
 
 def test_what_lies_within_a_pack_or_between_flags_is_not_folded():
     for case in (cases.build("allreduce/shared_memory", 4, 20), cases.build("allreduce/ring", 4, 64)):
-        assert not (folded(case.stream).instructions[:, 0] == FOLD).any()
+        assert not (merged(case.stream).instructions[:, 0] == FOLD).any()
+
+
+def test_reading_from_all_others_is_one_instruction():
+    """Two exchanges: fold, arrive, copy."""
+    wanted = [cases.build("allreduce/all_pairs", 6, n, dtype) for n in (96, 71, 600) for dtype in ("f32", "bf16")]
+    assert np.diff(merged(wanted[0].stream).rank_first).max() <= 4
+    for threads in (1, 3, 16):
+        jobs = [cases.walk_of(case, threads=threads) for case in wanted]
+        for case, left in zip(wanted, emulator.run(jobs, cases.SMS), strict=True):
+            check(case, left)
+
+
+def test_copies_that_overlap_stay_apart():
+    case = cases.build("allgather/linear", 4, 16)
+    code = CODES["copy"]
+    instructions = np.array([[code, 0, 1, 0], [code, 0, 2, 0], [code, 0, 3, 0]])
+    for second, left in ((8, 1), (4, 3)):
+        pieces = np.array([[1, 0, 0, 0, 8], [2, 0, 0, second, 8], [3, 0, 0, 16, 8]])
+        made = dataclasses.replace(case.stream, rank_first=np.array([0, 3]), instructions=instructions, pieces=pieces)
+        assert len(merged(made).instructions) == left
 
 
 def test_ranks_run_on_the_sms_that_the_host_gave_them():

@@ -74,6 +74,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &allreduce::swing_latency::ALGORITHM,
     &allreduce::swing_bandwidth::ALGORITHM,
     &allreduce::shared_memory::ALGORITHM,
+    &allreduce::all_pairs::ALGORITHM,
     &allreduce::reduce_broadcast::ALGORITHM,
     &allreduce::hierarchical::ALGORITHM,
     &reduce_scatter::ring::ALGORITHM,

@@ -27,6 +27,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skip spaces and tabs.
+    #[inline]
     pub fn space(&mut self) {
         while matches!(self.line.get(self.at), Some(b' ' | b'\t')) {
             self.at += 1;
@@ -52,6 +53,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Take `text`, and the spaces after it.
+    #[inline]
     pub fn expect(&mut self, text: &str, what: &str) -> Result<()> {
         match self.take(text.as_bytes()) {
             true => {

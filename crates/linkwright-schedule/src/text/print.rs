@@ -95,34 +95,7 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
         OpKind::Notice => " notice ",
     });
     number(text, op.from);
-    match op.kind {
-        OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => {
-            chunks(text, s, op, op.src_buffer, |range| range.0);
-            text.push_str(if op.kind == OpKind::Multicast {
-                " -> s"
-            } else {
-                " -> "
-            });
-            number(text, op.to);
-            chunks(text, s, op, op.dst_buffer, |range| range.1);
-            text.push_str(match op.combine {
-                Combine::Replace => " replace",
-                Combine::Reduce => " reduce",
-            });
-        }
-        OpKind::Notice => {
-            text.push_str(" -> ");
-            number(text, op.to);
-        }
-        OpKind::Barrier => {
-            text.push_str(" s");
-            number(text, op.to);
-        }
-        OpKind::Compute => {
-            let _ = write!(text, " work={}", s.op_work(op));
-        }
-        OpKind::Fence => {}
-    }
+    operands(text, s, op);
     text.push_str(" lane=");
     number(text, op.lane.into());
     if op.hint != Hint::None {
@@ -145,6 +118,37 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
         _ => waits(text, " after=", edges),
     }
     text.push('\n');
+}
+
+/// What follows the participant that an operation begins with.
+fn operands(text: &mut String, s: &Schedule, op: &Op) {
+    match op.kind {
+        OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => {
+            chunks(text, s, op, op.src_buffer, |range| range.0);
+            text.push_str(match op.kind {
+                OpKind::Multicast => " -> s",
+                _ => " -> ",
+            });
+            number(text, op.to);
+            chunks(text, s, op, op.dst_buffer, |range| range.1);
+            text.push_str(match op.combine {
+                Combine::Replace => " replace",
+                Combine::Reduce => " reduce",
+            });
+        }
+        OpKind::Notice => {
+            text.push_str(" -> ");
+            number(text, op.to);
+        }
+        OpKind::Barrier => {
+            text.push_str(" s");
+            number(text, op.to);
+        }
+        OpKind::Compute => {
+            let _ = write!(text, " work={}", s.op_work(op));
+        }
+        OpKind::Fence => {}
+    }
 }
 
 /// `:output[0..2,5]`; a list of one range ends in a comma, so that it stays a list.

@@ -50,7 +50,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         match done.event {
             Event::Delivered => {
                 if !is_signal {
-                    self.times.delivered[id as usize] = self.now;
+                    self.delivered(id);
                     if completion == Completion::Delivered && self.is_last_target(id, op) {
                         self.completed(id, op);
                     }
@@ -122,7 +122,9 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         let op = self.op(id);
         let participant = self.target(op, target);
         self.unfinished -= 1;
-        self.times.see(id, self.now);
+        if let Some(times) = &mut self.recorded {
+            times.visible[id as usize] = self.now;
+        }
         if participant < self.messages.schedule.ranks {
             self.busy_until(participant, self.now, Cause::edge(id));
         }

@@ -14,12 +14,11 @@ use crate::setup::Issue;
 use linkwright_schedule::ir::{Op, OpKind};
 
 /// One queue of a rank.
-#[derive(Clone, Copy)]
 pub(super) struct Lane {
     /// Next operation to issue.
     pub next: u32,
-    /// First transfer of the current batch.
-    pub batch: u32,
+    /// Transfers of the current batch that are signalled when it is complete.
+    pub batch: Vec<u32>,
     /// Transfers issued in the current batch.
     pub issued: u32,
     /// Transfers whose completion has not been seen.
@@ -65,7 +64,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     fn issue_next(&mut self, index: usize, cause: Cause) {
         let lane = &self.lanes[index];
         let id = lane.next;
-        let node = &mut self.graph.nodes[id as usize];
+        let node = &self.graph.nodes[id as usize];
         if !node.is_ready() {
             return;
         }
@@ -80,24 +79,25 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         if !room && counted {
             return;
         }
-        node.cause = cause.0;
         let mut end = self.now + self.costs.issue(op, &self.messages) + self.costs.moving(id);
+        let batched = matches!(self.run.issue, Issue::Blocking | Issue::Batch(_));
+        let signalled = batched && self.is_signalled(op);
         let lane = &mut self.lanes[index];
         lane.next = node.next_in_lane;
+        let pays_phase = counted && lane.phase != op.step;
+        if pays_phase {
+            lane.phase = op.step;
+            end += self.costs.phase;
+        }
         if counted {
-            if lane.phase != op.step {
-                lane.phase = op.step;
-                end += self.costs.phase;
-                node.pay_phase();
-            }
-            if lane.issued == 0 {
-                lane.batch = id;
-            }
             lane.issued += 1;
             lane.in_flight += 1;
         }
+        if signalled {
+            lane.batch.push(id);
+        }
         lane.free_at = end;
-        self.times.issued[id as usize] = self.now;
+        self.taken_up(id, cause, pays_phase);
         self.push(end, Own::Issued(id));
     }
 
@@ -111,26 +111,23 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         let index = self.graph.lane(op);
+        let signalled = self.is_signalled(op);
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
-        let batch = match self.run.issue {
+        match self.run.issue {
             Issue::Blocking | Issue::Batch(_) if lane.in_flight > 0 => return,
-            Issue::Blocking | Issue::Batch(_) => (lane.batch, lane.issued),
-            Issue::Window(_) | Issue::Unlimited => (id, 1),
-        };
+            Issue::Window(_) | Issue::Unlimited if signalled => lane.batch.push(id),
+            _ => {}
+        }
+        let mut signals = std::mem::take(&mut lane.batch);
         lane.issued = 0;
         let mut at = self.now.max(lane.free_at) + self.costs.barrier;
-        let (mut next, mut left) = batch;
-        while self.run.path.signal && left > 0 {
-            let op = self.op(next);
-            left -= u32::from(is_counted(op));
-            if self.is_signalled(op) {
-                at += self.costs.notice;
-                self.push(at, Own::Signal(next));
-            }
-            next = self.graph.nodes[next as usize].next_in_lane;
+        for signal in signals.drain(..) {
+            at += self.costs.notice;
+            self.push(at, Own::Signal(signal));
         }
-        self.lanes[index].free_at = at;
+        let lane = &mut self.lanes[index];
+        (lane.free_at, lane.batch) = (at, signals);
         self.busy_until(op.initiator(), at, Cause::completion(id));
         match at > self.now {
             true => self.push(at, Own::Free(index as u32, Cause::completion(id))),

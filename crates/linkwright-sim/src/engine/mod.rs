@@ -21,18 +21,20 @@
 //! together, in operation order. Nothing depends on addresses, hashing or threads.
 
 mod arrivals;
+mod deliveries;
 mod lanes;
 
 use crate::costs::Costs;
 use crate::critical::{Cause, History, Walk};
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, Msg, Wanted};
-use crate::graph::{Graph, Wait, NONE};
+use crate::graph::{Graph, Wait, LAST_ISSUE, NONE};
 use crate::messages::Messages;
-use crate::outcome::{OperationTimes, Simulation, Totals, NEVER};
+use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
 use crate::setup::Run;
+use deliveries::Deliveries;
 use lanes::{is_counted, Lane};
 use linkwright_core::machine::Completion;
 use linkwright_core::TimePs;
@@ -75,7 +77,9 @@ struct Engine<'a, F: ?Sized> {
     now: u64,
     /// Targets that operations have still to reach.
     unfinished: usize,
-    times: OperationTimes,
+    deliveries: Deliveries,
+    /// Times of every operation, where the run asked for them.
+    recorded: Option<OperationTimes>,
     finish: Vec<u64>,
     /// What happened last, and why.
     end: (u64, Cause),
@@ -107,7 +111,7 @@ pub fn simulate<F: Fabric + ?Sized>(
     let graph = Graph::new(schedule)?;
     let lane = |(i, &next): (usize, &u32)| Lane {
         next,
-        batch: NONE,
+        batch: Vec::new(),
         issued: 0,
         in_flight: 0,
         phase: NONE,
@@ -128,7 +132,8 @@ pub fn simulate<F: Fabric + ?Sized>(
         offered: Vec::new(),
         now: 0,
         unfinished: schedule.ops().iter().map(|op| targets(schedule, op)).sum(),
-        times: OperationTimes::new(schedule.ops().len(), run.record_operations),
+        deliveries: Deliveries::new(schedule.ops().len()),
+        recorded: (run.record_operations).then(|| OperationTimes::new(schedule.ops().len())),
         finish: start.clone(),
         end: (0, Cause::NONE),
         totals: Totals::default(),
@@ -145,16 +150,17 @@ pub fn simulate<F: Fabric + ?Sized>(
 /// What the engine remembers, once it is through.
 struct Past<'a> {
     graph: &'a Graph,
-    times: &'a OperationTimes,
+    deliveries: &'a Deliveries,
 }
 
 impl History for Past<'_> {
     fn issued(&self, id: u32) -> u64 {
-        self.times.issued[id as usize]
+        self.graph.nodes[id as usize].issued()
     }
 
     fn delivered(&self, id: u32) -> u64 {
-        self.times.delivered[id as usize]
+        let delivered = self.deliveries.of(id, self.issued(id));
+        delivered.expect("the critical path leads through what was delivered")
     }
 
     fn cause(&self, id: u32) -> Cause {
@@ -253,6 +259,30 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
         }
     }
 
+    /// The lane of `id` takes it up, now.
+    #[inline]
+    fn taken_up(&mut self, id: u32, cause: Cause, pays_phase: bool) {
+        if self.now > LAST_ISSUE {
+            self.failed = Some(SimError::TooLong {
+                at: TimePs(self.now),
+            });
+        }
+        self.graph.nodes[id as usize].issue(self.now, cause, pays_phase);
+        if let Some(times) = &mut self.recorded {
+            times.issued[id as usize] = self.now;
+        }
+    }
+
+    /// The fabric has delivered `id`, or its local work is finished, now.
+    #[inline]
+    fn delivered(&mut self, id: u32) {
+        let issued = self.graph.nodes[id as usize].issued();
+        self.deliveries.note(id, issued, self.now);
+        if let Some(times) = &mut self.recorded {
+            times.delivered[id as usize] = self.now;
+        }
+    }
+
     fn issued(&mut self, id: u32) {
         let op = self.op(id);
         match op.kind {
@@ -264,7 +294,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
     }
 
     fn finished(&mut self, id: u32) {
-        self.times.delivered[id as usize] = self.now;
+        self.delivered(id);
         self.visible(id, 0);
         self.try_issue(self.graph.lane(self.op(id)), Cause::issue(id));
     }
@@ -283,8 +313,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
         for member in std::mem::take(arrived) {
             if member != id {
                 // Whatever a member did before, it is the last arrival that lets it go.
-                self.graph.nodes[member as usize].cause = Cause::issue(id).0;
-                self.times.issued[member as usize] = self.now;
+                self.taken_up(member, Cause::issue(id), false);
             }
             self.push(end.0, Own::Finished(member));
         }
@@ -349,7 +378,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             costs: &self.costs,
             history: &Past {
                 graph: &self.graph,
-                times: &self.times,
+                deliveries: &self.deliveries,
             },
             run: self.run,
         };
@@ -361,7 +390,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             totals: self.totals,
             links: self.fabric.links().clone(),
             critical,
-            operations: self.times.kept(),
+            operations: self.recorded,
         })
     }
 
@@ -373,7 +402,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             let earlier = schedule.after(lane.next).iter().map(|edge| edge.op());
             let missing = earlier
                 .clone()
-                .find(|&e| self.times.delivered[e as usize] == NEVER);
+                .find(|&e| self.deliveries.of(e, 0).is_none());
             let what = match missing.or(earlier.clone().next_back()) {
                 Some(earlier) => format!("operation {earlier}"),
                 None => "a place in its lane".to_string(),

@@ -82,6 +82,25 @@ fn linked_multicasts_reserve_once() {
 }
 
 #[test]
+fn linked_multicasts_give_their_tree_up_for_another() {
+    // To one set, to another and to the first again: while the second waits for the tree of the first to be given up,
+    // the third is next. Nothing is linked, so nothing is faster.
+    let runs = [false, true].map(|multicast_linked| {
+        let mut noc = TorusNoc::new(TorusNocConfig {
+            multicast_linked,
+            ..grid()
+        });
+        noc.reset(0, &[square(2), square(3)]);
+        let there_and_back = (0..3).map(|op| Msg {
+            set: op % 2,
+            ..multicast(op, 1024)
+        });
+        run(&mut noc, &there_and_back.collect::<Vec<_>>())
+    });
+    assert_eq!(runs[0], runs[1]);
+}
+
+#[test]
 fn multicasts_that_cross_do_not_deadlock() {
     for (buffers, linked) in [(Some(FINITE), false), (Some(FINITE), true), (None, false)] {
         let config = TorusNocConfig {

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.errors import WaivedError
 
-from .fold import folded
+from .merge import merged
 from .stream import Stream
 
 LINE_WORDS = 16  # a counter has 128 bytes of its own
@@ -107,7 +107,7 @@ def walk(
 ) -> Job:
     """A launch that walks `stream` as often as there are rows of delays."""
     ranks = stream.ranks
-    stream = folded(stream)
+    stream = merged(stream)
     homes, most_counters = stream.counter_homes()
     cluster_data = stream.rank_bytes + 15 & ~15
     front = HEAD_BYTES + PACK_BYTES * threads + (cluster_data + 8 * most_counters + 15 & ~15 if cluster else 0)

@@ -1,5 +1,6 @@
 //! Allreduce: everyone ends with the combination of all vectors.
 
+pub mod all_pairs;
 pub mod hamiltonian_ring;
 pub mod hamiltonian_rings;
 pub mod hamiltonian_rings_bidirectional;

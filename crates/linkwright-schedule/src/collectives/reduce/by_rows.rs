@@ -95,67 +95,80 @@ fn add_groups(b: &mut Builder, own: Chunks, columns: u32, rows: u32, leading: &[
     }
 }
 
+/// A rank beside the root that collects a row, and how much of it has a place there.
+struct Collector {
+    row: u32,
+    rank: u32,
+    slot: Slot,
+    filled: u32,
+}
+
 /// Last stage: each leading row to a rank of its own beside the root, and these to the root.
 fn collect(b: &mut Builder, own: Chunks, columns: u32, root: (u32, u32), leading: &[u32]) {
-    let rank = |row: u32, column: u32| row * columns + column;
-    let root_row = root.1;
-    let others: Vec<u32> = leading
-        .iter()
-        .copied()
-        .filter(|&row| row != root_row)
-        .collect();
+    let (root_column, root_row) = root;
     // The root collects its own row, the ranks after it the others.
-    let collectors: Vec<(u32, u32)> = std::iter::once(root_row)
-        .chain(others)
-        .enumerate()
-        .map(|(index, row)| (row, rank(root_row, (root.0 + index as u32) % columns)))
-        .collect();
-    let mut filled: Vec<(u32, Slot, u32)> = Vec::new();
-    let slots: Vec<Slot> = (collectors.iter())
-        .map(|&(row, collector)| {
-            let name = format!("row_{row}");
-            b.buffer(places(&name, columns).only_at(collector))
+    let others = leading.iter().copied().filter(|&row| row != root_row);
+    let mut collectors: Vec<Collector> = (0..)
+        .zip(std::iter::once(root_row).chain(others))
+        .map(|(index, row)| {
+            let rank = root_row * columns + (root_column + index) % columns;
+            let buffer = places(&format!("row_{row}"), columns).only_at(rank);
+            Collector {
+                row,
+                rank,
+                slot: b.buffer(buffer),
+                filled: 0,
+            }
         })
         .collect();
     b.step();
-    for (&(row, collector), &slot) in collectors.iter().zip(&slots) {
-        let senders = (0..columns)
-            .map(|column| rank(row, column))
-            .filter(|&r| r != collector);
-        let mut place = 0;
-        for sender in senders {
-            b.put(sender, own, collector, slot.at(place));
-            place += 1;
-        }
-        filled.push((collector, slot, place));
+    for collector in &mut collectors {
+        collector.gather(b, own, columns);
     }
     // A collector's own value travels with the root's row, so another row's sum is kept apart.
-    let sums = b.buffer(places("sum", 1));
+    let sums = b.buffer(places("sum", 1)).at(0);
     for place in 0..columns {
         b.step();
-        for (index, &(collector, slot, count)) in filled.iter().enumerate() {
-            if place >= count {
-                continue;
-            }
-            let target = if index == 0 { own } else { sums.at(0) };
-            let written = b.local(collector, slot.at(place), target);
-            if index == 0 || place > 0 {
-                written.reduce();
+        for (index, collector) in collectors.iter().enumerate() {
+            if place < collector.filled {
+                let target = if index == 0 { own } else { sums };
+                let written = b.local(collector.rank, collector.slot.at(place), target);
+                if index == 0 || place > 0 {
+                    written.reduce();
+                }
             }
         }
     }
-    let (at_root, arrived) = (collectors[0].1, filled.len() as u32 - 1);
-    if arrived == 0 {
+    if let [at_root, others @ ..] = &collectors[..] {
+        add_sums(b, own, at_root.rank, sums, others);
+    }
+}
+
+impl Collector {
+    /// Everybody else in the row sends.
+    fn gather(&mut self, b: &mut Builder, own: Chunks, columns: u32) {
+        let senders = (0..columns).map(|column| self.row * columns + column);
+        for sender in senders.filter(|&sender| sender != self.rank) {
+            b.put(sender, own, self.rank, self.slot.at(self.filled));
+            self.filled += 1;
+        }
+    }
+}
+
+/// What the other collectors have added, to the root.
+fn add_sums(b: &mut Builder, own: Chunks, root: u32, sums: Chunks, others: &[Collector]) {
+    if others.is_empty() {
         return;
     }
-    let last = b.buffer(places("sums", arrived).only_at(at_root));
+    let arrived = others.len() as u32;
+    let last = b.buffer(places("sums", arrived).only_at(root));
     b.step();
-    for (place, &(_, collector)) in (0..arrived).zip(&collectors[1..]) {
-        b.put(collector, sums.at(0), at_root, last.at(place));
+    for (place, collector) in (0..).zip(others) {
+        b.put(collector.rank, sums, root, last.at(place));
     }
     for place in 0..arrived {
         b.step();
-        b.local(at_root, last.at(place), own).reduce();
+        b.local(root, last.at(place), own).reduce();
     }
 }
 

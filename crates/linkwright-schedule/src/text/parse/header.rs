@@ -71,26 +71,7 @@ impl Parser {
             slices: 1,
         };
         line.space();
-        while !line.is_done() {
-            if line.take(b"slices=") {
-                buffer.slices = line.number32("a number of slices")?;
-            } else if line.take(b"size=") {
-                buffer.mul = line.number32("a size such as 1/4")?;
-                line.expect("/", "`/` of a size such as 1/4")?;
-                buffer.div = line.number32("a size such as 1/4")?;
-            } else if line.take(b"at=ranks") {
-                buffer.owner = Owner::Ranks;
-            } else if line.take(b"at=") {
-                let one = line.number32("`ranks` or a participant")?;
-                buffer.owner = Owner::One(Participant(one));
-            } else {
-                return Err(format!(
-                    "{} is no property of a buffer; known are slices=, size=, at=",
-                    line.found()
-                ));
-            }
-            line.space();
-        }
+        properties(line, &mut buffer)?;
         let chunks = u64::from(buffer.blocks) * u64::from(buffer.slices);
         if chunks == 0 || chunks > u64::from(MAX_CHUNKS) || buffer.div == 0 {
             return Err(format!(
@@ -158,6 +139,31 @@ impl Parser {
         }
         Ok(())
     }
+}
+
+/// `slices=4 size=1/2 at=ranks`, as many of them as there are.
+fn properties(line: &mut Cursor, buffer: &mut Buffer) -> LineResult<()> {
+    while !line.is_done() {
+        if line.take(b"slices=") {
+            buffer.slices = line.number32("a number of slices")?;
+        } else if line.take(b"size=") {
+            buffer.mul = line.number32("a size such as 1/4")?;
+            line.expect("/", "`/` of a size such as 1/4")?;
+            buffer.div = line.number32("a size such as 1/4")?;
+        } else if line.take(b"at=ranks") {
+            buffer.owner = Owner::Ranks;
+        } else if line.take(b"at=") {
+            let one = line.number32("`ranks` or a participant")?;
+            buffer.owner = Owner::One(Participant(one));
+        } else {
+            return Err(format!(
+                "{} is no property of a buffer; known are slices=, size=, at=",
+                line.found()
+            ));
+        }
+        line.space();
+    }
+    Ok(())
 }
 
 fn collective(line: &mut Cursor) -> LineResult<Collective> {

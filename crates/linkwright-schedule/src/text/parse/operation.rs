@@ -10,27 +10,10 @@ const COMMA: (u32, u32) = (u32::MAX, 0);
 
 impl Parser {
     pub(super) fn operation(&mut self, mut line: Cursor) -> LineResult<()> {
-        let id = self.schedule.ops.len() as u32;
         if self.schedule.ops.len() >= MAX_OPS {
             return Err(format!("more than {MAX_OPS} operations; use fewer ranks"));
         }
-        if line.take(b"t") {
-            let given = line.number32("an id such as t0")?;
-            if given != id {
-                let what = if given < id {
-                    "exists already"
-                } else {
-                    "comes too early"
-                };
-                return Err(format!("t{given} {what}; ids count up, the next is t{id}"));
-            }
-            line.space();
-        } else if !self.infer {
-            return Err(format!(
-                "{} where the id t{id}, `step` or `end` should stand",
-                line.found()
-            ));
-        }
+        self.id(&mut line)?;
         let mut op = Op {
             from: 0,
             to: 0,
@@ -60,61 +43,56 @@ impl Parser {
         Ok(())
     }
 
+    /// Operations are numbered; only where edges are inferred may the number be left out.
+    fn id(&self, line: &mut Cursor) -> LineResult<()> {
+        let id = self.schedule.ops.len() as u32;
+        if !line.take(b"t") {
+            return match self.infer {
+                true => Ok(()),
+                false => Err(format!(
+                    "{} where the id t{id}, `step` or `end` should stand",
+                    line.found()
+                )),
+            };
+        }
+        let given = line.number32("an id such as t0")?;
+        if given != id {
+            let what = if given < id {
+                "exists already"
+            } else {
+                "comes too early"
+            };
+            return Err(format!("t{given} {what}; ids count up, the next is t{id}"));
+        }
+        line.space();
+        Ok(())
+    }
+
     fn operands(&mut self, line: &mut Cursor, op: &mut Op) -> LineResult<()> {
+        if op.kind == OpKind::Notice && self.infer {
+            return Err("a notice in a file with `edges infer`; remove it".to_string());
+        }
+        op.from = self.participant(line)?;
+        op.to = op.from;
         match op.kind {
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => {
-                op.from = self.participant(line)?;
-                op.src_buffer = self.chunks(line, 0)?;
-                line.space();
-                line.expect("->", "`->`")?;
-                op.to = match op.kind {
-                    OpKind::Multicast => self.set_name(line)?,
-                    _ => self.participant(line)?,
-                };
-                op.dst_buffer = self.chunks(line, 1)?;
-                line.space();
-                let before = *line;
-                op.combine = match line.word() {
-                    "replace" => Combine::Replace,
-                    "reduce" | "sum" => Combine::Reduce,
-                    _ => return Err(format!("{}; write `replace` or `reduce`", before.found())),
-                };
-                if op.kind == OpKind::Local && op.from != op.to {
-                    return Err(format!(
-                        "a local operation from {} to {}; make them equal or put",
-                        op.from, op.to
-                    ));
-                }
-                self.place_ranges(op)?;
-            }
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => self.data(line, op)?,
             OpKind::Notice => {
-                if self.infer {
-                    return Err("a notice in a file with `edges infer`; remove it".to_string());
-                }
-                op.from = self.participant(line)?;
                 line.space();
                 line.expect("->", "`->`")?;
                 op.to = self.participant(line)?;
             }
             OpKind::Barrier => {
-                op.from = self.participant(line)?;
                 line.space();
                 op.to = self.set_name(line)?;
             }
             OpKind::Compute => {
-                op.from = self.participant(line)?;
-                op.to = op.from;
                 line.space();
                 line.expect("work=", "`work=`")?;
                 op.count = self.schedule.work.len() as u32;
-                self.schedule
-                    .work
-                    .push(line.number("a number of operations")?);
+                let work = line.number("a number of operations")?;
+                self.schedule.work.push(work);
             }
-            OpKind::Fence => {
-                op.from = self.participant(line)?;
-                op.to = op.from;
-            }
+            OpKind::Fence => {}
         }
         if op.initiator() >= self.schedule.ranks {
             return Err(format!(
@@ -123,6 +101,27 @@ impl Parser {
             ));
         }
         self.owned(op)
+    }
+
+    /// What moves, to whom, and how it meets what is there: `:input[0] -> 1:output[2] reduce`.
+    fn data(&mut self, line: &mut Cursor, op: &mut Op) -> LineResult<()> {
+        op.src_buffer = self.chunks(line, 0)?;
+        line.space();
+        line.expect("->", "`->`")?;
+        op.to = match op.kind {
+            OpKind::Multicast => self.set_name(line)?,
+            _ => self.participant(line)?,
+        };
+        op.dst_buffer = self.chunks(line, 1)?;
+        line.space();
+        op.combine = combine(line)?;
+        if op.kind == OpKind::Local && op.from != op.to {
+            return Err(format!(
+                "a local operation from {} to {}; make them equal or put",
+                op.from, op.to
+            ));
+        }
+        self.place_ranges(op)
     }
 
     /// Both sides have the buffers named.
@@ -239,6 +238,17 @@ impl Parser {
     }
 }
 
+#[inline]
+fn combine(line: &mut Cursor) -> LineResult<Combine> {
+    let before = *line;
+    match line.word() {
+        "replace" => Ok(Combine::Replace),
+        "reduce" | "sum" => Ok(Combine::Reduce),
+        _ => Err(format!("{}; write `replace` or `reduce`", before.found())),
+    }
+}
+
+#[inline]
 fn kind(line: &mut Cursor) -> LineResult<OpKind> {
     let before = *line;
     Ok(match line.word() {

@@ -58,32 +58,8 @@ impl Parser {
         if line.take(b"-") {
             return Ok(());
         }
-        let id = self.schedule.ops.len() as u32;
         loop {
-            if !line.take(b"t") {
-                return Err(format!(
-                    "{} where `-` or an id such as t0 should stand",
-                    line.found()
-                ));
-            }
-            let target = line.number32("an id such as t0")?;
-            if target >= id {
-                return Err(format!(
-                    "t{id} waits for t{target}, which is not earlier; sort the operations so that \
-                     every edge leads to a smaller id"
-                ));
-            }
-            let edge = match line.take(b"!") {
-                true => Edge::acknowledged(target),
-                false => Edge::on(target),
-            };
-            if self.infer {
-                return Err(
-                    "an edge in a file with `edges infer`; write `edges given` and all \
-                            edges, or none"
-                        .to_string(),
-                );
-            }
+            let edge = self.edge(line)?;
             match &mut far {
                 Some(far) => {
                     self.can_wait_far(op, edge)?;
@@ -95,6 +71,33 @@ impl Parser {
                 return Ok(());
             }
         }
+    }
+
+    /// `t3` or `t5!`, an operation that is earlier.
+    fn edge(&self, line: &mut Cursor) -> LineResult<Edge> {
+        let id = self.schedule.ops.len() as u32;
+        if !line.take(b"t") {
+            return Err(format!(
+                "{} where `-` or an id such as t0 should stand",
+                line.found()
+            ));
+        }
+        let target = line.number32("an id such as t0")?;
+        if target >= id {
+            return Err(format!(
+                "t{id} waits for t{target}, which is not earlier; sort the operations so that \
+                 every edge leads to a smaller id"
+            ));
+        }
+        let acknowledged = line.take(b"!");
+        if self.infer {
+            let cure = "write `edges given` and all edges, or none";
+            return Err(format!("an edge in a file with `edges infer`; {cure}"));
+        }
+        Ok(match acknowledged {
+            true => Edge::acknowledged(target),
+            false => Edge::on(target),
+        })
     }
 
     fn can_wait_far(&self, op: &Op, edge: Edge) -> LineResult<()> {

@@ -16,7 +16,7 @@ use super::{TorusNoc, NONE, OTHERS};
 impl TorusNoc {
     /// `job` gives back what it has reserved behind its `lane`: to the packet on the lane, if it needs it, else
     /// to whoever waits.
-    #[inline]
+    #[inline(always)] // into a grant
     pub(super) fn give_back(&mut self, job: u32, lane: u32, flits: u32, now: u64) {
         let own = self.buffers.guaranteed;
         let link = &mut self.links[(lane / LANES) as usize];
@@ -88,12 +88,9 @@ impl TorusNoc {
             self.packets[id as usize].blocked = true;
             let link: &mut Link = &mut self.links[(lane / LANES) as usize];
             link.advance(now);
-            if let Some(finish) = link.finish(job) {
-                let beyond = (flits - stored) as u64 * flit as u64 * SCALE;
-                let rest = finish - link.virtual_now;
-                let deferred = beyond.min(rest);
+            let beyond = (flits - stored) as u64 * flit as u64 * SCALE;
+            if let Some(deferred) = link.defer(job, beyond) {
                 self.jobs[job as usize].deferred = deferred;
-                link.retime(job, finish - deferred);
                 if link.streams() > 0 {
                     self.hurry((lane / LANES) as usize, now);
                 }
@@ -128,10 +125,7 @@ impl TorusNoc {
                 let link: &mut Link = &mut self.links[(lane / LANES) as usize];
                 link.advance(now);
                 self.jobs[job as usize].deferred -= resumed;
-                match link.finish(job) {
-                    Some(finish) => link.retime(job, finish + resumed),
-                    None => drop(link.serve(job, resumed)),
-                }
+                link.resume(job, resumed);
             }
             if flags & TAIL_WAITS != 0 {
                 self.jobs[job as usize].flags &= !TAIL_WAITS;

@@ -69,7 +69,6 @@ pub(super) struct Geometry {
     width: u8,
     height: u8,
     networks: Vec<Network>,
-    links: u32,
 }
 
 /// The links of one network: `base + ports * place + slot of the port`.
@@ -103,12 +102,7 @@ impl Geometry {
             width: width as u8,
             height: height as u8,
             networks,
-            links,
         }
-    }
-
-    pub fn link_count(&self) -> usize {
-        self.links as usize
     }
 
     pub fn place_count(&self) -> usize {
@@ -346,7 +340,7 @@ mod tests {
         let origin = Place { x: 0, y: 0 };
         assert_eq!(torus.hops(0, origin, Place { x: 3, y: 0 }), 3);
         assert_eq!(torus.hops(0, origin, Place { x: 5, y: 7 }), 4);
-        assert_eq!(torus.link_count(), 64 * 6);
+        assert_eq!(torus.links().count(), 64 * 6);
     }
 
     #[test]

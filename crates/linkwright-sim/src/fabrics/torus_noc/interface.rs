@@ -277,8 +277,11 @@ impl TorusNoc {
         if response {
             self.release(requests);
         } else {
-            self.interfaces[issuer as usize].busy &= !(1 << initiator_of(kind));
-            self.issue(issuer, now);
+            let interface = &mut self.interfaces[issuer as usize];
+            interface.busy &= !(1 << initiator_of(kind));
+            if interface.current != NONE {
+                self.issue(issuer, now);
+            }
         }
     }
 
@@ -294,7 +297,7 @@ impl TorusNoc {
 }
 
 /// The initiators of an interface: writes, reads, atomics, multicasts.
-fn initiator_of(kind: MsgKind) -> u32 {
+pub(super) fn initiator_of(kind: MsgKind) -> u32 {
     match kind {
         MsgKind::Put => 0,
         MsgKind::Get => 1,

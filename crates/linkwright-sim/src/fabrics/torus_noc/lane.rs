@@ -116,6 +116,29 @@ impl Packet {
         }
     }
 
+    /// The passage of the packet, which is number `id`, over the link of `lane`, with so many flits reserved behind it.
+    #[inline(always)]
+    pub fn passage(&self, id: u32, lane: u32, flit: u32, reserved: u32) -> Job {
+        Job {
+            packet: id,
+            lane,
+            up: self.head,
+            down: NONE,
+            sibling: NONE,
+            behind: NONE,
+            flits: self.flits,
+            flit,
+            reserved,
+            flags: if self.tree == NONE { 0 } else { ON_TREE },
+            ungranted: 0,
+            unpassed: 0,
+            deferred: 0,
+            // Where another event will tell.
+            tail: NEVER,
+            asked: NEVER,
+        }
+    }
+
     /// Port slot of the next link; beyond a turn the dateline is to be crossed again.
     #[inline]
     pub fn onward(&mut self) -> u32 {
@@ -156,6 +179,17 @@ impl Lane {
     /// Whether nobody holds the lane, wants it or lies in the buffer behind it.
     pub fn at_rest(&self) -> bool {
         self.held == 0 && self.occupied == 0 && self.waiting == NONE && self.front == NONE
+    }
+
+    /// `job` takes the last place in the input buffer; behind whom, if anybody is there.
+    #[inline]
+    pub fn line_up(&mut self, job: u32) -> Option<u32> {
+        let last = std::mem::replace(&mut self.back, job);
+        if self.front == NONE {
+            self.front = job;
+            return None;
+        }
+        Some(last)
     }
 
     /// How full the lane is: the packet on it and the flits behind it.

@@ -14,7 +14,7 @@
 
 use super::config::Buffers;
 use super::geometry::Port;
-use super::lane::{Lane, LANES};
+use super::lane::{Lane, Packet, LANES};
 
 /// Parts of a picosecond in which service is counted.
 pub(super) const SCALE: u64 = 720_720;
@@ -39,31 +39,35 @@ pub(super) struct Streaming {
 }
 
 /// A link with its lanes and the buffer behind it. One packet at a time is the common case; what that needs is in
-/// the first line of cache, and several packets are kept elsewhere.
+/// the first lines of cache, and several packets are kept elsewhere.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Link {
     pub virtual_now: u64,
     last: u64,
+    /// The packet that streams, if it is only one.
+    only: Streaming,
+    /// Time for which the link has had something to send.
+    pub busy_ps: u64,
     /// Free flits in the shared part of the buffer behind this link.
     pub shared_free: u32,
-    /// Packets with data that hold or want this link.
-    pub wanted: u32,
+    /// Packets with data that hold or want this link, and most that ever did.
+    wanted: u32,
     /// Time of a head over the link, in ps.
     pub latency: u32,
     /// First link of the place where this one ends.
     pub beyond: u32,
+    pub bytes: u64,
+    pub peak: u32,
     pub port: Port,
     /// Whether it leads around the torus.
     pub wraps: bool,
     /// A channel waits because the shared part of the buffer behind this link is used up.
     pub starved: bool,
     streams: u8,
+    several: Option<Box<[Streaming; STREAMS]>>,
     /// Bit per lane: part of the reserved tree of a multicast.
     pub reserved: u16,
-    /// The packet that streams, if it is only one.
-    only: Streaming,
-    several: Option<Box<[Streaming; STREAMS]>>,
     pub lanes: [Lane; LANES as usize],
 }
 
@@ -72,19 +76,35 @@ impl Link {
         Link {
             virtual_now: 0,
             last: 0,
+            only: Streaming::default(),
+            busy_ps: 0,
             shared_free: shared,
             wanted: 0,
             latency,
             beyond,
+            bytes: 0,
+            peak: 0,
             port,
             wraps,
             starved: false,
             streams: 0,
-            reserved: 0,
-            only: Streaming::default(),
             several: None,
+            reserved: 0,
             lanes: [Lane::new(1); LANES as usize],
         }
+    }
+
+    /// One more packet with data wants the link.
+    #[inline]
+    pub fn want(&mut self) {
+        self.wanted += 1;
+        self.peak = self.peak.max(self.wanted);
+    }
+
+    /// A packet of so many flits has left the link.
+    #[inline]
+    pub fn leave(&mut self, flits: u32) {
+        self.wanted -= u32::from(flits > 1);
     }
 
     /// Whether nobody holds a lane, wants it or lies in the buffer behind it.
@@ -185,21 +205,34 @@ impl Link {
         self.advance(now);
     }
 
+    /// Serve `job`, the passage of `packet`, whose flits take `flit` each; when it is through as of now. The link
+    /// must be advanced.
+    #[inline(always)]
+    pub fn carry(&mut self, job: u32, packet: &Packet, flit: u32) -> u64 {
+        let work = packet.flits as u64 * flit as u64;
+        self.busy_ps += work;
+        if packet.flits > 1 {
+            self.bytes += packet.payload as u64;
+        }
+        self.join(job, work)
+    }
+
     /// Start to serve `job` with `work` ps; the answer is when it is through if nothing else comes or
     /// goes before its end. The link must be advanced.
     #[inline]
     pub fn join(&mut self, job: u32, work: u64) -> u64 {
-        let alone = self.streams == 0;
-        let finish = self.serve(job, work * SCALE);
-        match alone {
-            true => self.last + work,
-            false => self.reaches(finish),
+        let finish = self.virtual_now + work * SCALE;
+        if self.streams == 0 {
+            (self.only, self.streams) = (Streaming { finish, job }, 1);
+            return self.last + work;
         }
+        self.serve(job, work * SCALE);
+        self.reaches(finish)
     }
 
-    /// The same with `work` in ps / SCALE, not 0; the answer is its virtual end.
-    #[inline]
-    pub fn serve(&mut self, job: u32, work: u64) -> u64 {
+    /// The same with `work` in ps / SCALE, not 0.
+    #[inline(never)]
+    fn serve(&mut self, job: u32, work: u64) {
         let stream = Streaming {
             finish: self.virtual_now + work,
             job,
@@ -215,7 +248,6 @@ impl Link {
             }
         }
         self.streams += 1;
-        stream.finish
     }
 
     /// The virtual time at which `job` is through, if it streams.
@@ -231,16 +263,37 @@ impl Link {
         }
     }
 
-    /// Change the finish of a job that streams; stops it when the finish has passed.
-    pub fn retime(&mut self, job: u32, finish: u64) {
-        let slot = (0..self.streams()).find(|&slot| self.streaming(slot).job == job);
-        let slot = slot.expect("a serving job is in the list of its link");
-        match self.several.as_mut().filter(|_| self.streams > 1) {
-            None => self.only.finish = finish,
-            Some(several) => several[slot].finish = finish,
+    /// Where among those that stream `job` is, and its virtual end.
+    #[inline]
+    fn stream(&mut self, job: u32) -> Option<(usize, &mut u64)> {
+        match self.streams {
+            0 => None,
+            1 => (self.only.job == job).then_some((0, &mut self.only.finish)),
+            streams => {
+                let several = &mut self.several.as_mut()?[..streams as usize];
+                let slot = several.iter().position(|stream| stream.job == job)?;
+                Some((slot, &mut several[slot].finish))
+            }
         }
-        if finish <= self.virtual_now {
+    }
+
+    /// Take up to `most` from what `job` is still to be served; how much that was, if it streams.
+    pub fn defer(&mut self, job: u32, most: u64) -> Option<u64> {
+        let now = self.virtual_now;
+        let (slot, finish) = self.stream(job)?;
+        let deferred = most.min(*finish - now);
+        *finish -= deferred;
+        if *finish <= now {
             self.drop_slot(slot);
+        }
+        Some(deferred)
+    }
+
+    /// Serve `job`, which may stream still, so much more.
+    pub fn resume(&mut self, job: u32, more: u64) {
+        match self.stream(job) {
+            Some((_, finish)) => *finish += more,
+            None => self.serve(job, more),
         }
     }
 

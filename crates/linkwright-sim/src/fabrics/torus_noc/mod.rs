@@ -46,6 +46,7 @@ mod router;
 mod tail;
 mod target;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
@@ -106,14 +107,14 @@ pub struct TorusNoc {
     woken: Vec<u32>,
     done: Vec<Done>,
     in_flight: usize,
-    table: LinkTable,
+    /// What links carried; gone when anything changes.
+    table: OnceCell<LinkTable>,
 }
 
 impl TorusNoc {
     /// A network at rest.
     pub fn new(config: TorusNocConfig) -> Self {
         let geometry = Geometry::new(config.width, config.height, &config.networks);
-        let count = geometry.link_count();
         let channels = config.sites.iter().filter_map(|site| site.channel).max();
         let mut noc = TorusNoc {
             link_flit: config.link_flit.0 as u32,
@@ -138,12 +139,7 @@ impl TorusNoc {
             woken: Vec::new(),
             done: Vec::new(),
             in_flight: 0,
-            table: LinkTable {
-                names: geometry.names(),
-                busy_ps: vec![0; count],
-                bytes: vec![0; count],
-                peak: vec![0; count],
-            },
+            table: OnceCell::new(),
             geometry,
             config,
         };
@@ -231,12 +227,11 @@ impl Fabric for TorusNoc {
         self.woken.clear();
         self.done.clear();
         self.in_flight = 0;
-        self.table.busy_ps.fill(0);
-        self.table.bytes.fill(0);
-        self.table.peak.fill(0);
+        self.table.take();
     }
 
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
+        self.table.take();
         self.in_flight += released.len();
         for message in released {
             self.take(message, now.0);
@@ -249,6 +244,7 @@ impl Fabric for TorusNoc {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
+        self.table.take();
         while let Some(at) = self.calendar.peek().filter(|&at| at <= until.0) {
             while let Some(what) = self.calendar.pop_at(at) {
                 self.handle(what, at);
@@ -267,6 +263,7 @@ impl Fabric for TorusNoc {
 
     fn stuck(&self) -> Stuck {
         let mut waiting = Vec::new();
+        let names = self.geometry.names();
         let lanes = self.links.iter().flat_map(|link| &link.lanes);
         for (lane, state) in (0u32..).zip(lanes) {
             let mut id = state.waiting;
@@ -278,7 +275,7 @@ impl Fabric for TorusNoc {
                     self.messages[self.packets[id as usize].message as usize].op,
                     at.x,
                     at.y,
-                    self.table.names[(lane / LANES) as usize],
+                    names[(lane / LANES) as usize],
                     lane % LANES,
                 ));
                 if id == state.waiting {
@@ -345,7 +342,12 @@ impl Fabric for TorusNoc {
     }
 
     fn links(&self) -> &LinkTable {
-        &self.table
+        self.table.get_or_init(|| LinkTable {
+            names: self.geometry.names(),
+            busy_ps: self.links.iter().map(|link| link.busy_ps).collect(),
+            bytes: self.links.iter().map(|link| link.bytes).collect(),
+            peak: self.links.iter().map(|link| link.peak).collect(),
+        })
     }
 
     fn bounds(&self) -> Bounds {

@@ -20,9 +20,11 @@
 use linkwright_core::EndpointId;
 
 use super::geometry::{Place, Port, Route};
-use super::lane::{Packet, BROADCAST, DATELINE, LANES};
+use super::interface::{initiator_of, Interface};
+use super::lane::{BROADCAST, DATELINE, LANES};
 use super::link::Link;
 use super::{event, TorusNoc, NONE};
+use crate::fabric::MsgKind;
 
 /// A link of a tree.
 pub(super) struct Node {
@@ -183,15 +185,16 @@ impl TorusNoc {
         self.request(id, node.link, now);
     }
 
-    /// Index in its set of the target that a packet has come to.
-    pub(super) fn target_index(&self, packet: &Packet) -> u32 {
+    /// Index in its set of the target that packet `id` has come to.
+    pub(super) fn target_index(&self, id: u32) -> u32 {
+        let packet = &self.packets[id as usize];
         self.trees[packet.tree as usize].nodes[packet.node as usize].target
     }
 
-    /// The target that a packet has come to.
-    pub(super) fn target_of(&self, packet: &Packet) -> EndpointId {
-        let tree = &self.trees[packet.tree as usize];
-        self.sets[tree.set as usize][self.target_index(packet) as usize]
+    /// The target that packet `id` has come to.
+    pub(super) fn target_of(&self, id: u32) -> EndpointId {
+        let tree = &self.trees[self.packets[id as usize].tree as usize];
+        self.sets[tree.set as usize][self.target_index(id) as usize]
     }
 
     /// A packet has passed one link of its tree.
@@ -211,10 +214,12 @@ impl TorusNoc {
         self.grant_trees(now);
     }
 
-    /// Whether the next message of an interface is a multicast over the same tree.
+    /// Whether the next multicast of an interface, all before having passed, goes over the same tree. One that it has
+    /// issued waits for another tree.
     fn more_to_send(&self, issuer: u32, tree: u32) -> bool {
-        let next = self.interfaces[issuer as usize].current;
-        next != NONE && self.messages[next as usize].tree == tree && tree != NONE
+        let &Interface { current, busy, .. } = &self.interfaces[issuer as usize];
+        let issued = busy & 1 << initiator_of(MsgKind::Multicast) != 0;
+        !issued && current != NONE && self.messages[current as usize].tree == tree
     }
 }
 

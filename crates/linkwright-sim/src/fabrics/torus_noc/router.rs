@@ -24,6 +24,54 @@ use super::lane::{
 };
 use super::{event, TorusNoc, NONE};
 
+/// What the job on the link before means for the one that follows it.
+struct Before {
+    /// When its tail comes in, `NEVER` while unknown.
+    tail: u64,
+    flags: u8,
+    lane: u32,
+    reserved: u32,
+}
+
+impl Before {
+    /// There is no link before; the last flit is there at `tail`.
+    fn nothing(tail: u64) -> Self {
+        Before {
+            tail,
+            flags: 0,
+            lane: 0,
+            reserved: 0,
+        }
+    }
+
+    /// `new` follows `up`.
+    #[inline(always)]
+    fn of(jobs: &mut [Job], up: u32, new: u32) -> Self {
+        let job = &mut jobs[up as usize];
+        let sibling = std::mem::replace(&mut job.down, new);
+        let on_tree = job.flags & ON_TREE != 0;
+        if on_tree {
+            job.ungranted -= 1;
+        }
+        if job.ungranted == 0 {
+            job.flags |= GOES_ON;
+        }
+        let before = Before {
+            tail: match job.flags & TAIL_LEFT {
+                0 => NEVER,
+                _ => job.tail,
+            },
+            flags: job.flags,
+            lane: job.lane,
+            reserved: job.reserved,
+        };
+        if on_tree {
+            jobs[new as usize].sibling = sibling;
+        }
+        before
+    }
+}
+
 impl TorusNoc {
     /// The head of `id` stands in front of a router (or of its own interface) and asks for its lane
     /// of `link`.
@@ -41,9 +89,7 @@ impl TorusNoc {
         };
         let lane = link * LANES + channel as u32;
         if packet.flits > 1 {
-            server.wanted += 1;
-            let peak = &mut self.table.peak[link as usize];
-            *peak = (*peak).max(server.wanted);
+            server.want();
         }
         let room = match server.lane(lane).waiting {
             NONE => server.admits(lane, self.buffers),
@@ -97,10 +143,9 @@ impl TorusNoc {
     /// `id` takes the lane it asked for, with `room` flits behind it.
     #[inline(always)] // of its two callers, one is where most of the time goes
     fn grant(&mut self, id: u32, lane: u32, room: u32, now: u64) {
-        let link = (lane / LANES) as usize;
         let packet = &mut self.packets[id as usize];
-        let server = &mut self.links[link];
-        let (flits, up, blocked) = (packet.flits, packet.head, packet.blocked);
+        let server = &mut self.links[(lane / LANES) as usize];
+        let (up, blocked, reserved) = (packet.head, packet.blocked, room.min(packet.flits));
         let flit = match server.port {
             Port::Inject => packet.flit,
             _ => self.link_flit,
@@ -108,108 +153,39 @@ impl TorusNoc {
         if server.wraps {
             packet.channel |= DATELINE;
         }
-        let work = flits as u64 * flit as u64;
-        self.table.busy_ps[link] += work;
-        if flits > 1 {
-            self.table.bytes[link] += packet.payload as u64;
-        }
-        let reserved = room.min(flits);
-        let new = self.jobs.insert(Job {
-            packet: id,
-            lane,
-            up,
-            down: NONE,
-            sibling: NONE,
-            behind: NONE,
-            flits,
-            flit,
-            reserved,
-            flags: if packet.tree == NONE { 0 } else { ON_TREE },
-            ungranted: 0,
-            unpassed: 0,
-            deferred: 0,
-            // Where another event will tell.
-            tail: NEVER,
-            asked: NEVER,
-        });
+        let new = self.jobs.insert(packet.passage(id, lane, flit, reserved));
         (packet.head, packet.lane) = (new, lane);
         server.advance(now);
-        let through = server.join(new, work);
-        let tail = match up {
-            NONE => packet.ready,
-            _ => self.follow(up, new),
+        let through = server.carry(new, packet, flit);
+        let before = match up {
+            NONE => Before::nothing(packet.ready),
+            _ => Before::of(&mut self.jobs, up, new),
         };
-        self.enter(id, new, reserved, now);
-        if tail != NEVER {
+        let head = now + server.latency as u64;
+        server.lane(lane).held += 1;
+        if server.port == Port::Eject {
+            self.enter_interface(id, head);
+        } else {
+            if let Some(last) = server.lane(lane).line_up(new) {
+                self.jobs[last as usize].behind = new;
+            }
+            if self.finite {
+                server.reserve(lane, reserved, self.buffers.guaranteed);
+            }
+            self.calendar.push(head, event::HEAD | id);
+        }
+        if before.tail != NEVER {
             // The tail cannot leave before that.
             let job = &mut self.jobs[new as usize];
-            (job.tail, job.asked) = (tail, through.max(tail));
+            (job.tail, job.asked) = (before.tail, through.max(before.tail));
             self.calendar.push(job.asked, event::TAIL | new);
         }
-        if up != NONE {
-            self.goes_on(id, up, blocked, now);
+        // The packet goes on from the link before.
+        if before.flags & GOES_ON != 0 && self.finite {
+            self.give_back(up, before.lane, before.reserved, now);
         }
-    }
-
-    /// Link `new` to the job `up` before it; when the tail comes in from there, if that is known.
-    #[inline(always)]
-    fn follow(&mut self, up: u32, new: u32) -> u64 {
-        let before = &mut self.jobs[up as usize];
-        let tail = match before.flags & TAIL_LEFT {
-            0 => NEVER,
-            _ => before.tail,
-        };
-        let sibling = std::mem::replace(&mut before.down, new);
-        if before.flags & ON_TREE == 0 {
-            before.flags |= GOES_ON;
-            return tail;
-        }
-        before.ungranted -= 1;
-        if before.ungranted == 0 {
-            before.flags |= GOES_ON;
-        }
-        self.jobs[new as usize].sibling = sibling;
-        tail
-    }
-
-    /// The head of `id` runs over the link of `job`: into the interface, or into the buffer behind the lane,
-    /// where it has the last place and reserves some flits.
-    #[inline(always)]
-    fn enter(&mut self, id: u32, job: u32, reserved: u32, now: u64) {
-        let lane = self.packets[id as usize].lane;
-        let server = &mut self.links[(lane / LANES) as usize];
-        let (port, at) = (server.port, now + server.latency as u64);
-        let state = server.lane(lane);
-        state.held += 1;
-        if port == Port::Eject {
-            return self.enter_interface(id, at);
-        }
-        let last = std::mem::replace(&mut state.back, job);
-        if state.front == NONE {
-            state.front = job;
-        } else {
-            self.jobs[last as usize].behind = job;
-        }
-        if self.finite {
-            server.reserve(lane, reserved, self.buffers.guaranteed);
-        }
-        self.calendar.push(at, event::HEAD | id);
-    }
-
-    /// `job` has been granted one of its next lanes.
-    #[inline(always)]
-    fn goes_on(&mut self, id: u32, job: u32, blocked: bool, now: u64) {
-        let Job {
-            lane,
-            flags,
-            reserved,
-            ..
-        } = self.jobs[job as usize];
-        if flags & GOES_ON != 0 && self.finite {
-            self.give_back(job, lane, reserved, now);
-        }
-        if blocked || flags & TAIL_WAITS != 0 {
-            self.let_go(id, job, now);
+        if up != NONE && (blocked || before.flags & TAIL_WAITS != 0) {
+            self.let_go(id, up, now);
         }
     }
 

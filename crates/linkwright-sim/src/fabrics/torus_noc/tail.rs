@@ -78,21 +78,20 @@ impl TorusNoc {
     /// The tail leaves the link: free the lane, the buffer before it and the job before it.
     #[inline]
     fn leave(&mut self, id: u32, now: u64) {
-        let job = &self.jobs[id as usize];
+        let job = &mut self.jobs[id as usize];
+        let link = &mut self.links[(job.lane / LANES) as usize];
         let (packet, lane, up, mut down) = (job.packet, job.lane, job.up, job.down);
-        let link = &mut self.links[(lane / LANES) as usize];
-        link.wanted -= (job.flits > 1) as u32;
         let (port, tail_at) = (link.port, now + link.latency as u64);
+        link.leave(job.flits);
+        job.flags |= TAIL_LEFT;
+        job.up = NONE;
+        job.tail = tail_at;
         if job.flags & ON_TREE != 0 {
             self.passed(packet, now);
         }
         if up != NONE {
             self.pop_buffer(up, now);
         }
-        let left = &mut self.jobs[id as usize];
-        left.flags |= TAIL_LEFT;
-        left.up = NONE;
-        left.tail = tail_at;
         match port {
             Port::Eject => return self.ejected(id, packet, lane, tail_at),
             // The interface's own eject link follows its inject link.

@@ -53,43 +53,23 @@ impl TorusNoc {
 
     /// The tail of a packet is in the receiving interface.
     pub(super) fn arrive(&mut self, id: u32, now: u64) {
-        let packet = self.packets[id as usize];
+        let packet = &self.packets[id as usize];
+        let message = packet.message;
         if packet.response {
             self.packets.remove(id);
-            self.answered(packet.message, now);
-            return;
+            return self.answered(message, now);
         }
-        let Message {
-            kind,
-            from,
-            to,
-            posted,
-            ..
-        } = self.messages[packet.message as usize];
-        let memory = match kind {
-            MsgKind::Get => from,
-            _ => to,
-        };
-        let answer_at = match (kind, self.config.sites[memory.index()].channel) {
-            (MsgKind::Notice, _) => now + self.config.atomic.0,
-            (MsgKind::Get, Some(channel)) => {
-                let (start, end) = self.access(channel, packet.payload, false, now);
-                let latency = self.dram().read_latency.0;
-                self.packets[id as usize].ready = end + latency;
-                start + latency
-            }
-            (_, Some(_)) => packet.ready.max(now) + self.dram().write_latency.0,
-            _ => {
-                self.packets[id as usize].ready = 0;
+        let Message { kind, posted, .. } = self.messages[message as usize];
+        let answer_at = match self.done_at(id, now) {
+            Some(at) => at,
+            None => {
+                let packet = &mut self.packets[id as usize];
+                packet.ready = 0;
                 if kind == MsgKind::Put {
-                    self.delivered(packet.message, now);
+                    self.delivered(message, now);
                 } else if kind == MsgKind::Multicast && packet.last {
-                    self.report(
-                        packet.message,
-                        Event::Delivered,
-                        self.target_index(&packet),
-                        now,
-                    );
+                    let target = self.target_index(id);
+                    self.report(message, Event::Delivered, target, now);
                 }
                 now
             }
@@ -103,8 +83,29 @@ impl TorusNoc {
         }
     }
 
-    /// A posted packet has done its work.
+    /// When the bank or memory has done what a request asks of it; `None` where there is neither.
     #[inline]
+    fn done_at(&mut self, id: u32, now: u64) -> Option<u64> {
+        let packet = &self.packets[id as usize];
+        let (ready, payload) = (packet.ready, packet.payload);
+        let Message { kind, from, to, .. } = self.messages[packet.message as usize];
+        let memory = match kind {
+            MsgKind::Notice => return Some(now + self.config.atomic.0),
+            MsgKind::Get => from,
+            _ => to,
+        };
+        let channel = self.config.sites[memory.index()].channel?;
+        if kind != MsgKind::Get {
+            return Some(ready.max(now) + self.dram().write_latency.0);
+        }
+        let (start, end) = self.access(channel, payload, false, now);
+        let latency = self.dram().read_latency.0;
+        self.packets[id as usize].ready = end + latency;
+        Some(start + latency)
+    }
+
+    /// A posted packet has done its work.
+    #[inline(always)] // into its arrival, after which there is nothing to wait for in most cases
     fn posted(&mut self, id: u32, now: u64) {
         let Packet { message, lane, .. } = self.packets[id as usize];
         self.packets.remove(id);
@@ -138,7 +139,7 @@ impl TorusNoc {
         let (home, here) = match kind {
             MsgKind::Get => (to, from),
             MsgKind::Put | MsgKind::Notice => (from, to),
-            MsgKind::Multicast => (from, self.target_of(&packet)),
+            MsgKind::Multicast => (from, self.target_of(id)),
         };
         let (home, here) = (self.place(home), self.place(here));
         let mut response = Packet {

@@ -1,0 +1,70 @@
+//! Allreduce in two exchanges between all pairs: everyone reads, nobody is told.
+//!
+//! ```text
+//!   1  rank r reads part r of the vectors of r+1, r+2, ... r-1 and sums them into its own
+//!      barrier: all parts are sums, and all that was to be read of the vectors has been read
+//!   2  rank r reads part q from rank q, for all q
+//! ```
+//!
+//! Two latencies instead of 2 log2 p, for p-1 small messages each: the way where all reach all and
+//! a message costs little beside its latency, as among the SMs of a GPU. It needs no memory besides
+//! the vectors: in the first half everyone writes the part that nobody else reads.
+//!
+//! Source: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs.
+
+use crate::builder::{Builder, Shape};
+use crate::collectives::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "all_pairs",
+    summary: "everyone sums its part of all vectors where they lie, then reads all other parts",
+    description: "Two exchanges between all pairs with a barrier in between. Good where all ranks \
+                  reach each other, latency is long and messages are cheap.",
+    cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
+    needs: "",
+    source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",
+    reads_bytes: false,
+    program: None,
+    build,
+};
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    let p = shape.ranks;
+    let everyone: Vec<u32> = (0..p).collect();
+    let mut b = Builder::new(Collective::Allreduce, shape);
+    let data = b.buffer(Buffer::vector("output", p));
+    for ahead in 1..p {
+        b.step();
+        for r in 0..p {
+            b.get((r + ahead) % p, data.at(r), r, data.at(r)).reduce();
+        }
+    }
+    b.barrier(&everyone);
+    for ahead in 1..p {
+        for r in 0..p {
+            let q = (r + ahead) % p;
+            b.get(q, data.at(q), r, data.at(q));
+        }
+    }
+    b.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectives::counts::{bytes_sent, messages, notices};
+
+    #[test]
+    fn two_exchanges_and_no_notice() {
+        let schedule = build(&Shape::new(8, 64)).unwrap();
+        assert_eq!(messages(&schedule), 2 * 8 * 7);
+        assert_eq!(bytes_sent(&schedule), (2 * 7 * 32, 2 * 7 * 32));
+        // The barrier orders everything between ranks.
+        assert_eq!(notices(&schedule), 0);
+    }
+}
