@@ -21,7 +21,7 @@ use crate::costs::Costs;
 use crate::fabric::{Fabric, Msg};
 use crate::messages::Messages;
 use crate::setup::Run;
-use linkwright_schedule::ir::{Op, OpKind};
+use linkwright_schedule::ir::OpKind;
 
 /// What a stretch of the critical path was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,29 +154,25 @@ impl Walk<'_> {
         first: u64,
         fabric: &F,
     ) -> CriticalPath {
-        let (mut at, mut cause) = end;
-        let mut backwards = Backwards {
+        let (at, mut cause) = end;
+        let mut path = Segments {
             segments: Vec::new(),
             at,
+            op: None,
         };
-        let mut follower = None;
         while cause != Cause::NONE {
             let id = cause.0 & !HOW;
-            let issued = self.history.issued(id);
-            let acknowledged = follower.is_some_and(|f| self.waits_for_acknowledgement(f, id));
+            let acknowledged = (path.op).is_some_and(|f| self.waits_for_acknowledgement(f, id));
             let latency_after = acknowledged || cause.0 & HOW == COMPLETION;
-            self.cut(id, issued, latency_after, fabric, &mut backwards);
-            backwards.fill(issued, Some(id), Spent::Waiting);
-            follower = Some(id);
-            at = issued;
+            path.op = Some(id);
+            self.moments(id, fabric).cut(latency_after, &mut path);
             cause = self.history.cause(id);
         }
-        if at > first {
-            backwards.fill(first, None, Spent::Waiting);
-        }
-        backwards.segments.reverse();
+        path.op = None;
+        path.fill(first, Spent::Waiting);
+        path.segments.reverse();
         CriticalPath {
-            segments: backwards.segments,
+            segments: path.segments,
         }
     }
 
@@ -185,109 +181,176 @@ impl Walk<'_> {
         edges.iter().any(|e| e.op() == id && e.is_acknowledged())
     }
 
-    /// Cut the time of operation `id`, from its issue to `b.at`, latest stretch first.
-    fn cut<F: Fabric + ?Sized>(
-        &self,
-        id: u32,
-        issued: u64,
-        latency_after: bool,
-        fabric: &F,
-        b: &mut Backwards,
-    ) {
+    /// The moments of operation `id`.
+    fn moments<F: Fabric + ?Sized>(&self, id: u32, fabric: &F) -> Moments {
         let op = &self.messages.schedule.ops()[id as usize];
-        match op.kind {
-            OpKind::Local | OpKind::Compute => b.fill(issued, Some(id), Spent::Compute),
-            OpKind::Barrier => b.fill(issued, Some(id), Spent::Latency),
+        let issued = self.history.issued(id);
+        if !op.is_message() {
+            return Moments {
+                kind: op.kind,
+                issued,
+                ..Moments::default()
+            };
+        }
+        let phase = match self.history.paid_phase(id) {
+            true => self.costs.phase,
+            false => 0,
+        };
+        let software = issued + self.costs.issue(op, self.messages) + phase;
+        let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
+        let signalled = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
+        let message = self.messages.message(id);
+        let latency = fabric
+            .quiet(&Msg {
+                bytes: 0,
+                ..message
+            })
+            .0;
+        Moments {
+            kind: op.kind,
+            issued,
+            software,
+            offered: software + self.costs.moving(id),
+            delivered: self.history.delivered(id),
+            combine: arrival.saturating_sub(self.costs.receive),
+            receive: self.costs.receive,
+            answer: self.costs.barrier + if signalled { self.costs.notice } else { 0 },
+            signalled,
+            latency,
+            serialisation: fabric.quiet(&message).0.saturating_sub(latency),
+        }
+    }
+}
+
+/// What the time of one operation is cut by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    pub kind: OpKind,
+    /// When its lane took it up.
+    pub issued: u64,
+    /// When the software of the issue was done, but for moving the data.
+    pub software: u64,
+    /// When the fabric got it.
+    pub offered: u64,
+    /// When the fabric had delivered it.
+    pub delivered: u64,
+    /// Combination on arrival, and handling it before.
+    pub combine: u64,
+    pub receive: u64,
+    /// What its lane does when it is complete.
+    pub answer: u64,
+    /// Whether a signal follows it, without which it is not visible.
+    pub signalled: bool,
+    /// On an idle fabric: without data, and what the data add.
+    pub latency: u64,
+    pub serialisation: u64,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Moments {
+            kind: OpKind::Fence,
+            issued: 0,
+            software: 0,
+            offered: 0,
+            delivered: 0,
+            combine: 0,
+            receive: 0,
+            answer: 0,
+            signalled: false,
+            latency: 0,
+            serialisation: 0,
+        }
+    }
+}
+
+impl Moments {
+    /// Cut the time from the issue to `b.at()`, latest stretch first. `latency_after`: what came then was the
+    /// operation's completion or acknowledgement, not its delivery.
+    #[inline]
+    pub fn cut(&self, latency_after: bool, b: &mut impl Backwards) {
+        match self.kind {
+            OpKind::Local | OpKind::Compute => b.fill(self.issued, Spent::Compute),
+            OpKind::Barrier => b.fill(self.issued, Spent::Latency),
             OpKind::Fence => {}
-            _ => {
-                let paid = self.history.paid_phase(id);
-                let phase = if paid { self.costs.phase } else { 0 };
-                let software = issued + self.costs.issue(op, self.messages) + phase;
-                let offered = software + self.costs.moving(id);
-                let delivered = self.history.delivered(id);
-                self.cut_after(id, op, delivered, latency_after, b);
-                if b.at > offered {
-                    self.cut_carriage(id, offered, b.at >= delivered, fabric, b);
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {
+                self.cut_after(latency_after, b);
+                if b.at() > self.offered {
+                    let whole = b.at() >= self.delivered;
+                    b.take(self.serialisation, self.offered, Spent::Serialisation);
+                    if whole {
+                        b.take(self.latency, self.offered, Spent::Latency);
+                    }
+                    b.fill(self.offered, Spent::Waiting);
                 }
-                b.fill(software, Some(id), Spent::Serialisation);
-                b.fill(issued, Some(id), Spent::Overhead);
+                b.fill(self.software, Spent::Serialisation);
+                b.fill(self.issued, Spent::Overhead);
             }
         }
+        b.fill(self.issued, Spent::Waiting);
     }
 
     /// What follows the delivery.
-    fn cut_after(&self, id: u32, op: &Op, delivered: u64, latency: bool, b: &mut Backwards) {
-        if b.at <= delivered {
+    fn cut_after(&self, latency: bool, b: &mut impl Backwards) {
+        if b.at() <= self.delivered {
             return;
         }
-        let signal = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
-        let receive = self.costs.receive;
         if !latency {
-            let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
-            let combine = arrival.saturating_sub(receive);
-            b.take(combine, delivered, id, Spent::Compute);
-            b.take(receive, delivered, id, Spent::Overhead);
+            b.take(self.combine, self.delivered, Spent::Compute);
+            b.take(self.receive, self.delivered, Spent::Overhead);
         }
-        if latency || signal {
-            let notice = if signal { self.costs.notice } else { 0 };
-            b.take(self.costs.barrier + notice, delivered, id, Spent::Overhead);
-            b.fill(delivered, Some(id), Spent::Latency);
+        if latency || self.signalled {
+            b.take(self.answer, self.delivered, Spent::Overhead);
+            b.fill(self.delivered, Spent::Latency);
         } else {
-            b.fill(delivered, Some(id), Spent::Waiting);
+            b.fill(self.delivered, Spent::Waiting);
         }
-    }
-
-    /// What happens in the fabric.
-    fn cut_carriage<F: Fabric + ?Sized>(
-        &self,
-        id: u32,
-        offered: u64,
-        whole: bool,
-        fabric: &F,
-        b: &mut Backwards,
-    ) {
-        let message = self.messages.message(id);
-        let empty = fabric.quiet(&Msg {
-            bytes: 0,
-            ..message
-        });
-        let full = fabric.quiet(&message);
-        b.take(
-            full.0.saturating_sub(empty.0),
-            offered,
-            id,
-            Spent::Serialisation,
-        );
-        if whole {
-            b.take(empty.0, offered, id, Spent::Latency);
-        }
-        b.fill(offered, Some(id), Spent::Waiting);
     }
 }
 
-/// Segments, written from the end to the beginning.
-struct Backwards {
+/// Time spent, told from the end to the beginning.
+pub(crate) trait Backwards {
+    /// Beginning of the earliest stretch so far.
+    fn at(&self) -> u64;
+
+    /// The time from `from`, which is earlier, to there was spent so.
+    fn spend(&mut self, from: u64, spent: Spent);
+
+    /// A stretch from `from` to the earliest so far.
+    #[inline]
+    fn fill(&mut self, from: u64, spent: Spent) {
+        if from < self.at() {
+            self.spend(from, spent);
+        }
+    }
+
+    /// A stretch of at most `length`, not reaching back beyond `limit`.
+    #[inline]
+    fn take(&mut self, length: u64, limit: u64, spent: Spent) {
+        self.fill(limit.max(self.at().saturating_sub(length)), spent);
+    }
+}
+
+/// Segments, the last one first.
+struct Segments {
     segments: Vec<Segment>,
-    /// Beginning of the earliest segment so far.
     at: u64,
+    /// Whose time is being cut.
+    op: Option<u32>,
 }
 
-impl Backwards {
-    /// A segment of at most `length`, not reaching back beyond `limit`.
-    fn take(&mut self, length: u64, limit: u64, op: u32, spent: Spent) {
-        self.fill(limit.max(self.at.saturating_sub(length)), Some(op), spent);
+impl Backwards for Segments {
+    fn at(&self) -> u64 {
+        self.at
     }
 
-    /// A segment from `from` to the earliest segment so far.
-    fn fill(&mut self, from: u64, op: Option<u32>, spent: Spent) {
-        if from < self.at {
-            self.segments.push(Segment {
-                op,
-                spent,
-                from_ps: from,
-                to_ps: self.at,
-            });
-            self.at = from;
-        }
+    fn spend(&mut self, from: u64, spent: Spent) {
+        self.segments.push(Segment {
+            op: self.op,
+            spent,
+            from_ps: from,
+            to_ps: self.at,
+        });
+        self.at = from;
     }
 }

@@ -4,7 +4,7 @@
 //! goes: when an operation is let go, the time since the issue of what let it go is cut into causes, by
 //! the same rules, and added to what that one carried.
 
-use crate::critical::{CriticalPath, Segment, Spent};
+use crate::critical::{Backwards, CriticalPath, Moments, Segment, Spent};
 use linkwright_core::machine::Path;
 use linkwright_schedule::ir::OpKind;
 
@@ -83,70 +83,47 @@ impl Cause {
 
     /// What all the time until `at` was spent on; `acknowledged`: its acknowledgement was waited for.
     pub fn spans_until(&self, at: u64, acknowledged: bool, path: &Path) -> Spans {
-        let mut spent = Backwards {
-            at,
-            spans: self.of.spans,
-        };
-        self.of
-            .cut(acknowledged || self.completion, path, &mut spent);
-        spent.fill(self.of.issued, Spent::Waiting);
-        spent.spans
+        let spans = self.of.spans;
+        let mut sums = Sums { at, spans };
+        let latency_after = acknowledged || self.completion;
+        self.of.moments(path).cut(latency_after, &mut sums);
+        sums.spans
     }
 }
 
 impl Record {
-    /// Cut the time from the issue to `b.at`, latest stretch first.
-    fn cut(&self, latency_after: bool, path: &Path, b: &mut Backwards) {
-        match self.kind {
-            OpKind::Local => b.fill(self.issued, Spent::Compute),
-            OpKind::Put | OpKind::Notice => {
-                self.cut_after(latency_after, path, b);
-                if b.at > self.offered {
-                    let whole = b.at >= self.delivered;
-                    b.take(self.serialisation, self.offered, Spent::Serialisation);
-                    if whole {
-                        b.take(self.latency, self.offered, Spent::Latency);
-                    }
-                    b.fill(self.offered, Spent::Waiting);
-                }
-                b.fill(self.issued, Spent::Overhead);
-            }
-            _ => {}
-        }
-    }
-
-    /// What follows the delivery.
-    fn cut_after(&self, latency: bool, path: &Path, b: &mut Backwards) {
-        if b.at <= self.delivered {
-            return;
-        }
-        if latency {
-            b.take(path.barrier.0, self.delivered, Spent::Overhead);
-            b.fill(self.delivered, Spent::Latency);
-        } else {
-            b.take(self.combine, self.delivered, Spent::Compute);
-            b.take(path.receive.0, self.delivered, Spent::Overhead);
-            b.fill(self.delivered, Spent::Waiting);
+    /// What the time since the issue is cut by; a program has neither signals nor ranks that move data themselves.
+    fn moments(&self, path: &Path) -> Moments {
+        Moments {
+            kind: self.kind,
+            issued: self.issued,
+            software: self.offered,
+            offered: self.offered,
+            delivered: self.delivered,
+            combine: self.combine,
+            receive: path.receive.0,
+            answer: path.barrier.0,
+            signalled: false,
+            latency: self.latency,
+            serialisation: self.serialisation,
         }
     }
 }
 
 /// Spans, added from the end to the beginning.
-struct Backwards {
+struct Sums {
     at: u64,
     spans: Spans,
 }
 
-impl Backwards {
-    fn take(&mut self, length: u64, limit: u64, spent: Spent) {
-        self.fill(limit.max(self.at.saturating_sub(length)), spent);
+impl Backwards for Sums {
+    fn at(&self) -> u64 {
+        self.at
     }
 
-    fn fill(&mut self, from: u64, spent: Spent) {
-        if from < self.at {
-            self.spans.0[spent as usize] += self.at - from;
-            self.at = from;
-        }
+    fn spend(&mut self, from: u64, spent: Spent) {
+        self.spans.0[spent as usize] += self.at - from;
+        self.at = from;
     }
 }
 
