@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::errors;
-use linkwright_schedule::builder::{Builder as Writer, Shape, Slot};
+use linkwright_schedule::builder::{Builder as Writer, Shape, Slot, Written};
 use linkwright_schedule::ir::{Buffer, Hint, OpKind};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows, Collective};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
@@ -328,8 +328,9 @@ impl Builder {
 
     /// `source` pushes `count` chunks of `buffer` from `first` on to `target`, into `into` (default:
     /// the same buffer) from chunk `at` (default: `first`) on; with `reduce` they are combined. With
-    /// `get` the target pulls them. `hint` is one of `+x -x +y -y`.
-    #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false, get=false, hint=""))]
+    /// `get` the target pulls them. `hint` is one of `+x -x +y -y`; with `fenced` whoever initiates it first
+    /// finishes everything earlier.
+    #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false, get=false, hint="", fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn put(
         &mut self,
@@ -343,6 +344,7 @@ impl Builder {
         reduce: bool,
         get: bool,
         hint: &str,
+        fenced: bool,
     ) -> PyResult<()> {
         let hint = hint_named(hint)?;
         let from = self.slot(buffer)?.range(first..first + count);
@@ -353,15 +355,12 @@ impl Builder {
             true => writer.get(source, from, target, to),
             false => writer.put(source, from, target, to),
         };
-        let written = written.hint(hint);
-        if reduce {
-            written.reduce();
-        }
+        choose(written.hint(hint), reduce, fenced);
         Ok(())
     }
 
     /// Like `put`, for the chunks `blocks` (ascending, with gaps) of both buffers in one transfer.
-    #[pyo3(signature = (source, target, buffer, blocks, *, into=None, reduce=false, get=false, hint=""))]
+    #[pyo3(signature = (source, target, buffer, blocks, *, into=None, reduce=false, get=false, hint="", fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn put_blocks(
         &mut self,
@@ -373,6 +372,7 @@ impl Builder {
         reduce: bool,
         get: bool,
         hint: &str,
+        fenced: bool,
     ) -> PyResult<()> {
         let hint = hint_named(hint)?;
         let (from, to) = (self.slot(buffer)?, self.slot(into.unwrap_or(buffer))?);
@@ -381,15 +381,13 @@ impl Builder {
             true => writer.get_blocks(source, from, target, to, &blocks),
             false => writer.put_blocks(source, from, target, to, &blocks),
         };
-        let written = written.hint(hint);
-        if reduce {
-            written.reduce();
-        }
+        choose(written.hint(hint), reduce, fenced);
         Ok(())
     }
 
-    /// `source` pushes one chunk to all `targets` at once.
-    #[pyo3(signature = (source, targets, buffer, chunk, *, into=None, at=None))]
+    /// `source` pushes one chunk to all `targets` at once; `fenced` as for `put`.
+    #[pyo3(signature = (source, targets, buffer, chunk, *, into=None, at=None, fenced=false))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn multicast(
         &mut self,
         source: u32,
@@ -398,15 +396,17 @@ impl Builder {
         chunk: u32,
         into: Option<&str>,
         at: Option<u32>,
+        fenced: bool,
     ) -> PyResult<()> {
         let from = self.slot(buffer)?.at(chunk);
         let to = self.slot(into.unwrap_or(buffer))?.at(at.unwrap_or(chunk));
-        self.writer()?.multicast(source, from, &targets, to);
+        let written = self.writer()?.multicast(source, from, &targets, to);
+        choose(written, false, fenced);
         Ok(())
     }
 
-    /// `rank` copies chunks of its own; with `reduce` it combines them.
-    #[pyo3(signature = (rank, buffer, first, into, at, count=1, *, reduce=false))]
+    /// `rank` copies chunks of its own; with `reduce` it combines them; `fenced` as for `put`.
+    #[pyo3(signature = (rank, buffer, first, into, at, count=1, *, reduce=false, fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn local(
         &mut self,
@@ -417,13 +417,11 @@ impl Builder {
         at: u32,
         count: u32,
         reduce: bool,
+        fenced: bool,
     ) -> PyResult<()> {
         let from = self.slot(buffer)?.range(first..first + count);
         let to = self.slot(into)?.range(at..at + count);
-        let written = self.writer()?.local(rank, from, to);
-        if reduce {
-            written.reduce();
-        }
+        choose(self.writer()?.local(rank, from, to), reduce, fenced);
         Ok(())
     }
 
@@ -459,6 +457,17 @@ impl Builder {
                 format!("unknown buffer `{name}`; declare it with `buffer(\"{name}\", blocks)`"),
             )
         })
+    }
+}
+
+/// What `put` and its like may ask for besides.
+fn choose(written: Written<'_>, reduce: bool, fenced: bool) {
+    let written = match reduce {
+        true => written.reduce(),
+        false => written,
+    };
+    if fenced {
+        written.fenced();
     }
 }
 

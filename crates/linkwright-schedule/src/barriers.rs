@@ -83,7 +83,7 @@ impl Rewriter {
         }
         out.ops.push(op);
         out.edges.extend_from_slice(waits);
-        out.edge_start.push(out.edges.len() as u32);
+        out.end_edges()?;
         Ok(out.ops.len() as u32 - 1)
     }
 

@@ -5,6 +5,7 @@
 use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
+use linkwright_schedule::ir::MAX_RANKS;
 use linkwright_sim::walk::{walk, How};
 use linkwright_sim::Options;
 use std::time::Instant;
@@ -12,15 +13,10 @@ use std::time::Instant;
 const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.toml");
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let how = match arguments.next().as_deref() {
-        Some("fold") => How::Folded,
-        None | Some("stream") => How::Streamed,
-        Some(other) => panic!("`{other}` is no way to walk; write fold or stream"),
-    };
-    let ranks: u32 = arguments
-        .next()
-        .map_or(1024, |text| text.parse().expect("a number of ranks"));
+    let (how, ranks) = asked().unwrap_or_else(|problem| {
+        eprintln!("walk_rate: {problem}");
+        std::process::exit(2);
+    });
     let machine = Machine::parse(MACHINE, "loggp.toml").expect("shipped");
     let start = Instant::now();
     // Chunks of 1 KiB.
@@ -38,6 +34,25 @@ fn main() {
         found.makespan.as_us(),
         memory(),
     );
+}
+
+/// The way to walk, and how many ranks.
+fn asked() -> Result<(How, u32), String> {
+    let mut words = std::env::args().skip(1);
+    let how = match words.next().as_deref() {
+        Some("fold") => How::Folded,
+        None | Some("stream") => How::Streamed,
+        Some(other) => return Err(format!("`{other}` is no way to walk; write fold or stream")),
+    };
+    let Some(word) = words.next() else {
+        return Ok((how, 1024));
+    };
+    let ranks = word
+        .parse()
+        .ok()
+        .filter(|&ranks| (1..=MAX_RANKS).contains(&ranks));
+    let cure = format!("`{word}` is no number of ranks; write one from 1 to {MAX_RANKS}");
+    Ok((how, ranks.ok_or(cure)?))
 }
 
 /// The most memory that this process has held.

@@ -21,6 +21,7 @@
 
 mod buffer;
 
+use crate::error::ScheduleError;
 pub use buffer::{Buffer, BufferId, Owner, MAX_CHUNKS};
 
 /// Largest number of operations in one schedule; the top bits of an edge are flags.
@@ -286,7 +287,20 @@ impl PartialEq for Remembered {
     }
 }
 
+/// The end of an operation's row in the table of edges, which has 32 bits.
+#[inline]
+pub(crate) fn edge_end(edges: usize) -> crate::error::Result<u32> {
+    u32::try_from(edges).map_err(|_| ScheduleError::TooLarge(u64::from(u32::MAX)))
+}
+
 impl Schedule {
+    /// The edges since the last call are what the next operation waits for.
+    #[inline]
+    pub(crate) fn end_edges(&mut self) -> crate::error::Result<()> {
+        self.edge_start.push(edge_end(self.edges.len())?);
+        Ok(())
+    }
+
     /// All operations, by id.
     #[inline]
     pub fn ops(&self) -> &[Op] {
@@ -463,6 +477,16 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edges_beyond_32_bits_are_an_error() {
+        assert_eq!(edge_end(u32::MAX as usize), Ok(u32::MAX));
+        let error = edge_end(1 << 32).unwrap_err().to_string();
+        assert!(
+            error.contains("more than 4294967295 operations, waits"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_record_is_32_bytes() {

@@ -286,7 +286,7 @@ impl Orderer {
             self.out.ops.push(op);
         }
         self.out.edges.append(&mut self.edges);
-        self.out.edge_start.push(self.out.edges.len() as u32);
+        self.out.end_edges()?;
         Ok(id)
     }
 

@@ -8,7 +8,7 @@ use super::folded::{Folded, Wait};
 use super::program::{hint_at, Program};
 use crate::builder::MAX_WRITTEN;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Edge, Op, Remembered, Schedule, MAX_OPS};
+use crate::ir::{edge_end, Edge, Op, Remembered, Schedule, MAX_OPS};
 use std::cmp::Reverse;
 
 impl Program {
@@ -19,10 +19,11 @@ impl Program {
             return Err(ScheduleError::TooLarge(MAX_WRITTEN as u64));
         }
         let folded = self.fold(true)?;
-        match folded.ops().len() * ranks > MAX_OPS {
-            true => Err(ScheduleError::TooLarge(MAX_OPS as u64)),
-            false => Ok(folded.unfold()),
+        if folded.ops().len() * ranks > MAX_OPS {
+            return Err(ScheduleError::TooLarge(MAX_OPS as u64));
         }
+        edge_end(folded.waits.len() * ranks)?;
+        Ok(folded.unfold())
     }
 }
 

@@ -4,13 +4,14 @@
 //! the source cannot see; so the destination sends a notice when t3 is complete, and the source
 //! waits for that.
 
+use crate::error::Result;
 use crate::ir::{Edge, Op, OpKind, Schedule};
 
 /// Insert the notices that the `remote` waits need: (waiting operation, edges at its other side),
 /// ascending. The edges lead to smaller ids and their waiters can see them.
-pub(super) fn lower(schedule: &mut Schedule, remote: &[(u32, Vec<Edge>)]) {
+pub(super) fn lower(schedule: &mut Schedule, remote: &[(u32, Vec<Edge>)]) -> Result<()> {
     if remote.is_empty() {
-        return;
+        return Ok(());
     }
     let ops = std::mem::take(&mut schedule.ops);
     let starts = std::mem::take(&mut schedule.edge_start);
@@ -26,10 +27,11 @@ pub(super) fn lower(schedule: &mut Schedule, remote: &[(u32, Vec<Edge>)]) {
         if let Some((_, far)) = remote.next_if(|(waiter, _)| *waiter as usize == id) {
             let far = far.iter().map(moved).collect();
             let notice = op.notice(other_side(&op), op.initiator());
-            waits.push(Edge::on(push(schedule, notice, far)));
+            waits.push(Edge::on(push(schedule, notice, far)?));
         }
-        renumbered.push(push(schedule, op, waits));
+        renumbered.push(push(schedule, op, waits)?);
     }
+    Ok(())
 }
 
 /// The participant of a put or get that does not initiate it.
@@ -40,10 +42,10 @@ pub(super) fn other_side(op: &Op) -> u32 {
     }
 }
 
-fn push(schedule: &mut Schedule, op: Op, waits: Vec<Edge>) -> u32 {
+fn push(schedule: &mut Schedule, op: Op, waits: Vec<Edge>) -> Result<u32> {
     let id = schedule.ops.len() as u32;
     schedule.ops.push(op);
     schedule.edges.extend(waits);
-    schedule.edge_start.push(schedule.edges.len() as u32);
-    id
+    schedule.end_edges()?;
+    Ok(id)
 }

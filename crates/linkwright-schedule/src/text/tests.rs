@@ -177,7 +177,15 @@ fn mistakes_are_named_with_their_line() {
         ),
         (
             given("step 1\nt0 fence 0 lame=2\n"),
-            "line 8: `lame=2` is no property",
+            "line 8: `lame=2` is no property of this operation; known are lane=, hint=, fenced, after=",
+        ),
+        (
+            given("step 1\nt0 notice 0 -> 1 fenced lane=1 fenced\n"),
+            "line 8: `fenced` stands behind another; leave one",
+        ),
+        (
+            given("step 1\nt0 put 0:output[0] -> 1:output[0] reduce src_after=- src_after=-\n"),
+            "line 8: `src_after=-` stands behind another; leave one",
         ),
         (
             given("step 99999999999\n"),

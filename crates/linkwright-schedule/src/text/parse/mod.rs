@@ -157,7 +157,7 @@ impl Parser {
             }
             Part::End if self.infer => infer(self.schedule).map_err(|error| error.to_string()),
             Part::End => {
-                lower(&mut self.schedule, &self.remote);
+                lower(&mut self.schedule, &self.remote).map_err(|error| error.to_string())?;
                 Ok(self.schedule)
             }
         }

@@ -37,10 +37,7 @@ impl Parser {
         self.operands(&mut line, &mut op)?;
         self.options(&mut line, &mut op)?;
         self.schedule.ops.push(op);
-        self.schedule
-            .edge_start
-            .push(self.schedule.edges.len() as u32);
-        Ok(())
+        self.schedule.end_edges().map_err(|error| error.to_string())
     }
 
     /// Operations are numbered; only where edges are inferred may the number be left out.

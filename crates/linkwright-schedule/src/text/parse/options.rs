@@ -9,6 +9,7 @@ use crate::text::remote::other_side;
 impl Parser {
     pub(super) fn options(&mut self, line: &mut Cursor, op: &mut Op) -> LineResult<()> {
         let mut far = Vec::new();
+        let mut seen = 0u8;
         let two_sided = matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast);
         let gets = op.kind == OpKind::Get;
         loop {
@@ -16,20 +17,28 @@ impl Parser {
             if line.is_done() {
                 break;
             }
-            if line.take(b"lane=") {
+            let start = *line;
+            // One bit for each, so that none stands twice.
+            let bit = if line.take(b"lane=") {
                 let lane = line.number("a lane")?;
                 op.lane = u8::try_from(lane)
                     .map_err(|_| format!("lane {lane} does not exist; lanes are 0..255"))?;
+                1
             } else if line.take(b"hint=") {
                 op.hint = hint(line)?;
+                2
             } else if line.take(b"fenced") {
                 op.fenced = true;
+                4
             } else if two_sided && line.take(b"src_after=") {
                 self.waits(line, op, gets.then_some(&mut far))?;
+                8
             } else if two_sided && line.take(b"dst_after=") {
                 self.waits(line, op, (!gets).then_some(&mut far))?;
+                16
             } else if !two_sided && line.take(b"after=") {
                 self.waits(line, op, None)?;
+                32
             } else {
                 let waits = if two_sided {
                     "src_after=, dst_after="
@@ -40,7 +49,14 @@ impl Parser {
                     "{} is no property of this operation; known are lane=, hint=, fenced, {waits}",
                     line.found()
                 ));
+            };
+            if seen & bit != 0 {
+                return Err(format!(
+                    "{} stands behind another; leave one",
+                    start.found()
+                ));
             }
+            seen |= bit;
         }
         if !far.is_empty() {
             self.remote.push((self.schedule.ops.len() as u32, far));
