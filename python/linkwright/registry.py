@@ -50,6 +50,12 @@ def _own_executors() -> list[Entry]:
     return list(ENTRIES)
 
 
+def _own_algorithms() -> list[Entry]:
+    from .executors import own
+
+    return list(own.ENTRIES)
+
+
 def _engines() -> list[Entry]:
     from .suite import engines
 
@@ -72,6 +78,7 @@ def _studies() -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_native, "algorithms"),
+    "own-algorithms": _own_algorithms,
     "patterns": functools.partial(_native, "patterns"),
     "probes": _probes,
     "fabrics": functools.partial(_native, "fabrics"),
@@ -128,6 +135,8 @@ def workload_path(name: str) -> Path:
 def _data_path(what: str, folder: str, name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
+        if path.is_dir():
+            raise UsageError(f"{what} file `{name}` is a folder; give a path to a TOML file or a shipped name")
         if not path.is_file():
             raise UsageError(f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name")
         return path

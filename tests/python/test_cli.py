@@ -92,6 +92,11 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["machines", "show", "ipu-c2-board", "--device", "1,77"], "linkwright: there is no chip 77"),
         (["machines", "show", "wormhole"], "unknown machine `wormhole`; did you mean `wormhole-n150`?"),
         (["machines", "show", "nowhere/x.toml"], "`nowhere/x.toml` does not exist"),
+        (["simulate", "allreduce", "--on", "./"], "machine file `./` is a folder; give a path"),
+        (["verify", "allreduce", "-a", "nccl"], "only `--on gpus` has it (allreduce, allgather, broadcast)"),
+        (["run", "allreduce", "-a", "ring,cuda-native"], "algorithm `cuda-native`: only `--on cuda` has it"),
+        (["fit", "nosuch"], "nosuch: no such run"),
+        (["report", "latest", "--runs", "nowhere"], "nowhere: holds 0 runs, so no `latest`"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments, message):

@@ -98,7 +98,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     done = {row["experiment"] for row in run.results().to_pylist() if row["metric"] == "time" and row["value"]}
     assert len(done) == 5
     again = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
-    assert again.status == 1
+    assert again.status == 2
     assert "complete" in again.err
 
 

@@ -223,6 +223,21 @@ def test_a_schedule_of_ones_own():
     assert set(measured.frame()["metric"]) >= {"time", "alg_bw", "bus_bw", "samples"}
 
 
+def test_a_builder_fences():
+    def text(**how):
+        b = lw.Builder("pattern", 3, "1K")
+        b.buffer("output", 2)
+        b.step()
+        b.put(0, 1, "output", 0)
+        b.step()
+        b.put_blocks(0, 2, "output", [1], **how)
+        b.local(2, "output", 0, "output", 0, **how)
+        return b.finish().text()
+
+    assert text().count(" fenced") == 0
+    assert text(fenced=True).count(" fenced") == 2
+
+
 def test_a_schedule_is_copied_only_where_a_machine_changes_it():
     schedule = lw.schedule("allreduce", "ring", ranks=4, size=4096)
     assert schedules.lowered(schedule, lw.machine("loggp"), None) is schedule

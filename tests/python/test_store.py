@@ -159,7 +159,7 @@ def test_a_run_of_a_study_says_that_it_is_none_of_measurements(folder):
 
 
 def test_an_unknown_run_is_named(tmp_path):
-    with pytest.raises(StoreError, match="nothing: no such run"):
+    with pytest.raises(UsageError, match="nothing: no such run"):
         run.find(tmp_path, "nothing")
 
 
@@ -212,5 +212,5 @@ def test_latest_counts_back(tmp_path):
     newest = sorted(folders, key=lambda made: made.id)
     assert run.find(tmp_path / "runs", "latest") == newest[-1]
     assert run.find(tmp_path / "runs", "latest~1") == newest[0]
-    with pytest.raises(StoreError, match="holds 2 runs, so no `latest~2`"):
+    with pytest.raises(UsageError, match="holds 2 runs, so no `latest~2`"):
         run.find(tmp_path / "runs", "latest~2")

@@ -14,11 +14,11 @@ from linkwright.cli import options
 @click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=options.collectives)
 @click.option(
     "--on",
-    shell_complete=options.completed("executors"),
+    shell_complete=options.completed("executors", "machines"),
     default="threads",
     show_default=True,
     metavar="EXECUTOR",
-    help="What executes: an executor's name.",
+    help="What executes: an executor's name; a described machine is simulated.",
 )
 @options.shape
 @options.sizes
@@ -47,7 +47,8 @@ def command(
     On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm;
     on `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid; on `gpus`
-    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these.
+    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these. Where --on names
+    a described machine beside them, or alone, it is simulated into the same run folder.
 
     Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
     median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact

@@ -124,14 +124,14 @@ def find(root: Path, name: str) -> Run:
         folders = sorted(path.parent for path in root.glob("*/run.json"))
         back = int(match[1] or 0)
         if back >= len(folders):
-            raise StoreError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
+            raise UsageError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
         return Run(folders[-1 - back])
     if not name:
         raise UsageError("RUN is empty; give an id, a path or `latest`")
     for folder in (root / name, Path(name)):
         if (folder / "run.json").is_file():
             return Run(folder)
-    raise StoreError(f"{root / name}: no such run; `ls {root}` shows those that exist")
+    raise UsageError(f"{root / name}: no such run; `ls {root}` shows those that exist")
 
 
 def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:

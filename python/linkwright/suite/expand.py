@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
+from linkwright.executors.own import elsewhere
 
 from . import axes
 from .experiment import DTYPES, Experiment
@@ -75,7 +76,7 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise unknown(f"algorithm of {collective}", name, known)
+            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known)
     return list(dict.fromkeys(named))
 
 

@@ -104,7 +104,7 @@ def resume(run: runs.Run, watcher: Watcher, engine: Engine | None = None) -> Out
     """Go on with a run that was interrupted, on the same engine or on another one."""
     plan = run.plan
     if plan["state"] == "done":
-        raise StoreError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
+        raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
     targets = resolve(request.on, request.ranks, request.grid)

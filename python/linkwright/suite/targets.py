@@ -5,11 +5,13 @@ Names of machines and of executors are disjoint, so one word says which is meant
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright import _native, machines, registry
 from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright.executors import own
 
 from .expand import LAST_CACHE, Extent
 from .rows import Context
@@ -183,7 +185,6 @@ def _threads(ranks: int | None, grid: tuple[int, int] | None) -> Target:
 
 
 def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
-    from linkwright.executors import mpi
     from linkwright.executors.mpi.world import world
 
     job = world()
@@ -196,14 +197,13 @@ def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         name="mpi",
         machine_name=job.machine_name(),
         executor="mpi",
-        extent=Extent("measured", ranks or job.size, grid, own_algorithms=mpi.native_algorithms),
+        extent=Extent("measured", ranks or job.size, grid, functools.partial(own.algorithms, "mpi")),
         endpoint_names=job.endpoint_names(),
         world=job,
     )
 
 
 def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
-    from linkwright.executors.cuda import native
     from linkwright.executors.cuda.clocks import measure
     from linkwright.executors.cuda.device import asked
 
@@ -218,7 +218,9 @@ def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         name="cuda",
         machine_name=name,
         executor="cuda",
-        extent=Extent("measured", len(chosen), grid, native.algorithms, about["l2_bytes"] or LAST_CACHE),
+        extent=Extent(
+            "measured", len(chosen), grid, functools.partial(own.algorithms, "cuda"), about["l2_bytes"] or LAST_CACHE
+        ),
         endpoint_names=tuple(f"SM {sm}" for sm in chosen),
         sms=tuple(chosen),
         about={**about, "calibration": clocks.calibration(), "endpoints": chosen},
@@ -240,7 +242,7 @@ def _gpus(ranks: int | None, grid: tuple[int, int] | None) -> Target:
         name="gpus",
         machine_name=f"{len(found)} x {found[0]['gpu']}",
         executor="gpus",
-        extent=Extent("measured", used, grid, gpus.native_algorithms),
+        extent=Extent("measured", used, grid, functools.partial(own.algorithms, "gpus")),
         endpoint_names=tuple(f"GPU {number}" for number in range(used)),
         about={"gpus": found},
     )

@@ -117,6 +117,20 @@ def test_queues_that_are_held_go_on_where_enqueuing_fails():
     assert word.value == 1
 
 
+@pytest.mark.parametrize(("taken_ns", "left_ns"), [(90.0, 40.0), (20.0, 0.0)])
+def test_less_than_nothing_counts_as_nothing_and_is_said(taken_ns, left_ns, monkeypatch):
+    made = SimpleNamespace(entries=1, notes=[], enqueue=lambda: None)
+    gate = SimpleNamespace(
+        blocked=False, elapsed_ns=lambda enqueue, *_, **how: taken_ns if enqueue is made.enqueue else 50.0
+    )
+    memory = SimpleNamespace(restore=lambda: None, read=lambda: None)
+    monkeypatch.setattr(measure, "collected", lambda _, several, how: {"values_ns": several().tolist(), "notes": []})
+    node, how = SimpleNamespace(devices=[1, 2]), SimpleNamespace(check=True)
+    found = measure._Launch(node, gate, made, memory, lambda found: None, how).measure()
+    assert set(found["values_ns"]) == {left_ns}
+    assert any("count as 0" in note for note in found["notes"]) == (left_ns == 0)
+
+
 @needs_nvrtc
 def test_the_suite_on_one_gpu_lists_what_needs_more(tmp_path):
     out = tmp_path / "rows.json"

@@ -7,6 +7,7 @@ import emulator
 import numpy as np
 import pytest
 
+from linkwright.executors import own
 from linkwright.executors.cuda import job, native
 from linkwright.suite import expand
 
@@ -53,11 +54,11 @@ def test_barriers_alone_order_it():
 
 
 def test_own_algorithms_are_those_of_the_machine():
-    own = native.algorithms("allreduce")
-    assert expand.algorithms_of("allreduce", ("ring", "own"), own) == ["ring", "cuda-native"]
+    brought = own.algorithms("cuda", "allreduce")
+    assert expand.algorithms_of("allreduce", ("ring", "own"), brought) == ["ring", "cuda-native"]
     assert expand.algorithms_of("allreduce", ("own",)) == []
-    assert native.algorithms("broadcast") == []
-    assert expand.algorithms_of("allreduce", ("all",), own)[-1] == "cuda-native"
+    assert own.algorithms("cuda", "broadcast") == []
+    assert expand.algorithms_of("allreduce", ("all",), brought)[-1] == "cuda-native"
 
 
 def test_vectors_lie_one_after_the_other():

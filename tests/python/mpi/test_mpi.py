@@ -147,7 +147,7 @@ def test_slurm_prints_a_job_script_of_the_same_command():
 def test_native_algorithms_exist_on_mpi_only(tmp_path):
     result = invoke("run", "allreduce", "-a", "mpi-native", "--runs", str(tmp_path))
     assert result.status == 2
-    assert "unknown algorithm of allreduce `mpi-native`" in result.err
+    assert "algorithm `mpi-native`: only `--on mpi` has it (any collective)" in result.err
 
 
 def test_two_hosts_run_and_stand_in_the_results(tmp_path):

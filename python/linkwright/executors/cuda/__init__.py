@@ -19,6 +19,8 @@ of its own. Without a GPU everything imports, lists and compiles; only what woul
 from __future__ import annotations
 
 LAUNCH_MODULE = "linkwright.executors.cuda.launch"
+# How experiments name the allreduce of native.py.
+NATIVE = "cuda-native"
 
 ENTRY: dict[str, object] = {
     "key": "cuda",

@@ -21,8 +21,8 @@ from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedErr
 from linkwright.stats.interval import MIN_VALUES, median_interval
 from linkwright.suite.experiment import Experiment
 
+from . import NATIVE, native
 from . import job as jobs
-from . import native
 from . import stream as streams
 from .clocks import MOVED, Clocks, Throttling, watched
 from .device import Device, Loaded
@@ -76,7 +76,7 @@ class Walk:
     """A schedule ready to be walked, or the native way to the same end: stream, data, placement."""
 
     def __init__(self, gpu: Gpu, experiment: Experiment, how: How):
-        own = experiment.algorithm == native.KEY
+        own = experiment.algorithm == NATIVE
         schedule = schedules.of(native.same_data(experiment) if own else experiment)
         self.ranks = schedule.ranks
         self.cluster = _in_cluster(gpu.device, experiment)

@@ -14,16 +14,11 @@ import numpy as np
 from linkwright.errors import WaivedError
 from linkwright.suite.experiment import Experiment
 
+from . import NATIVE
 from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words
 from .stream import Stream
 
-KEY = "cuda-native"
 _SAME_DATA = "ring"
-
-
-def algorithms(collective: str) -> list[str]:
-    """What a GPU brings along of a collective."""
-    return [KEY] if collective == "allreduce" else []
 
 
 def same_data(experiment: Experiment) -> Experiment:
@@ -46,7 +41,7 @@ def job(
 ) -> Job:
     """A launch that reduces as often as there are rows of delays; as `job.walk`."""
     if cluster:
-        raise WaivedError(f"cuda: waived: {KEY} is a barrier of the whole grid; leave the path away")
+        raise WaivedError(f"cuda: waived: {NATIVE} is a barrier of the whole grid; leave the path away")
     nbytes = int(stream.buffer_bytes[0, 0])
     words = {
         **ranks_words(stream.ranks, placement, delays_ns, margin_ns=margin_ns, patience_ns=patience_ns),

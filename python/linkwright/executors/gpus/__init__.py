@@ -31,8 +31,3 @@ ENTRY: dict[str, object] = {
         "every experiment is waived. Needs NVIDIA GPUs with their driver and `pip install linkwright[cuda]`."
     ),
 }
-
-
-def native_algorithms(collective: str) -> list[str]:
-    """The library's own algorithms of a collective."""
-    return [NCCL] if collective in ("allreduce", "allgather", "broadcast") else []

@@ -3,7 +3,8 @@
     first     once as it is enqueued: what driver and NCCL load at first use may wait until the GPUs are idle
     enqueue   every queue waits for a word of the host; then a mark, the repetitions, a mark
     release   the host stores the word, so that what enqueuing takes is not in the times
-    time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions
+    time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions; what
+              took less than they did counts as 0, and the row says so
 
 Between repetitions all queues wait for each other, because the next one overwrites what the last one read. A queue of
 the driver holds about a thousand entries: a schedule with more is released before all of it is enqueued, says a note.
@@ -42,6 +43,7 @@ ROOM = 800
 SAMPLES = 4
 LONGEST_HOLD_S = 0.5
 _AT_ONCE = "enqueued while it ran, because queues hold no more; small sizes show what enqueuing takes"
+_LESS = "some samples took less than empty repetitions and count as 0"
 _RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is not seen"
 
 
@@ -183,13 +185,16 @@ class _Launch:
         repetitions = int(min(max(1, self._room), max(1, np.ceil(SAMPLE_NS / max(one_ns, 1)))))
         empty_ns = min(self._gate.elapsed_ns(lambda: None, repetitions) for _ in range(SAMPLES))
 
+        less = []
+
         def several() -> np.ndarray:
-            found = np.array([self._elapsed_ns(repetitions) for _ in range(SAMPLES)])
-            return np.maximum(found - empty_ns, 0)
+            found = np.array([self._elapsed_ns(repetitions) for _ in range(SAMPLES)]) - empty_ns
+            less.extend(found[found < 0])
+            return np.maximum(found, 0)
 
         found = collected(self._node, several, self._how)
         self._checked()
-        notes = [*found["notes"], *self._made.notes, _RELEASED]
+        notes = [*found["notes"], *self._made.notes, _RELEASED, *([_LESS] if less else [])]
         notes += [_AT_ONCE] if self._gate.blocked or not self._room else []
         notes += [] if self._how.check else ["data not checked"]
         return {**found, "first_ns": round(first_ns, 2), "row_ns": None, "batch": repetitions, "notes": notes}

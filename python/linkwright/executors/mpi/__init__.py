@@ -35,11 +35,6 @@ ENTRY: dict[str, object] = {
 }
 
 
-def native_algorithms(collective: str) -> list[str]:
-    """The library's own algorithms of a collective; our schedules of allreduce work in place, so it has both ways."""
-    return [NATIVE, NATIVE_IN_PLACE] if collective == "allreduce" else [NATIVE]
-
-
 def asked(on: str | None) -> bool:
     """Whether `mpi` is among the targets named."""
     return "mpi" in [name.strip() for name in (on or "").split(",")]
