@@ -27,6 +27,39 @@ ERRATA = {
     "C105": "8 ns are 25.6 cycles",
 }
 TABLE_1 = "dma_latency_components"
+# Numbers of the machine file that facts state as they are, and those that are counts.
+STATED = {
+    "machine.clock": ["C006", "C093"],
+    "endpoints.capacity": ["C017"],
+    "fabric.bus_clock": ["C053"],
+    "fabric.memory_bandwidth": ["C010"],
+    "facts.io_in": ["C011", "C061"],
+    "facts.io_out": ["C012"],
+    "facts.io_coherent_out": ["C060"],
+    "facts.ppe_l1": ["C013"],
+    "facts.ppe_l2": ["C014"],
+    "facts.ppe_issue": ["C015"],
+    "facts.ppe_threads": ["C016"],
+    "facts.spu_registers": ["C021"],
+    "facts.spu_width": ["C023"],
+    "facts.spu_pipelines": ["C027"],
+    "facts.double_interval": ["C032"],
+    "facts.signal_registers": ["C074"],
+    "facts.mailboxes_out": ["C077"],
+    "facts.timer_tick": ["C094"],
+    "facts.local_store": ["C105"],
+}
+COUNTED = {
+    "fabric.width": ["C018", "C039", "C049"],
+    "fabric.rings_clockwise": ["C040", "C043"],
+    "fabric.rings_counterclockwise": ["C041"],
+    "fabric.transfers_per_ring": ["C042"],
+    "fabric.line": ["C051", "C052", "C086", "C103"],
+    "fabric.list_longest": ["C070"],
+    "fabric.mailbox_in": ["C076"],
+    "fabric.spu_queue": ["C081", "C113"],
+    "fabric.proxy_queue": ["C082"],
+}
 
 
 @dataclass(frozen=True)
@@ -80,74 +113,44 @@ def _known_points(g: Grounds) -> list[Cell]:
 
 
 def _rules(g: Grounds) -> dict[str, Callable[[], object]]:
-    return _structure(g) | _benchmark(g)
+    return _stated(g) | _implied(g) | _benchmark(g)
 
 
-def _structure(g: Grounds) -> dict[str, Callable[[], object]]:
-    """Facts that the machine file states or implies."""
-    v, fabric = g.values, lambda key: g.values[f"fabric.{key}"]
-    rings = fabric("rings_clockwise") + fabric("rings_counterclockwise")
-    bus, width = fabric("bus_clock"), fabric("width")
+def _stated(g: Grounds) -> dict[str, Callable[[], object]]:
+    """Facts that stand in the machine file."""
+    stated = {fact: lambda key=key: g.values[key] for key, facts in STATED.items() for fact in facts}
+    counted = {fact: lambda key=key: int(g.values[key]) for key, facts in COUNTED.items() for fact in facts}
+    return stated | counted
+
+
+def _implied(g: Grounds) -> dict[str, Callable[[], object]]:
+    """Facts that follow from numbers of the machine file."""
+    v, ranks, clock = g.values, g.machine.ranks, g.values["machine.clock"]
+    rings = v["fabric.rings_clockwise"] + v["fabric.rings_counterclockwise"]
+    bus, width, line = (v[f"fabric.{key}"] for key in ("bus_clock", "width", "line"))
     return {
         "C001": lambda: int(rings),
-        "C004": lambda: g.machine.ranks,
-        "C006": lambda: v["machine.clock"],
-        "C009": lambda: fabric("line") * bus,
-        "C010": lambda: fabric("memory_bandwidth"),
-        "C011": lambda: v["facts.io_in"],
-        "C012": lambda: v["facts.io_out"],
-        "C013": lambda: v["facts.ppe_l1"],
-        "C014": lambda: v["facts.ppe_l2"],
-        "C015": lambda: v["facts.ppe_issue"],
-        "C016": lambda: v["facts.ppe_threads"],
-        "C017": lambda: v["endpoints.capacity"],
-        "C018": lambda: int(width),
+        "C004": lambda: ranks,
+        "C009": lambda: line * bus,
         "C019": lambda: width * bus,
         "C020": lambda: width * bus,
-        "C021": lambda: v["facts.spu_registers"],
         "C022": lambda: v["facts.spu_width"] * 8,
-        "C023": lambda: v["facts.spu_width"],
         "C024": lambda: v["facts.spu_width"] / 2,
         "C025": lambda: v["facts.spu_width"] / 4,
         "C026": lambda: v["facts.spu_width"] / 8,
-        "C027": lambda: v["facts.spu_pipelines"],
-        "C032": lambda: v["facts.double_interval"],
-        "C035": lambda: g.machine.ranks * v["facts.spu_width"] / 4 * 2,
-        "C036": lambda: g.machine.ranks * v["facts.spu_width"] / 4 * 2 * v["machine.clock"],
-        "C037": lambda: g.machine.ranks * 4 / v["facts.double_interval"] * v["machine.clock"],
+        "C035": lambda: ranks * v["facts.spu_width"] / 4 * 2,
+        "C036": lambda: ranks * v["facts.spu_width"] / 4 * 2 * clock,
+        "C037": lambda: ranks * 4 / v["facts.double_interval"] * clock,
         "C038": lambda: int(rings),
-        "C039": lambda: int(width),
-        "C040": lambda: int(fabric("rings_clockwise")),
-        "C041": lambda: int(fabric("rings_counterclockwise")),
-        "C042": lambda: int(fabric("transfers_per_ring")),
-        "C043": lambda: int(fabric("rings_clockwise")),
-        "C048": lambda: bus / v["machine.clock"],
-        "C049": lambda: int(width),
-        "C051": lambda: int(fabric("line")),
-        "C052": lambda: int(fabric("line")),
-        "C053": lambda: bus,
-        "C054": lambda: fabric("line") * bus,
-        "C055": lambda: rings * fabric("transfers_per_ring") * width * bus,
-        "C056": lambda: g.machine.ranks * width * bus,
-        "C060": lambda: v["facts.io_coherent_out"],
-        "C061": lambda: v["facts.io_in"],
-        "C066": lambda: bus / v["machine.clock"],
-        "C069": lambda: fabric("dma_largest") / 1024,
-        "C070": lambda: int(fabric("list_longest")),
-        "C071": lambda: fabric("dma_largest") * fabric("list_longest") / 1024**2,
-        "C074": lambda: v["facts.signal_registers"],
-        "C076": lambda: int(fabric("mailbox_in")),
-        "C077": lambda: v["facts.mailboxes_out"],
-        "C081": lambda: int(fabric("spu_queue")),
-        "C082": lambda: int(fabric("proxy_queue")),
-        "C086": lambda: int(fabric("line")),
-        "C093": lambda: v["machine.clock"],
-        "C094": lambda: v["facts.timer_tick"],
-        "C096": lambda: v["facts.timer_tick"] * v["machine.clock"],
-        "C103": lambda: int(fabric("line")),
-        "C105": lambda: v["facts.local_store"],
-        "C113": lambda: int(fabric("spu_queue")),
-        "C114": lambda: int(fabric("spu_queue")) * g.machine.ranks,
+        "C048": lambda: bus / clock,
+        "C054": lambda: line * bus,
+        "C055": lambda: rings * v["fabric.transfers_per_ring"] * width * bus,
+        "C056": lambda: ranks * width * bus,
+        "C066": lambda: bus / clock,
+        "C069": lambda: v["fabric.dma_largest"] / 1024,
+        "C071": lambda: v["fabric.dma_largest"] * v["fabric.list_longest"] / 1024**2,
+        "C096": lambda: v["facts.timer_tick"] * clock,
+        "C114": lambda: int(v["fabric.spu_queue"]) * ranks,
     }
 
 
