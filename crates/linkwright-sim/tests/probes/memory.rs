@@ -1,7 +1,7 @@
 //! Modelled probes: hand-derived answers, and that every model answers or says why not.
 
+use super::common::{machine, read, waived};
 use linkwright_core::probes::{find, Assignment};
-use linkwright_core::{Machine, MachineError};
 use linkwright_sim::probes::{answer, check, MODEL_PROBES};
 use linkwright_sim::SimError;
 
@@ -24,48 +24,10 @@ total = { value = 8, unit = "GB/s", status = "assumed", source = "round" }
 write_allocate = true
 "#;
 
-fn machine(probe_tables: &str) -> Machine {
-    read(probe_tables).unwrap()
-}
-
-fn read(probe_tables: &str) -> Result<Machine, MachineError> {
-    let plain = r#"
-[machine]
-name = "plain"
-summary = "for tests"
-description = "for tests"
-sources = ["by definition"]
-format = 1
-clock = { value = 1, unit = "GHz", status = "assumed", source = "round" }
-[[level]]
-name = "tile"
-count = 4
-source = "by definition"
-[endpoints]
-count = 4
-source = "by definition"
-[fabric]
-kind = "loggp"
-latency = { value = 1, unit = "us", status = "assumed", source = "round" }
-gap = { value = 1, unit = "us", status = "assumed", source = "round" }
-bandwidth = { value = 1, unit = "GB/s", status = "assumed", source = "round" }
-[path.put]
-summary = "a put"
-"#;
-    Machine::parse(&format!("{plain}{probe_tables}"), "plain.toml")
-}
-
 fn ask(probe: &str, axes: &[(&str, &str)]) -> Result<(u64, u64, u64), SimError> {
     let asked = Assignment::parse(find(probe).unwrap(), axes)?;
     let found = answer(&machine(MEMORY), &asked)?;
     Ok((found.time.0, found.counted_bytes, found.moved_bytes))
-}
-
-fn reason(result: Result<(u64, u64, u64), SimError>) -> String {
-    match result {
-        Err(error @ SimError::Waived { .. }) => error.to_string(),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]
@@ -77,14 +39,14 @@ fn latency_is_that_of_the_nearest_level_that_holds_the_set() {
     // A private level does not know of neighbours.
     let busy = [("working_set", "4K"), ("neighbours", "3")];
     assert_eq!(latency(&busy).unwrap().0, 6_000);
-    let shared = reason(latency(&[("working_set", "1M"), ("neighbours", "1")]));
+    let shared = waived(latency(&[("working_set", "1M"), ("neighbours", "1")]));
     assert!(shared.contains("`DRAM` is shared"), "{shared}");
-    let crowd = reason(latency(&[("neighbours", "4")]));
+    let crowd = waived(latency(&[("neighbours", "4")]));
     assert!(
         crowd.contains("needs 5 endpoints; `plain` has 4"),
         "{crowd}"
     );
-    let large = reason(latency(&[("working_set", "2G")]));
+    let large = waived(latency(&[("working_set", "2G")]));
     assert!(large.contains("fit into no level"), "{large}");
 }
 
@@ -108,7 +70,7 @@ fn bandwidth_follows_from_bytes_and_rates() {
     // Four threads share 8 B/ns: 16 MiB take 2,097,152 ns, longer than one alone.
     let four = [triad[0], triad[1], ("threads", "4")];
     assert_eq!(ask(&four).unwrap().0, 2_097_152_000);
-    let narrow = reason(ask(&[("width", "64")]));
+    let narrow = waived(ask(&[("width", "64")]));
     assert!(narrow.contains("widest access"), "{narrow}");
 }
 

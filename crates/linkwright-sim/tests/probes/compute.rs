@@ -1,36 +1,11 @@
 //! Modelled products: plans and waves with the algebra, and what must always hold.
 
+use super::common::{machine, read, waived};
 use linkwright_core::probes::{find, layer_of, Assignment, LAYERS};
-use linkwright_core::Machine;
 use linkwright_sim::probes::compute::{Compute, Precision, Product};
 use linkwright_sim::probes::{answer, check};
 use linkwright_sim::SimError;
 use proptest::prelude::*;
-
-const PLAIN: &str = r#"
-[machine]
-name = "plain"
-summary = "for tests"
-description = "for tests"
-sources = ["by definition"]
-format = 1
-clock = { value = 1, unit = "GHz", status = "assumed", source = "round" }
-[[level]]
-name = "tile"
-count = 4
-source = "by definition"
-[endpoints]
-source = "by definition"
-count = 4
-capacity = { value = 1, unit = "MiB", status = "assumed", source = "round" }
-[fabric]
-kind = "loggp"
-latency = { value = 1, unit = "us", status = "assumed", source = "round" }
-gap = { value = 1, unit = "us", status = "assumed", source = "round" }
-bandwidth = { value = 1, unit = "GB/s", status = "assumed", source = "round" }
-[path.put]
-summary = "a put"
-"#;
 
 /// Four tiles at 1 GHz; a block of 16 by 8 channels takes 4 cycles, 8 at efficiency 0.5.
 const PLANNER: &str = r#"
@@ -68,23 +43,12 @@ memory_rate = { value = 100, unit = "GB/s", status = "assumed", source = "round"
 grouped_rate = { value = 1, unit = "GB/s", status = "assumed", source = "round" }
 "#;
 
-fn machine(tables: &str) -> Machine {
-    let machine = Machine::parse(&format!("{PLAIN}{tables}"), "plain.toml").unwrap();
-    check(&machine).unwrap();
-    machine
-}
-
 fn ask(tables: &str, probe: &str, axes: &[(&str, &str)]) -> Result<(u64, u64), SimError> {
     let asked = Assignment::parse(find(probe).unwrap(), axes)?;
-    let found = answer(&machine(tables), &asked)?;
+    let machine = machine(tables);
+    check(&machine).unwrap();
+    let found = answer(&machine, &asked)?;
     Ok((found.time.0, found.work))
-}
-
-fn waived(result: Result<(u64, u64), SimError>) -> String {
-    match result {
-        Err(error @ SimError::Waived { .. }) => error.to_string(),
-        other => panic!("{other:?}"),
-    }
 }
 
 /// One output pixel, 32 input and 8 output channels, one tap: two blocks.
@@ -208,10 +172,7 @@ fn what_the_machine_cannot_answer_is_waived_with_the_reason() {
 
 #[test]
 fn wrong_parameters_name_key_and_cure() {
-    let error = |tables: String| {
-        let machine = Machine::parse(&format!("{PLAIN}{tables}"), "plain.toml").unwrap();
-        check(&machine).unwrap_err().to_string()
-    };
+    let error = |tables: String| check(&read(&tables).unwrap()).unwrap_err().to_string();
     let lavish = error(PLANNER.replace(
         "value = 0.5, unit = \"ratio\"",
         "value = 1.5, unit = \"ratio\"",

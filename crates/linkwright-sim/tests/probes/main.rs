@@ -1,0 +1,5 @@
+//! Modelled probes, one file per group of models.
+
+mod common;
+mod compute;
+mod memory;
