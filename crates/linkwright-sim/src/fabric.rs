@@ -234,8 +234,11 @@ pub trait Fabric {
     /// Messages offered whose last completion has not been reported.
     fn in_flight(&self) -> usize;
 
-    /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`.
-    fn stuck(&self) -> Stuck;
+    /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`. Nothing where messages wait for
+    /// time only.
+    fn stuck(&self) -> Stuck {
+        Stuck::default()
+    }
 
     /// Time from offer to delivery of `m` on an idle fabric.
     fn quiet(&self, m: &Msg) -> TimePs;

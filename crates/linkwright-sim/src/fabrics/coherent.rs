@@ -28,7 +28,7 @@
 use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
 use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
@@ -284,10 +284,6 @@ impl Fabric for Coherent {
 
     fn in_flight(&self) -> usize {
         self.in_flight
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {

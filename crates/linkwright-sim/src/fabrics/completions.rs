@@ -61,6 +61,18 @@ impl Completions {
         self.queue.next()
     }
 
+    /// When the next of the fabric's `steps` comes, if that is until `until` and before any completion.
+    #[inline]
+    pub fn step_due<T: Copy>(&self, steps: &TimeQueue<T>, until: TimePs) -> Option<TimePs> {
+        let limit = self.next().map_or(until, |at| at.min(until));
+        steps.next().filter(|&at| at <= limit)
+    }
+
+    /// When the next step or completion comes.
+    pub fn next_beside<T: Copy>(&self, steps: &TimeQueue<T>) -> Option<TimePs> {
+        [steps.next(), self.next()].into_iter().flatten().min()
+    }
+
     /// As [`crate::fabric::Fabric::advance`].
     pub fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
         let Some(at) = self.queue.next().filter(|&at| at <= until) else {

@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Times, Wanted};
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Times, Wanted};
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::collections::VecDeque;
@@ -258,29 +258,19 @@ impl Fabric for Crossbar {
     }
 
     fn next(&mut self) -> Option<TimePs> {
-        let times = [self.steps.next(), self.completions.next()];
-        times.into_iter().flatten().min()
+        self.completions.next_beside(&self.steps)
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        loop {
-            let limit = self.completions.next().map_or(until, |at| at.min(until));
-            match self.steps.next() {
-                Some(at) if at <= limit => {
-                    let step = self.steps.pop_at(at).expect("it is the next");
-                    self.step(at, step);
-                }
-                _ => return self.completions.advance(until, out),
-            }
+        while let Some(at) = self.completions.step_due(&self.steps, until) {
+            let step = self.steps.pop_at(at).expect("it is due");
+            self.step(at, step);
         }
+        self.completions.advance(until, out)
     }
 
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {

@@ -38,7 +38,7 @@
 use super::completions::Completions;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck, Times};
+use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Times};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -336,10 +336,6 @@ impl Fabric for LogGp {
 
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     #[inline]

@@ -50,7 +50,7 @@ use super::completions::Completions;
 use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck, Wanted};
+use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Wanted};
 use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
@@ -444,10 +444,6 @@ impl Fabric for Flow {
 
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {

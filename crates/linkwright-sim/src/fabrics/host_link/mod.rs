@@ -48,7 +48,7 @@ use super::completions::Completions;
 use super::slab::Slab;
 use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
 use flow::{Flow, Kind};
@@ -226,29 +226,19 @@ impl Fabric for HostLink {
     }
 
     fn next(&mut self) -> Option<TimePs> {
-        let times = [self.steps.next(), self.completions.next()];
-        times.into_iter().flatten().min()
+        self.completions.next_beside(&self.steps)
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        loop {
-            let limit = self.completions.next().map_or(until, |at| at.min(until));
-            match self.steps.next() {
-                Some(at) if at <= limit => {
-                    let step = self.steps.pop_at(at).expect("it is the next");
-                    self.step(at, step);
-                }
-                _ => return self.completions.advance(until, out),
-            }
+        while let Some(at) = self.completions.step_due(&self.steps, until) {
+            let step = self.steps.pop_at(at).expect("it is due");
+            self.step(at, step);
         }
+        self.completions.advance(until, out)
     }
 
     fn in_flight(&self) -> usize {
         self.completions.in_flight()
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {

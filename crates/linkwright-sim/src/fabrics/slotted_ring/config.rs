@@ -23,6 +23,14 @@ pub enum Sees {
     Limited(u32),
 }
 
+impl Sees {
+    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
+        let word = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
+        let depth = s.count("arbiter_depth")? as u32;
+        Ok([Sees::All, Sees::Oldest, Sees::Limited(depth)][word])
+    }
+}
+
 /// Which way a transfer goes where both are equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
@@ -32,6 +40,13 @@ pub enum Tie {
     Parity,
 }
 
+impl Tie {
+    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
+        let word = s.choice("tie", &["either", "parity"])?;
+        Ok([Tie::Either, Tie::Parity][word])
+    }
+}
+
 /// Who comes first among requests for one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverOrder {
@@ -39,6 +54,13 @@ pub enum ReceiverOrder {
     Age,
     /// Whoever's turn it is; starves some senders of a hot receiver.
     RoundRobin,
+}
+
+impl ReceiverOrder {
+    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
+        let word = s.choice("receiver_order", &["age", "round_robin"])?;
+        Ok([ReceiverOrder::Age, ReceiverOrder::RoundRobin][word])
+    }
 }
 
 /// All parameters; times in bus cycles unless they say otherwise.
@@ -112,21 +134,11 @@ impl RingConfig {
     /// Read the fabric of a machine; every key must be there.
     pub fn from_machine(machine: &Machine) -> Result<RingConfig, MachineError> {
         let mut s = machine.fabric_section();
-        let elements = s.texts("elements")?;
-        if !(2..=MOST_ELEMENTS).contains(&elements.len()) {
-            let problem = format!("a ring has 2 to {MOST_ELEMENTS} elements; name as many");
-            return Err(s.inconsistent("elements", problem));
-        }
-        let position = |s: &Section<'_>, name: &str| {
-            let found = elements.iter().position(|element| element == name);
-            found.map(|at| at as u8).ok_or_else(|| {
-                let problem = format!("no element is called \"{name}\"; add it in ring order");
-                s.inconsistent("elements", problem)
-            })
-        };
+        let elements = elements(&mut s)?;
         let controller = s.text("memory_controller")?;
-        let memory = position(&s, &controller)?;
-        let sites = (machine.endpoints().iter()).map(|endpoint| position(&s, &endpoint.name));
+        let memory = position(&s, &elements, &controller)?;
+        let endpoints = machine.endpoints().iter();
+        let sites = endpoints.map(|endpoint| position(&s, &elements, &endpoint.name));
         let sites = sites.collect::<Result<_, _>>()?;
         let period_ps = period(&mut s)?;
         let clock = |s: &mut Section<'_>, key: &str| cycles(s, key, period_ps);
@@ -138,8 +150,7 @@ impl RingConfig {
         ];
         let tlb_walk = clock(&mut s, "tlb_walk")?;
         let memory_rate = s.rate("memory_bandwidth")?.0 * s.ratio("memory_efficiency")?;
-        let sees = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
-        let limited = s.count("arbiter_depth")? as u32;
+        let sees = Sees::read(&mut s)?;
         let config = RingConfig {
             memory,
             sites,
@@ -171,10 +182,9 @@ impl RingConfig {
             sender_change_milli: fraction(&mut s, "sender_change", period_ps)?,
             mmio: clock(&mut s, "mmio")?,
             mailbox: s.count("mailbox_in")? as usize,
-            sees: [Sees::All, Sees::Oldest, Sees::Limited(limited)][sees],
-            tie: [Tie::Either, Tie::Parity][s.choice("tie", &["either", "parity"])?],
-            receiver_order: [ReceiverOrder::Age, ReceiverOrder::RoundRobin]
-                [s.choice("receiver_order", &["age", "round_robin"])?],
+            sees,
+            tie: Tie::read(&mut s)?,
+            receiver_order: ReceiverOrder::read(&mut s)?,
             elements,
         };
         config.check(&s)?;
@@ -219,6 +229,26 @@ impl RingConfig {
         }
         Ok(())
     }
+}
+
+/// Names in ring order.
+fn elements(s: &mut Section<'_>) -> Result<Vec<String>, MachineError> {
+    let elements = s.texts("elements")?;
+    match (2..=MOST_ELEMENTS).contains(&elements.len()) {
+        true => Ok(elements),
+        false => {
+            let problem = format!("a ring has 2 to {MOST_ELEMENTS} elements; name as many");
+            Err(s.inconsistent("elements", problem))
+        }
+    }
+}
+
+fn position(s: &Section<'_>, elements: &[String], name: &str) -> Result<u8, MachineError> {
+    let found = elements.iter().position(|element| element == name);
+    found.map(|at| at as u8).ok_or_else(|| {
+        let problem = format!("no element is called \"{name}\"; add it in ring order");
+        s.inconsistent("elements", problem)
+    })
 }
 
 /// Length of a bus cycle, which must be whole picoseconds.

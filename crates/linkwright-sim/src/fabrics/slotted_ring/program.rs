@@ -1,7 +1,7 @@
 //! What an element does, line by line: the language of the experiments that are no schedule.
 //!
 //! ```text
-//!   put SPE1 16384 tag=3 fence      a DMA from the own local store; also barrier, local=, at= (addresses)
+//!   put SPE1 16384 tag=3 fence      a DMA from the own local store; also barrier, local=, at= (addresses, 0 else)
 //!   get MIC 128                     ... into it
 //!   list put SPE1 128 x 2048        a DMA list of 2,048 pieces, one after another
 //!   on SPE0 get MIC 128             a DMA in the proxy queue of SPE0
@@ -16,7 +16,7 @@
 //!
 //! Sizes and addresses are checked as the hardware does; see [`super::command`].
 
-use super::command::{Command, Kind, Order, Piece, Queue};
+use super::command::{Command, Kind, Order, Piece, Queue, Refused};
 use super::config::RingConfig;
 use crate::error::SimError;
 
@@ -51,9 +51,6 @@ pub struct Program {
     /// The lines they were read from.
     pub lines: Vec<String>,
 }
-
-/// Local and effective address of a DMA that names none: the start of a line.
-const START: u64 = 0;
 
 impl Program {
     /// Read the lines of the program of `element`.
@@ -128,50 +125,57 @@ fn dma(unit: u8, words: &[&str], proxy: bool, config: &RingConfig) -> Result<Ste
     };
     let other = position(words.get(1).ok_or("to whom? name an element")?, config)?;
     let bytes = number(words.get(2), "size")?;
-    let mut rest = &words[3..];
-    let mut elements = 1u32;
-    if list {
-        if rest.first() != Some(&"x") {
-            return Err("a list needs its number of pieces; write `list put SPE1 128 x 16`".into());
-        }
-        elements = number(rest.get(1), "number of pieces")?;
-        rest = &rest[2..];
-    }
+    let (pieces, rest) = match list {
+        true => pieces(&words[3..])?,
+        false => (1, &words[3..]),
+    };
     let mut command = Command::single(kind, other, bytes, 0);
     command.list = list;
     command.queue = if proxy { Queue::Proxy } else { Queue::Spu };
-    let (mut local, mut effective) = (START as u32, START);
     for word in rest {
-        match word.split_once('=') {
-            Some(("tag", text)) => command.tag = number(Some(&text), "tag")?,
-            Some(("local", text)) => local = number(Some(&text), "local address")?,
-            Some(("at", text)) => effective = number(Some(&text), "effective address")?,
-            None if *word == "fence" => command.order = Order::Fence,
-            None if *word == "barrier" => command.order = Order::Barrier,
-            _ => {
-                return Err(format!(
-                    "unknown word `{word}`; known: tag=, local=, at=, fence, barrier"
-                ))
-            }
-        }
+        option(word, &mut command)?;
     }
-    let piece = |index: u32| Piece {
-        local: local.wrapping_add(index.wrapping_mul(bytes)),
-        effective: effective + u64::from(index) * u64::from(bytes),
-        bytes,
-    };
-    if elements == 0 {
+    if pieces == 0 {
         return Err("a list of 0 pieces; write at least 1".into());
     }
-    command.piece = piece(0);
     // Checked before the pieces are made: a slip of the pen must not fill the memory.
-    if list && elements as usize > config.list_longest {
-        let refused = super::command::Refused::List(elements as usize, config.list_longest);
-        return Err(refused.to_string());
+    if list && pieces as usize > config.list_longest {
+        return Err(Refused::List(pieces as usize, config.list_longest).to_string());
     }
-    command.rest = (1..elements).rev().map(piece).collect();
+    let first = command.piece;
+    let piece = |index: u32| Piece {
+        local: first.local.wrapping_add(index.wrapping_mul(bytes)),
+        effective: first.effective + u64::from(index) * u64::from(bytes),
+        bytes,
+    };
+    command.rest = (1..pieces).rev().map(piece).collect();
     command
         .check(config)
         .map_err(|refused| refused.to_string())?;
     Ok(Step::Dma(unit, command))
+}
+
+/// `x 2048`: the pieces of a list; with the words behind it.
+fn pieces<'w>(words: &'w [&'w str]) -> Result<(u32, &'w [&'w str]), String> {
+    if words.first() != Some(&"x") {
+        return Err("a list needs its number of pieces; write `list put SPE1 128 x 16`".into());
+    }
+    Ok((number(words.get(1), "number of pieces")?, &words[2..]))
+}
+
+/// `tag=3`, `fence` and what else may follow a DMA.
+fn option(word: &str, command: &mut Command) -> Result<(), String> {
+    match word.split_once('=') {
+        Some(("tag", text)) => command.tag = number(Some(&text), "tag")?,
+        Some(("local", text)) => command.piece.local = number(Some(&text), "local address")?,
+        Some(("at", text)) => command.piece.effective = number(Some(&text), "effective address")?,
+        None if word == "fence" => command.order = Order::Fence,
+        None if word == "barrier" => command.order = Order::Barrier,
+        _ => {
+            return Err(format!(
+                "unknown word `{word}`; known: tag=, local=, at=, fence, barrier"
+            ))
+        }
+    }
+    Ok(())
 }

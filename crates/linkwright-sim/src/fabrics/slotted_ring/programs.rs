@@ -63,6 +63,28 @@ struct Runner {
     retries: u64,
 }
 
+impl Runner {
+    fn new(program: Program) -> Self {
+        Runner {
+            ended: Vec::with_capacity(program.steps.len()),
+            program,
+            line: 0,
+            asleep: false,
+            until: 0,
+            tags: [0; 32],
+            retries: 0,
+        }
+    }
+
+    /// Commands under way, of one tag or of all.
+    fn open(&self, tag: Option<u8>) -> u32 {
+        match tag {
+            Some(tag) => *self.tags.get(usize::from(tag)).unwrap_or(&0),
+            None => self.tags.iter().sum(),
+        }
+    }
+}
+
 /// Mailbox and signal register of an element.
 #[derive(Clone, Default)]
 struct Registers {
@@ -72,6 +94,27 @@ struct Registers {
     coming: usize,
     bits: u32,
     seen: u32,
+}
+
+impl Registers {
+    /// Take the first word; false where none is readable yet.
+    fn take_word(&mut self, now: u64) -> bool {
+        let readable = self.words.front().is_some_and(|&at| at <= now);
+        if readable {
+            self.words.pop_front();
+        }
+        readable
+    }
+
+    /// Take these bits; false where not all of them have come.
+    fn take_bits(&mut self, bits: u32) -> bool {
+        self.seen |= std::mem::take(&mut self.bits);
+        let all = self.seen & bits == bits;
+        if all {
+            self.seen &= !bits;
+        }
+        all
+    }
 }
 
 struct Stage {
@@ -96,25 +139,15 @@ pub fn run(
     let mut runners = Vec::new();
     for (element, lines) in programs {
         let program = Program::parse(element, lines, &config)?;
-        if runners
-            .iter()
-            .any(|other: &Runner| other.program.unit == program.unit)
-        {
+        let same = |other: &Runner| other.program.unit == program.unit;
+        if runners.iter().any(same) {
             let problem = format!("two programs for {element}; join them");
             return Err(SimError::Option {
                 option: "program",
                 problem,
             });
         }
-        runners.push(Runner {
-            ended: Vec::with_capacity(program.steps.len()),
-            program,
-            line: 0,
-            asleep: false,
-            until: 0,
-            tags: [0; 32],
-            retries: 0,
-        });
+        runners.push(Runner::new(program));
     }
     let mut stage = Stage {
         chip: Chip::new(&config),
@@ -181,56 +214,36 @@ impl Stage {
     /// Begin a step; `false` where it must wait for somebody.
     fn take(&mut self, now: u64, program: usize, step: Step) -> bool {
         let unit = self.runners[program].program.unit;
+        let word = |to| Command::single(Kind::Put, to, 4, 0);
         match step {
             Step::Dma(at, command) => {
                 self.runners[program].tags[usize::from(command.tag)] += 1;
                 let purpose = Purpose::Data(command.tag);
                 self.give(now, program, at, command, purpose);
             }
-            Step::Wait(tag) => {
-                let tags = &self.runners[program].tags;
-                let open = match tag {
-                    Some(tag) => *tags.get(usize::from(tag)).unwrap_or(&0),
-                    None => tags.iter().sum(),
-                };
-                if open > 0 {
-                    return false;
-                }
-                self.pass(program, now + self.status);
-            }
+            Step::Wait(tag) if self.runners[program].open(tag) > 0 => return false,
+            Step::Wait(_) => self.pass(program, now + self.status),
             Step::Mail(to) => {
-                let box_of = &mut self.registers[usize::from(to)];
-                if box_of.words.len() + box_of.coming >= self.config.mailbox {
+                let registers = &mut self.registers[usize::from(to)];
+                if registers.words.len() + registers.coming >= self.config.mailbox {
                     return false;
                 }
-                box_of.coming += 1;
-                self.give(
-                    now,
-                    program,
-                    unit,
-                    Command::single(Kind::Put, to, 4, 0),
-                    Purpose::Word(to),
-                );
+                registers.coming += 1;
+                self.give(now, program, unit, word(to), Purpose::Word(to));
             }
             Step::Read => {
-                let words = &mut self.registers[usize::from(unit)].words;
-                if words.front().is_none_or(|&at| at > now) {
+                if !self.registers[usize::from(unit)].take_word(now) {
                     return false;
                 }
-                words.pop_front();
                 self.pass(program, now);
             }
             Step::Signal(to, bits) => {
-                let command = Command::single(Kind::Put, to, 4, 0);
-                self.give(now, program, unit, command, Purpose::Bits(to, bits));
+                self.give(now, program, unit, word(to), Purpose::Bits(to, bits));
             }
             Step::Await(bits) => {
-                let register = &mut self.registers[usize::from(unit)];
-                register.seen |= std::mem::take(&mut register.bits);
-                if register.seen & bits != bits {
+                if !self.registers[usize::from(unit)].take_bits(bits) {
                     return false;
                 }
-                register.seen &= !bits;
                 self.pass(program, now);
             }
             Step::Add => self.atomic(now, program, Kind::Reserve),
