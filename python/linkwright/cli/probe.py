@@ -23,6 +23,7 @@ from linkwright.cli import options
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
     help="Values of one axis, or a sweep of sizes such as `working_set=4K..64M`; may be repeated.",
 )  # fmt: skip
+@click.option("--ranks", "-p", type=options.RANKS, help="Endpoints that take part; default: all, or 64.")
 @click.option("--every-pair", is_flag=True, help="On every ordered pair of endpoints.")
 @click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
 @click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
@@ -35,6 +36,7 @@ def command(
     name: str,
     on: str,
     stated: tuple[str, ...],
+    ranks: int | None,
     every_pair: bool,
     iters: int | None,
     warmup: int | None,
@@ -63,7 +65,7 @@ def command(
         axes=dict(_axis(probe, text) for text in stated) or None,
         placement="every_pair" if every_pair else None,
     )
-    request = Request(on=on, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup, watts=watts)
+    request = Request(on=on, ranks=ranks, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup, watts=watts)
     return sessions.start(root_folder, suite, request, outputs)
 
 
