@@ -1,5 +1,6 @@
 //! A table with reused slots, so that steady traffic allocates nothing.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 #[derive(Clone, Debug)]
@@ -42,6 +43,14 @@ impl<T> Slab<T> {
     /// Items inserted and not removed.
     pub fn live(&self) -> usize {
         self.items.len() - self.free.len()
+    }
+
+    /// Those with their slots; slow.
+    pub fn iter_live(&self) -> impl Iterator<Item = (u32, &T)> {
+        let free: BTreeSet<u32> = self.free.iter().copied().collect();
+        (0..)
+            .zip(&self.items)
+            .filter(move |(id, _)| !free.contains(id))
     }
 
     pub fn clear(&mut self) {

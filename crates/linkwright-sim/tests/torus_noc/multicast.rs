@@ -1,7 +1,7 @@
 //! Multicasts over a tree with reservation.
 
 use super::common::*;
-use linkwright_core::EndpointId;
+use linkwright_core::{EndpointId, TimePs};
 use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
 
@@ -131,6 +131,45 @@ fn multicasts_that_cross_do_not_deadlock() {
         }
         assert!(noc.at_rest());
     }
+}
+
+#[test]
+fn multicasts_that_hold_each_others_receivers_are_named() {
+    // Receivers (2,2) and (3,2), one place each, buffers of one flit. Message 1 from (3,1) comes to (3,2) at
+    // 220 + 5 + 9 = 234 and 10 hops away, around the ring, to (2,2) at 315; message 0 from (1,2), offered at 110, to (2,2) at
+    // 110 + 112 + 5 + 9 = 236 and to (3,2) at 245. Trees reserve links, which these do not share, and no receivers.
+    let mut noc = TorusNoc::new(TorusNocConfig {
+        buffers: Some(Buffers {
+            guaranteed: 1,
+            shared: 0,
+            shared_per_channel: 0,
+        }),
+        receive_requests: 1,
+        ..grid()
+    });
+    noc.reset(0, &[vec![EndpointId(9), EndpointId(10)]]);
+    let from = |op: u32, rank: u32| Msg {
+        from: EndpointId(rank),
+        ..multicast(op, 8000)
+    };
+    let mut done = Vec::new();
+    noc.offer(TimePs(0), &[from(1, 2)]);
+    let later = TimePs(110 * CYCLE);
+    while noc.advance(later, &mut done) < later {}
+    noc.offer(later, &[from(0, 8)]);
+    while noc.next().is_some() {
+        noc.advance(TimePs::MAX, &mut done);
+    }
+    assert_eq!(noc.in_flight(), 2);
+    assert_eq!(
+        noc.stuck().waiting,
+        [
+            "circle: message 1 waits for NoC 0 (2,2) eject channel 0, which message 0 holds; message 0 waits for NoC 0 \
+             (3,2) eject channel 0, which message 1 holds; multicasts reserve links, not receivers: raise `target_requests`",
+            "message 1: packet at (2,2) waits for NoC 0 (2,2) eject channel 0",
+            "message 0: packet at (3,2) waits for NoC 0 (3,2) eject channel 0",
+        ]
+    );
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod lane;
 mod link;
 mod multicast;
 mod router;
+mod stuck;
 mod tail;
 mod target;
 
@@ -262,36 +263,9 @@ impl Fabric for TorusNoc {
     }
 
     fn stuck(&self) -> Stuck {
-        let mut waiting = Vec::new();
-        let names = self.geometry.names();
-        let lanes = self.links.iter().flat_map(|link| &link.lanes);
-        for (lane, state) in (0u32..).zip(lanes) {
-            let mut id = state.waiting;
-            while id != NONE {
-                id = self.packets[id as usize].waits_behind;
-                let at = self.geometry.place_of(lane / LANES);
-                waiting.push(format!(
-                    "message {}: packet at ({},{}) waits for {} channel {}",
-                    self.messages[self.packets[id as usize].message as usize].op,
-                    at.x,
-                    at.y,
-                    names[(lane / LANES) as usize],
-                    lane % LANES,
-                ));
-                if id == state.waiting {
-                    break;
-                }
-            }
+        Stuck {
+            waiting: self.waiting(),
         }
-        for &id in &self.unreserved {
-            let Message { op, from, .. } =
-                self.messages[self.packets[id as usize].message as usize];
-            let Place { x, y } = self.place(from);
-            waiting.push(format!(
-                "message {op}: multicast at ({x},{y}) waits for the reservation of its tree"
-            ));
-        }
-        Stuck { waiting }
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {
