@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+
 from linkwright import _native, registry
 from linkwright.store.files import read_text
 
 
 def load(name: str) -> _native.Machine:
     """The machine called `name`, or described by the file at that path."""
-    return _native.Machine.parse(*source(name))
+    return _parsed(*source(name))
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str, file: str) -> _native.Machine:
+    """The machine of a text; it never changes, and a program mostly asks for the same one again."""
+    return _native.Machine.parse(text, file)
 
 
 def source(name: str) -> tuple[str, str]:
