@@ -248,49 +248,49 @@ fn transports(
     let mut all = s.section("transport")?;
     for name in all.names() {
         let mut one = all.section(name)?;
-        let used = one.texts("links")?;
-        for class in &used {
-            if !classes.contains(class) {
-                let known = classes.join(", ");
-                return Err(one.inconsistent(
-                    "links",
-                    format!("no class of links `{class}`; known: {known}"),
-                ));
-            }
-        }
-        let ends = one
-            .optional_choice("ends", &["any", "ranks", "memory"])?
-            .unwrap_or(0);
-        let relays = one
-            .optional_choice("relays", &["none", "forward", "store"])?
-            .unwrap_or(0);
-        let stages = if one.has("stage_at") {
-            one.texts("stage_at")?
-        } else {
-            Vec::new()
-        };
-        let stages: Read<Vec<u32>> = (stages.iter())
-            .map(|stage| node(topology, &one, "stage_at", stage))
-            .collect();
-        let start = one.time("start")?;
-        let transport = Transport {
-            name: name.to_string(),
-            classes: classes.iter().map(|class| used.contains(class)).collect(),
-            ends: [Ends::Any, Ends::Ranks, Ends::Memory][ends],
-            relays: [Relays::None, Relays::Forward, Relays::Store][relays],
-            stages: stages?,
-            start,
-            notice: one.optional_time("notice")?.unwrap_or(start),
-            rate: one.optional_rate("rate")?.map(whole),
-            chunk: one.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
-            inline: one.optional_bytes("inline")?.map_or(0, |size| size.0),
-        };
+        let transport = transport(topology, classes, name, &mut one)?;
         check(&transport, &one)?;
         one.finish()?;
         found.push(transport);
     }
     all.finish()?;
     Ok(found)
+}
+
+fn transport(
+    topology: &Topology,
+    classes: &[String],
+    name: &str,
+    s: &mut Section<'_>,
+) -> Read<Transport> {
+    let used = s.texts("links")?;
+    if let Some(class) = used.iter().find(|&class| !classes.contains(class)) {
+        let known = classes.join(", ");
+        let problem = format!("no class of links `{class}`; known: {known}");
+        return Err(s.inconsistent("links", problem));
+    }
+    let ends = s.optional_choice("ends", &["any", "ranks", "memory"])?;
+    let relays = s.optional_choice("relays", &["none", "forward", "store"])?;
+    let stages = match s.has("stage_at") {
+        true => s.texts("stage_at")?,
+        false => Vec::new(),
+    };
+    let stages: Read<Vec<u32>> = (stages.iter())
+        .map(|stage| node(topology, s, "stage_at", stage))
+        .collect();
+    let start = s.time("start")?;
+    Ok(Transport {
+        name: name.to_string(),
+        classes: classes.iter().map(|class| used.contains(class)).collect(),
+        ends: [Ends::Any, Ends::Ranks, Ends::Memory][ends.unwrap_or(0)],
+        relays: [Relays::None, Relays::Forward, Relays::Store][relays.unwrap_or(0)],
+        stages: stages?,
+        start,
+        notice: s.optional_time("notice")?.unwrap_or(start),
+        rate: s.optional_rate("rate")?.map(whole),
+        chunk: s.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
+        inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
+    })
 }
 
 fn check(t: &Transport, s: &Section<'_>) -> Read<()> {

@@ -209,17 +209,22 @@ impl Routing {
                 None => return false,
             },
         };
+        self.cut(t, stage, key.to, way);
+        true
+    }
+
+    /// Note where the passes of a way end: where its data are stored.
+    fn cut(&self, t: &Transport, stage: Option<u32>, to: u32, way: &mut Way) {
         if stage.is_some() || t.relays == Relays::Store {
             let ends_pass = |&link: &u32| {
-                let node = topology.links[link as usize].to;
-                let relayed = t.relays == Relays::Store && node < topology.ranks;
-                (relayed || stage == Some(node)) && node != key.to
+                let node = self.topology.links[link as usize].to;
+                let relayed = t.relays == Relays::Store && node < self.topology.ranks;
+                (relayed || stage == Some(node)) && node != to
             };
             let stores = (1..).zip(&way.links).filter(|(_, link)| ends_pass(link));
             way.ends.extend(stores.map(|(end, _)| end));
         }
         way.ends.push(way.links.len());
-        true
     }
 
     /// What the ways of a transport may lead over.

@@ -52,21 +52,7 @@ impl TorusNocConfig {
             })
         };
         let dram = dram(&mut s)?;
-        let mut channels = 0..;
-        let mut sites = Vec::new();
-        for endpoint in machine.endpoints() {
-            let Some(place) = endpoint.place else {
-                let problem = format!("endpoint \"{}\" has no place on the grid", endpoint.name);
-                return Err(s.inconsistent("kind", problem));
-            };
-            let memory = endpoint.kind == EndpointKind::Memory && dram.is_some();
-            let channel = if memory { channels.next() } else { None };
-            sites.push(Site {
-                x: place.x,
-                y: place.y,
-                channel,
-            });
-        }
+        let sites = sites(machine, &s, dram.is_some())?;
         let config = TorusNocConfig {
             width: grid.columns,
             height: grid.rows,
@@ -98,6 +84,26 @@ impl TorusNocConfig {
         s.finish()?;
         Ok(config)
     }
+}
+
+/// Where each endpoint is; memories have a channel each, if the machine says how they work.
+fn sites(machine: &Machine, s: &Section<'_>, dram: bool) -> Result<Vec<Site>, MachineError> {
+    let mut channels = 0..;
+    let mut sites = Vec::new();
+    for endpoint in machine.endpoints() {
+        let Some(place) = endpoint.place else {
+            let problem = format!("endpoint \"{}\" has no place on the grid", endpoint.name);
+            return Err(s.inconsistent("kind", problem));
+        };
+        let memory = endpoint.kind == EndpointKind::Memory && dram;
+        let channel = if memory { channels.next() } else { None };
+        sites.push(Site {
+            x: place.x,
+            y: place.y,
+            channel,
+        });
+    }
+    Ok(sites)
 }
 
 fn networks(s: &mut Section<'_>) -> Result<Vec<Heading>, MachineError> {
