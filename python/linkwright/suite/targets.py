@@ -204,11 +204,11 @@ def _mpi(ranks: int | None, grid: tuple[int, int] | None) -> Target:
 
 
 def _cuda(ranks: int | None, grid: tuple[int, int] | None) -> Target:
-    from linkwright.executors.cuda.clocks import measure
+    from linkwright.executors.cuda.clocks import settled
     from linkwright.executors.cuda.device import asked
 
     with asked("cuda", 1) as (gpu,):
-        clocks = measure(gpu)
+        clocks = settled(gpu)
         name, about = gpu.name, gpu.environment()
     sms = sorted(clocks.sms)
     if ranks is not None and ranks > len(sms):

@@ -222,6 +222,12 @@ def test_clocks_from_what_the_kernel_wrote():
         clocks.Clocks.of(words)
 
 
+def test_clocks_that_still_rise_are_not_those_of_a_measurement(monkeypatch):
+    rates = iter([0.35, 1.2, 1.98, 1.981, 1.7])
+    monkeypatch.setattr(clocks, "measure", lambda device: SimpleNamespace(rate=next(rates)))
+    assert clocks.settled(None).rate == 1.981
+
+
 def test_throttling_is_named_by_its_cause(monkeypatch):
     bits = iter([0, 0x4 | 0x20])
     monkeypatch.setitem(

@@ -10,7 +10,7 @@ import pytest
 from linkwright import _native, probes
 from linkwright.errors import WaivedError
 from linkwright.executors.cuda import clocks, job, measure, native
-from linkwright.executors.cuda.probes import products
+from linkwright.executors.cuda.probes import host_link, products
 from linkwright.suite.experiment import Experiment
 
 pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulat
 def gpu() -> measure.Gpu:
     from linkwright.executors.cuda.device import device
 
-    found = clocks.measure(device())
+    found = clocks.settled(device())
     sms = tuple(sorted(found.sms))
     return measure.Gpu(device(), sms, found.sms, found, clocks.Throttling(device().bus_id))
 
@@ -80,6 +80,27 @@ def test_products_in_bf16_are_as_fast_as_those_of_pytorch(gpu):
         last.synchronize()
         times.append(first.elapsed_time(last) * 1e5)
     assert np.median(found["values_ns"]) < 1.03 * np.median(times[5:])
+
+
+@pytest.mark.parametrize("direction", ["to_device", "to_host"])
+def test_queued_copies_are_as_fast_as_a_loop_of_the_driver(gpu, direction):
+    nbytes, times = 1 << 28, 32
+    axes = {"bytes": nbytes, "direction": direction, "memory": "pinned", "queued": times}
+    how = measure.How(samples=20, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    found = host_link.gpu_copy(gpu, axes, list(gpu.sms), how)
+    device, took = gpu.device, []
+    with host_link.host_memory(gpu, nbytes, pinned=True) as host, host_link.device_memory(gpu, nbytes) as address:
+        call = {"to_device": "cuMemcpyHtoDAsync", "to_host": "cuMemcpyDtoHAsync"}[direction]
+        places = (address, host.ctypes.data) if direction == "to_device" else (host.ctypes.data, address)
+        for _ in range(10):
+            took += device.elapsed_ns(lambda: device.call(call, *places, nbytes, 0), times).tolist()
+    assert np.median(found["values_ns"]) < 1.03 * np.median(took)
+
+
+def test_products_say_what_they_draw(gpu):
+    how = measure.How(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    found = products.measure(gpu, {"n": 8192, "dtype": "f32", "threads": 1}, list(gpu.sms), how)
+    assert 50 < found["watts"] < 2000
 
 
 @pytest.mark.parametrize("dtype", products.EPSILON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import operator
@@ -13,9 +14,9 @@ import numpy as np
 import pytest
 from test_gpu_probes import asked, needs_nvrtc
 
-from linkwright.errors import CudaError, WrongResultError
-from linkwright.executors.cuda import peaks, power, probes
-from linkwright.executors.cuda.probes import generators, libraries, products
+from linkwright.errors import CudaError, WaivedError, WrongResultError
+from linkwright.executors.cuda import measure, peaks, power, probes
+from linkwright.executors.cuda.probes import generators, libraries, products, sampling
 from linkwright.suite.rows import Context, Measured, of_samples
 
 STAND_INS = emulator.HERE / "stand_ins"
@@ -92,11 +93,31 @@ def test_cupy_answers_else(by_cupy, number):
     checked(found["found"], experiment, "the driver's memset" if store else "CuPy, cu")
 
 
-@needs_nvrtc
-@pytest.mark.parametrize(("library", "asked"), [("by_torch", BY_TORCH), ("by_cupy", BY_CUPY)])
-def test_short_calls_see_the_power(library, asked, request):
-    """Also where a library takes its time for what it does first."""
-    assert any(answer["found"]["watts"] for answer in request.getfixturevalue(library)[1 : 1 + len(asked)])
+def test_what_a_library_does_first_is_no_pause_between_two_looks(monkeypatch):
+    now, calls = [0.0], []
+
+    def call() -> None:
+        now[0] += 1.4e-3 if calls else 3.0  # it loads its kernels
+        calls.append(now[0])
+
+    def elapsed_ns(work, times=1, *, meanwhile=lambda: None):
+        marks = [now[0], *((work(), now[0])[1] for _ in range(times))]
+        meanwhile()
+        return np.diff(marks) * 1e9
+
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(libraries, "time", clock)
+    monkeypatch.setattr(sampling, "time", clock)
+    monkeypatch.setattr(libraries, "Meter", functools.partial(power.Meter, clock=clock.monotonic))
+    counter = SimpleNamespace(
+        joules=lambda: 300.0 * (now[0] // 0.1) * 0.1, reasons=lambda: [], notice=lambda: None, note=None
+    )
+    gpu = SimpleNamespace(device=SimpleNamespace(elapsed_ns=elapsed_ns), throttling=counter)
+    how = measure.How(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
+    found = libraries.sampled("matmul", gpu, call, how, library="slow to start", done=1.0)
+    assert found["first_ns"] == pytest.approx(3e9)
+    assert found["values_ns"] == pytest.approx([1.4e6] * 50)
+    assert found["watts"] == pytest.approx(300, rel=0.1)
 
 
 @needs_nvrtc
@@ -128,6 +149,13 @@ def test_without_any_library_the_cure_is_named(monkeypatch):
     monkeypatch.setattr(libraries, "_imported", lambda *names: None)
     with pytest.raises(Exception, match=r"PyTorch \(`pip install torch`\) or CuPy with the library \(`pip install "):
         products._library("f32")
+
+
+def test_a_pytorch_that_sees_no_gpu_is_said(monkeypatch):
+    blind = SimpleNamespace(__version__="2.15.0+cpu", cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setattr(libraries, "_imported", lambda *names: blind if names == ("torch",) else None)
+    with pytest.raises(WaivedError, match=r"PyTorch 2\.15\.0\+cpu is installed and sees no GPU"):
+        products._library("f8")
 
 
 @pytest.mark.parametrize("dtype", products.EPSILON)

@@ -21,6 +21,8 @@ from .job import LINE_WORDS, Job
 SPAN_NS = 20_000_000
 # Relative change of the rate from which the clock counts as moved.
 MOVED = 0.005
+# So often at most until two rates in a row agree: a second.
+_LOOKS = 50
 _COLUMNS = 8
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean less than the clock asked for.
 _THROTTLED = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "temperature", 0x40: "temperature", 0x80: "power brake"}
@@ -96,11 +98,22 @@ def measure(device: Device, span_ns: int = SPAN_NS) -> Clocks:
     return found
 
 
+def settled(device: Device) -> Clocks:
+    """The clocks once they stay: a GPU that nobody used begins with slow ones, and takes its time to raise them."""
+    found = measure(device)
+    for _ in range(_LOOKS):
+        before, found = found, measure(device)
+        if abs(found.rate / before.rate - 1) <= MOVED:
+            break
+    return found
+
+
 class Throttling:
     """What NVML says of one GPU; says nothing where there is no NVML."""
 
     def __init__(self, bus_id: str):
         self._handle = None
+        self._watched = True
         self._noticed: list[str] = []
         try:
             import pynvml
@@ -124,12 +137,12 @@ class Throttling:
         return list(dict.fromkeys([*noticed, *self._now()]))
 
     def _now(self) -> list[str]:
-        if self._handle is None:
+        if self._handle is None or not self._watched:
             return []
         try:
             bits = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
         except self._nvml.NVMLError as error:
-            self._handle, self.note = None, f"throttling not watched: {error}"
+            self._watched, self.note = False, f"throttling not watched: {error}"
             return []
         return [reason for bit, reason in _THROTTLED.items() if bits & bit]
 

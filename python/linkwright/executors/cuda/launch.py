@@ -29,7 +29,7 @@ class Measurer:
     def probe_ns(self, budget_s: float) -> float:
         """Time of a million cycles, by the clocks that the next experiment is measured by."""
         if self._clocks is None:
-            self._clocks = clocks.measure(self._device)
+            self._clocks = clocks.settled(self._device)
         return round(_PROBED_CYCLES / self._clocks.rate, 2)
 
     def disturbances(self) -> dict[str, object]:

@@ -31,7 +31,7 @@ from .sampling import collected
 SAMPLE_NS = 1e6
 # Samples of a batch, one enqueued behind the other: as many as take so long, so that a GPU, whose clock follows its
 # power and its heat, hardly rests between batches.
-BATCH_NS = 20e6
+BATCH_NS = 10e6
 LEAST_SAMPLES, MOST_SAMPLES = 4, 16
 POWER_CAP = "power cap"
 # Types that came with an architecture.
@@ -82,7 +82,13 @@ def _imported(name: str, member: str | None = None) -> ModuleType | None:
 
 def missing(key: str, *names: str) -> WaivedError:
     """Why nothing answers, and what would do."""
-    return WaivedError(f"{key}: waived: it needs {' or '.join(CURES[name] for name in names)}")
+    said = f"{key}: waived: it needs {' or '.join(CURES[name] for name in names)}"
+    if "torch" in names and (blind := _imported("torch")) is not None:
+        said += (
+            f"; PyTorch {blind.__version__} is installed and sees no GPU: it is one for processors, or one of a CUDA "
+            "newer than the driver"
+        )
+    return WaivedError(said)
 
 
 def whole_gpu(key: str, axes: dict) -> None:
