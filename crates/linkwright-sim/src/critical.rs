@@ -165,7 +165,8 @@ impl Walk<'_> {
             let acknowledged = (path.op).is_some_and(|f| self.waits_for_acknowledgement(f, id));
             let latency_after = acknowledged || cause.0 & HOW == COMPLETION;
             path.op = Some(id);
-            self.moments(id, fabric).cut(latency_after, &mut path);
+            self.moments(id, path.at, fabric)
+                .cut(latency_after, &mut path);
             cause = self.history.cause(id);
         }
         path.op = None;
@@ -181,8 +182,8 @@ impl Walk<'_> {
         edges.iter().any(|e| e.op() == id && e.is_acknowledged())
     }
 
-    /// The moments of operation `id`.
-    fn moments<F: Fabric + ?Sized>(&self, id: u32, fabric: &F) -> Moments {
+    /// The moments of operation `id`, whose time is cut up to `end`.
+    fn moments<F: Fabric + ?Sized>(&self, id: u32, end: u64, fabric: &F) -> Moments {
         let op = &self.messages.schedule.ops()[id as usize];
         let issued = self.history.issued(id);
         if !op.is_message() {
@@ -199,26 +200,37 @@ impl Walk<'_> {
         let software = issued + self.costs.issue(op, self.messages) + phase;
         let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
         let signalled = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
-        let message = self.messages.message(id);
-        let latency = fabric
-            .quiet(&Msg {
-                bytes: 0,
-                ..message
-            })
-            .0;
+        let offered = software + self.costs.moving(id);
+        let delivered = self.history.delivered(id);
+        // Some fabrics simulate a message to say how long it takes alone.
+        let (latency, serialisation) = match end.min(delivered) > offered {
+            true => self.carriage(id, fabric),
+            false => (0, 0),
+        };
         Moments {
             kind: op.kind,
             issued,
             software,
-            offered: software + self.costs.moving(id),
-            delivered: self.history.delivered(id),
+            offered,
+            delivered,
             combine: arrival.saturating_sub(self.costs.receive),
             receive: self.costs.receive,
             answer: self.costs.barrier + if signalled { self.costs.notice } else { 0 },
             signalled,
             latency,
-            serialisation: fabric.quiet(&message).0.saturating_sub(latency),
+            serialisation,
         }
+    }
+
+    /// What the message of `id` takes on an idle fabric: without data, and what the data add.
+    fn carriage<F: Fabric + ?Sized>(&self, id: u32, fabric: &F) -> (u64, u64) {
+        let message = self.messages.message(id);
+        let empty = Msg {
+            bytes: 0,
+            ..message
+        };
+        let latency = fabric.quiet(&empty).0;
+        (latency, fabric.quiet(&message).0.saturating_sub(latency))
     }
 }
 
