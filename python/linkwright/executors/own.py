@@ -22,7 +22,7 @@ ENTRIES: tuple[dict[str, object], ...] = (
     },
     {
         "key": NATIVE_IN_PLACE,
-        "summary": "the same with MPI_IN_PLACE, as our schedules of allreduce work",
+        "summary": "the collective of the MPI library with MPI_IN_PLACE, as our schedules of allreduce work",
         "executor": "mpi",
         "collectives": ["allreduce"],
     },
@@ -37,7 +37,7 @@ ENTRIES: tuple[dict[str, object], ...] = (
         "summary": "NCCL's own collective, through CuPy",
         "executor": "gpus",
         "collectives": ["allreduce", "allgather", "broadcast"],
-        "needs": "pip install linkwright[cuda-libraries]",
+        "needs": "pip install linkwright[cuda-libraries], or [cuda13-libraries]",
     },
 )
 

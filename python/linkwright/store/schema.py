@@ -49,7 +49,8 @@ RESULTS = {
         pa.string(),
         True,
         "which bound: `latency`, `port`, `cut`, `memory`, `compute`; of a measured machine what the same run saw at "
-        "best, `measured_cache_line` or `measured_copy_rate`; of a GPU's arithmetic, `gpu_peak`",
+        "best, `measured_cache_line`, `measured_copy_rate`, `measured_fma_peak` or `measured_store`; of a GPU's "
+        "arithmetic, `gpu_peak`",
     ),
     "reference": (pa.float64(), True, "published value, in `unit`"),
 }

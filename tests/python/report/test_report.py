@@ -15,6 +15,7 @@ from reading import words
 from linkwright import report
 from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
 from linkwright.report.sections import collectives, matrices, spread, status, values
+from linkwright.suite import peaks
 
 
 @pytest.mark.parametrize("name", ["run", "study"])
@@ -36,10 +37,11 @@ def test_where_nothing_converged_it_is_said_once(tmp_path):
 
 
 def test_a_value_above_a_measured_limit_says_what_that_means():
-    row = pd.Series({"share": 1.09, "limit": 3.4e11, "unit": "Flop/s", "limit_name": "measured fma peak"})
-    measured = values.of_limit(pd.concat([row, pd.Series({"modelled": False})]))
+    row = {"share": 1.09, "limit": 3.4e11, "unit": "Flop/s"}
+    measured = values.of_limit(pd.Series({**row, "limit_name": peaks.FMA_PEAK}))
     assert (measured.text, measured.share) == ("109 %", 1.0)
     assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured in a slower moment"
+    assert values.of_limit(pd.Series({**row, "limit_name": "gpu_peak"})).detail == "of 340 GFlop/s, gpu peak"
 
 
 def test_one_part_is_its_own_summary(tmp_path):

@@ -30,7 +30,7 @@ ENTRY: dict[str, object] = {
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "
         "(the default) keeps data and flags in global memory, path `cluster` in distributed shared memory of up to 16 "
         "SMs (sm_90 and newer). The algorithm `cuda-native` is an allreduce by barriers of the whole grid. Times are "
-        "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`; the first GPU that "
-        "CUDA_VISIBLE_DEVICES shows is used."
+        "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`, or [cuda13]; the "
+        "first GPU that CUDA_VISIBLE_DEVICES shows is used."
     ),
 }

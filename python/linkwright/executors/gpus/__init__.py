@@ -27,7 +27,8 @@ ENTRY: dict[str, object] = {
         "Messages are copies that the driver's engines carry from GPU to GPU; what is combined is copied beside its "
         "destination first, and a kernel there does the rest. Path `peer` (the default) opens the GPUs' memory to each "
         "other, path `staged` leaves it closed, so that the driver goes through the host. The algorithm `nccl` stands "
-        "for NCCL's own allreduce, allgather and broadcast (`pip install linkwright[cuda-libraries]`). With one GPU "
-        "every experiment is waived. Needs NVIDIA GPUs with their driver and `pip install linkwright[cuda]`."
+        "for NCCL's own allreduce, allgather and broadcast (`pip install linkwright[cuda-libraries]`, or "
+        "[cuda13-libraries]). With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver and "
+        "`pip install linkwright[cuda]`, or [cuda13]."
     ),
 }

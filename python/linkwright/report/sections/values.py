@@ -71,7 +71,7 @@ def of_limit(row: pd.Series) -> Cell:
         return missing("no limit known")
     name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
     detail = f"of {quantity.text(row['limit'], row['unit'])}{name}"
-    if row["share"] > 1 and not row["modelled"]:
+    if row["share"] > 1 and (row["limit_name"] or "").startswith("measured_"):
         detail += ", which was measured in a slower moment"
     return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
 

@@ -8,7 +8,8 @@
 //!
 //! Two latencies instead of 2 log2 p, for p-1 small messages each: the way where all reach all and
 //! a message costs little beside its latency, as among the SMs of a GPU. It needs no memory besides
-//! the vectors: in the first half everyone writes the part that nobody else reads.
+//! the vectors: in the first half everyone writes the part that nobody else reads. Nobody is asked
+//! whether its vector is ready: that all are when the collective begins is the caller's affair.
 //!
 //! Source: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs.
 

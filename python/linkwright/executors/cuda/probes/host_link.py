@@ -38,8 +38,8 @@ def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object
             host[:] = sent
         else:
             device.write(address, sent)
-        device.wait()  # the queue does not
-        by, place = queue if queued > 1 else device, host.ctypes.data
+        device.wait()  # the queue would not wait for what was written
+        place, by = host.ctypes.data, queue if queued > 1 else device
         copy = by.copy_in if to_device else by.copy_out
 
         def work(times: int) -> None:
