@@ -238,6 +238,16 @@ def test_a_builder_fences():
     assert text(fenced=True).count(" fenced") == 2
 
 
+@pytest.mark.parametrize(("first", "count"), [(3, 2), (2, 2**32 - 1), (2**32 - 1, 1)])
+def test_a_builder_refuses_chunks_that_are_not_there(first, count):
+    b = lw.Builder("pattern", 2, "1K")
+    b.buffer("output", 4)
+    b.step()
+    b.put(0, 1, "output", first, count)
+    with pytest.raises(lw.errors.NoChunkError, match=r"the buffer has chunks 0\.\.4"):
+        b.finish()
+
+
 def test_a_schedule_is_copied_only_where_a_machine_changes_it():
     schedule = lw.schedule("allreduce", "ring", ranks=4, size=4096)
     assert schedules.lowered(schedule, lw.machine("loggp"), None) is schedule

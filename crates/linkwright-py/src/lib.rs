@@ -3,6 +3,7 @@
 //! Tables leave as dictionaries of NumPy columns, never as one object per row, and every call that
 //! computes releases the interpreter lock.
 
+mod builder;
 mod errors;
 mod ladder;
 mod links;
@@ -27,7 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<machine::Machine>()?;
     module.add_class::<schedule::Schedule>()?;
-    module.add_class::<schedule::Builder>()?;
+    module.add_class::<builder::Builder>()?;
     module.add_class::<mpi::MpiGroup>()?;
     module.add_function(wrap_pyfunction!(registry::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(registry::patterns, module)?)?;

@@ -43,15 +43,20 @@ pub struct Slot(pub(crate) BufferId);
 impl Slot {
     /// One chunk.
     pub fn at(self, chunk: u32) -> Chunks {
-        self.range(chunk..chunk + 1)
+        self.chunks(chunk, 1)
     }
 
     /// Consecutive chunks.
     pub fn range(self, chunks: Range<u32>) -> Chunks {
+        self.chunks(chunks.start, chunks.end.saturating_sub(chunks.start))
+    }
+
+    /// `count` chunks from `start` on.
+    pub fn chunks(self, start: u32, count: u32) -> Chunks {
         Chunks {
             buffer: self.0,
-            start: chunks.start,
-            count: chunks.end.saturating_sub(chunks.start),
+            start,
+            count,
         }
     }
 
