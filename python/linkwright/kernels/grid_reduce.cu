@@ -33,6 +33,7 @@ struct Mine {
     Reduction job;
     u32 rank;
 };
+static_assert(sizeof(Mine) <= HEAD_OF_GROUPS, "what groups found begins behind it");
 
 __device__ inline Mine *mine() { return (Mine *)block_memory(); }
 

@@ -31,6 +31,7 @@ struct Told {
     u32 alive;
     u64 kept;
 };
+static_assert(sizeof(Told) <= HEAD, "the probe's own memory begins behind it");
 
 __device__ inline Told *told() { return (Told *)block_memory(); }
 

@@ -76,6 +76,7 @@ struct Block {
     Walk walk;
     u32 rank;
 };
+static_assert(sizeof(Block) <= HEAD, "what a fold finds begins behind it");
 
 // A wait or a raise, and a piece, with addresses.
 struct LinkedCount {

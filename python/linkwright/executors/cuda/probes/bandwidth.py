@@ -21,6 +21,7 @@ _FACTOR = np.uint32(3)
 _WARMED_BYTES = 1 << 19
 # So many bytes pass in a sample, because clocks and barriers around few would count as much.
 _SAMPLE_BYTES = 1 << 20
+# Accesses of a thread at once, as in the kernel.
 _IN_FLIGHT = 4
 
 
@@ -49,7 +50,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
         "folds": np.zeros((threads, THREADS), np.uint32),
         "fold_threads": THREADS,
     }
-    # Of a small block every thread has its accesses in flight, and no thread goes without.
+    # As many threads as have so many accesses each; of a small block those are few.
     lanes = min(THREADS, max(128, block // (_WIDTHS[width] * _IN_FLIGHT) // 32 * 32))
     made = job(gpu, "memory_stream", chosen, words, threads=lanes, shared_bytes=8 * lanes)
     wanted = {"read": words["a"], "write": np.full(elements, _FACTOR), "copy": b, "triad": b + _FACTOR * c}[kind]

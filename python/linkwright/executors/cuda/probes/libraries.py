@@ -23,7 +23,7 @@ import numpy as np
 from linkwright.errors import CudaError, ImplausibleError, WaivedError
 from linkwright.probes import Setting, work
 
-from .. import peaks
+from .. import compiler, peaks
 from ..measure import Gpu, How
 from ..power import Meter
 from .sampling import collected
@@ -100,7 +100,7 @@ def whole_gpu(key: str, axes: dict) -> None:
 def has_type(key: str, gpu: Gpu, dtype: str) -> None:
     """Waives types that the GPU has no units for."""
     since = _SINCE.get(dtype, 0)
-    if int(gpu.device.architecture.removeprefix("sm_")) < since:
+    if compiler.number(gpu.device.architecture) < since:
         raise WaivedError(
             f"{key}: waived: {gpu.device.name} ({gpu.device.architecture}) has no {dtype}; sm_{since} and newer have"
         )
