@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LAUNCHES = 8
 
 
-def machine(name: str, *, ranks: int | None = None, grid: tuple[int, int] | None = None) -> _native.Machine:
+def machine(name: str | Path, *, ranks: int | None = None, grid: tuple[int, int] | None = None) -> _native.Machine:
     """The machine called `name`, or described by the file at that path; sized where its file leaves that open."""
     if ranks is not None and not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"machine {name}: {ranks} ranks; 1 to {MAX_RANKS} are possible")
@@ -135,7 +135,7 @@ class Result:
 
 def simulate(
     schedule: _native.Schedule,
-    on: _native.Machine | str,
+    on: _native.Machine | str | Path,
     *,
     path: str | None = None,
     issue: str | None = None,
@@ -149,7 +149,7 @@ def simulate(
     A machine of open size gets as many ranks as the schedule has. Where the path or the fabric needs
     it, combinations follow copies and barriers become notices, as `linkwright simulate` does.
     """
-    described = machines.load(on) if isinstance(on, str) else on
+    described = on if isinstance(on, _native.Machine) else machines.load(on)
     if described.open_size:
         described = described.with_endpoints(schedule.ranks)
     experiment = _experiment(

@@ -254,6 +254,18 @@ def test_a_schedule_is_copied_only_where_a_machine_changes_it():
     assert len(schedules.lowered(schedule, lw.machine("crossbar"), None)) > len(schedule)
 
 
+def test_a_machine_file_that_changed_is_read_again(tmp_path):
+    file = tmp_path / "mine.toml"
+    text = registry.machine_path("crossbar").read_text()
+    schedule = lw.schedule("allreduce", "ring", ranks=4, size=4096)
+    file.write_text(text)
+    before = lw.simulate(schedule, file).time_us
+    file.write_text(text.replace("value = 500,", "value = 5000,"))
+    assert lw.simulate(schedule, lw.machine(file)).time_us > 5 * before
+    file.write_text(text)
+    assert lw.simulate(schedule, str(file)).time_us == before
+
+
 def test_ranks_are_summed_up_as_numpy_does():
     schedule = lw.schedule("broadcast", "binomial", ranks=11, size=4096)
     found = lw.simulate(schedule, "loggp")

@@ -45,6 +45,7 @@ READS = (
 
 # Our data types by the names that NCCL has for them.
 _TYPES = {"f32": "float", "f64": "double", "i32": "int32", "i64": "int64", "u8": "uint8", "bf16": "bfloat16"}
+_METRICS = ("time", "alg_bw", "bus_bw")
 _HEAD = (
     f"#{'size':>11} {'count':>13} {'type':>9} {'redop':>7} {'root':>7} {'time':>8} {'algbw':>7} {'busbw':>7} #wrong\n"
     f"#{'(B)':>11} {'(elements)':>13} {'':>9} {'':>7} {'':>7} {'(us)':>8} {'(GB/s)':>7} {'(GB/s)':>7}\n"
@@ -53,7 +54,8 @@ _HEAD = (
 
 def render(run: Run, machine: str | None) -> str:
     """All collectives of a run; a run without any is an error."""
-    rows = [row for row in rows_of(run, machine) if row["collective"] and row["value"] is not None]
+    rows = [row for row in rows_of(run, machine) if row["collective"] and row["metric"] in _METRICS]
+    rows = [row for row in rows if row["value"] is not None]
     if not rows:
         raise StoreError(f"run {run.id}: holds no finished collective; `--as csv` writes whatever it holds")
     lines = [f"# linkwright run {run.id}; times are medians of the slowest rank\n"]
@@ -71,7 +73,7 @@ def _lines(rows: Iterable[dict]) -> Iterator[str]:
         metrics = {row["metric"]: row for row in its_rows}
         time = metrics.get("time")
         if time is not None:
-            yield _line(time, *(metrics.get(name, {}).get("value") for name in ("alg_bw", "bus_bw")))
+            yield _line(time, *(metrics.get(name, {}).get("value") for name in _METRICS[1:]))
 
 
 def _line(time: dict, alg_bw: float | None, bus_bw: float | None) -> str:

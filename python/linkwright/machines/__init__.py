@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 
 from linkwright import _native, registry
 from linkwright.store.files import read_text
 
 
-def load(name: str) -> _native.Machine:
+def load(name: str | os.PathLike[str]) -> _native.Machine:
     """The machine called `name`, or described by the file at that path."""
-    return _parsed(*source(name))
+    return _parsed(*source(os.fspath(name)))
 
 
 @functools.lru_cache(maxsize=8)
