@@ -15,10 +15,7 @@ from linkwright.cli.output import print_json
 @click.argument("name", shell_complete=options.completed(*registry.KINDS))
 @click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
 def command(name: str, as_json: bool) -> None:
-    """Describe one thing that `list` names.
-
-    NAME is an algorithm, pattern, probe, fabric, executor, machine, suite, workload or study.
-    """
+    """Describe the thing called NAME; `list` names all."""
     found = registry.find(name)
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])

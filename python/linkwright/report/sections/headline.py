@@ -23,7 +23,7 @@ HELP = (
     "Each value is the median over n fresh launches with its 95 % interval below, which takes six of them; a modelled "
     "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
     "the machine allows: below about 50 % there is something to gain. Of a modelled machine that bound is "
-    "physical; of a measured one it is the best cache line and the best copy rate that this run saw. A "
+    "physical; of a measured one it is what this run saw at best: a cache line, a copy rate, arithmetic. A "
     "collective stands here with its fastest algorithm. Empty cells say why they are empty."
 )
 
