@@ -100,6 +100,15 @@ impl<'a> Section<'a> {
         clock, optional_clock, clocks, Clock, |s| s.base(Dimension::Frequency).map(Clock::new);
     }
 
+    /// A count that the reader keeps in fewer bits.
+    pub fn small_count<T: TryFrom<u64>>(&mut self, key: &str) -> Result<T, MachineError> {
+        let count = self.count(key)?;
+        T::try_from(count).map_err(|_| {
+            let problem = format!("{count} are more than this model has room for; write fewer");
+            self.inconsistent(key, problem)
+        })
+    }
+
     /// A text.
     pub fn text(&mut self, key: &str) -> Result<String, MachineError> {
         self.required(key, |s, node| s.as_text(key, node))

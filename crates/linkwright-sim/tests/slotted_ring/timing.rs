@@ -120,6 +120,8 @@ fn what_makes_no_sense_is_refused() {
         ("snoop", "101", "no whole number of bus cycles"),
         ("data_lines", "9", "shorter than the lines it covers"),
         ("lines_in_flight", "0", "write at least 1"),
+        ("rings_clockwise", "254", "at most 8 rings"),
+        ("rings_clockwise", "257", "257 are more than this model"),
         ("tie", "\"left\"", "either"),
         (
             "memory_controller",

@@ -238,6 +238,11 @@ fn what_the_model_has_no_room_for_is_refused() {
             "2097120, unit = \"B\"",
             "2097152, unit = \"B\"",
         ),
+        (
+            "target_requests",
+            "8, unit = \"count\"",
+            "4294967304, unit = \"count\"",
+        ),
     ];
     for (key, fits, does_not) in borders {
         read(key, fits).unwrap_or_else(|error| panic!("{key}: {error}"));

@@ -26,7 +26,7 @@ pub enum Sees {
 impl Sees {
     fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
         let word = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
-        let depth = s.count("arbiter_depth")? as u32;
+        let depth = s.small_count("arbiter_depth")?;
         Ok([Sees::All, Sees::Oldest, Sees::Limited(depth)][word])
     }
 }
@@ -156,10 +156,10 @@ impl RingConfig {
             sites,
             period_ps,
             rings: [
-                s.count("rings_clockwise")? as u8,
-                s.count("rings_counterclockwise")? as u8,
+                s.small_count("rings_clockwise")?,
+                s.small_count("rings_counterclockwise")?,
             ],
-            transfers_per_ring: s.count("transfers_per_ring")? as u8,
+            transfers_per_ring: s.small_count("transfers_per_ring")?,
             ring_start: clock(&mut s, "ring_start")?,
             line_bytes,
             width,
@@ -169,14 +169,14 @@ impl RingConfig {
             list_fetch: clock(&mut s, "list_fetch")?,
             data: clock(&mut s, "data")?,
             data_lines: s.count("data_lines")?,
-            in_flight: s.count("lines_in_flight")? as u32,
+            in_flight: s.small_count("lines_in_flight")?,
             memory_read: clock(&mut s, "memory_read")?,
             memory_line_milli: line_milli(line_bytes, memory_rate, period_ps),
             queues,
             dma_largest: positive(&mut s, "dma_largest")?,
             list_longest: s.count("list_longest")? as usize,
             partial_is_whole: s.choice("partial_line", &["bytes", "whole"])? == 1,
-            offset_requests: s.count("offset_requests")? as u32,
+            offset_requests: s.small_count("offset_requests")?,
             walk: tlb_walk * s.choice("translation", &["hits", "misses"])? as u64,
             put_extra_milli: milli(s.ratio("put_address_slots")? - 1.0),
             sender_change_milli: fraction(&mut s, "sender_change", period_ps)?,
@@ -220,7 +220,7 @@ impl RingConfig {
         if let Some((key, _)) = needed.iter().find(|(_, count)| *count == 0) {
             return Err(s.inconsistent(key, "0 of them move nothing; write at least 1"));
         }
-        if self.rings[0] + self.rings[1] > 8 || self.transfers_per_ring > 8 {
+        if self.rings.map(u32::from).iter().sum::<u32>() > 8 || self.transfers_per_ring > 8 {
             let problem = "at most 8 rings, of at most 8 transfers each";
             return Err(s.inconsistent("transfers_per_ring", problem));
         }

@@ -69,8 +69,8 @@ impl TorusNocConfig {
                 _ => ChannelChoice::Dynamic,
             },
             buffers: buffers(&mut s, flit)?,
-            receive_requests: s.count("target_requests")? as u32,
-            receive_responses: s.count("target_responses")? as u32,
+            receive_requests: s.small_count("target_requests")?,
+            receive_responses: s.small_count("target_responses")?,
             posted: s.choice("acknowledgements", &["always", "awaited"])? == 1,
             multicast_linked: s.choice("multicast", &["unlinked", "linked"])? == 1,
             write: stream(&mut s, "write")?,
@@ -184,7 +184,7 @@ fn check(s: &mut Section<'_>, config: &TorusNocConfig) -> Result<(), MachineErro
         }
     }
     let (requests, responses) = (config.receive_requests, config.receive_responses);
-    if requests.min(responses) == 0 || (requests + responses) as usize > STREAMS {
+    if requests.min(responses) == 0 || requests as usize + responses as usize > STREAMS {
         let problem = format!(
             "{requests} requests and {responses} responses at once; write at least 1 each and at \
              most {STREAMS} together"
