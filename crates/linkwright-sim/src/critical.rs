@@ -246,15 +246,17 @@ pub(crate) struct Moments {
     pub offered: u64,
     /// When the fabric had delivered it.
     pub delivered: u64,
-    /// Combination on arrival, and handling it before.
+    /// Combination on arrival.
     pub combine: u64,
+    /// Handling the message before that.
     pub receive: u64,
     /// What its lane does when it is complete.
     pub answer: u64,
     /// Whether a signal follows it, without which it is not visible.
     pub signalled: bool,
-    /// On an idle fabric: without data, and what the data add.
+    /// Time of the message on an idle fabric, without its data.
     pub latency: u64,
+    /// What its data add to that.
     pub serialisation: u64,
 }
 

@@ -57,7 +57,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     let page = OnceLock::new();
     let map = || -> Result<()> {
         let memory = Mapped::new(&CACHE_LINE, 4096, Pages::Base)?;
-        page.set(memory).expect("mapped by one of the two");
+        page.set(memory).expect("only one of the two maps it");
         Ok(())
     };
     let partner = |_: usize, crew: &Crew| {

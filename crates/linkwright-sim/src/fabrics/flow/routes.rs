@@ -30,7 +30,7 @@ pub(super) struct Routes {
     pieces: Vec<List>,
     uses: Uses,
     trees: Trees,
-    /// The way that was found last.
+    /// The way that was worked out last; kept for its room.
     way: Way,
 }
 

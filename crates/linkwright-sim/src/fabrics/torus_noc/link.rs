@@ -51,13 +51,15 @@ pub(super) struct Link {
     pub busy_ps: u64,
     /// Free flits in the shared part of the buffer behind this link.
     pub shared_free: u32,
-    /// Packets with data that hold or want this link, and most that ever did.
+    /// Packets with data that hold or want this link.
     wanted: u32,
     /// Time of a head over the link, in ps.
     pub latency: u32,
     /// First link of the place where this one ends.
     pub beyond: u32,
+    /// Bytes of data that have been granted it.
     pub bytes: u64,
+    /// Most packets with data that ever held or wanted it.
     pub peak: u32,
     pub port: Port,
     /// Whether it leads around the torus.
