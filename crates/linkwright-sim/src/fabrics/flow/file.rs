@@ -264,10 +264,8 @@ fn transport(
     s: &mut Section<'_>,
 ) -> Read<Transport> {
     let used = s.texts("links")?;
-    if let Some(class) = used.iter().find(|&class| !classes.contains(class)) {
-        let known = classes.join(", ");
-        let problem = format!("no class of links `{class}`; known: {known}");
-        return Err(s.inconsistent("links", problem));
+    for class in &used {
+        among(s, "links", "class of links", class, classes.iter())?;
     }
     let ends = s.optional_choice("ends", &["any", "ranks", "memory"])?;
     let relays = s.optional_choice("relays", &["none", "forward", "store"])?;
@@ -290,6 +288,22 @@ fn transport(
         rate: s.optional_rate("rate")?.map(whole),
         chunk: s.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
         inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
+    })
+}
+
+/// Where `name`, which stands at `key`, is among those known.
+fn among<'n>(
+    s: &Section<'_>,
+    key: &str,
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'n String> + Clone,
+) -> Read<usize> {
+    let found = known.clone().position(|one| one == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = known.map(String::as_str).collect();
+        let problem = format!("no {what} `{name}`; known: {}", known.join(", "));
+        s.inconsistent(key, problem)
     })
 }
 
@@ -326,13 +340,10 @@ fn networks(
     let mut found = Vec::new();
     for name in machine.hints().networks() {
         let mut one = all.section(name)?;
-        let index = |t: &String| transports.iter().position(|known| known.name == *t);
-        let mut used = Vec::new();
-        for name in one.texts("transports")? {
-            let at = index(&name)
-                .ok_or_else(|| one.inconsistent("transports", format!("no transport `{name}`")))?;
-            used.push(at);
-        }
+        let known = transports.iter().map(|transport| &transport.name);
+        let used = (one.texts("transports")?.iter())
+            .map(|name| among(&one, "transports", "transport", name, known.clone()))
+            .collect::<Read<_>>()?;
         let efficiency = one.optional_share("efficiency")?.unwrap_or(1.0);
         found.push(Network {
             name: name.clone(),
@@ -360,16 +371,14 @@ fn overrides(routing: &mut Routing, s: &mut Section<'_>) -> Read<()> {
         let mut one = all.section(pair)?;
         let named = one.optional_text("transport")?;
         let transport = named.map(|name| {
-            let known = routing.transports.iter().position(|t| t.name == name);
-            known.ok_or_else(|| one.inconsistent("transport", format!("no transport `{name}`")))
+            let known = routing.transports.iter().map(|transport| &transport.name);
+            among(&one, "transport", "transport", &name, known)
         });
         let mut networks = Vec::new();
         if one.has("networks") {
             for name in one.texts("networks")? {
-                let at = routing.networks.iter().position(|n| n.name == name);
-                let at =
-                    at.ok_or_else(|| one.inconsistent("networks", format!("no network `{name}`")))?;
-                networks.push(at as u8);
+                let known = routing.networks.iter().map(|network| &network.name);
+                networks.push(among(&one, "networks", "network", &name, known)? as u8);
             }
         }
         let own = Override {

@@ -4,7 +4,7 @@ use super::fair::Fair;
 use super::fifo::Fifo;
 use super::job::{time, Job};
 use super::uses::{Use, Uses};
-use linkwright_core::TimePs;
+use linkwright_core::{Machine, TimePs};
 use proptest::prelude::*;
 
 /// Fair sharing with what its jobs use and what that carries.
@@ -255,5 +255,22 @@ proptest! {
             prop_assert!(TimePs::from_ns(first) + time(bytes, capacity) <= *last + TimePs(1000));
         }
         prop_assert_eq!(drive(&capacity, &plan), ends);
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_comes_with_those_known() {
+    let text = include_str!("../../../tests/flow/relays.toml");
+    let links = "no class of links `mesh`; known: direct, tree";
+    let transport = "no transport `nvlink`; known: relayed, staged";
+    let network = "no network `b`; known: ";
+    for (there, wrong, says) in [
+        ("links = [\"direct\"]", "links = [\"mesh\"]", links),
+        ("route = [\"hub\"]", "transport = \"nvlink\"", transport),
+        ("route = [\"hub\"]", "networks = [\"b\"]", network),
+    ] {
+        let machine = Machine::parse(&text.replace(there, wrong), "relays.toml").unwrap();
+        let error = super::file::read(&machine).err().unwrap().to_string();
+        assert!(error.contains(says), "{error}");
     }
 }
