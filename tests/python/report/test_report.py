@@ -303,6 +303,20 @@ def test_parts_of_a_suite_are_not_mixed():
     assert questions == ["Bw: bandwidth, best size", "Load: bandwidth, all at once"]
 
 
+def test_collectives_on_the_most_ranks_are_told():
+    about = {"collective": "allreduce", "metric": "time"}
+    times = [("ring", 2, 8, 1), ("ring", 8, 64, 9), ("tree", 8, 64, 7), ("tree", 8, 512, 70)]
+    rows = [
+        about | {"experiment": f"all/{n}", "algorithm": name, "ranks": ranks, "size_bytes": size, "value": value}
+        for n, (name, ranks, size, value) in enumerate(times)
+    ]
+    sections = {section.title: section for section in dissect.report(run_of(*rows)).sections}
+    questions = [[row[0].text, row[1].detail.splitlines()[0]] for row in sections["At a glance"].items[0].rows]
+    assert questions == [["allreduce, 64 B", "tree, 8 ranks"], ["allreduce, 512 B", "tree, 8 ranks"]]
+    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Which algorithm at which size")
+    assert [row[3].text for row in winners.rows] == ["tree, 8 ranks"]
+
+
 def test_patterns_of_one_part_are_told_apart():
     about = {"collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
     rows = [

@@ -24,7 +24,7 @@ HELP = (
     "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
     "the machine allows: below about 50 % there is something to gain. Of a modelled machine that bound is "
     "physical; of a measured one it is what this run saw at best: a cache line, a copy rate, arithmetic. A "
-    "collective stands here with its fastest algorithm. Empty cells say why they are empty."
+    "collective stands here with its fastest algorithm on the most ranks. Empty cells say why they are empty."
 )
 
 # Of a `Pick`: the collectives come after everything else.
@@ -92,7 +92,10 @@ def picks(run: Run, name: str) -> Iterator[Pick]:
             yield _curve_pick(group, group.curves[group.curves["machine"] == name])
     for number, kind in enumerate(run.collectives):
         rows = collectives.times(run, kind)
-        best = collectives.fastest(rows[rows["machine"] == name])
+        own = ok(rows[rows["machine"] == name])
+        best = collectives.fastest(own)
+        if own["ranks"].nunique() > 1:
+            best = best.assign(algorithm=best["algorithm"] + best["ranks"].map(", {:.0f} ranks".format))
         if len(best):
             yield from _collective_picks(FIRST_COLLECTIVE + number, kind, best, _common_sizes(rows))
 
@@ -162,7 +165,8 @@ def _undisturbed(group: Group, rows: pd.DataFrame, row: pd.Series) -> str:
 
 def _common_sizes(rows: pd.DataFrame) -> set[float]:
     """Sizes at which all machines of the run have a result: only these stand side by side."""
-    return set.intersection(*(set(part["size_bytes"]) for _, part in ok(rows).groupby("machine")))
+    machines = (collectives.most_ranks(part) for _, part in ok(rows).groupby("machine"))
+    return set.intersection(*(set(part["size_bytes"]) for part in machines))
 
 
 def _collective_picks(order: int, kind: str, best: pd.DataFrame, common: set[float]) -> Iterator[Pick]:
