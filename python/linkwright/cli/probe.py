@@ -23,7 +23,12 @@ from linkwright.cli import options
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
     help="Values of one axis, or a sweep of sizes such as `working_set=4K..64M`; may be repeated.",
 )  # fmt: skip
-@click.option("--ranks", "-p", type=options.RANKS, help="Endpoints that take part; default: all, or 64.")
+@click.option(
+    "--ranks",
+    "-p",
+    type=options.RANKS,
+    help="Endpoints that pairs and `all` of an axis are taken from; default: all, or 64.",
+)
 @click.option("--every-pair", is_flag=True, help="On every ordered pair of endpoints.")
 @click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
 @click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.errors import StoreError
+from linkwright.errors import StoreError, UsageError
 from linkwright.store.run import Run
 
 from .tables import rows_of
@@ -52,8 +52,12 @@ _COLLECTIVES = {
 
 
 def render(run: Run, machine: str | None) -> str:
-    """The rules of one run."""
-    best = _fastest(row for row in rows_of(run, machine) if row["metric"] == "time" and row["value"])
+    """The rules of one machine of a run: the fastest of one machine says nothing of another."""
+    rows = [row for row in rows_of(run, machine) if row["metric"] == "time" and row["value"]]
+    best = _fastest(rows)
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    if len(machines) > 1:
+        raise UsageError(f"run {run.id}: holds times of {' and '.join(machines)}; choose one with --machine")
     if not best:
         raise StoreError(f"run {run.id}: holds no collective that Open MPI has algorithms for; run the suite `dissect`")
     lines = [f"{len(best)} # collectives; fastest of run {run.id}"]

@@ -7,7 +7,7 @@ import pytest
 from jobs import FOLDER, is_open_mpi, mpirun
 
 from linkwright import interop
-from linkwright.errors import StoreError
+from linkwright.errors import StoreError, UsageError
 from linkwright.store import run as runs
 from linkwright.store import schema
 
@@ -30,13 +30,18 @@ for count in (256, 2048, 32768):
 
 @pytest.fixture
 def run(tmp_path):
+    return run_of(tmp_path, ["box"])
+
+
+def run_of(tmp_path, machines):
     made = runs.create(tmp_path / "runs", "dissect", "", {})
     rows = [
         schema.row(
-            run=made.id, experiment=f"c/allreduce/{name}/{size}", machine="box", executor="mpi", collective="allreduce",
-            algorithm=name, ranks=2, size_bytes=size, dtype="f32", metric="time", value=1e3 * us, unit="ns",
-            status="ok",
+            run=made.id, experiment=f"c/allreduce/{name}/{size}", machine=machine, executor="mpi",
+            collective="allreduce", algorithm=name, ranks=2, size_bytes=size, dtype="f32", metric="time",
+            value=1e3 * us, unit="ns", status="ok",
         )
+        for machine in machines
         for size, times in TIMES.items()
         for name, us in times.items()
     ]  # fmt: skip
@@ -56,6 +61,14 @@ def test_rules_name_the_fastest_algorithm_that_open_mpi_has(run):
         "4096 4 0 0 # from 4096 B: ring",
         "65536 6 0 0 # from 65536 B: recursive_doubling_bandwidth",
     ]
+
+
+def test_rules_are_of_one_machine(tmp_path):
+    two = run_of(tmp_path, ["box", "crate"])
+    exporter = interop.exporter("openmpi-rules")
+    with pytest.raises(UsageError, match="holds times of box and crate; choose one with --machine"):
+        exporter.render(two, None)
+    assert "# from 4096 B: ring" in exporter.render(two, "crate")
 
 
 def test_a_run_without_collectives_has_no_rules(tmp_path):
