@@ -53,9 +53,10 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         )
         return 130
     say(f"# {_counts(outcome.rows)}")
-    for line in report.glance(run.folder):
+    glance, page = report.conclude(run.folder)
+    for line in glance:
         say(f"# {line}")
-    say(str(report.render(run.folder)))
+    say(str(page))
     return 1 if outcome.failed else 0
 
 

@@ -15,9 +15,9 @@ from linkwright.store import files
 from . import dissect, html, reproduce, runs
 from .model import Report
 from .runs import ReportError
-from .sections import glance as in_plain_text
+from .sections import glance
 
-__all__ = ["Report", "ReportError", "glance", "render", "render_study"]
+__all__ = ["Report", "ReportError", "conclude", "render", "render_study"]
 
 
 def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
@@ -34,9 +34,10 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
     return _write(target, html.page(dissect.report(runs.load(folder))))
 
 
-def glance(folder: Path) -> list[str]:
-    """The first table of the report of a run folder, as lines for a terminal."""
-    return list(in_plain_text.lines(runs.load(folder)))
+def conclude(folder: Path) -> tuple[list[str], Path]:
+    """Writes the report of a run folder; its first table as lines for a terminal, and its path."""
+    run = runs.load(folder)
+    return list(glance.lines(run)), _write(folder / "report" / "index.html", html.page(dissect.report(run)))
 
 
 def render_study(study, out: Path | str, extras=(), facts=()) -> Path:

@@ -25,7 +25,7 @@ def study(folder: Path) -> Path:
 
 
 def glance(folder: Path) -> str:
-    return "".join(f"{line}\n" for line in report.glance(synthetic.folder(folder / "demo")))
+    return "".join(f"{line}\n" for line in report.conclude(synthetic.folder(folder / "demo"))[0])
 
 
 def regenerate() -> None:

@@ -32,7 +32,7 @@ def test_the_first_table_on_a_terminal(tmp_path):
 def test_where_nothing_converged_it_is_said_once(tmp_path):
     frame = synthetic.rows()
     frame["status"] = "unconverged"
-    lines = report.glance(synthetic.folder(tmp_path / "x", frame))
+    lines, _ = report.conclude(synthetic.folder(tmp_path / "x", frame))
     assert sum("converged" in line for line in lines) == len(frame["machine"].unique())
 
 
@@ -47,7 +47,7 @@ def test_a_value_above_a_measured_limit_says_what_that_means():
 def test_one_part_is_its_own_summary(tmp_path):
     frame = synthetic.rows()
     one = frame[frame["experiment"].str.startswith(frame["experiment"].iloc[0].partition("/")[0] + "/")]
-    assert report.glance(synthetic.folder(tmp_path / "x", one)) == []
+    assert report.conclude(synthetic.folder(tmp_path / "x", one))[0] == []
 
 
 def test_same_folder_same_bytes(tmp_path):

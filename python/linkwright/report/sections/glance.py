@@ -17,7 +17,7 @@ def lines(run: Run) -> Iterator[str]:
     if run.rows["part"].nunique() < 2:
         return
     for machine in run.machines:
-        picks = sorted(headline.picks(run, machine), key=lambda pick: pick.order)
+        picks = headline.picks(run, machine)
         if not picks:
             continue
         never = all(_unconverged(pick) for pick in picks)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pandas as pd
 
@@ -75,8 +76,13 @@ def title(run: Run, machine: str) -> str:
     return f"{machine}, {kind}"
 
 
-def picks(run: Run, name: str) -> Iterator[Pick]:
+@lru_cache(maxsize=32)  # the page and the terminal show the same
+def picks(run: Run, name: str) -> list[Pick]:
     """The rows that stand for this machine, in reading order."""
+    return sorted(_picks(run, name), key=lambda pick: pick.order)  # stable: within one kind as they were found
+
+
+def _picks(run: Run, name: str) -> Iterator[Pick]:
     yield from _memory_picks(run, name)
     for headline in probe_headlines.headlines(run, name):
         yield Pick(*headline)
@@ -94,10 +100,9 @@ def picks(run: Run, name: str) -> Iterator[Pick]:
         rows = collectives.times(run, kind)
         own = ok(rows[rows["machine"] == name])
         best = collectives.fastest(own)
-        if own["ranks"].nunique() > 1:
-            best = best.assign(algorithm=best["algorithm"] + best["ranks"].map(", {:.0f} ranks".format))
         if len(best):
-            yield from _collective_picks(FIRST_COLLECTIVE + number, kind, best, _common_sizes(rows))
+            many = f"{best['ranks'].iloc[0]:.0f} ranks" if own["ranks"].nunique() > 1 else ""
+            yield from _collective_picks(FIRST_COLLECTIVE + number, kind, best, _common_sizes(rows), many)
 
 
 def _memory_picks(run: Run, name: str) -> Iterator[Pick]:
@@ -169,7 +174,9 @@ def _common_sizes(rows: pd.DataFrame) -> set[float]:
     return set.intersection(*(set(part["size_bytes"]) for part in machines))
 
 
-def _collective_picks(order: int, kind: str, best: pd.DataFrame, common: set[float]) -> Iterator[Pick]:
+def _collective_picks(
+    order: int, kind: str, best: pd.DataFrame, common: set[float], ranks: str
+) -> Iterator[Pick]:  # fmt: skip
     shown = best[best["size_bytes"].isin(common)] if common else best
     ends = [("smallest message", shown.iloc[0])]
     if len(shown) > 1:
@@ -177,7 +184,7 @@ def _collective_picks(order: int, kind: str, best: pd.DataFrame, common: set[flo
     for word, row in ends:
         size = _size(row)
         word = size if common else word
-        about = ", ".join(part for part in ("" if common else size, row["algorithm"]) if part)
+        about = ", ".join(part for part in ("" if common else size, row["algorithm"], ranks) if part)
         yield Pick(order, f"{kind}, {word}" if word and len(ends) > 1 else kind, row, about)
 
 
