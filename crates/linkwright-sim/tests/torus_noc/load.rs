@@ -146,9 +146,12 @@ fn agree(packets: f64, least: f64, most: f64) {
 /// On flat parts of the curve the latencies agree; at the knee that of the packets lies between those of the flits
 /// at 0.01 flits per tile and cycle less and more.
 fn compare(flat: &[u32], knee: RangeInclusive<u32>, posted: bool) {
+    let mut last = 0.0;
     for &load in flat {
         let [packets, flits] = means(load, 4, posted);
         agree(packets, flits, flits);
+        assert!(packets > last, "more load, more waiting");
+        last = packets;
     }
     let knee: Vec<[f64; 2]> = knee.map(|load| means(load, 12, posted)).collect();
     for points in knee.windows(3) {
@@ -162,6 +165,9 @@ fn compare(flat: &[u32], knee: RangeInclusive<u32>, posted: bool) {
 #[test]
 fn latency_over_load_is_that_of_single_flits() {
     compare(&[2, 10, 30, 34, 60], 37..=41, false);
+    // Behind the knee, where the curve is steep still: seeds differ by a tenth.
+    let [packets, flits] = means(45, 12, false);
+    agree(packets, flits, flits);
 }
 
 #[test]
