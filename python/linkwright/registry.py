@@ -56,10 +56,10 @@ def _own_algorithms() -> list[Entry]:
     return list(own.ENTRIES)
 
 
-def _engines() -> list[Entry]:
-    from .suite import engines
+def _backends() -> list[Entry]:
+    from .suite import backends
 
-    return engines.entries()
+    return backends.entries()
 
 
 def _probes() -> list[Entry]:
@@ -83,7 +83,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "probes": _probes,
     "fabrics": functools.partial(_native, "fabrics"),
     "executors": lambda: [*_native("executors"), *_own_executors()],
-    "engines": _engines,
+    "backends": _backends,
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),

@@ -7,7 +7,6 @@ answers at once, so a verb's module imports numpy, pyarrow and the like inside i
 from __future__ import annotations
 
 import importlib
-import keyword
 import sys
 
 import click
@@ -15,7 +14,7 @@ import click
 from linkwright.cli.output import discard_stdout
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
-# Verb -> module, in the order in which help lists them. One file per verb.
+# In the order in which help lists them. Each is a module of its own, unless it is an alias.
 VERBS = (
     "list",
     "describe",
@@ -37,6 +36,8 @@ VERBS = (
     "report",
     "completion",
 )
+# Verb -> (module, command in it).
+ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
 
 
 class Verbs(click.Group):
@@ -50,8 +51,8 @@ class Verbs(click.Group):
         """The command in the verb's module."""
         if name not in VERBS:
             raise unknown("verb", name, VERBS)
-        module = f"{name}_" if keyword.iskeyword(name) else name
-        return importlib.import_module(f"linkwright.cli.{module}").command
+        module, command = ALIASES.get(name, (name, "command"))
+        return getattr(importlib.import_module(f"linkwright.cli.{module}"), command)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

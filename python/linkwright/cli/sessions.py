@@ -13,24 +13,24 @@ from linkwright.executors import mpi
 from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
-from linkwright.suite.engines import Engine
+from linkwright.suite.backends import Backend
 from linkwright.suite.load import Suite
 
 
 def start(
-    root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], engine: Engine | None = None
+    root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], backend: Backend | None = None
 ) -> int:
-    """Run `suite`, what is modelled of it on `engine`; the exit status."""
+    """Run `suite`, what is modelled of it on `backend`; the exit status."""
     for path in outputs:
         export.check_suffix(path)
     with mpi.job(request.on) as first:
         if not first:
             return 0
         table = LiveTable()
-        return _end(session.start(root, suite, request, table, engine), table, outputs, engine)
+        return _end(session.start(root, suite, request, table, backend), table, outputs, backend)
 
 
-def resume(root: Path, name: str, outputs: tuple[Path, ...], engine: Engine | None = None) -> int:
+def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | None = None) -> int:
     """Go on with a run; the exit status."""
     for path in outputs:
         export.check_suffix(path)
@@ -38,17 +38,17 @@ def resume(root: Path, name: str, outputs: tuple[Path, ...], engine: Engine | No
         if not first:
             return 0
         table = LiveTable()
-        return _end(session.resume(runs.find(root, name), table, engine), table, outputs, engine)
+        return _end(session.resume(runs.find(root, name), table, backend), table, outputs, backend)
 
 
-def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], engine: Engine | None) -> int:
+def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], backend: Backend | None) -> int:
     table.finish()
     for path in outputs:
         export.write(outcome.rows, path)
     run = outcome.run
     if outcome.interrupted:
         click.echo(
-            f"linkwright: interrupted; everything finished is in {run.folder}; {session.goes_on(run, engine)}",
+            f"linkwright: interrupted; everything finished is in {run.folder}; {session.goes_on(run, backend)}",
             err=True,
         )
         return 130

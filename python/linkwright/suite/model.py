@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from linkwright import _native, probes, schedules
 from linkwright.errors import (
-    EngineError,
+    BackendError,
     LinkwrightError,
     NoRoomError,
     TooFewEndpointsError,
@@ -86,7 +86,7 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Itera
             while missing is not None and missing.key in waiting:
                 yield waiting.pop(missing.key)
                 missing = next(remaining, None)
-    except (KeyboardInterrupt, EngineError):
+    except (KeyboardInterrupt, BackendError):
         yield from (waiting.pop(e.key) for e in remaining if e.key in waiting)
         raise
 

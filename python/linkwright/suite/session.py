@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
-from linkwright.errors import EngineError, StoreError, UsageError
+from linkwright.errors import BackendError, StoreError, UsageError
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
 
 from . import rows
+from .backends import Backend, Local
 from .bounds import Bounds
-from .engines import Engine, Local
 from .expand import expand
 from .experiment import Experiment
 from .load import Suite, parse
@@ -80,7 +80,7 @@ class Outcome:
         return [row for row in self.rows if row["status"] == "failed"]
 
 
-def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Engine | None = None) -> Outcome:
+def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Backend | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `engine` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
     if not any(expand(suite.at(request.level), target.extent) for target in targets):
@@ -91,7 +91,7 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
     job = next((target.world for target in targets if target.world), None)
     about = {"mpi": job.environment()} if job else {}
     if engine:
-        about |= {"sweep": engine.about()}
+        about |= {"backend": engine.about()}
     about |= {target.executor: target.about for target in targets if target.about}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
@@ -100,7 +100,7 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
     return _execute(run, suite, targets, request, watcher, engine or Local())
 
 
-def resume(run: runs.Run, watcher: Watcher, engine: Engine | None = None) -> Outcome:
+def resume(run: runs.Run, watcher: Watcher, engine: Backend | None = None) -> Outcome:
     """Go on with a run that was interrupted, on the same engine or on another one."""
     plan = run.plan
     if plan["state"] == "done":
@@ -112,7 +112,7 @@ def resume(run: runs.Run, watcher: Watcher, engine: Engine | None = None) -> Out
 
 
 def _execute(
-    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, engine: Engine
+    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, engine: Backend
 ) -> Outcome:
     found: list[rows.Row] = []
     interrupted, broken = False, None
@@ -136,20 +136,20 @@ def _execute(
                         watcher.rows(experiment, its_rows)
         except KeyboardInterrupt:
             interrupted = True
-        except EngineError as error:
+        except BackendError as error:
             broken = error
         except StoreError as error:
             raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, engine)}") from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
             _save(run, found, targets, done=not interrupted and not broken)
     if broken:
-        raise EngineError(f"{broken}; what is finished is kept, and {goes_on(run, engine)}") from broken
+        raise BackendError(f"{broken}; what is finished is kept, and {goes_on(run, engine)}") from broken
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
 
 
-def goes_on(run: runs.Run, engine: Engine | None) -> str:
+def goes_on(run: runs.Run, engine: Backend | None) -> str:
     """What to type to go on with an interrupted run."""
     return f"`linkwright {(engine or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
 
@@ -218,7 +218,7 @@ def _measure(target, experiments, metrics, run, suite_name, request, records, jo
 
 
 def _model(
-    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, engine: Engine
+    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, engine: Backend
 ) -> Iterator[Found]:
     """What is known already, and what `engine` finds of the rest, in the order of the plan."""
     known = known_rows(records, work.target)
