@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from linkwright import _native
+from linkwright import _native, interop
 from linkwright.stats.bandwidth import FACTORS
 from linkwright.store import schema
 
@@ -35,6 +35,14 @@ def _collectives() -> str:
     return _table(["collective", "S", "f"], rows)
 
 
+def _formats() -> str:
+    tables = {"export": interop.EXPORTERS, "import": interop.IMPORTERS}
+    rows = [
+        [verb, f"`{e['key']}`", str(e["summary"])] for verb, table in tables.items() for e in interop.entries(table)
+    ]
+    return _table(["verb", "format", "what it is"], rows)
+
+
 def _pages() -> str:
     """The pages of docs/, those of each folder together."""
     parts = []
@@ -54,6 +62,7 @@ TABLES = {
     "samples": lambda: _columns(schema.SAMPLES),
     "metrics": _metrics,
     "collectives": _collectives,
+    "formats": _formats,
 }
 
 

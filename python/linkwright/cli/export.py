@@ -31,10 +31,10 @@ def command(run: str, format_key: str, machine: str | None, out: Path | None, ro
     """
     from linkwright import interop
     from linkwright.store import run as runs
-    from linkwright.store.files import write_text
 
-    text = interop.exporter(format_key).render(runs.find(root_folder, run), machine)
+    exporter = interop.exporter(format_key)
+    content = interop.content(runs.find(root_folder, run), machine)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(exporter.render(content), nl=False)
     else:
-        write_text(out, text)
+        exporter.write(content, out)

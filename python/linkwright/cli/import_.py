@@ -38,8 +38,8 @@ def command(
     from linkwright.store.files import read_text
 
     importer = interop.importer(format_key)
-    said = importing.Said(collective, ranks, machine)
-    found = [item for path in files for item in importer.parse(path, read_text(path, "result file"), said)]
+    defaults = importing.Defaults(collective, ranks, machine)
+    found = [item for path in files for item in importer.parse(path, read_text(path, "result file"), defaults)]
     run = runs.create(root_folder, f"import-{format_key}", "", {"request": {"import": [str(path) for path in files]}})
     run.forget_machine()  # the numbers come from elsewhere
     run.write_results(importing.rows(run.id, found), runs.samples_table(run, []))

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from linkwright import report
+from linkwright import interop, report
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import mpi
-from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
 from linkwright.suite.backends import Backend
@@ -22,7 +21,7 @@ def start(
 ) -> int:
     """Run `suite`, what is modelled of it on `backend`; the exit status."""
     for path in outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     with mpi.job(request.on) as first:
         if not first:
             return 0
@@ -33,7 +32,7 @@ def start(
 def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | None = None) -> int:
     """Go on with a run; the exit status."""
     for path in outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     with mpi.job(None, resumed=True) as first:
         if not first:
             return 0
@@ -44,7 +43,7 @@ def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | 
 def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], backend: Backend | None) -> int:
     table.finish()
     for path in outputs:
-        export.write(outcome.rows, path)
+        interop.write_output(outcome.rows, path)
     run = outcome.run
     if outcome.interrupted:
         click.echo(

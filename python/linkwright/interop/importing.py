@@ -19,8 +19,8 @@ from linkwright.suite.experiment import Experiment
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the user says because a file may not."""
+class Defaults:
+    """What the user states because a file may not."""
 
     collective: str | None = None
     ranks: int | None = None
