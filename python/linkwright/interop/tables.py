@@ -62,7 +62,7 @@ EXPORTERS = (
         _parquet, ".parquet",
     ),
     Exporter(
-        "md", "every result row in a Markdown table (.md)", _DESCRIPTION + "Leaves out columns without a value. " + _KEPT,
+        "md", "every result row in a Markdown table (.md)", _DESCRIPTION + "Empty columns are left out. " + _KEPT,
         "GitHub Flavored Markdown", _markdown, ".md",
     ),
 )  # fmt: skip
