@@ -106,6 +106,13 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, message):
     assert result.err.count("\n") == 1
 
 
+def test_one_word_names_collective_and_algorithm():
+    finding = invoke("verify", "allreduce/ring", "-p", "4")
+    assert finding.out == invoke("verify", "allreduce", "-a", "ring", "-p", "4").out
+    assert "another one; say it once" in invoke("verify", "allreduce/ring", "-a", "tree").err
+    assert "nowhere/ring" in invoke("verify", "nowhere/ring").err
+
+
 def test_a_study_is_described_by_one_word():
     assert invoke("describe", "vollo").out.startswith("vollo (study)\n")
 
