@@ -1,4 +1,4 @@
-"""What `run`, `dissect` and `sweep` have in common: a live table, a run folder, a report at the end."""
+"""What `run`, `probe` and `dissect` have in common: a live table, a run folder, a report at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(
 
 
 def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | None = None) -> int:
-    """Go on with a run; the exit status."""
+    """Continue a run; the exit status."""
     for path in outputs:
         interop.check_output(path)
     with mpi.job(None, resumed=True) as first:
@@ -46,10 +46,8 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         interop.write_output(outcome.rows, path)
     run = outcome.run
     if outcome.interrupted:
-        click.echo(
-            f"linkwright: interrupted; everything finished is in {run.folder}; {session.goes_on(run, backend)}",
-            err=True,
-        )
+        kept = f"everything finished is in {run.folder}"
+        click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
     say(f"# {_counts(outcome.rows)}")
     glance, page = report.conclude(run.folder)
