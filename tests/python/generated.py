@@ -37,9 +37,7 @@ def _collectives() -> str:
 
 def _formats() -> str:
     tables = {"export": interop.EXPORTERS, "import": interop.IMPORTERS}
-    rows = [
-        [verb, f"`{e['key']}`", str(e["summary"])] for verb, table in tables.items() for e in interop.entries(table)
-    ]
+    rows = [[verb, f"`{entry.key}`", entry.summary] for verb, table in tables.items() for entry in table]
     return _table(["verb", "format", "what it is"], rows)
 
 

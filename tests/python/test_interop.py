@@ -195,7 +195,7 @@ BROKEN = {
     "two joined": ("nccl-tests", NCCL + NCCL_LINES[7], r"x:12: .*joined"),
     "without header": ("nccl-tests", "".join(NCCL_LINES[7:]), r"x:1: numbers before the header"),
     "wrong sums": ("nccl-tests", NCCL.replace("0    29.83", "7    29.83", 1), r"x:8: 7 wrong elements"),
-    "no number": ("nccl-tests", NCCL.replace("30.05", "3O.05"), r"x:8: time `3O.05` is no number"),
+    "no number": ("nccl-tests", NCCL.replace("30.05", "3O.05"), r"x:8: time `3O.05` is not a number"),
     "osu cut": ("osu", OSU.rstrip("\n"), r"x:5: .*cut"),
     "osu cut in a line": ("osu", OSU + "16\n", r"x:6: 1 columns"),
     "osu without title": ("osu", "4 1.5\n", r"x:1: numbers before a title"),

@@ -79,7 +79,7 @@ _OPTIONS = (
         "--efficiency", type=Percent(),
         help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
     ),
-    click.option("--peak", type=Positive(), help="Training: operations per second of one device, if its file has none."),
+    click.option("--peak", type=Positive(), help="Training: operations per second of one device, if no file has it."),
     click.option(
         "--algorithm", "-a", metavar="NAME",
         help="Training: allreduce algorithm (default ring), `best`, `nccl-1.3.4` or `nccl-2.3.5`.",

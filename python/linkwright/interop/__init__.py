@@ -16,7 +16,7 @@ from linkwright.errors import UsageError, unknown
 from linkwright.store.files import check_place
 
 from . import hwloc, nccl_tests, openmpi_rules, osu, tables
-from .formats import Content, Exporter, Format, Importer, Rows
+from .formats import Content, Exporter, Importer, Rows
 
 if TYPE_CHECKING:
     from linkwright._native import Machine
@@ -69,7 +69,11 @@ def write_output(rows: Rows, path: Path, machines: Sequence[Machine] = ()) -> No
     check_output(path).write(Content(rows, constants=constants), path)
 
 
-def entries(known: Sequence[Format]) -> list[dict[str, object]]:
-    """Registry entries, as `list` and `describe` print them."""
-    code = ("render", "parse")
-    return [{key: value for key, value in vars(entry).items() if key not in code} for entry in known]
+def exporters() -> list[dict[str, object]]:
+    """The export formats, as `list` and `describe` print them."""
+    return [entry.described() for entry in EXPORTERS]
+
+
+def importers() -> list[dict[str, object]]:
+    """The import formats, as `list` and `describe` print them."""
+    return [entry.described() for entry in IMPORTERS]

@@ -35,6 +35,10 @@ class Format:
     description: str
     source: str
 
+    def described(self) -> dict[str, object]:
+        """Everything but the function."""
+        return {key: value for key, value in vars(self).items() if not callable(value)}
+
 
 @dataclass(frozen=True)
 class Exporter(Format):
