@@ -53,11 +53,11 @@ def _studies() -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": _native("algorithms"),
-    "own-algorithms": functools.partial(_of, "executors.own", "ENTRIES"),
+    "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
     "patterns": _native("patterns"),
     "probes": functools.partial(_of, "probes", "entries"),
     "fabrics": _native("fabrics"),
-    "executors": lambda: [*_of("_native", "executors"), *_of("executors", "ENTRIES")],
+    "executors": functools.partial(_of, "executors", "entries"),
     "backends": functools.partial(_of, "suite.backends", "entries"),
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),

@@ -232,6 +232,14 @@ def test_import_makes_a_run_that_export_and_query_know(tmp_path):
     assert out.read_text().count("allreduce") >= 6
 
 
+def test_a_root_is_imported_and_exported(tmp_path):
+    (tmp_path / "nccl.txt").write_text(NCCL.replace("all_reduce", "broadcast").replace("sum      -1", "none       1"))
+    root = ("--runs", str(tmp_path / "runs"))
+    assert invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", *root).status == 0
+    lines = invoke("export", "--as", "nccl-tests", *root).out.splitlines()
+    assert [line.split()[3:5] for line in lines if not line.startswith("#")] == [["none", "1"], ["none", "1"]]
+
+
 def test_queries_without_a_statement_and_numbers_that_json_lacks(tmp_path):
     (tmp_path / "nccl.txt").write_text(NCCL)
     root = ("--runs", str(tmp_path / "runs"))

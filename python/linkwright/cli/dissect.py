@@ -130,7 +130,7 @@ def _refuse_with_resume() -> None:
 
 
 def _refuse_measured(request: Request) -> None:
-    from linkwright.suite.targets import resolve
+    from linkwright.executors import resolve
 
     for target in resolve(request.on, request.ranks, request.grid):
         if not target.modelled:

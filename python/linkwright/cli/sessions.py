@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -9,7 +11,7 @@ import click
 from linkwright import interop, report
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
-from linkwright.executors import mpi
+from linkwright.executors import EXECUTORS
 from linkwright.store import run as runs
 from linkwright.suite import session
 from linkwright.suite.backends import Backend
@@ -22,8 +24,8 @@ def start(
     """Run `suite`, what is modelled of it on `backend`; the exit status."""
     for path in outputs:
         interop.check_output(path)
-    with mpi.job(request.on) as first:
-        if not first:
+    with _leads(request.on) as leads:
+        if not leads:
             return 0
         table = LiveTable()
         return _end(session.start(root, suite, request, table, backend), table, outputs, backend)
@@ -33,11 +35,20 @@ def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | 
     """Continue a run; the exit status."""
     for path in outputs:
         interop.check_output(path)
-    with mpi.job(None, resumed=True) as first:
-        if not first:
+    with _leads("", resumed=True) as leads:
+        if not leads:
             return 0
         table = LiveTable()
         return _end(session.resume(runs.find(root, name), table, backend), table, outputs, backend)
+
+
+@contextmanager
+def _leads(on: str, *, resumed: bool = False) -> Iterator[bool]:
+    """Whether this process is the session; one that only serves it has done so and ends."""
+    named = [name.strip() for name in on.split(",")]
+    with ExitStack() as stack:
+        roles = [stack.enter_context(executor.job(key in named, resumed)) for key, executor in EXECUTORS.items()]
+        yield all(roles)
 
 
 def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], backend: Backend | None) -> int:

@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from linkwright.errors import StoreError, UsageError
+from linkwright.executors import is_modelled
 
 from .formats import Content, Exporter
 
@@ -56,7 +57,7 @@ def _render(content: Content) -> str:
         raise StoreError(f"{content.run}: holds no matrix between endpoints; run the suite `dissect` for one")
     if len(machines) > 1:
         raise UsageError(f"{content.run}: holds matrices of {' and '.join(machines)}; choose one with --machine")
-    measured = rows[0]["executor"] != "sim"
+    measured = not is_modelled(rows[0]["executor"])
     names = _endpoints(rows)
     if measured:
         numbers = {name: int(match[1]) for name in names if (match := re.fullmatch(r"cpu (\d+)", name))}

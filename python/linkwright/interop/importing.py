@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright.errors import UsageError
+from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,11 @@ def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
 
 
 def _row(run: str, item: Imported, metric: str, value: float) -> dict:
-    same = ("collective", "algorithm", "ranks", "size_bytes", "dtype", "op")
-    shared = {name: getattr(item, name) for name in same}
+    measured = Experiment(
+        "imported", item.collective, item.algorithm, item.ranks, item.size_bytes, item.dtype, item.op, item.root
+    )
     return schema.row(
-        **shared, run=run, experiment=Experiment("imported", **shared, root=item.root).key, machine=item.machine,
-        executor=item.executor, metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",
-        reason=f"imported from line {item.line}; a mean without interval", placement="topology",
+        **measured.columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
+        metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",
+        reason=f"imported from line {item.line}; a mean without interval",
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Running a suite on its targets, into a run folder.
 
-    plan -> for each target: modelled experiments by an engine, measured ones by launches
+    plan -> for each target: modelled experiments by a backend, measured ones by launches
          -> rows of an experiment as soon as they are final, in the order of the plan
          -> results.parquet and samples.parquet, whole, also after Ctrl-C
 
@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
 from linkwright.errors import BackendError, StoreError, UsageError
+from linkwright.executors import Target, resolve
+from linkwright.executors.measured import dropped_samples
+from linkwright.executors.protocol import Options
+from linkwright.experiment import Experiment
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
+from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
 
 from . import rows
 from .backends import Backend, Local
-from .bounds import Bounds
 from .expand import expand
-from .experiment import Experiment
 from .load import Suite, parse
-from .measure import Launch, Options, State, fresh_process, measure
+from .measure import State, measure
 from .model import Found, Work, in_order, known_rows
-from .peaks import Peaks
 from .sweeps import half_peaks
-from .targets import Target, resolve
 
 # Modelled experiments take milliseconds: their records go to the disk in bunches.
 JOURNAL_EVERY_S = 0.25
@@ -55,6 +56,9 @@ class Request:
 
 class Watcher:
     """Told what happens; a live table overrides this."""
+
+    def dropped(self, counts: Mapping[str, int]) -> None:
+        """So many samples of the next experiment were set aside, by reason."""
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
@@ -80,39 +84,37 @@ class Outcome:
         return [row for row in self.rows if row["status"] == "failed"]
 
 
-def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Backend | None = None) -> Outcome:
-    """Run `suite` in a new folder below `root`; `engine` runs what is modelled, by default all processors."""
+def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
+    """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
     if not any(expand(suite.at(request.level), target.extent) for target in targets):
         raise UsageError(
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
             "ask for other algorithms, ranks or threads, or name other machines with --on"
         )
-    job = next((target.world for target in targets if target.world), None)
-    about = {"mpi": job.environment()} if job else {}
-    if engine:
-        about |= {"backend": engine.about()}
-    about |= {target.executor: target.about for target in targets if target.about}
+    about: dict[str, object] = {target.executor.key: target.about for target in targets if target.about}
+    if backend:
+        about |= {"backend": backend.about()}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
-    return _execute(run, suite, targets, request, watcher, engine or Local())
+    return _execute(run, suite, targets, request, watcher, backend or Local())
 
 
-def resume(run: runs.Run, watcher: Watcher, engine: Backend | None = None) -> Outcome:
-    """Go on with a run that was interrupted, on the same engine or on another one."""
+def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> Outcome:
+    """Continue a run that was interrupted, on the same backend or on another."""
     plan = run.plan
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
     targets = resolve(request.on, request.ranks, request.grid)
-    return _execute(run, suite, targets, request, watcher, engine or Local())
+    return _execute(run, suite, targets, request, watcher, backend or Local())
 
 
 def _execute(
-    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, engine: Backend
+    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, backend: Backend
 ) -> Outcome:
     found: list[rows.Row] = []
     interrupted, broken = False, None
@@ -123,13 +125,12 @@ def _execute(
                 experiments = expand(suite.at(request.level), target.extent)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
+                context = rows.Context.of(target, run.id, suite.name, request.watts)
                 if target.modelled:
-                    work = Work(target, target.context(run.id, suite.name), metrics, request.seed)
-                    executed = _model(work, experiments, records, journal, watcher, engine)
+                    work = Work(target, context, metrics, request.seed)
+                    executed = _model(work, experiments, records, journal, watcher, backend)
                 else:
-                    executed = _measure(
-                        target, experiments, metrics, run, suite.name, request, records, journal, watcher
-                    )
+                    executed = _measure(target, context, experiments, metrics, run, request, records, journal, watcher)
                 with closing(executed):  # while the journal is open, whatever interrupts
                     for experiment, its_rows in executed:
                         found += its_rows
@@ -139,88 +140,72 @@ def _execute(
         except BackendError as error:
             broken = error
         except StoreError as error:
-            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, engine)}") from error
+            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, backend)}") from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
             _save(run, found, targets, done=not interrupted and not broken)
     if broken:
-        raise BackendError(f"{broken}; what is finished is kept, and {goes_on(run, engine)}") from broken
+        raise BackendError(f"{broken}; what is finished is kept, and {goes_on(run, backend)}") from broken
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
 
 
-def goes_on(run: runs.Run, engine: Backend | None) -> str:
+def goes_on(run: runs.Run, backend: Backend | None) -> str:
     """What to type to go on with an interrupted run."""
-    return f"`linkwright {(engine or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
+    return f"`linkwright {(backend or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
 
 
 def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
-    records = run.records()
-    jobs = [target.world for target in targets if target.world]
-    if jobs:
-        from linkwright.executors.mpi import samples
-
-        records = samples.merge(jobs[0], run.folder, records)
+    records = launches(run.records())
+    for target in targets:
+        records = target.executor.merge(target, run.folder, records)
     run.write_results([*found, *half_peaks(found)], runs.samples_table(run, records))
-    if jobs and done:
-        samples.merged(jobs[0], run.folder)
+    if done:
+        for target in targets:
+            target.executor.discard(target, run.folder)
 
 
-def _launcher(target: Target, run: runs.Run) -> Launch | None:
-    """How a target makes launches, where it does not take fresh processes of the host."""
-    if target.sms:
-        from linkwright.executors import cuda
-
-        return functools.partial(fresh_process, module=cuda.LAUNCH_MODULE, about={"sms": target.sms})
-    if target.executor == "gpus":
-        from linkwright.executors import gpus
-
-        return functools.partial(fresh_process, module=gpus.LAUNCH_MODULE)
-    if target.world is None:
-        return None
-    from linkwright.executors.mpi import ranks
-
-    ranks.announce_end(run.id, str(run.folder.parent))
-    return functools.partial(ranks.launch, target.world, str(run.folder.resolve()))
-
-
-def _measure(target, experiments, metrics, run, suite_name, request, records, journal, watcher):
+def _measure(target, context, experiments, metrics, run, request, records, journal, watcher) -> Iterator[Found]:
     """Launches, then the rows of every experiment in the order of the plan."""
-    state = State()
+    state, executor = State(), target.executor
     for record in records:
-        state.take(record)
-    options = Options(request.budget_s, request.seed, request.samples, request.warmup, request.check)
+        state.take(from_json(record))
+    options = Options(request.samples, request.warmup, request.check, request.seed)
+    executor.begin(target, run.id, run.folder.parent)
     interrupted = False
     try:
-        measure(experiments, options, state, journal, watcher.progress, _launcher(target, run))
+        launch = functools.partial(executor.launch, target)
+        measure(experiments, request.budget_s, options, state, journal, watcher.progress, launch, run.folder)
     except KeyboardInterrupt:
         interrupted = True
-    context = target.context(run.id, suite_name, request.watts)
     found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
-    # The bounds argue with cache lines and copies of one shared memory.
-    bounds, peaks = None if target.executor in ("mpi", "gpus") else Bounds.of(found), Peaks.of(found)
-    for experiment in experiments:
-        if experiment.key in state.ended:
-            yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
-        elif measured := state.measured(experiment.key):
-            limit = bounds.limit(experiment) if bounds else None
-            limit = limit or measured.limit or peaks.limit(experiment, measured)
-            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, limit)
+    limit = executor.limits(found)
+    for experiment, measured in found:
+        if ended := state.ended.get(experiment.key):
+            yield experiment, rows.without_value(context, experiment, ended.status, ended.reason, ended.code)
+        elif measured:
+            watcher.dropped(measured.dropped)
+            bound = limit(experiment, measured)
+            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
         elif not interrupted:
-            dropped = rows.dropped_samples(state.records(experiment.key))
-            dropped = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-            reason = f"every sample was disturbed ({dropped}); stop what else runs on this machine"
-            if not dropped:
-                reason = "the time budget ended before its first launch; give more with --time-budget"
-            yield experiment, rows.without_value(context, experiment, "waived", reason)
+            yield experiment, _without_samples(context, experiment, dropped_samples(state.records(experiment.key)))
     if interrupted:
         raise KeyboardInterrupt
 
 
+def _without_samples(context: rows.Context, experiment: Experiment, dropped: Mapping[str, int]) -> list[rows.Row]:
+    """The row of an experiment that no launch kept a sample of."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    code, reason = OUT_OF_TIME, "the time budget ended before its first launch; give more with --time-budget"
+    if counts:
+        code, reason = ALL_DISTURBED, f"every sample was disturbed ({counts}); stop what else runs on this machine"
+    return rows.without_value(context, experiment, "waived", reason, code)
+
+
 def _model(
-    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, engine: Backend
+    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, backend: Backend
 ) -> Iterator[Found]:
-    """What is known already, and what `engine` finds of the rest, in the order of the plan."""
+    """What is known already, and what `backend` finds of the rest, in the order of the plan."""
     known = known_rows(records, work.target)
 
     def found() -> Iterator[Found]:
@@ -228,10 +213,10 @@ def _model(
         missing = [e for e in experiments if e.key not in known]
         with _Bunch(journal) as bunch:
             for done, (experiment, its_rows) in enumerate(
-                engine.run(work, missing), len(experiments) - len(missing) + 1
+                backend.run(work, missing), len(experiments) - len(missing) + 1
             ):
                 bunch.add(its_rows)
-                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{engine.note}")
+                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{backend.note}")
                 yield experiment, its_rows
 
     return in_order(experiments, found())
