@@ -1,4 +1,4 @@
-"""On every rank: `lw.run(..., on="mpi")` gives each rank the same result, or raises the same error; rank 0 prints all."""
+"""On every rank: `lw.run(..., on="mpi")` gives each rank the same result, or raises the same error."""
 
 from mpi4py import MPI
 
