@@ -40,7 +40,7 @@ def test_a_value_above_a_measured_limit_says_what_that_means():
     row = {"share": 1.09, "limit": 3.4e11, "unit": "Flop/s"}
     measured = values.of_limit(pd.Series({**row, "limit_name": peaks.FMA_PEAK}))
     assert (measured.text, measured.share) == ("109 %", 1.0)
-    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured in a slower moment"
+    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured at a slower moment"
     assert values.of_limit(pd.Series({**row, "limit_name": "gpu_peak"})).detail == "of 340 GFlop/s, gpu peak"
 
 
@@ -140,7 +140,7 @@ def test_winners_split_where_the_order_changes():
         for size, value in zip((8, 64, 512), times, strict=True)
     ]
     section = collectives.section(run_of(*rows))
-    table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Which"))
+    table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Fastest algorithm"))
     found = [[row[1].text, row[2].text, row[3].text, row[-1].detail] for row in table.rows]
     assert found == [
         ["8 B", "64 B", "tree", "not separable from ring"],
@@ -313,7 +313,7 @@ def test_collectives_on_the_most_ranks_are_told():
     sections = {section.title: section for section in dissect.report(run_of(*rows)).sections}
     questions = [[row[0].text, row[1].detail.splitlines()[0]] for row in sections["At a glance"].items[0].rows]
     assert questions == [["allreduce, 64 B", "tree, 8 ranks"], ["allreduce, 512 B", "tree, 8 ranks"]]
-    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Which algorithm at which size")
+    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Fastest algorithm by size")
     assert [row[3].text for row in winners.rows] == ["tree, 8 ranks"]
 
 
