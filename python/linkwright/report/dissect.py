@@ -46,7 +46,7 @@ def report(run: Run) -> Report:
         built[-1:-1] = reproduce.sections(run.study)
     badges: list[Badge] = status.badges(run)
     return Report(
-        title=" beside ".join(run.machines) or run.id,
+        title=" and ".join(run.machines) or run.id,
         subtitle="What this machine can do, measured against its physical limits and published values.",
         facts=environment.facts(run),
         badges=badges,
