@@ -293,8 +293,8 @@ def test_types_refuse_what_cannot_be_drawn():
 
 def test_parts_of_a_suite_are_not_mixed():
     about = {"collective": "pattern", "algorithm": "pairs", "metric": "bandwidth", "unit": "B/s"}
-    sizes = [{"experiment": f"bw/{s}", "ranks": 2, "size_bytes": s, "value": s} for s in (8, 64, 512)]
-    loads = [{"experiment": f"load/{r}", "ranks": r, "size_bytes": 8, "value": r} for r in (2, 4)]
+    sizes = [{"part": "bw", "experiment": f"bw/{s}", "ranks": 2, "size_bytes": s, "value": s} for s in (8, 64, 512)]
+    loads = [{"part": "load", "experiment": f"load/{r}", "ranks": r, "size_bytes": 8, "value": r} for r in (2, 4)]
     sections = dissect.report(run_of(*(about | row for row in sizes + loads))).sections
     plots = {section.title: section.items for section in sections}
     assert [list(curve.x) for curve in plots["By message size"][0].curves] == [[8, 64, 512]]
@@ -318,7 +318,7 @@ def test_collectives_on_the_most_ranks_are_told():
 
 
 def test_patterns_of_one_part_are_told_apart():
-    about = {"collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
+    about = {"part": "traffic", "collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
     rows = [
         about | {"experiment": f"traffic/{name}", "algorithm": name, "value": 5} for name in ("hot_spot", "tornado")
     ]
