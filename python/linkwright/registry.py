@@ -71,7 +71,7 @@ def _probes() -> list[Entry]:
 def _studies() -> list[Entry]:
     from . import studies
 
-    return [{"key": key, "summary": summary} for key, (_, summary) in studies.REGISTRY.items()]
+    return [{"key": key, "summary": study.summary} for key, study in studies.REGISTRY.items()]
 
 
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.

@@ -12,7 +12,8 @@ from linkwright.cli import options
 from linkwright.cli.output import Progress, print_table
 from linkwright.errors import UsageError
 from linkwright.store.files import check_place
-from linkwright.studies import REGISTRY, Options, Outcome, held
+from linkwright.studies import REGISTRY, Options
+from linkwright.studies.outcome import Outcome, held
 
 if TYPE_CHECKING:
     from linkwright.store.run import Run

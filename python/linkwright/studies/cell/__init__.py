@@ -11,9 +11,11 @@ May-June 2006). Text and table 1 are used; of the curves only the points that th
 from __future__ import annotations
 
 from linkwright.machines import load as load_machine
-from linkwright.studies import Options, Outcome, parallel
+from linkwright.studies import Options
 from linkwright.studies.cell import blind, claims, collectives, curves, experiments, facts, load, streams
-from linkwright.studies.cell.chip import SPES, values, variant
+from linkwright.studies.cell.chip import SPES, variant
+from linkwright.studies.numbers import fitted, values
+from linkwright.studies.outcome import Outcome
 
 MACHINE = "cell-be"
 
@@ -82,7 +84,7 @@ def reproduce(options: Options) -> Outcome:
         paper="cell",
         title="The on-chip network of the Cell Broadband Engine, re-run on a model",
         machine=MACHINE,
-        fitted=[row for row in machine.numbers() if row["status"] == "fitted"],
+        fitted=fitted(machine),
         notes=NOTES,
     )
     outcome.cells = facts.cells(grounds) + blind.cells(uniform, summaries, structures)
@@ -136,6 +138,4 @@ def _components(grounds: facts.Grounds) -> list[dict]:
 def _other_reading(machine, options: Options) -> curves.Points:
     """Figure 4 where the data phase covers one line."""
     changed = variant(machine, "data phase covers one line")
-    cases = [(op, "blocking", size) for op in curves.OPERATIONS for size in curves.SIZES]
-    found = parallel(lambda case: curves.blocking(changed, case[0], case[2]), cases, options, "the other reading")
-    return dict(zip(cases, found, strict=True))
+    return curves.measure(changed, options, ("blocking",), "the other reading")

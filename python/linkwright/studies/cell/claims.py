@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.studies import Claim
 from linkwright.studies.cell import experiments, streams
 from linkwright.studies.cell.chip import BATCHES, SIZES, SPES, port, snoop_limit
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
+from linkwright.studies.outcome import Claim
 
 THREE = ("put to memory", "put to local store", "get from local store")
 TICK_NS = 40

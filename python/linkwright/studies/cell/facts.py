@@ -12,12 +12,12 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from linkwright import studies
-from linkwright.studies import Cell, reference_rows
 from linkwright.studies.cell import experiments, known
 from linkwright.studies.cell.chip import LINE
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import facts, reference_cell, reference_rows
 
 ERRATA = {
     "C137": "the components add up to 90.625 ns",
@@ -76,8 +76,8 @@ class Grounds:
 
 def cells(g: Grounds) -> list[Cell]:
     """Table 1, the known points, the facts."""
-    facts = studies.facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
-    return [*_components(g), *_known_points(g), *facts]
+    stated = facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
+    return [*_components(g), *_known_points(g), *stated]
 
 
 def _components(g: Grounds) -> list[Cell]:
@@ -108,7 +108,7 @@ def _known_points(g: Grounds) -> list[Cell]:
             at = f"{size} B" if size < 1024 else f"{size // 1024} KB"
         predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
         keys = {"table": "known points", "figure": row["figure"], "operation": operation, "at": at}
-        made.append(Cell("known points", keys, predicted, float(row["value"]), row["unit"], row["split"]))
+        made.append(reference_cell(row, "known points", keys, predicted, value=float))
     return made
 
 
@@ -118,8 +118,8 @@ def _rules(g: Grounds) -> dict[str, Callable[[], object]]:
 
 def _stated(g: Grounds) -> dict[str, Callable[[], object]]:
     """Facts that stand in the machine file."""
-    stated = {fact: lambda key=key: g.values[key] for key, facts in STATED.items() for fact in facts}
-    counted = {fact: lambda key=key: int(g.values[key]) for key, facts in COUNTED.items() for fact in facts}
+    stated = {fact: lambda key=key: g.values[key] for key, its in STATED.items() for fact in its}
+    counted = {fact: lambda key=key: int(g.values[key]) for key, its in COUNTED.items() for fact in its}
     return stated | counted
 
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from linkwright import _native, nccl
 from linkwright.stats.clusters import Cluster
-from linkwright.studies import Claim
+from linkwright.studies.numbers import values
+from linkwright.studies.outcome import Claim
 
 from . import collectives, copies
 from .machine_pair import GPUS, PAYLOAD_BYTES, Machines
@@ -173,8 +174,7 @@ def limits(machines: Machines) -> Claim:
             ring = [table[r, (r + 1) % gpus] for r in range(gpus)]
             bound = min(ring) * gpus / (2 * (gpus - 1))
             worst = max(worst, collectives.allreduce(machine, PAYLOAD_BYTES, gpus).alg_bw / bound)
-    nominal = {row["key"]: float(row["value"]) for row in machines.dgx1.numbers() if row["key"].endswith("bandwidth")}
     fastest = max(copies.matrix(machines.dgx1).values()) * 2**30 / 1e9
-    share = fastest / nominal["fabric.links.nvlink.bandwidth"]
+    share = fastest / values(machines.dgx1)["fabric.links.nvlink.bandwidth"]
     why = f"largest allreduce is {worst:.3f} of its ring at full efficiency, largest copy {share:.3f} of its link"
     return _claim(18, "no allreduce exceeds its own ring, no copy its link", worst <= 1 and share <= 1, why)

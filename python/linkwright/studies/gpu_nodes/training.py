@@ -19,7 +19,8 @@ from linkwright.predict.training import compute as rates
 from linkwright.predict.training.lead import Lead, leads
 from linkwright.predict.training.step import Choices, Step, Trainer
 from linkwright.predict.training.workload import Workload
-from linkwright.studies import Claim, reference_rows
+from linkwright.studies.outcome import Claim
+from linkwright.studies.references import reference_rows
 
 from .machine_pair import DGX1, Machines
 from .networks import DEPTHS, network, networks

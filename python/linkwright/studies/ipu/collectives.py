@@ -13,7 +13,8 @@ import statistics
 
 from linkwright.studies.ipu.bench import PLACES, TILES, WORD, Bench, Superstep, chip_tiles
 from linkwright.studies.ipu.p2p import BLOCK, SCALES
-from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table, Target, Waived
+from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table, Waived
+from linkwright.studies.scoring import Target
 
 KIB = 1024
 

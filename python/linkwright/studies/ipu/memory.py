@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.studies import Claim
 from linkwright.studies.ipu.arithmetic import Device, device
 from linkwright.studies.ipu.tables import BANDWIDTH, Table, Waived
+from linkwright.studies.outcome import Claim
 
 HARDWARE_THREADS = 6
 # The report does not print the block of table 3.1: the largest that its figure 3.1 shows.

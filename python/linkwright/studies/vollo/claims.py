@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable
 
-from linkwright.studies import Claim
+from linkwright.studies.outcome import Claim
 
 from .grid import MODES, PRINT_STEP_US, STATISTICS, VALUES, Grid
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from linkwright import _native
-from linkwright.studies import Claim
+from linkwright.studies.outcome import Claim
 from linkwright.studies.wormhole.allreduce import BO_SIZES_KIB, VARIANTS, Timing, sizes_kib
 from linkwright.studies.wormhole.facts import Grounds
 from linkwright.studies.wormhole.layout import Layout, hop_table

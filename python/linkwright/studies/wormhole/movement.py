@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import number, reference_rows
 from linkwright.studies.wormhole.theory import clock_hz
 
 INITIATOR = 0  # logical (0,0), place (1,1)

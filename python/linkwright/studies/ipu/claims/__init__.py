@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwright.studies import Cell, Claim
 from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.outcome import Cell, Claim
 
 
 @dataclass

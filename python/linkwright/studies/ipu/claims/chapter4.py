@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from linkwright.studies import Claim
 from linkwright.studies.ipu import figures
 from linkwright.studies.ipu.claims import Found, claim, near
+from linkwright.studies.outcome import Claim
 
 # How far a ratio of two predictions may be from the printed ratio: that of two cells at a table's worst.
 RATIO = 0.16
