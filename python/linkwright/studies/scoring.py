@@ -32,7 +32,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Score:
-    """The errors of some cells in ascending order; never empty."""
+    """The errors of some cells in ascending order; its figures need at least one."""
 
     name: str
     errors: tuple[float, ...]
