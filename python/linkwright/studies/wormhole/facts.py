@@ -78,7 +78,6 @@ def predictions(g: Grounds) -> dict[str, Callable[[], object]]:
     ideal_swing, ideal_doubling = (hop_table(s, Layout.ideal()) for s in (g.swing, g.doubling))
     rank_9_9, rank_1_5 = g.layout.places.index((9, 9)), g.layout.places.index((1, 5))
     rules = {
-        "W002": lambda: 5,
         "W011": lambda: int(min(hops_of(g.line_doubling, 0))),
         "W012": lambda: hops_of(g.line_doubling, 1)[0] // hops_of(g.line_doubling, 0)[0],
         "W018": lambda: sent_by_rank(g.swing_blocks, 0) / g.swing_blocks.size_bytes,
