@@ -9,7 +9,7 @@ from linkwright.errors import UsageError
 from linkwright.studies import Options, ipu, scoring
 from linkwright.studies.ipu import ablation, fit, holdout, p2p
 from linkwright.studies.ipu.bench import Bench, tile
-from linkwright.studies.ipu.claims import Found, chapter4
+from linkwright.studies.ipu.claims import Predictions, chapter4
 from linkwright_cases import invoke
 
 # Tables that miss their target, and the only way in which they may: what the report's own contradictions cost.
@@ -56,7 +56,7 @@ def test_pooled(tables, cells):
 
 
 def test_claims(bench, cells):
-    claims = chapter4.check(Found.of(bench, cells))
+    claims = chapter4.check(Predictions.of(bench, cells))
     assert [claim.id for claim in claims] == [f"ipu-{number}" for number in range(1, 18)]
     # 13: tables 4.11 and 4.12 contradict each other (I13).
     assert {claim.id for claim in claims if not claim.holds} <= {"ipu-13"}

@@ -192,7 +192,7 @@ def _versions(machines: Machines) -> list[dict]:
 
 
 def _gaps(machines: Machines) -> list[dict]:
-    model = training.predicted_gaps(training.runs(machines))
+    model = training.predicted_gaps(training.scalings(machines))
     return [
         {"network": name, "batch": str(batch), "gpus": str(gpus), "model": "gap" if case in model else "fits"}
         for case in sorted(training.published_gaps())

@@ -19,7 +19,7 @@ from linkwright.report import plain
 from linkwright.studies import Options, scoring
 from linkwright.studies.ipu import ablation, convolution, fit, holdout
 from linkwright.studies.ipu.bench import Bench
-from linkwright.studies.ipu.claims import Found
+from linkwright.studies.ipu.claims import Predictions
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.numbers import fitted
 from linkwright.studies.outcome import Cell, Outcome
@@ -93,7 +93,7 @@ def reproduce(options: Options) -> Outcome:
     outcome.tables["misses"] = _misses(outcome.cells)
     parts = interconnect(known)
     if not options.tables:
-        found = Found.of(bench, outcome.cells)
+        found = Predictions.of(bench, outcome.cells)
         outcome.claims = [claim for part in CLAIMS for claim in importlib.import_module(part).check(found)]
         figures = [section for part in FIGURES for section in importlib.import_module(part).sections(bench)]
         outcome.sections = plain.dump(figures)
