@@ -62,6 +62,11 @@ class Claim:
     why: str
 
 
+def numbered(prefix: str, number: int, statement: str, holds: bool, why: str) -> Claim:
+    """Claim `number` of a study that numbers its claims."""
+    return Claim(f"{prefix}-{number:02}", statement, bool(holds), why)
+
+
 @dataclass
 class Outcome:
     """Everything that a study produces."""

@@ -96,9 +96,9 @@ def comparison(bench, row: dict[str, str]) -> float:
 
 
 TABLES = [
-    LayerTable("5.3", "t5_03_conv_peak_ipu_vs_v100.csv", "best rates, IPU and V100", LAYER, comparison),
-    LayerTable("5.4", "t5_04_conv_v100_by_batch.csv", "V100 by batch", LAYER, by_batch),
-    LayerTable("5.5", "t5_05_conv_ipu_by_batch.csv", "IPU by batch", LAYER, by_batch),
+    LayerTable("5.3", "t5_03_conv_peak_ipu_vs_v100.csv", LAYER, comparison),
+    LayerTable("5.4", "t5_04_conv_v100_by_batch.csv", LAYER, by_batch),
+    LayerTable("5.5", "t5_05_conv_ipu_by_batch.csv", LAYER, by_batch),
 ]
 
 

@@ -73,19 +73,11 @@ TABLES = [
     Table(
         "1.1",
         "t1_01_memory_comparison.csv",
-        "memories near the core",
         BANDWIDTH,
         comparison,
         errata=dict.fromkeys(range(2, 6), "another device, for comparison"),
     ),
-    Table(
-        "3.1",
-        "t3_01_local_memory_read_bandwidth.csv",
-        "reading tile memory by load width",
-        BANDWIDTH,
-        bandwidth,
-        apart={1: "limit"},
-    ),
+    Table("3.1", "t3_01_local_memory_read_bandwidth.csv", BANDWIDTH, bandwidth, apart={1: "limit"}),
 ]
 
 

@@ -35,7 +35,6 @@ class Table:
 
     key: str
     file: str
-    title: str
     target: Target | None
     predict: Callable
     # (row, metric) or row -> what is wrong with the printed value; shown and not scored.

@@ -142,9 +142,9 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
     cases = [case for case in itertools.product(ENDPOINTS, TRANSACTIONS, TRANSACTION_BYTES) if _affordable(*case)]
 
     def one(name: str, transactions: int, size: int) -> dict:
-        path = "read" if "from" in name else "stream"
-        schedule = _pattern(name, transactions, size)
-        result = _native.simulate(schedule, machine, {"path": path, "issue": "unlimited"})
+        get = "from" in name
+        schedule = movement.schedule(ENDPOINTS[name], get, "-x" if get else "+x", transactions, size)
+        result = _native.simulate(schedule, machine, {"path": "read" if get else "stream", "issue": "unlimited"})
         initiators = sorted({source for source, _ in ENDPOINTS[name]})
         taken = [movement.cycles_of(machine, result, rank) for rank in initiators]
         figures = {
@@ -223,21 +223,3 @@ ENDPOINTS = {
 def _affordable(name: str, transactions: int, size: int) -> bool:
     """All-to-all beyond 64 KiB per pair of tiles would take minutes and show nothing new."""
     return not name.startswith("all") or transactions * size <= 64 * KIB
-
-
-def _pattern(name: str, transactions: int, size: int):
-    """One transfer of `transactions` runs per pair, pair after pair; each initiator has its own slots."""
-    runs = 2 * transactions
-    slots = 1 + max(initiator for initiator, _ in ENDPOINTS[name])
-    builder = _native.Builder("pattern", RANKS, slots * runs * size, element_bytes=1)
-    builder.buffer("input", slots * runs)
-    builder.buffer("output", slots * runs)
-    get = "from" in name
-    for initiator, other in ENDPOINTS[name]:
-        builder.step()
-        source, target = (other, initiator) if get else (initiator, other)
-        taken, given = ("output", "input") if get else ("input", "output")
-        hint = "-x" if get else "+x"
-        blocks = list(range(initiator * runs, (initiator + 1) * runs, 2))
-        builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
-    return builder.finish()
