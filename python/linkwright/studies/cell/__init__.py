@@ -19,23 +19,23 @@ from linkwright.studies.outcome import Outcome
 
 MACHINE = "cell-be"
 
+BATCH = (
+    "so many issued and then all waited for: time per DMA, and of the whole batch. "
+    "Batches of 32 exceed the queue of 16."
+)
 # What the tables show, in words.
 NOTES = {
     "figure_4a": "One DMA at a time, waited for: latency. Known: 91 ns to 512 B, except for memory gets. The "
     "default reading lets the data phase of table 1 cover four lines; the other reading one line, "
     "which keeps the bandwidth and loses the flatness. Points are what the article's text states.",
     "figure_4b": "The same as bandwidth. Known at 16 KB: 22.5 GB/s, memory get 15 GB/s.",
-    "figure_5a": "Puts to main memory, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5a": f"Puts to main memory, {BATCH}",
     "figure_5b": "Puts to main memory: bandwidth of batches. Known: nonblocking reaches 25.6 GB/s from 2 KB on.",
-    "figure_5c": "Gets from main memory, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5c": f"Gets from main memory, {BATCH}",
     "figure_5d": "Gets from main memory: bandwidth of batches.",
-    "figure_5e": "Puts to a local store, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5e": f"Puts to a local store, {BATCH}",
     "figure_5f": "Puts to a local store: bandwidth of batches. Known: nonblocking reaches 25.6 GB/s from 2 KB on.",
-    "figure_5g": "Gets from a local store, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5g": f"Gets from a local store, {BATCH}",
     "figure_5h": "Gets from a local store: bandwidth of batches. Known: the gain of batches, 2 to 3 between 256 B "
     "and 4 KB.",
     "figure_6a": "All SPEs at main memory, or all others at the local store of SPE 0. Known: gets reach "
