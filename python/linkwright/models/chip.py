@@ -1,8 +1,8 @@
-"""A machine file for one GPU whose ranks are SMs: one L2 that holds everybody's data, each rank moves its own.
+"""A machine file for one GPU whose ranks are SMs: one L2 holds the data of all, each rank moves its own.
 
 The model is the fabric `coherent` with a path whose memory is the L2 and what lies behind it
-(docs/fabrics/coherent.md). Unlike in a host, a line costs the same whoever wrote it, because waiting for others empties
-the L1. Known is the size of the L2; the rest is fitted at once to everything that is seen, by `search`:
+(docs/fabrics/coherent.md). Unlike on a host, a line costs the same whoever wrote it, because waiting for others empties
+the L1. The size of the L2 is known; `search` fits the rest together to all points that are seen:
 
     start                   barriers, which are nothing but flags, and plain algorithms with messages to many
     run                     short messages in a row, of which only the last one raises a flag; scattered chunks
@@ -77,14 +77,14 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, l2_bytes: int, pr
 
 
 def _looked_at(points: Sequence[Point]) -> list[Point]:
-    """Those seen on two SMs, on the most, and on the number in the middle: what lies between tells nothing new."""
+    """Points seen on the fewest, the median and the most SMs; the numbers in between add nothing."""
     counts = sorted({p.experiment.ranks for p in points if p.seen})
     kept = {counts[0], counts[len(counts) // 2], counts[-1]} if counts else set()
     return [p for p in points if p.seen and p.experiment.ranks in kept]
 
 
 def _begin(seen: Sequence[Point], run: str) -> dict[str, float]:
-    """First guesses: what single sweeps show when everything else is forgotten."""
+    """First guesses: what single sweeps show on their own."""
     trips, rows = sweeps(seen, run, "SMs")
     shortest = min(trips, key=lambda p: p.experiment.size_bytes)
     half_ns = shortest.time_ns / (2 * shortest.experiment.messages)

@@ -4,9 +4,9 @@
             + sum over numbers  ( log(number / begin) / log 10 )^2
 
 Weights are the inverse squares of the points' intervals; rho is the soft l1 norm, so one experiment that another
-process disturbed moves no number of the machine. A number that hardly matters stays near where it began: a
-factor of ten away costs as much as one point that is off by its interval. Numbers are searched by their logarithm, so
-none becomes negative. Intervals are those of least squares at the solution (95 %, Student), widened where the
+process disturbed moves no number of the machine. A number that hardly matters stays near where it began: moving
+it by a factor of ten costs as much as one point that is off by its interval. The search works on logarithms, so no
+number becomes negative. Intervals are those of least squares at the solution (95 %, Student), widened where the
 points scatter more than they claim; a number that no point shows has an interval that says so.
 """
 

@@ -1,9 +1,9 @@
 """A machine file for one host whose ranks are threads: coherent caches, each rank moves its data itself.
 
-The model is the fabric `coherent` with a path that has a `memory` (docs/fabrics/coherent.md). What is known of
-the processors is written down (sizes of caches, what ranks share, that messages of at most 48 bytes travel in the
-line of their flag); the rest is fitted at once to everything that is seen, by `search`, because no experiment
-shows one of these numbers alone:
+The model is the fabric `coherent` with a path that has a `memory` (docs/fabrics/coherent.md). What is known about the
+processors is taken as given: sizes of caches, what ranks share, and that messages of at most 48 bytes travel in the
+line of their flag. `search` fits the rest together to all points that are seen, because no experiment shows one of
+these numbers alone:
 
     start, latency, receive   short ping-pongs and broadcasts; how long until a flag is seen, and who handles it
     gap                       short messages in a row
@@ -13,8 +13,8 @@ shows one of these numbers alone:
     copy, combine             local operations of the plain algorithms
 
 Ranks that share different levels of the machine (a cache, a package) have their own `latency`, `crossing` and
-`other`. How far a cache that ranks share reaches is not what its size says, as others use it too: the share of it
-that explains the times best is taken.
+`other`. Other programs use a shared cache too, so its size overstates how far it reaches; the model uses the share
+of it that explains the times best.
 
 What it leaves out: docs/fit.md.
 """
