@@ -28,12 +28,11 @@ def stored(root, data, machine, executor, about=None, records=(), value=lambda p
     made = runs.create(root, "fit", "", {}, about or {})
     rows = []
     for point in data:
-        e, ns = point.experiment, value(point)
+        ns = value(point)
         interval = {} if records else {"ci_low": 0.98 * ns, "ci_high": 1.02 * ns}
         rows.append(schema.row(
-            run=made.id, experiment=e.key, machine=machine, executor=executor, collective=e.collective,
-            algorithm=e.algorithm, ranks=e.ranks, size_bytes=e.size_bytes, dtype=e.dtype, op=e.op, metric="time",
-            value=ns, unit="ns", status="ok", placement="topology", **interval,
+            run=made.id, machine=machine, executor=executor, metric="time", value=ns, unit="ns", status="ok",
+            placement="topology", **interval, **point.experiment.columns(),
         ))  # fmt: skip
     made.write_results(rows, runs.samples_table(made, records))
     made.mark("done")

@@ -11,15 +11,15 @@ import gpu_walk
 from fit_cases import constant, measured, stored
 from linkwright import machines, schedules
 from linkwright.errors import StoreError
+from linkwright.experiment import Experiment
 from linkwright.models import chip, host, prediction
 from linkwright.models.points import SEEN, Point
 from linkwright.models.protocol import Protocol
-from linkwright.suite.experiment import Experiment
 from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20
 RANKS = (2, 4, 16)
-PROTOCOL = Protocol("cuda")
+PROTOCOL = Protocol()
 # Round numbers in ns and ns per byte; of no machine.
 NUMBERS = {
     "start": 150.0, "run": 350.0, "latency": 400.0, "look": 200.0, "combine_start": 100.0,
