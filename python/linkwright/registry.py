@@ -46,7 +46,7 @@ def _native(function: str) -> Callable[[], list[Entry]]:
 def _studies() -> list[Entry]:
     from . import studies
 
-    return [{"key": key, "summary": summary} for key, (_, summary) in studies.REGISTRY.items()]
+    return [{"key": key, "summary": study.summary} for key, study in studies.REGISTRY.items()]
 
 
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.

@@ -1,4 +1,4 @@
-"""Is the second of two measurements SAME, FASTER, SLOWER, or can nobody tell: UNKNOWN?
+"""Is the second of two measurements the SAME, FASTER or SLOWER, or can the data not tell: UNKNOWN?
 
 The launch medians of both sides are compared by interval and by rank.
 
@@ -36,7 +36,7 @@ SAME_WITHIN = 0.05
 
 
 class Verdict(enum.StrEnum):
-    """What became of the second measurement."""
+    """How the second measurement compares with the first."""
 
     SAME = "SAME"
     FASTER = "FASTER"
