@@ -1,12 +1,13 @@
-"""What there is: machines and suites are files, everything else registers itself in the native half.
+"""Everything that has a name, by kind: machines, suites and workloads are files, the rest are registries in code.
 
 An entry is a dict with at least `key` and `summary`; `list`, `describe`, completion and the docs are
-made from entries and from nothing else.
+made from entries only.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import tomllib
 from collections.abc import Callable
 from importlib import resources
@@ -19,7 +20,7 @@ Entry = dict[str, object]
 
 @functools.cache
 def _files(folder: str) -> dict[str, Path]:
-    """The shipped files of a folder by key; they stay as they are while the process runs."""
+    """The shipped files of a folder by key; they do not change while the process runs."""
     with resources.as_file(resources.files("linkwright") / folder) as root:
         return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
@@ -32,10 +33,10 @@ def _file_entries(folder: str, table: str) -> list[Entry]:
     return entries
 
 
-def _native(function: str) -> list[Entry]:
-    from . import _native
-
-    return getattr(_native, function)()
+def _of(module: str, attribute: str) -> list[Entry]:
+    """The entries in `attribute` of a module that is imported only here, or those that it returns."""
+    found = getattr(importlib.import_module(f"linkwright.{module}"), attribute)
+    return list(found() if callable(found) else found)
 
 
 def _interop(table: str) -> list[Entry]:
@@ -44,56 +45,33 @@ def _interop(table: str) -> list[Entry]:
     return interop.entries(getattr(interop, table))
 
 
-def _own_executors() -> list[Entry]:
-    from .executors import ENTRIES
-
-    return list(ENTRIES)
-
-
-def _own_algorithms() -> list[Entry]:
-    from .executors import own
-
-    return list(own.ENTRIES)
-
-
-def _engines() -> list[Entry]:
-    from .suite import engines
-
-    return engines.entries()
-
-
-def _probes() -> list[Entry]:
-    from . import probes
-
-    return probes.entries()
-
-
 def _studies() -> list[Entry]:
     from . import studies
 
     return [{"key": key, "summary": summary} for key, (_, summary) in studies.REGISTRY.items()]
 
 
-# Kind -> how its entries are found. `linkwright list KIND` takes these names.
+# Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
-    "algorithms": functools.partial(_native, "algorithms"),
-    "own-algorithms": _own_algorithms,
-    "patterns": functools.partial(_native, "patterns"),
-    "probes": _probes,
-    "fabrics": functools.partial(_native, "fabrics"),
-    "executors": lambda: [*_native("executors"), *_own_executors()],
-    "engines": _engines,
+    "algorithms": functools.partial(_of, "_native", "algorithms"),
+    "own-algorithms": functools.partial(_of, "executors.own", "ENTRIES"),
+    "patterns": functools.partial(_of, "_native", "patterns"),
+    "probes": functools.partial(_of, "probes", "entries"),
+    "fabrics": functools.partial(_of, "_native", "fabrics"),
+    "executors": lambda: [*_of("_native", "executors"), *_of("executors", "ENTRIES")],
+    "engines": functools.partial(_of, "suite.engines", "entries"),
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
     "workloads": functools.partial(_file_entries, "workloads", "app"),
     "studies": _studies,
+    "errors": functools.partial(_of, "errors", "entries"),
 }
 
 
 def entries(kind: str) -> list[Entry]:
-    """All entries of one kind, in the order of their registry."""
+    """All entries of one kind, in registry order."""
     if kind not in KINDS:
         raise unknown("kind of thing", kind, KINDS)
     return KINDS[kind]()
@@ -118,28 +96,27 @@ def find(name: str) -> list[tuple[str, Entry]]:
 
 
 def machine_path(name: str) -> Path:
-    """The file of a shipped machine, or of a user's own where `name` is a path."""
+    """The file of the shipped machine `name`, or `name` itself if it is a path."""
     return _data_path("machine", "machines", name)
 
 
 def suite_path(name: str) -> Path:
-    """The file of a shipped suite, or of a user's own where `name` is a path."""
+    """The file of the shipped suite `name`, or `name` itself if it is a path."""
     return _data_path("suite", "suites", name)
 
 
 def workload_path(name: str) -> Path:
-    """The file of a shipped network, or of a user's own where `name` is a path."""
+    """The file of the shipped workload `name`, or `name` itself if it is a path."""
     return _data_path("workload", "workloads", name)
 
 
 def _data_path(what: str, folder: str, name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
-        if path.is_dir():
-            raise UsageError(f"{what} file `{name}` is a folder; give a path to a TOML file or a shipped name")
-        if not path.is_file():
-            raise UsageError(f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name")
-        return path
+        if path.is_file():
+            return path
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(f"{what} file `{name}` {problem}; give a path to a TOML file or a shipped name")
     shipped = _files(folder)
     if name not in shipped:
         raise unknown(what, name, shipped)

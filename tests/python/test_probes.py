@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from linkwright import _native, machines, probes
-from linkwright.errors import LinkwrightError, SuiteError, UsageError, WaivedError
+from linkwright.errors import FileError, LinkwrightError, UsageError, WaivedError
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.suite import load
@@ -86,7 +86,7 @@ def test_axes_expand_for_the_machine():
     ],
 )
 def test_mistakes_in_a_suite_name_the_cure(old, new, message):
-    with pytest.raises((SuiteError, UsageError), match=message):
+    with pytest.raises((FileError, UsageError), match=message):
         expand(load.parse(SUITE.replace(old, new), "s.toml"), Extent("measured", 2))
 
 

@@ -244,8 +244,9 @@ def test_a_builder_refuses_chunks_that_are_not_there(first, count):
     b.buffer("output", 4)
     b.step()
     b.put(0, 1, "output", first, count)
-    with pytest.raises(lw.errors.NoChunkError, match=r"the buffer has chunks 0\.\.4"):
+    with pytest.raises(lw.errors.ScheduleError, match=r"the buffer has chunks 0\.\.4") as refused:
         b.finish()
+    assert refused.value.code == "schedule.no-chunk"
 
 
 def test_a_schedule_is_copied_only_where_a_machine_changes_it():

@@ -118,8 +118,7 @@ impl Schedule {
     #[pyo3(signature = (content, file="schedule"))]
     fn parse(py: Python<'_>, content: &str, file: &str) -> PyResult<Self> {
         let read = py.detach(|| text::parse(content));
-        let ordered =
-            read.map_err(|error| errors::raise("ParseError", format!("{file}: {error}")))?;
+        let ordered = read.map_err(|error| errors::parse(file, &error))?;
         Ok(Schedule::new(ordered))
     }
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import StoreError
 from linkwright.store import schema
 from linkwright.store.topology import Topology
 
@@ -42,10 +42,6 @@ _WORDS = [
 _SCALED = ("value", "ci_low", "ci_high", "limit", "reference_value")
 
 _PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traffic pattern
-
-
-class ReportError(LinkwrightError):
-    """A run folder that cannot be reported on."""
 
 
 # Executors whose numbers are not about the processors of the host.
@@ -101,7 +97,7 @@ def load(folder: Path) -> Run:
     folder = Path(folder)
     results, study = folder / "results.parquet", folder / "study.json"
     if not results.exists() and not study.exists():
-        raise ReportError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
+        raise StoreError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"
     return Run(
@@ -120,7 +116,7 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     """The tidy rows in base units with the added columns, in the order in which they came."""
     unknown = [name for name in ("experiment", "metric", "status") if name not in raw.columns]
     if unknown:
-        raise ReportError(f"results: no column {', '.join(unknown)}; were they written by another version?")
+        raise StoreError(f"results: no column {', '.join(unknown)}; were they written by another version?")
     rows = raw.reindex(columns=list(dict.fromkeys([*COLUMNS, *raw.columns]))).reset_index(drop=True).copy()
     for name in _NUMBERS:
         rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float)
@@ -202,7 +198,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise ReportError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
+        raise StoreError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
 
 
 def _json(path: Path) -> dict[str, Any] | None:
@@ -211,4 +207,4 @@ def _json(path: Path) -> dict[str, Any] | None:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ReportError(f"{path}: not valid JSON ({error}); resume or repeat the run") from error
+        raise StoreError(f"{path}: not valid JSON ({error}); resume or repeat the run") from error

@@ -17,8 +17,6 @@ from linkwright import _native, probes, schedules
 from linkwright.errors import (
     EngineError,
     LinkwrightError,
-    NoRoomError,
-    TooFewEndpointsError,
     UnsuitedError,
     WaivedError,
 )
@@ -29,7 +27,7 @@ from .targets import Target
 
 Found = tuple[Experiment, list[rows.Row]]
 # What gives no number, and is nobody's mistake.
-_WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError, UnsuitedError)
+_WAIVED = (WaivedError, UnsuitedError)
 # What a reader must know of values for which ranks were not simulated one by one.
 FOLDED = "one rank stands for all"
 

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Iterator
 
 from linkwright import schedules
-from linkwright.errors import LinkwrightError, MpiError, RankFailedError, WaivedError
+from linkwright.errors import LinkwrightError, MpiError, WaivedError
 from linkwright.suite.clocks import Clocks
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.launch import MAX_SAMPLES
@@ -117,10 +117,9 @@ def _answer(world: World, order: dict) -> dict | None:
         return {"waived": str(error)}
     except MpiError as error:
         _abort(world, f"linkwright: rank {world.rank} on {world.places[world.rank].host}: {error}")
-    except RankFailedError as error:
-        return {"failed": str(error), "echo": True}  # the rank in question says why
     except LinkwrightError as error:
-        return {"failed": str(error)}
+        # Where another rank failed, that one says why.
+        return {"failed": str(error), "echo": error.code == "exec.rank-failed"}
     except Exception:
         _abort(world, traceback.format_exc())
     samples.append(order["folder"], world.rank, experiment.key, order["launch"], members.index(world.rank), found)
@@ -168,7 +167,7 @@ def _record(name: dict, answers: list[dict]) -> dict:
     """The record of the journal from the answers of all ranks."""
     failures = [answer for answer in answers if "failed" in answer]
     if failures:
-        first = min(failures, key=lambda answer: answer.get("echo", False))
+        first = min(failures, key=lambda answer: answer["echo"])
         return {"failed": {**name, "reason": first["failed"]}}
     waived = next((answer["waived"] for answer in answers if "waived" in answer), None)
     if waived is not None:
