@@ -11,7 +11,7 @@ Catch a class; tell its cases apart by `code`, a stable word such as `machine.un
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 
 class LinkwrightError(Exception):
@@ -127,7 +127,7 @@ class SimError(LinkwrightError):
     code = "sim.failed"
 
 
-def entries() -> Iterator[dict[str, object]]:
+def entries() -> Iterator[Mapping[str, object]]:
     """Every code once: `key`, the `class` that carries it, and what it means (`summary`)."""
     from . import _native
 
