@@ -293,7 +293,7 @@ def test_names_and_sizes_are_checked():
     for ranks in (-1, 0, 10**30):
         with pytest.raises(lw.UsageError, match="1 to 4194304 are possible"):
             lw.schedule("allreduce", "ring", ranks=ranks, size=8)
-    with pytest.raises(lw.UsageError, match="no whole number"):
+    with pytest.raises(lw.UsageError, match="not a whole number"):
         lw.schedule("allreduce", "ring", ranks=2, size=6)
     with pytest.raises(lw.UsageError, match="unknown machine"):
         lw.simulate(star(2), "lgogp")
