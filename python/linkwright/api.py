@@ -16,11 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from linkwright import _native, machines, schedules
-from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright import _native, executors, machines, schedules
+from linkwright.errors import LinkwrightError, ShapeError, UsageError, unknown
+from linkwright.executors.measured import Measured
+from linkwright.executors.protocol import Launch, Options
+from linkwright.executors.reference import Reference
+from linkwright.executors.sim import ModelledTarget
+from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
+from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
-from linkwright.suite.experiment import DTYPES, MAX_RANKS, Experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
 
@@ -260,8 +265,10 @@ class Result:
             A frame with one row per metric and the columns that docs/formats.md lists.
         Example:
             >>> import linkwright as lw
-            >>> lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp").frame().shape
-            (12, 26)
+            >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+            >>> frame = result.frame()
+            >>> frame[frame.metric == "time"].value.tolist()
+            [9198.24]
         """
         import pandas as pd
 
@@ -338,14 +345,16 @@ def run(
     skew: str | None = None,
     seed: int = 0,
 ) -> Result:
-    """Measure a schedule on this machine and check every element of the result.
+    """Run a schedule and check every element of the result.
 
-    Each launch has fresh threads and memory. For launches as processes of their own, and a stopping rule, use
+    Each launch has fresh memory, in this process. For launches as processes of their own, and a stopping rule, use
     `linkwright run`.
 
     Args:
         schedule: the schedule to run; it is verified first.
-        on: the executor, such as `threads`.
+        on: a key of `linkwright list executors`, or a described machine, which is simulated as by `simulate`. On `mpi`
+            every rank of the job calls this with the same schedule, and each gets the result; `reference` only
+            checks the data and takes no time.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
             schedule, and by default follows from it.
         op: the reduction, `sum`, `max`, `min` or `prod`.
@@ -355,34 +364,42 @@ def run(
         skew: when ranks start, as for `simulate`.
         seed: the seed of the data and of random arrival times.
     Returns:
-        Times, bandwidths and limits, each with its interval.
+        Times, bandwidths and limits, each with its interval; one row without a value if the executor cannot run
+        this schedule.
     Raises:
         VerifyError: the schedule is wrong.
-        WrongResultError: the result is not what the collective demands.
-        WaivedError: the executor cannot run this schedule.
         UsageError: an option makes no sense, or every sample was disturbed.
+        LinkwrightError: the run failed; `code` says how, such as `exec.wrong-result`.
     Example:
         >>> import linkwright as lw
         >>> schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
         >>> lw.run(schedule, on="threads", launches=2, samples=10).time_us > 0
         True
     """
-    from linkwright.store.environment import processor_name
-
-    if on != "threads":
-        raise UsageError(f"run: `{on}` measures nothing; use `threads`, or `simulate` for a described machine")
     dtype = dtype or _dtype_of(schedule)
-    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew)
-    records = [
-        schedules.run_threads(schedule, experiment, samples=samples, budget_s=budget_s, seed=seed + launch)
-        for launch in range(launches)
-    ]
-    measured = rows.Measured.of(records)
+    target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
+    if isinstance(target, ModelledTarget):
+        return simulate(schedule, target.machine, skew=skew, seed=seed)
+    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
+    options = Options(samples=samples, seed=seed)
+    executor = target.executor
+
+    def measure() -> list[Outcome]:
+        asked = (Launch(number, [experiment], budget_s, options) for number in range(launches))
+        return [outcome for launch in asked for outcome in executor.launch(target, launch, isolated=False)]
+
+    outcomes = executor.share(target, measure)
+    context = rows.Context.of(target, "", "")
+    ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
+    if ended:
+        if ended.status == "failed":
+            raise LinkwrightError(ended.reason, code=ended.code)
+        return Result(rows.without_value(context, experiment, ended.status, ended.reason, ended.code))
+    measured = Measured.of([outcome for outcome in outcomes if isinstance(outcome, Record)])
     if measured is None:
         raise UsageError(
             "run: every sample was disturbed by something else; stop what runs on this machine, or give more `budget_s`"
         )
-    context = rows.Context("", "", processor_name(), "threads", ())
     return Result(rows.of_samples(context, experiment, _METRICS, measured))
 
 

@@ -55,11 +55,11 @@ def _studies() -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": functools.partial(_of, "_native", "algorithms"),
-    "own-algorithms": functools.partial(_of, "executors.own", "ENTRIES"),
+    "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
     "patterns": functools.partial(_of, "_native", "patterns"),
     "probes": functools.partial(_of, "probes", "entries"),
     "fabrics": functools.partial(_of, "_native", "fabrics"),
-    "executors": lambda: [*_of("_native", "executors"), *_of("executors", "ENTRIES")],
+    "executors": functools.partial(_of, "executors", "entries"),
     "engines": functools.partial(_of, "suite.engines", "entries"),
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),

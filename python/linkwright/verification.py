@@ -79,9 +79,10 @@ def describe(proved: Mapping[str, object]) -> str:
 
 
 def _sized(request: Request) -> _native.Machine:
-    from linkwright.suite.targets import resolve
+    from linkwright.executors import resolve
+    from linkwright.executors.sim import ModelledTarget
 
     (target,) = resolve(str(request.machine), request.ranks, request.grid)
-    if target.machine is None:
+    if not isinstance(target, ModelledTarget):
         raise UsageError(f"--on {request.machine}: an executor measures; name a described machine to verify for it")
     return target.machine
