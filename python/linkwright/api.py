@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from linkwright import _native, executors, machines, schedules
-from linkwright.errors import LinkwrightError, ShapeError, UsageError, unknown
+from linkwright.errors import ShapeError, UsageError, reported, unknown
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
@@ -369,7 +369,8 @@ def run(
     Raises:
         VerifyError: the schedule is wrong.
         UsageError: an option makes no sense, or every sample was disturbed.
-        LinkwrightError: the run failed; `code` says how, such as `exec.wrong-result`.
+        WrongResultError: the result is not what the collective demands.
+        LinkwrightError: the run failed in another way; `code` says how.
     Example:
         >>> import linkwright as lw
         >>> schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
@@ -393,7 +394,7 @@ def run(
     ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
     if ended:
         if ended.status == "failed":
-            raise LinkwrightError(ended.reason, code=ended.code)
+            raise reported(ended.reason, ended.code)
         return Result(rows.without_value(context, experiment, ended.status, ended.reason, ended.code))
     measured = Measured.of([outcome for outcome in outcomes if isinstance(outcome, Record)])
     if measured is None:

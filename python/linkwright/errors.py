@@ -137,6 +137,13 @@ def entries() -> Iterator[Mapping[str, object]]:
     yield from _native.errors()
 
 
+def reported(message: str, code: str | None) -> LinkwrightError:
+    """The exception of an error that another process, or a row, reports by its code."""
+    classes = {str(entry["key"]): str(entry["class"]) for entry in entries()}
+    made: LinkwrightError = globals()[classes.get(code or "", "LinkwrightError")](message, code=code)
+    return made
+
+
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
     """The error for a `name` that is not a known `what`; it suggests the closest known names."""
     known = sorted(set(known))
