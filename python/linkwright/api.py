@@ -377,6 +377,7 @@ def run(
         >>> lw.run(schedule, on="threads", launches=2, samples=10).time_us > 0
         True
     """
+    schedule.verify()
     dtype = dtype or _dtype_of(schedule)
     target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
     if isinstance(target, ModelledTarget):

@@ -69,10 +69,10 @@ class StoreError(LinkwrightError):
     code = "store.failed"
 
 
-class EngineError(LinkwrightError):
+class BackendError(LinkwrightError):
     """Workers or a scheduler that cannot run experiments, or have stopped doing so."""
 
-    code = "engine.failed"
+    code = "backend.failed"
 
 
 class ScheduleError(LinkwrightError):

@@ -33,16 +33,14 @@ def _file_entries(folder: str, table: str) -> list[Entry]:
     return entries
 
 
-def _of(module: str, attribute: str) -> list[Entry]:
-    """The entries in `attribute` of a module that is imported only here, or those that it returns."""
-    found = getattr(importlib.import_module(f"linkwright.{module}"), attribute)
+def _of(module: str, name: str) -> list[Entry]:
+    """The entries in a module of linkwright, a table or a function, imported only when they are asked for."""
+    found = getattr(importlib.import_module(f"linkwright.{module}"), name)
     return list(found() if callable(found) else found)
 
 
-def _interop(table: str) -> list[Entry]:
-    from . import interop
-
-    return interop.entries(getattr(interop, table))
+def _native(function: str) -> Callable[[], list[Entry]]:
+    return functools.partial(_of, "_native", function)
 
 
 def _studies() -> list[Entry]:
@@ -54,15 +52,15 @@ def _studies() -> list[Entry]:
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
-    "algorithms": functools.partial(_of, "_native", "algorithms"),
+    "algorithms": _native("algorithms"),
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
-    "patterns": functools.partial(_of, "_native", "patterns"),
+    "patterns": _native("patterns"),
     "probes": functools.partial(_of, "probes", "entries"),
-    "fabrics": functools.partial(_of, "_native", "fabrics"),
+    "fabrics": _native("fabrics"),
     "executors": functools.partial(_of, "executors", "entries"),
-    "engines": functools.partial(_of, "suite.engines", "entries"),
-    "exporters": functools.partial(_interop, "EXPORTERS"),
-    "importers": functools.partial(_interop, "IMPORTERS"),
+    "backends": functools.partial(_of, "suite.backends", "entries"),
+    "exporters": functools.partial(_of, "interop", "exporters"),
+    "importers": functools.partial(_of, "interop", "importers"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
     "workloads": functools.partial(_file_entries, "workloads", "app"),
     "studies": _studies,
