@@ -95,11 +95,11 @@ def _pair(first: np.ndarray, second: np.ndarray, note: str) -> Comparison:
     from scipy.stats import mannwhitneyu
 
     a, b = float(np.median(first)), float(np.median(second))
-    intervals = median_interval(first), median_interval(second)
-    if intervals[0] is None or intervals[1] is None:
+    interval_a, interval_b = median_interval(first), median_interval(second)
+    if interval_a is None or interval_b is None:
         few = f"{len(first)} and {len(second)} launches; an interval needs {MIN_VALUES} in each"
         return Comparison(Verdict.UNKNOWN, a, b, few + note)
-    (low_a, high_a), (low_b, high_b) = intervals
+    (low_a, high_a), (low_b, high_b) = interval_a, interval_b
     test = mannwhitneyu(second, first, alternative="two-sided")
     delta = 2 * test.statistic / (len(first) * len(second)) - 1
     numbers = f"p = {test.pvalue:.2g}, delta = {delta:+.2f}{note}"

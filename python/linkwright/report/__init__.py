@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from linkwright.errors import StoreError
 from linkwright.store import files
 
 from . import dissect, html, reproduce, runs
 from .model import Report
-from .runs import ReportError
 from .sections import glance
 
-__all__ = ["Report", "ReportError", "conclude", "render", "render_study"]
+__all__ = ["Report", "conclude", "render", "render_study"]
 
 
 def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
@@ -25,7 +25,7 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
     """
     if isinstance(source, Report):
         if out is None:
-            raise ReportError("render: a Report object has no run folder; pass out=PATH")
+            raise StoreError("render: a Report object has no run folder; pass out=PATH")
         return _write(Path(out), html.page(source))
     folder = Path(source)
     target = Path(out) if out is not None else folder / "report" / "index.html"

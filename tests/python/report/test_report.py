@@ -13,6 +13,7 @@ import synthetic
 from reading import words
 
 from linkwright import report
+from linkwright.errors import StoreError
 from linkwright.executors import peaks
 from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
 from linkwright.report.sections import collectives, matrices, spread, status, values
@@ -275,10 +276,10 @@ def test_columns_of_one_unit_share_a_chart_and_notes_explain_it():
 def test_empty_and_interrupted_runs(tmp_path):
     empty = report.render(synthetic.folder(tmp_path / "empty", synthetic.rows().iloc[:0]))
     assert "empty" in empty.read_text(encoding="utf-8")
-    with pytest.raises(report.ReportError, match="neither results"):
+    with pytest.raises(StoreError, match="neither results"):
         report.render(tmp_path / "nothing")
     (tmp_path / "empty" / "results.parquet").write_bytes(b"half a file")
-    with pytest.raises(report.ReportError, match="not a readable parquet"):
+    with pytest.raises(StoreError, match="not a readable parquet"):
         report.render(tmp_path / "empty")
 
 
