@@ -5,48 +5,23 @@
 //! exact. It is written to be read, not to be fast.
 
 use crate::dtype::combine;
-use crate::error::{ExecError, Result};
-use crate::executor::{Applicability, Calibrated, Executor, Launch, Prepared, RunOptions};
-use crate::state::{AlignedBytes, Contents, Data, State};
-use linkwright_schedule::ir::{Combine, Schedule};
+use crate::error::Result;
+use crate::executor::Description;
+use crate::state::{AlignedBytes, Contents, State};
+use linkwright_schedule::ir::Combine;
 
-/// See the module.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Reference;
-
-impl Executor for Reference {
-    fn calibrate(&mut self) -> Vec<Calibrated> {
-        Vec::new()
-    }
-
-    fn applicability(&self, _: &Schedule) -> Applicability {
-        Applicability::Applicable
-    }
-
-    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
-        let contents = Contents::new(schedule, data)?;
-        contents.check_memory(1)?;
-        Ok(Box::new(PreparedReference(contents)))
-    }
-}
-
-struct PreparedReference<'a>(Contents<'a>);
-
-impl Prepared for PreparedReference<'_> {
-    fn execute(&mut self) -> Result<State> {
-        execute(&self.0)
-    }
-
-    fn run(&mut self, _: &RunOptions) -> Result<Launch> {
-        Err(ExecError::Waived {
-            executor: "reference",
-            reason: "it has no time; use `threads` or a machine".to_owned(),
-        })
-    }
-}
+/// Entry of the list of executors.
+pub static ABOUT: Description = Description {
+    key: "reference",
+    summary: "data only: one operation after the other by id, exact, no time",
+    description:
+        "Runs every operation on real buffers in the order of ids, on one thread. All other \
+                  executors are checked against it, and it needs no special hardware.",
+};
 
 /// Runs the whole schedule from its initial state.
 pub fn execute(contents: &Contents) -> Result<State> {
+    contents.check_memory(1)?;
     let schedule = contents.schedule;
     let mut state = State::initial(contents);
     for (id, op) in schedule.ops().iter().enumerate() {
@@ -78,6 +53,8 @@ pub fn execute(contents: &Contents) -> Result<State> {
 mod tests {
     use super::*;
     use crate::dtype::{DType, ReduceOp};
+    use crate::error::ExecError;
+    use crate::state::Data;
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::collectives::REGISTRY;
     use linkwright_schedule::ir::Buffer;
@@ -150,8 +127,9 @@ mod tests {
             op: ReduceOp::Sum,
             seed: 1,
         };
+        let contents = Contents::new(&schedule, data).unwrap();
         assert!(matches!(
-            Reference.prepare(&schedule, data).err(),
+            execute(&contents).err(),
             Some(ExecError::TooLarge { .. })
         ));
     }

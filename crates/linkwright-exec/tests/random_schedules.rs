@@ -6,7 +6,6 @@
 #![cfg(not(loom))]
 
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::Executor;
 use linkwright_exec::reference;
 use linkwright_exec::state::{Contents, Data, State};
 use linkwright_exec::threads::Threads;
@@ -77,7 +76,7 @@ fn agree(schedule: &Schedule) {
     };
     let contents = Contents::new(schedule, data).unwrap();
     let want = reference::execute(&contents).unwrap();
-    let mut prepared = Threads::new().prepare(schedule, data).unwrap();
+    let prepared = Threads::new().prepare(schedule, data).unwrap();
     for _ in 0..3 {
         let got = prepared.execute().unwrap();
         assert!(same(schedule, &got, &want), "{schedule:?}");

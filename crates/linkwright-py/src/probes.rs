@@ -1,7 +1,6 @@
 //! Probes: what is asked, and the two ways to answer.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use linkwright_core::probes::{find, Assignment, Description, CATALOGUE, LAYERS};
 use linkwright_exec::guard::Disturbance;
@@ -16,6 +15,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::machine::Machine;
 use crate::options::Options;
+use crate::sampling::sampling_options;
 
 /// Every probe of the catalogue: `key, summary, description, axes, metrics, size_axis, table, source, waived`,
 /// and whether it is `measured` natively and `modelled`.
@@ -98,10 +98,7 @@ pub fn run_probe<'py>(
     };
     let setting = Setting {
         cpus: given.take("cpus")?.unwrap_or_else(all),
-        samples: given.take("samples")?.unwrap_or(100),
-        warmup_at_most: given.take("warmup_at_most")?.unwrap_or(50),
-        budget: Duration::from_secs_f64(given.take("budget_s")?.unwrap_or(1.0)),
-        settle_within: given.take("settle_within")?,
+        sampling: sampling_options(&mut given)?,
         seed: given.take("seed")?.unwrap_or(0),
         most_bytes: given.take("most_bytes")?,
         cancelled: Some(&cancelled),

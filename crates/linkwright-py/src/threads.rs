@@ -1,33 +1,35 @@
 //! The executors of this machine.
 
-use std::time::Duration;
-
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Applicability, Executor, Launch, RunOptions, REGISTRY};
+use linkwright_exec::executor::{Description, Launch, RunOptions};
 use linkwright_exec::guard::Disturbance;
 use linkwright_exec::state::Data;
-use linkwright_exec::threads::Threads;
+use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
-use linkwright_exec::ExecError;
+use linkwright_exec::{reference, ExecError};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::options::Options;
+use crate::sampling::sampling_options;
 use crate::schedule::Schedule;
 
 /// Executors that run schedules on this machine: `key, summary, description` each.
 #[pyfunction]
 pub fn executors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |entry: &linkwright_exec::executor::Entry| {
+    let entry = |about: &Description| {
         let row = PyDict::new(py);
-        row.set_item("key", entry.name)?;
-        row.set_item("summary", entry.summary)?;
-        row.set_item("description", entry.description)?;
+        row.set_item("key", about.key)?;
+        row.set_item("summary", about.summary)?;
+        row.set_item("description", about.description)?;
         Ok(row)
     };
-    REGISTRY.iter().map(entry).collect()
+    [&reference::ABOUT, &threads::ABOUT]
+        .map(entry)
+        .into_iter()
+        .collect()
 }
 
 /// Processors that this process may use, in topology order.
@@ -36,25 +38,11 @@ pub fn cpus() -> Vec<u32> {
     Topology::discover().cpus.iter().map(|cpu| cpu.id).collect()
 }
 
-/// What the threads executor finds out about this machine: `key, value, unit` each.
-#[pyfunction]
-pub fn calibrate_threads(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let found = py.detach(|| Threads::new().calibrate());
-    let row = |number: linkwright_exec::executor::Calibrated| {
-        let row = PyDict::new(py);
-        row.set_item("key", number.key)?;
-        row.set_item("value", number.value)?;
-        row.set_item("unit", number.unit)?;
-        Ok(row)
-    };
-    found.into_iter().map(row).collect()
-}
-
 /// Whether the threads executor repeats `schedule` without a barrier, on two sets of buffers in turn.
 #[pyfunction]
 pub fn repeats_back_to_back(schedule: &Schedule) -> PyResult<bool> {
     let ordered = schedule.proved().map_err(errors::verify)?;
-    Ok(linkwright_exec::threads::repeats_back_to_back(ordered))
+    Ok(threads::repeats_back_to_back(ordered))
 }
 
 /// One launch of `schedule` on threads.
@@ -76,10 +64,6 @@ pub fn run_threads<'py>(
     let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?;
-        if let Applicability::Waived(reason) = threads.applicability(ordered) {
-            let executor = "threads";
-            return Err(ExecError::Waived { executor, reason });
-        }
         threads.prepare(ordered, data)?.run(&run)
     });
     columns(py, launch.map_err(errors::exec)?)
@@ -96,21 +80,13 @@ pub fn run_options<'a>(asked: &mut Options<'_, '_>) -> PyResult<(Data, RunOption
             .unwrap_or(ReduceOp::Sum),
         seed: asked.take("seed")?.unwrap_or(0),
     };
-    let plain = RunOptions::default();
     let run = RunOptions {
-        samples: asked.take("samples")?.unwrap_or(plain.samples),
-        warmup_at_most: asked
-            .take("warmup_at_most")?
-            .unwrap_or(plain.warmup_at_most),
-        time_budget: asked
-            .take("budget_s")?
-            .map_or(plain.time_budget, Duration::from_secs_f64),
-        settle_within: asked.take("settle_within")?,
+        sampling: sampling_options(asked)?,
         batch: asked.take("batch")?,
-        check: asked.take("check")?.unwrap_or(plain.check),
+        unchecked: asked.take("check")?.is_some_and(|check: bool| !check),
         skew: asked.skew()?.into(),
         seed: data.seed,
-        ..plain
+        cancelled: None,
     };
     Ok((data, run))
 }

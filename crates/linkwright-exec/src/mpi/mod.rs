@@ -22,7 +22,7 @@ mod steps;
 mod walker;
 
 use crate::error::{ExecError, Result};
-use crate::executor::{Repetition, RunOptions, Skew};
+use crate::executor::{RunOptions, Skew};
 use crate::reference;
 use crate::state::{Contents, Data};
 use crate::threads::{synchronises, SMALL_BYTES};
@@ -73,7 +73,7 @@ impl Mpi {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
-        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
+        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options);
         measure(&self.library, &self.group, &mut walker, &plan)
     }
 
@@ -81,7 +81,7 @@ impl Mpi {
     pub fn run_native(&self, call: Call, data: Data, options: &RunOptions) -> Result<RankLaunch> {
         let mut native = Native::new(&self.library, &self.group, call, data)?;
         let bytes = call.elements * data.dtype.size() as u64;
-        let plan = self.plan(call.collective, bytes, options)?;
+        let plan = self.plan(call.collective, bytes, options);
         measure(&self.library, &self.group, &mut native, &plan)
     }
 
@@ -138,17 +138,13 @@ impl Mpi {
         collective: Collective,
         size_bytes: u64,
         options: &'a RunOptions<'a>,
-    ) -> Result<Plan<'a>> {
-        let allowed = synchronises(collective) && options.skew == Skew::None;
+    ) -> Plan<'a> {
         let small = 2 * size_bytes <= SMALL_BYTES as u64;
-        Ok(Plan {
+        Plan {
             options,
-            back_to_back: match options.repetition {
-                Repetition::Barrier => false,
-                Repetition::BackToBack | Repetition::Auto => allowed && small,
-            },
+            back_to_back: synchronises(collective) && options.skew == Skew::None && small,
             oversubscribed: self.oversubscribed,
-        })
+        }
     }
 }
 

@@ -243,6 +243,7 @@ impl Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::Topology;
     use std::time::Duration;
 
@@ -251,10 +252,12 @@ mod tests {
         let cpus: Vec<u32> = Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
         let setting = Setting {
             cpus: cpus.clone(),
-            samples: 5,
-            warmup_at_most: 2,
-            budget: Duration::from_millis(200),
-            settle_within: None,
+            sampling: Sampling {
+                samples: 5,
+                warmup_at_most: 2,
+                time_budget: Duration::from_millis(200),
+                settle_within: None,
+            },
             seed: 1,
             most_bytes: None,
             cancelled: None,

@@ -178,7 +178,7 @@ impl Crew {
         setting: &Setting,
         work: impl FnMut(u32) -> Option<Disturbance>,
     ) -> Samples {
-        setting.sampler().measure_until(&|| self.stopped(), work)
+        setting.sampling.measure(&|| self.stopped(), work)
     }
 
     /// Waits until `done`, or until everybody is to end.
@@ -202,6 +202,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::Topology;
 
     fn setting(cancelled: Option<&(dyn Fn() -> bool + Sync)>) -> Setting<'_> {
@@ -213,10 +214,12 @@ mod tests {
                 .cycle()
                 .take(3)
                 .collect(),
-            samples: 5,
-            warmup_at_most: 1,
-            budget: Duration::from_secs(5),
-            settle_within: None,
+            sampling: Sampling {
+                samples: 5,
+                warmup_at_most: 1,
+                time_budget: Duration::from_secs(5),
+                settle_within: None,
+            },
             seed: 1,
             most_bytes: None,
             cancelled,

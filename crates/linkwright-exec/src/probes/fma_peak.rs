@@ -46,14 +46,18 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::allowed_cpus;
     use std::time::Duration;
 
     fn peak(pairs: &[(&str, &str)]) -> Result<Answer> {
         let setting = Setting {
-            samples: 10,
-            warmup_at_most: 3,
-            budget: Duration::from_secs(5),
+            sampling: Sampling {
+                samples: 10,
+                warmup_at_most: 3,
+                time_budget: Duration::from_secs(5),
+                settle_within: None,
+            },
             ..Setting::of(allowed_cpus())
         };
         measure(&Assignment::parse(&FMA_PEAK, pairs).unwrap(), &setting)

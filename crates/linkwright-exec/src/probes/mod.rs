@@ -8,7 +8,7 @@
 //! - [`memory`]: mapped memory with pages of a wanted size, within a share of what is free;
 //! - [`cycle`]: how long one cycle of the core lasts just now, the floor of anything that depends on
 //!   something;
-//! - [`crate::sampling::Sampler`] and [`crate::guard`]: warm-up, batches, disturbed samples dropped.
+//! - [`crate::sampling::Sampling`] and [`crate::guard`]: warm-up, batches, disturbed samples dropped.
 //!
 //! An answer below its floor is no answer: [`run`] fails it and names the bound.
 
@@ -25,23 +25,16 @@ pub mod round_trip;
 
 use crate::error::{ExecError, Result};
 use crate::guard::Drops;
-use crate::sampling::{median, Sampler, Samples, Stopping};
+use crate::sampling::{median, Samples, Sampling};
 use linkwright_core::probes::{Assignment, Description};
-use std::time::Duration;
 
 /// How to run a probe.
 #[derive(Clone)]
 pub struct Setting<'a> {
     /// Processors by operating-system number: those of a placed probe first, then the others.
     pub cpus: Vec<u32>,
-    /// Samples wanted.
-    pub samples: usize,
-    /// Most batches of warm-up.
-    pub warmup_at_most: usize,
-    /// Wall-clock limit of sampling; making the memory ready comes before.
-    pub budget: Duration,
-    /// Stop early below this relative half width.
-    pub settle_within: Option<f64>,
+    /// How much to measure; making the memory ready comes before and does not count.
+    pub sampling: Sampling,
     /// Of random orders.
     pub seed: u64,
     /// Most bytes to allocate; `None`: a quarter of what is free.
@@ -55,24 +48,10 @@ impl Setting<'_> {
     pub fn of(cpus: Vec<u32>) -> Self {
         Setting {
             cpus,
-            samples: 100,
-            warmup_at_most: 50,
-            budget: Duration::from_secs(1),
-            settle_within: None,
+            sampling: Sampling::default(),
             seed: 0,
             most_bytes: None,
             cancelled: None,
-        }
-    }
-
-    fn sampler(&self) -> Sampler {
-        Sampler {
-            stopping: Stopping {
-                samples: self.samples,
-                budget: self.budget,
-                settle_within: self.settle_within,
-            },
-            warmup_at_most: self.warmup_at_most,
         }
     }
 }

@@ -44,7 +44,7 @@ mod transport;
 mod words;
 
 pub use error::{Result, RoundTripError};
-pub use measure::{Found, Plan};
+pub use measure::{Plan, RoundTrips};
 
 /// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
 pub const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
@@ -56,7 +56,7 @@ pub struct Entry {
     /// One line.
     pub summary: &'static str,
     /// Measures on it.
-    pub measure: fn(&Plan) -> Result<Found>,
+    pub measure: fn(&Plan) -> Result<RoundTrips>,
 }
 
 /// Every transport.

@@ -61,11 +61,6 @@ impl Copier {
         Copier { stream_from }
     }
 
-    /// Smallest streaming copy; `None`: never.
-    pub fn stream_from(&self) -> Option<usize> {
-        (self.stream_from != usize::MAX).then_some(self.stream_from)
-    }
-
     /// Copies.
     ///
     /// # Safety

@@ -29,11 +29,8 @@ mod sync;
 mod world;
 
 use crate::error::{ExecError, Result};
-use crate::executor::{
-    Applicability, Calibrated, Executor, Launch, Prepared, Repetition, RunOptions, Skew,
-};
+use crate::executor::{Description, Launch, RunOptions, Skew};
 use crate::state::{Contents, Data, State};
-use crate::timer::Clock;
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Crew, Order};
@@ -45,6 +42,17 @@ use world::World;
 
 /// Back to back only while two sets of all buffers of a rank stay within its caches.
 pub(crate) const SMALL_BYTES: usize = 256 << 10;
+
+/// Entry of the list of executors.
+pub static ABOUT: Description = Description {
+    key: "threads",
+    summary: "ranks are threads of this process, one core each, with shared memory",
+    description:
+        "One-sided copies into the memory of the peer, announced by counters in cache lines \
+                  of their own; messages of at most 48 bytes travel in the counter's line. Ranks \
+                  are pinned to cores in topology order and spin; with more ranks than cores they \
+                  park and the results are marked oversubscribed.",
+};
 
 /// The executor; see the module.
 #[derive(Clone, Debug)]
@@ -93,7 +101,7 @@ impl Threads {
         &self.topology
     }
 
-    /// Ranks that can spin: each needs a core of its own.
+    /// Ranks that can busy-wait: each needs a core of its own.
     fn spinning_ranks(&self) -> usize {
         let mut distinct = self.placement.clone();
         distinct.sort_unstable();
@@ -103,39 +111,15 @@ impl Threads {
         }
         self.cores.min(distinct.len())
     }
-}
 
-impl Executor for Threads {
-    fn calibrate(&mut self) -> Vec<Calibrated> {
-        let clock = Clock::get();
-        let copier = Copier::get();
-        let number = |key, value, unit| Calibrated { key, value, unit };
-        let mut found = vec![
-            number("clock_resolution", clock.resolution_ns(), "ns"),
-            number("clock_overhead", clock.overhead_ns(), "ns"),
-            number("cores", self.cores as f64, "1"),
-        ];
-        if let Some(bytes) = copier.stream_from() {
-            found.push(number("stream_from", bytes as f64, "B"));
-        }
-        found
-    }
-
-    fn applicability(&self, schedule: &Schedule) -> Applicability {
-        let (ranks, cores) = (schedule.ranks, self.spinning_ranks() as u32);
-        if ranks > cores {
-            return Applicability::Oversubscribed { ranks, cores };
-        }
-        Applicability::Applicable
-    }
-
-    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
+    /// Compiles a schedule, once for any number of launches.
+    pub fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Prepared<'a>> {
         let contents = Contents::new(schedule, data)?;
         contents.check_memory(1)?;
         let program = compile(&contents, Mail::WhereItFits)?;
         let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
         let longest = pieces.map(|piece| piece.run.bytes).max().unwrap_or(0);
-        Ok(Box::new(PreparedThreads {
+        Ok(Prepared {
             contents,
             program,
             oversubscribed: schedule.ranks as usize > self.spinning_ranks(),
@@ -143,46 +127,17 @@ impl Executor for Threads {
             cpus: (0..schedule.ranks as usize)
                 .map(|rank| self.placement[rank % self.placement.len()])
                 .collect(),
-        }))
+        })
     }
 }
 
-struct PreparedThreads<'a> {
+/// A schedule that is ready to run.
+pub struct Prepared<'a> {
     contents: Contents<'a>,
     program: Program,
     oversubscribed: bool,
     copier: Copier,
     cpus: Vec<u32>,
-}
-
-impl PreparedThreads<'_> {
-    fn crew(&self, sets: usize, skew: Skew, seed: u64) -> Crew<'_> {
-        let (contents, program) = (&self.contents, &self.program);
-        let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
-        Crew::new(world, self.cpus.clone(), skew, seed)
-    }
-
-    fn back_to_back(&self, options: &RunOptions) -> Result<bool> {
-        let allowed = synchronises(self.contents.schedule.spec.collective);
-        let skewed = options.skew != Skew::None;
-        match options.repetition {
-            Repetition::Barrier => Ok(false),
-            Repetition::BackToBack if allowed && !skewed => Ok(true),
-            Repetition::BackToBack => Err(ExecError::Waived {
-                executor: "threads",
-                reason: format!(
-                    "{} cannot run back to back{}; use a barrier",
-                    self.contents.schedule.spec.collective.name(),
-                    if skewed {
-                        " with skewed arrival"
-                    } else {
-                        ": a rank may leave it before all have entered"
-                    },
-                ),
-            }),
-            Repetition::Auto => Ok(!skewed && repeats_back_to_back(self.contents.schedule)),
-        }
-    }
 }
 
 /// Whether repetitions of `schedule` follow each other without a barrier, on two sets of buffers in turn,
@@ -212,8 +167,15 @@ pub(crate) fn synchronises(collective: Collective) -> bool {
     }
 }
 
-impl Prepared for PreparedThreads<'_> {
-    fn execute(&mut self) -> Result<State> {
+impl Prepared<'_> {
+    fn crew(&self, sets: usize, skew: Skew, seed: u64) -> Crew<'_> {
+        let (contents, program) = (&self.contents, &self.program);
+        let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
+        Crew::new(world, self.cpus.clone(), skew, seed)
+    }
+
+    /// Runs once on freshly filled data and returns all memory, unchecked.
+    pub fn execute(&self) -> Result<State> {
         let crew = self.crew(1, Skew::None, 0);
         crew.launch(None, |leader| {
             leader.round(Order::Fill)?;
@@ -236,8 +198,10 @@ impl Prepared for PreparedThreads<'_> {
         Ok(state)
     }
 
-    fn run(&mut self, options: &RunOptions) -> Result<Launch> {
-        let back_to_back = self.back_to_back(options)?;
+    /// One launch: fresh threads and memory, then samples by the rules of measurement.
+    pub fn run(&self, options: &RunOptions) -> Result<Launch> {
+        let back_to_back =
+            options.skew == Skew::None && repeats_back_to_back(self.contents.schedule);
         let sets = if back_to_back { 2 } else { 1 };
         self.contents.check_memory(sets)?;
         let crew = self.crew(sets as usize, options.skew.clone(), options.seed);
