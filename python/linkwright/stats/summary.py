@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright._native import measurement
+
 from .interval import MIN_VALUES, median_interval
 from .modes import Mode, modes
 
 # Half width of the interval over the median at which measuring stops.
-LATENCY_TOLERANCE = 0.01
-BANDWIDTH_TOLERANCE = 0.02
+LATENCY_TOLERANCE = measurement.LATENCY_TOLERANCE
+BANDWIDTH_TOLERANCE = measurement.BANDWIDTH_TOLERANCE
 # Messages of at least this many bytes are limited by bandwidth on every machine we describe.
 BANDWIDTH_FROM_BYTES = 64 << 10
 

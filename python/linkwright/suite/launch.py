@@ -30,7 +30,7 @@ from .probe import Probe
 # Exit status of a process that cannot go on after an experiment whose record it has written.
 ANOTHER_PROCESS = 3
 # A sample list longer than this carries no more information about one launch.
-MAX_SAMPLES = 100
+MAX_SAMPLES = _native.measurement.SAMPLES
 
 
 class Measurer(Protocol):
@@ -71,7 +71,7 @@ class Host:
             "warmup_at_most": plan["warmup"],
             "budget_s": budget_s,
             # Asked for a number of samples, take all of them; else stop once they agree.
-            "settle_within": None if plan["samples"] else 0.005,
+            "settle_within": None if plan["samples"] else _native.measurement.SETTLED_WITHIN,
             "seed": plan["seed"] + plan["launch"],
         }
         if experiment.probe:

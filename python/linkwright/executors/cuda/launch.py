@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
+from linkwright._native import measurement
 from linkwright.suite.experiment import Experiment
 from linkwright.suite.launch import MAX_SAMPLES, serve
 
@@ -56,7 +57,7 @@ def how(plan: dict, budget_s: float) -> measure.How:
         samples=plan["samples"] or MAX_SAMPLES,
         warmup_at_most=plan["warmup"],
         budget_s=budget_s,
-        settle_within=None if plan["samples"] else 0.005,
+        settle_within=None if plan["samples"] else measurement.SETTLED_WITHIN,
         seed=plan["seed"] + plan["launch"],
         check=plan["check"],
     )

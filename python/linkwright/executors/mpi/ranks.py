@@ -19,7 +19,7 @@ import time
 import traceback
 from collections.abc import Iterator
 
-from linkwright import schedules
+from linkwright import _native, schedules
 from linkwright.errors import LinkwrightError, MpiError, RankFailedError, WaivedError
 from linkwright.suite.clocks import Clocks
 from linkwright.suite.experiment import Experiment
@@ -140,7 +140,7 @@ def _run(world: World, members: tuple[int, ...], experiment: Experiment, order: 
         "samples": order["samples"] or MAX_SAMPLES,
         "warmup_at_most": order["warmup"],
         "budget_s": order["budget_s"],
-        "settle_within": None if order["samples"] else 0.005,
+        "settle_within": None if order["samples"] else _native.measurement.SETTLED_WITHIN,
         "check": order["check"],
         "seed": order["seed"],
     }
