@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p linkwright-exec --example allreduce -- RANKS SIZE...`
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::executor::RunOptions;
 use linkwright_exec::sampling::{median, Sampling};
-use linkwright_exec::state::Data;
 use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives;

@@ -4,7 +4,7 @@ use crate::guard::Drops;
 use crate::sampling::Sampling;
 
 /// An executor of this machine, for lists and help.
-pub struct Description {
+pub struct About {
     /// As typed by people.
     pub key: &'static str,
     /// One line.

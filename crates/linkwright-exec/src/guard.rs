@@ -79,23 +79,16 @@ pub struct Guard {
     steal: Steal,
 }
 
-impl Default for Guard {
-    fn default() -> Self {
-        Guard::new()
-    }
-}
-
 impl Guard {
     /// A guard of the calling thread and of the machine's steal time.
     pub fn new() -> Self {
         Guard {
-            switches: 0,
-            cpu: -1,
             steal: Steal::new(),
+            ..Guard::of_thread_only()
         }
     }
 
-    /// A guard of the calling thread only: with many ranks one of them watches the machine.
+    /// A guard of the calling thread only: among many ranks, one of them watches the machine.
     pub fn of_thread_only() -> Self {
         Guard {
             switches: 0,

@@ -3,8 +3,9 @@
 //! [`mod@reference`] moves data only, [`threads`] gives every rank a core of this machine, [`mpi`] a process
 //! on any host. They share the clock ([`timer`]), the rules of measurement as small objects
 //! ([`sampling`], [`guard`], with their constants in [`measurement`]), data whose results are exactly
-//! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).
+//! predictable ([`dtype`], [`fill`], [`buffers`]) and the processors ([`topology`]).
 
+pub mod buffers;
 pub mod compute;
 pub mod dtype;
 pub mod error;
@@ -19,7 +20,6 @@ pub mod reference;
 pub mod round_trip;
 mod rounds;
 pub mod sampling;
-pub mod state;
 pub mod threads;
 pub mod timer;
 pub mod topology;

@@ -4,14 +4,14 @@
 //! executor leaves in memory must equal what this one leaves, bit for bit where arithmetic is
 //! exact. It is written to be read, not to be fast.
 
+use crate::buffers::{AlignedBytes, Buffers, Contents};
 use crate::dtype::combine;
 use crate::error::Result;
-use crate::executor::Description;
-use crate::state::{AlignedBytes, Contents, State};
+use crate::executor::About;
 use linkwright_schedule::ir::Combine;
 
 /// Entry of the list of executors.
-pub static ABOUT: Description = Description {
+pub static ABOUT: About = About {
     key: "reference",
     summary: "data only: one operation after the other by id, exact, no time",
     description:
@@ -20,23 +20,23 @@ pub static ABOUT: Description = Description {
 };
 
 /// Runs the whole schedule from its initial state.
-pub fn execute(contents: &Contents) -> Result<State> {
+pub fn execute(contents: &Contents) -> Result<Buffers> {
     contents.check_memory(1)?;
     let schedule = contents.schedule;
-    let mut state = State::initial(contents);
+    let mut state = Buffers::initial(contents);
     for (id, op) in schedule.ops().iter().enumerate() {
         if !op.moves_data() {
             continue;
         }
-        for run in contents.runs(id as u32, op)? {
+        for extent in contents.extents(id as u32, op)? {
             let from = state.buffer(op.from, op.src_buffer.0.into());
-            let mut moving = AlignedBytes::new(run.bytes);
+            let mut moving = AlignedBytes::new(extent.bytes);
             moving
                 .get_mut()
-                .copy_from_slice(&from[run.src..run.src + run.bytes]);
+                .copy_from_slice(&from[extent.src..extent.src + extent.bytes]);
             for &target in schedule.targets(op) {
                 let to = state.buffer_mut(target, op.dst_buffer.0.into());
-                let to = &mut to[run.dst..run.dst + run.bytes];
+                let to = &mut to[extent.dst..extent.dst + extent.bytes];
                 match op.combine {
                     Combine::Replace => to.copy_from_slice(moving.get()),
                     Combine::Reduce => {
@@ -52,9 +52,9 @@ pub fn execute(contents: &Contents) -> Result<State> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::Data;
     use crate::dtype::{DType, ReduceOp};
     use crate::error::ExecError;
-    use crate::state::Data;
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::collectives::REGISTRY;
     use linkwright_schedule::ir::Buffer;

@@ -2,10 +2,10 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::executor::{Launch, RunOptions, Skew};
 use linkwright_exec::sampling::Sampling;
-use linkwright_exec::state::Data;
 use linkwright_exec::threads::Threads;
 use linkwright_exec::ExecError;
 use linkwright_schedule::builder::{Builder, Shape};

@@ -2,8 +2,8 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::state::{Contents, Data, State};
 use linkwright_exec::threads::Threads;
 use linkwright_exec::{reference, ExecError};
 use linkwright_schedule::builder::Shape;
@@ -19,7 +19,7 @@ fn lengths(ranks: u32) -> [u64; 6] {
 }
 
 /// What is compared: everything but scratch.
-fn visible(schedule: &Schedule, state: &State) -> Vec<Vec<u8>> {
+fn visible(schedule: &Schedule, state: &Buffers) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for participant in 0..schedule.ranks + schedule.memories {
         for (index, buffer) in schedule.buffers.iter().enumerate() {

@@ -5,9 +5,9 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::reference;
-use linkwright_exec::state::{Contents, Data, State};
 use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::ir::{Buffer, Schedule};
@@ -83,7 +83,7 @@ fn agree(schedule: &Schedule) {
     }
 }
 
-fn same(schedule: &Schedule, got: &State, want: &State) -> bool {
+fn same(schedule: &Schedule, got: &Buffers, want: &Buffers) -> bool {
     (0..schedule.ranks + schedule.memories).all(|participant| {
         (0..schedule.buffers.len())
             .all(|buffer| got.buffer(participant, buffer) == want.buffer(participant, buffer))

@@ -1,9 +1,9 @@
 //! The executors of this machine.
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Description, Launch, RunOptions};
+use linkwright_exec::executor::{About, Launch, RunOptions};
 use linkwright_exec::guard::Disturbance;
-use linkwright_exec::state::Data;
 use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
 use linkwright_exec::{reference, ExecError};
@@ -19,7 +19,7 @@ use crate::schedule::Schedule;
 /// Executors that run schedules on this machine: `key, summary, description` each.
 #[pyfunction]
 pub fn executors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |about: &Description| {
+    let entry = |about: &About| {
         let row = PyDict::new(py);
         row.set_item("key", about.key)?;
         row.set_item("summary", about.summary)?;
@@ -57,10 +57,10 @@ pub fn run_threads<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut asked = Options::new(options);
-    let (data, run) = run_options(&mut asked)?;
-    let cpus: Vec<u32> = asked.take("cpus")?.unwrap_or_default();
-    asked.finish()?;
+    let mut given = Options::new(options);
+    let (data, run) = run_options(&mut given)?;
+    let cpus: Vec<u32> = given.take("cpus")?.unwrap_or_default();
+    given.finish()?;
     let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?;
@@ -70,21 +70,21 @@ pub fn run_threads<'py>(
 }
 
 /// Data and protocol of a run, as every executor takes them.
-pub fn run_options<'a>(asked: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
+pub fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
     let data = Data {
-        dtype: asked
+        dtype: given
             .word("dtype", DType::ALL, DType::name)?
             .unwrap_or(DType::F32),
-        op: asked
+        op: given
             .word("op", ReduceOp::ALL, ReduceOp::name)?
             .unwrap_or(ReduceOp::Sum),
-        seed: asked.take("seed")?.unwrap_or(0),
+        seed: given.take("seed")?.unwrap_or(0),
     };
     let run = RunOptions {
-        sampling: sampling_options(asked)?,
-        batch: asked.take("batch")?,
-        unchecked: asked.take("check")?.is_some_and(|check: bool| !check),
-        skew: asked.skew()?.into(),
+        sampling: sampling_options(given)?,
+        batch: given.take("batch")?,
+        unchecked: given.take("check")?.is_some_and(|check: bool| !check),
+        skew: given.skew()?.into(),
         seed: data.seed,
         cancelled: None,
     };

@@ -19,41 +19,21 @@ pub struct Generator {
     pub seeded: fn(u64) -> Fill,
 }
 
+const fn generator(key: &'static str, seeded: fn(u64) -> Fill) -> Generator {
+    Generator { key, seeded }
+}
+
 /// Every generator.
 pub static GENERATORS: &[Generator] = &[
-    Generator {
-        key: "store",
-        seeded: |seed| Box::new(store(seed)),
-    },
-    Generator {
-        key: "rust_chacha8",
-        seeded: filling::<ChaCha8Rng>,
-    },
-    Generator {
-        key: "rust_chacha12",
-        seeded: filling::<ChaCha12Rng>,
-    },
-    Generator {
-        key: "rust_chacha20",
-        seeded: filling::<ChaCha20Rng>,
-    },
-    Generator {
-        key: "rust_pcg64",
-        seeded: filling::<Pcg64>,
-    },
-    Generator {
-        key: "rust_pcg64dxsm",
-        seeded: filling::<Pcg64Dxsm>,
-    },
-    Generator {
-        key: "rust_pcg64mcg",
-        seeded: filling::<Pcg64Mcg>,
-    },
+    generator("store", |seed| Box::new(store(seed))),
+    generator("rust_chacha8", filling::<ChaCha8Rng>),
+    generator("rust_chacha12", filling::<ChaCha12Rng>),
+    generator("rust_chacha20", filling::<ChaCha20Rng>),
+    generator("rust_pcg64", filling::<Pcg64>),
+    generator("rust_pcg64dxsm", filling::<Pcg64Dxsm>),
+    generator("rust_pcg64mcg", filling::<Pcg64Mcg>),
     // `SmallRng` of 64-bit machines.
-    Generator {
-        key: "rust_xoshiro256pp",
-        seeded: filling::<Xoshiro256PlusPlus>,
-    },
+    generator("rust_xoshiro256pp", filling::<Xoshiro256PlusPlus>),
 ];
 
 /// The generator called `key`.

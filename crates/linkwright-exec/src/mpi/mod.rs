@@ -21,10 +21,10 @@ mod program;
 mod steps;
 mod walker;
 
+use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
 use crate::executor::{RunOptions, Skew};
 use crate::reference;
-use crate::state::{Contents, Data};
 use crate::threads::{synchronises, SMALL_BYTES};
 use library::{Group, Library};
 use linkwright_schedule::ir::{OpKind, Schedule};

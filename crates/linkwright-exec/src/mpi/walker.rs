@@ -6,9 +6,9 @@
 use super::library::{done, Group, Library, STATUS_BYTES};
 use super::numbering::host;
 use super::steps::{Message, Place, RankProgram, Spot, Step};
+use crate::buffers::Contents;
 use crate::dtype::{kernel, Kernel};
 use crate::error::Result;
-use crate::state::Contents;
 use crate::threads::arena::Arena;
 use std::ffi::c_int;
 

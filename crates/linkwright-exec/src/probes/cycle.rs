@@ -37,27 +37,18 @@ pub fn cycle_ns() -> Option<f64> {
     (0..20).map(reading).min_by(f64::total_cmp)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn chain(mut link: u64) -> u64 {
     // SAFETY: changes one register that the compiler knows of.
     unsafe {
         std::arch::asm!(
-            ".rept 100", "xor {x}, {y}", ".endr",
-            x = inout(reg) link, y = in(reg) 3u64,
-            options(nomem, nostack),
-        );
-    }
-    link
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn chain(mut link: u64) -> u64 {
-    // SAFETY: changes one register that the compiler knows of.
-    unsafe {
-        std::arch::asm!(
-            ".rept 100", "eor {x}, {x}, {y}", ".endr",
+            ".rept 100",
+            #[cfg(target_arch = "x86_64")]
+            "xor {x}, {y}",
+            #[cfg(target_arch = "aarch64")]
+            "eor {x}, {x}, {y}",
+            ".endr",
             x = inout(reg) link, y = in(reg) 3u64,
             options(nomem, nostack),
         );

@@ -1,8 +1,8 @@
 //! The most floating-point operations per second of one core or of many; [`crate::compute::fma`] does them.
 
-use super::crew::Crew;
+use super::workers::Workers;
 use super::{waived, Answer, Probe, Setting};
-use crate::compute::fma::{Kernel, Precision};
+use crate::compute::fma::{widest, Precision};
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, FMA_PEAK};
 use std::hint::black_box;
@@ -16,31 +16,31 @@ pub static PROBE: Probe = Probe {
 /// Steps of one operation: some microseconds.
 const STEPS: u64 = 1000;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let Some(precision) = Precision::of(asked.word("dtype")) else {
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let Some(precision) = Precision::of(axes.word("dtype")) else {
         let reason = "there is no kernel for 16-bit elements; ask for f32 or f64";
         return Err(waived(&FMA_PEAK, reason));
     };
-    let threads = super::team(asked, setting, &FMA_PEAK)?;
-    let kernel = Kernel::widest(precision);
+    let threads = super::team(axes, setting, &FMA_PEAK)?;
+    let kernel = widest(precision);
     let work = |n: u32| {
         (0..n).for_each(|_| {
             black_box(kernel.run(STEPS));
         })
     };
-    let follow = |_: usize, crew: &Crew| {
-        crew.follow(work);
+    let follow = |_: usize, workers: &Workers| {
+        workers.follow(work);
         Ok(())
     };
-    let lead = |crew: &Crew| {
+    let lead = |workers: &Workers| {
         Ok(Answer {
-            samples: crew.sample(setting, |n| crew.round(n, work)),
+            samples: workers.sample(setting, |n| workers.round(n, work)),
             work: (threads as u64 * STEPS * kernel.flops()) as f64,
             notes: vec![format!("{} kernel", kernel.name)],
             ..Answer::default()
         })
     };
-    Crew::launch(setting, threads - 1, follow, lead)
+    Workers::launch(setting, threads - 1, follow, lead)
 }
 
 #[cfg(test)]

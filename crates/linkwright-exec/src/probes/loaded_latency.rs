@@ -11,9 +11,9 @@
 //! loads.
 
 use super::cache_line::lines;
-use super::crew::{Apart, Crew};
 use super::memory::{check_room, Mapped, Pages};
 use super::memory_latency::{Chase, Order, LINE};
+use super::workers::{Apart, Workers};
 use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use crate::guard::Disturbance;
@@ -50,8 +50,8 @@ struct Load {
 }
 
 impl Load {
-    fn of(asked: &Assignment, setting: &Setting) -> Result<Self> {
-        let (at, injectors) = (asked.word("at"), asked.number("injectors"));
+    fn of(axes: &Assignment, setting: &Setting) -> Result<Self> {
+        let (at, injectors) = (axes.word("at"), axes.number("injectors"));
         let swaps = at == "core_to_core";
         let (needed, there) = (
             injectors as usize + usize::from(swaps) + 1,
@@ -77,16 +77,16 @@ impl Load {
             injectors: injectors as usize,
             swaps,
             bytes: bytes as usize,
-            pause_ns: asked.number("pause") as f64,
+            pause_ns: axes.number("pause") as f64,
         })
     }
 
     /// Reads piece after piece, with a pause after each, until the end.
-    fn inject(&self, mut memory: Chase, count: &Count, crew: &Crew) {
+    fn inject(&self, mut memory: Chase, count: &Count, workers: &Workers) {
         let clock = Clock::get();
         let pause = clock.ticks_in(self.pause_ns);
         let mut at = 0;
-        while !crew.stopped() {
+        while !workers.stopped() {
             let end = (at + PIECE).min(self.bytes);
             memory.stream_part(at, end);
             count.0.fetch_add((end - at) as u64, Ordering::Relaxed);
@@ -99,8 +99,8 @@ impl Load {
     }
 }
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let load = Load::of(asked, setting)?;
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let load = Load::of(axes, setting)?;
     // Large pages where they can be had: what is asked is not address translation.
     let chase = |order| {
         Chase::new(load.bytes, order, Pages::Huge, setting.seed)
@@ -109,23 +109,23 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     let counts: Vec<Count> = (0..load.injectors).map(|_| Count::default()).collect();
     let line = Mapped::new(&LOADED_LATENCY, PIECE, Pages::Base)?;
     let swappers = usize::from(load.swaps);
-    let hand = |number: usize, crew: &Crew| {
+    let helper = |number: usize, workers: &Workers| {
         if let Some(injector) = number.checked_sub(swappers) {
             let memory = chase(Order::Stride(LINE))?;
-            crew.enter();
-            load.inject(memory, &counts[injector], crew);
+            workers.enter();
+            load.inject(memory, &counts[injector], workers);
         } else {
-            crew.enter();
-            lines(&line).swap_back(crew);
+            workers.enter();
+            lines(&line).swap_back(workers);
         }
         Ok(())
     };
-    Crew::launch(setting, swappers + load.injectors, hand, |crew| {
+    Workers::launch(setting, swappers + load.injectors, helper, |workers| {
         let mut own = (!load.swaps).then(|| chase(Order::Random)).transpose()?;
         let floor = Floor::cycle();
-        let (mut samples, injected) = sample(setting, crew, &counts, |n| match &mut own {
+        let (mut samples, injected) = sample(setting, workers, &counts, |n| match &mut own {
             Some(own) => (0..n).for_each(|_| own.walk(OPERATIONS)),
-            None => lines(&line).swap(n * OPERATIONS, crew),
+            None => lines(&line).swap(n * OPERATIONS, workers),
         });
         samples.per(f64::from(OPERATIONS) * if load.swaps { 2.0 } else { 1.0 });
         let column = injected.map(|rate| ("injected_bandwidth", vec![rate]));
@@ -141,14 +141,14 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
 /// The leader's samples, and the bytes per second that all injected meanwhile: one value for the launch.
 fn sample(
     setting: &Setting,
-    crew: &Crew,
+    workers: &Workers,
     counts: &[Count],
     mut operation: impl FnMut(u32),
 ) -> (Samples, Option<f64>) {
     let injected = || -> u64 { counts.iter().map(|c| c.0.load(Ordering::Relaxed)).sum() };
     let clock = Clock::get();
     let mut rates = Vec::new();
-    let samples = crew.sample(setting, |n| {
+    let samples = workers.sample(setting, |n| {
         let (start, before) = (clock.now(), injected());
         operation(n);
         let seconds = clock.ns_between(start, clock.now()) * 1e-9;

@@ -4,7 +4,7 @@
 //! given and returns raw samples of the time of one operation; how many launches there are and what is
 //! made of the samples is decided by whoever called. The parts that probes share:
 //!
-//! - [`crew`]: threads on processors of their own, a leader that samples and hands that help or disturb;
+//! - [`workers`]: threads on processors of their own, a leader that samples and hands that help or disturb;
 //! - [`memory`]: mapped memory with pages of a wanted size, within a share of what is free;
 //! - [`cycle`]: how long one cycle of the core lasts just now, the floor of anything that depends on
 //!   something;
@@ -13,7 +13,6 @@
 //! An answer below its floor is no answer: [`run`] fails it and names the bound.
 
 pub mod cache_line;
-mod crew;
 pub mod cycle;
 pub mod fma_peak;
 pub mod loaded_latency;
@@ -22,6 +21,7 @@ pub mod memory_bandwidth;
 pub mod memory_latency;
 pub mod random;
 pub mod round_trip;
+mod workers;
 
 use crate::error::{ExecError, Result};
 use crate::guard::Drops;
@@ -121,12 +121,12 @@ pub static PROBES: &[&Probe] = &[
 ];
 
 /// One launch of a probe; an answer that no machine can give is an error.
-pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let about = asked.probe();
+pub fn run(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let about = axes.probe();
     let Some(probe) = PROBES.iter().find(|p| p.about.key == about.key) else {
         return Err(waived(about, "this probe is not measured natively"));
     };
-    let answer = (probe.measure)(asked, setting)?;
+    let answer = (probe.measure)(axes, setting)?;
     let mut values = answer.samples.values_ns.clone();
     match (answer.floor, median(&mut values)) {
         (Some(floor), Some(found)) if found < floor.ns => Err(ExecError::Implausible {
@@ -140,8 +140,8 @@ pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
 }
 
 /// The threads that axis `threads` asks for, each with a processor of its own.
-fn team(asked: &Assignment, setting: &Setting, about: &Description) -> Result<usize> {
-    let (threads, there) = (asked.number("threads"), setting.cpus.len());
+fn team(axes: &Assignment, setting: &Setting, about: &Description) -> Result<usize> {
+    let (threads, there) = (axes.number("threads"), setting.cpus.len());
     if threads == 0 || threads > there as u64 {
         let reason =
             format!("{threads} threads need as many processors, at least one; there are {there}");

@@ -19,14 +19,14 @@ pub static PROBE: Probe = Probe {
 const TRIPS_PER_SAMPLE: usize = 10;
 const TRIPS_PER_BLOCK: usize = 50;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let transport = asked.word("transport");
-    let entry = round_trip::find(transport).expect("every word of the axis is a transport");
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let transport = axes.word("transport");
+    let measure = round_trip::find(transport).expect("every word of the axis is a transport");
     let client = setting.cpus[0];
     let trips = setting.sampling.samples.saturating_mul(TRIPS_PER_SAMPLE);
     let plan = Plan {
-        request_bytes: asked.number("in_bytes") as usize,
-        reply_bytes: asked.number("out_bytes") as usize,
+        request_bytes: axes.number("in_bytes") as usize,
+        reply_bytes: axes.number("out_bytes") as usize,
         sampling: Sampling {
             samples: trips.div_ceil(TRIPS_PER_BLOCK),
             ..setting.sampling.clone()
@@ -36,7 +36,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         cpus: [client, *setting.cpus.get(1).unwrap_or(&client)],
         cancelled: setting.cancelled,
     };
-    match (entry.measure)(&plan) {
+    match measure(&plan) {
         Ok(trips) => Ok(answer(
             trips,
             (plan.request_bytes + plan.reply_bytes) as f64,
@@ -98,13 +98,13 @@ mod tests {
         let AxisKind::Word(words) = ROUND_TRIP.axis("transport").unwrap().kind else {
             panic!("a closed list")
         };
-        let keys: Vec<_> = round_trip::REGISTRY.iter().map(|entry| entry.key).collect();
+        let keys: Vec<_> = round_trip::REGISTRY.iter().map(|(key, _)| *key).collect();
         assert_eq!(words, keys);
     }
 
     #[test]
     fn a_launch_gives_trips_and_their_mean_and_tail() {
-        let asked = Assignment::parse(&ROUND_TRIP, &[("out_bytes", "1K")]).unwrap();
+        let axes = Assignment::parse(&ROUND_TRIP, &[("out_bytes", "1K")]).unwrap();
         let setting = Setting {
             sampling: Sampling {
                 samples: 20,
@@ -114,7 +114,7 @@ mod tests {
             },
             ..Setting::of(allowed_cpus())
         };
-        let answer = measure(&asked, &setting).unwrap();
+        let answer = measure(&axes, &setting).unwrap();
         assert_eq!(answer.samples.values_ns.len(), 200);
         assert_eq!(answer.counted_bytes, 1088.0);
         let column = |key| answer.columns.iter().find(|(k, _)| *k == key).unwrap().1[0];

@@ -12,7 +12,7 @@
 
 use super::control::{Control, Mode};
 use super::error::{Result, RoundTripError};
-use super::helper::Helper;
+use super::server::Server;
 use super::transport::{Sizes, Transport};
 use super::words;
 use super::SIZES;
@@ -116,7 +116,7 @@ fn sizes(plan: &Plan) -> Result<Sizes> {
 
 struct Client<T> {
     // Dropped first: the server must be gone before its memory is.
-    _helper: Helper,
+    _server: Server,
     transport: T,
     control: Control,
     seed: u64,
@@ -139,9 +139,9 @@ impl<T: Transport> Client<T> {
         control.yields = trips.oversubscribed;
         let mut transport = T::open(sizes)?;
         let pinned = trips.unpinned.is_none();
-        let helper = Helper::start(&mut transport, &mut control, pinned.then_some(plan.cpus[1]))?;
+        let server = Server::start(&mut transport, &mut control, pinned.then_some(plan.cpus[1]))?;
         Ok(Client {
-            _helper: helper,
+            _server: server,
             transport,
             control,
             seed: plan.seed,

@@ -34,10 +34,10 @@
 mod control;
 mod cross_memory;
 mod error;
-mod helper;
 mod mapping;
 mod measure;
 mod peer;
+mod server;
 mod shared;
 mod stream;
 mod transport;
@@ -49,57 +49,22 @@ pub use measure::{Plan, RoundTrips};
 /// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
 pub const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
 
-/// A transport of the list.
-pub struct Entry {
-    /// As typed by people.
-    pub key: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// Measures on it.
-    pub measure: fn(&Plan) -> Result<RoundTrips>,
-}
+/// Measures round trips by one transport.
+pub type Measure = fn(&Plan) -> Result<RoundTrips>;
 
-/// Every transport.
-pub static REGISTRY: &[Entry] = &[
-    Entry {
-        key: "user_buffers",
-        summary: "shared memory, copied from and to user buffers on both sides",
-        measure: measure::on::<shared::Copied>,
-    },
-    Entry {
-        key: "in_place",
-        summary: "shared memory, written and read in place",
-        measure: measure::on::<shared::InPlace>,
-    },
-    Entry {
-        key: "word_store",
-        summary:
-            "request by 8-byte stores past the cache, as into a device's window; reply in place",
-        measure: measure::on::<shared::WordStore>,
-    },
-    Entry {
-        key: "pipe",
-        summary: "two pipes",
-        measure: measure::on::<stream::Pipe>,
-    },
-    Entry {
-        key: "unix_socket",
-        summary: "a pair of Unix stream sockets",
-        measure: measure::on::<stream::UnixSocket>,
-    },
-    Entry {
-        key: "tcp",
-        summary: "TCP over the loopback interface, without delay (TCP_NODELAY)",
-        measure: measure::on::<stream::Tcp>,
-    },
-    Entry {
-        key: "process_vm_readv",
-        summary: "each side reads the other's memory by a system call",
-        measure: measure::on::<cross_memory::CrossMemory>,
-    },
+/// Every transport, as typed by people.
+pub static REGISTRY: &[(&str, Measure)] = &[
+    ("user_buffers", measure::on::<shared::Copied>),
+    ("in_place", measure::on::<shared::InPlace>),
+    ("word_store", measure::on::<shared::WordStore>),
+    ("pipe", measure::on::<stream::Pipe>),
+    ("unix_socket", measure::on::<stream::UnixSocket>),
+    ("tcp", measure::on::<stream::Tcp>),
+    ("process_vm_readv", measure::on::<cross_memory::CrossMemory>),
 ];
 
 /// The transport called `key`.
-pub fn find(key: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.key == key)
+pub fn find(key: &str) -> Option<Measure> {
+    let entry = REGISTRY.iter().find(|(known, _)| *known == key);
+    entry.map(|&(_, measure)| measure)
 }

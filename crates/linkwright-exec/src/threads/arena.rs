@@ -6,7 +6,7 @@
 //! Large arenas are aligned to, and ask for, huge pages: fewer misses of the address translation
 //! and less scatter between launches.
 
-use crate::state::Contents;
+use crate::buffers::Contents;
 use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
 
 const LINES: usize = 128;

@@ -9,7 +9,7 @@
 //! A put is a copy into the peer's buffer (with `reduce`, a combination there), a get a copy out of
 //! it, and an edge between ranks a counter in a cache line of its own ([`flags`]). Ranks are pinned
 //! in topology order: neighbours in rank share the nearest cache, and no two ranks share a core
-//! before every core has one. With more ranks than cores they park ([`lot`]) and the launch is
+//! before every core has one. With more ranks than cores they park ([`waiting`]) and the launch is
 //! marked `oversubscribed`.
 //!
 //! Repetitions of short collectives follow each other without a barrier where that is right: the
@@ -20,20 +20,20 @@ pub(crate) mod arena;
 pub mod copy;
 pub mod flags;
 mod launch;
-pub mod lot;
 mod measure;
 mod program;
 #[cfg(not(loom))]
 pub mod stream;
 mod sync;
+pub mod waiting;
 mod world;
 
+use crate::buffers::{Buffers, Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{Description, Launch, RunOptions, Skew};
-use crate::state::{Contents, Data, State};
+use crate::executor::{About, Launch, RunOptions, Skew};
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
-use launch::{Crew, Order};
+use launch::{Order, RankThreads};
 use linkwright_core::Participant;
 use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
@@ -44,7 +44,7 @@ use world::World;
 pub(crate) const SMALL_BYTES: usize = 256 << 10;
 
 /// Entry of the list of executors.
-pub static ABOUT: Description = Description {
+pub static ABOUT: About = About {
     key: "threads",
     summary: "ranks are threads of this process, one core each, with shared memory",
     description:
@@ -118,7 +118,7 @@ impl Threads {
         contents.check_memory(1)?;
         let program = compile(&contents, Mail::WhereItFits)?;
         let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
-        let longest = pieces.map(|piece| piece.run.bytes).max().unwrap_or(0);
+        let longest = pieces.map(|piece| piece.extent.bytes).max().unwrap_or(0);
         Ok(Prepared {
             contents,
             program,
@@ -168,16 +168,16 @@ pub(crate) fn synchronises(collective: Collective) -> bool {
 }
 
 impl Prepared<'_> {
-    fn crew(&self, sets: usize, skew: Skew, seed: u64) -> Crew<'_> {
+    fn threads(&self, sets: usize, skew: Skew, seed: u64) -> RankThreads<'_> {
         let (contents, program) = (&self.contents, &self.program);
         let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
-        Crew::new(world, self.cpus.clone(), skew, seed)
+        RankThreads::new(world, self.cpus.clone(), skew, seed)
     }
 
     /// Runs once on freshly filled data and returns all memory, unchecked.
-    pub fn execute(&self) -> Result<State> {
-        let crew = self.crew(1, Skew::None, 0);
-        crew.launch(None, |leader| {
+    pub fn execute(&self) -> Result<Buffers> {
+        let threads = self.threads(1, Skew::None, 0);
+        threads.launch(None, |leader| {
             leader.round(Order::Fill)?;
             leader.round(Order::Run {
                 repetitions: 1,
@@ -185,11 +185,11 @@ impl Prepared<'_> {
             })?;
             Ok(())
         })?;
-        let mut state = State::initial(&self.contents);
+        let mut state = Buffers::initial(&self.contents);
         for participant in 0..self.contents.participants() {
             for buffer in 0..self.contents.schedule.buffers.len() {
                 // SAFETY: all threads have ended.
-                let memory = unsafe { crew.world.buffer(0, participant, buffer) };
+                let memory = unsafe { threads.world.buffer(0, participant, buffer) };
                 state
                     .buffer_mut(participant, buffer)
                     .copy_from_slice(memory);
@@ -204,13 +204,13 @@ impl Prepared<'_> {
             options.skew == Skew::None && repeats_back_to_back(self.contents.schedule);
         let sets = if back_to_back { 2 } else { 1 };
         self.contents.check_memory(sets)?;
-        let crew = self.crew(sets as usize, options.skew.clone(), options.seed);
+        let threads = self.threads(sets as usize, options.skew.clone(), options.seed);
         let oversubscribed = self.oversubscribed;
-        let mut launch = crew.launch(options.cancelled, |leader| {
+        let mut launch = threads.launch(options.cancelled, |leader| {
             measure::measure(leader, options, back_to_back, oversubscribed)
         })?;
         launch.ranks = self.contents.schedule.ranks;
-        launch.unpinned = crew.unpinned();
+        launch.unpinned = threads.unpinned();
         launch.cpus = match launch.unpinned {
             None => self.cpus.iter().map(|&cpu| cpu as i32).collect(),
             Some(_) => vec![-1; self.cpus.len()],
@@ -242,7 +242,7 @@ mod tests {
         let contents = Contents::new(&schedule, data).unwrap();
         let program = compile(&contents, Mail::WhereItFits).unwrap();
         let world = World::new(&contents, &program, Copier::default(), parks, 1);
-        Crew::new(world, cpus, Skew::None, 0).launch(None, lead)
+        RankThreads::new(world, cpus, Skew::None, 0).launch(None, lead)
     }
 
     #[test]

@@ -24,8 +24,8 @@
 //! smaller than the one before which it stands, so the argument about the smallest operation holds.
 
 use super::flags::MAIL_BYTES;
+use crate::buffers::{overlap_unequally, Contents, Extent};
 use crate::error::{ExecError, Result};
-use crate::state::{overlap_unequally, Contents, Run};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -84,7 +84,7 @@ pub(super) struct Place {
 pub(super) struct Piece {
     pub from: Place,
     pub to: Place,
-    pub run: Run,
+    pub extent: Extent,
 }
 
 /// What one rank does in an epoch.
@@ -311,7 +311,7 @@ impl Compiler<'_> {
         if !op.moves_data() {
             return Ok(());
         }
-        let runs = self.contents.runs(id, op)?;
+        let extents = self.contents.extents(id, op)?;
         let from = Place {
             participant: op.from,
             buffer: op.src_buffer.0,
@@ -324,16 +324,17 @@ impl Compiler<'_> {
                 participant: target,
                 buffer: op.dst_buffer.0,
             };
-            if from == to && overlap_unequally(&runs) {
+            if from == to && overlap_unequally(&extents) {
                 return Err(ExecError::Waived {
                     executor: "threads",
                     reason: format!("operation {id} overwrites what it still has to read; move the data through scratch"),
                 });
             }
-            for &run in &runs {
-                let in_place = from == to && run.src == run.dst && op.combine == Combine::Replace;
+            for &extent in &extents {
+                let in_place =
+                    from == to && extent.src == extent.dst && op.combine == Combine::Replace;
                 if !in_place {
-                    let piece = Piece { from, to, run };
+                    let piece = Piece { from, to, extent };
                     self.ranks[rank as usize].pieces.push(piece);
                 }
             }

@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The two fences are sequentially consistent, so at least one side sees the other's store and no
-//! wake-up is lost. A lot of spinners skips the waker's half: its stores stay plain.
+//! wake-up is lost. Where nobody parks, the waker skips its half: its stores stay plain.
 //!
-//! A rank that panics or fails *poisons* the lot; everybody who waits returns [`Poisoned`].
+//! A rank that panics or fails *poisons* the list; all present and future waits return [`Poisoned`].
 
 use super::sync::{fence, spin_loop, yield_now, AtomicBool, Ordering, Sleeper};
 
@@ -28,7 +28,7 @@ const SPINS_BEFORE_PARKING: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// Where the ranks of one launch wait for each other.
 #[derive(Debug)]
-pub struct Lot {
+pub struct Waiters {
     places: Box<[Place]>,
     parks: bool,
     poisoned: AtomicBool,
@@ -42,14 +42,14 @@ struct Place {
     sleeper: Sleeper,
 }
 
-impl Lot {
+impl Waiters {
     /// For `ranks` waiters that park (`parks`) or only spin.
     pub fn new(ranks: usize, parks: bool) -> Self {
         let place = || Place {
             asleep: AtomicBool::new(false),
             sleeper: Sleeper::default(),
         };
-        Lot {
+        Waiters {
             places: (0..ranks).map(|_| place()).collect(),
             parks,
             poisoned: AtomicBool::new(false),
@@ -129,11 +129,6 @@ impl Lot {
         if self.parks {
             (0..self.places.len()).for_each(|rank| self.wake_sleeper(rank));
         }
-    }
-
-    /// Whether some rank failed.
-    pub fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Acquire)
     }
 
     /// Whether waiters park.

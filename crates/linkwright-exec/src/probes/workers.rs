@@ -32,7 +32,7 @@ pub(super) struct Apart<T>(pub T);
 
 /// What the threads of a crew see of each other.
 #[derive(Debug, Default)]
-pub(super) struct Crew {
+pub(super) struct Workers {
     stop: Apart<AtomicBool>,
     ready: AtomicUsize,
     unpinned: Mutex<Option<String>>,
@@ -42,58 +42,61 @@ pub(super) struct Crew {
     finished: Apart<AtomicUsize>,
     /// The disturbance of any hand in the round, plus one.
     disturbed: Apart<AtomicU8>,
-    hands: usize,
+    helpers: usize,
     /// Threads at work.
     running: AtomicUsize,
 }
 
-impl Crew {
+impl Workers {
     /// Runs `lead` on the first processor and `hand(i)` on the i + 1st of the next `hands`, which must be
-    /// there. `lead` begins when every hand has called [`Crew::enter`].
+    /// there. `lead` begins when every hand has called [`Workers::enter`].
     pub(super) fn launch(
         setting: &Setting,
-        hands: usize,
-        hand: impl Fn(usize, &Crew) -> Result<()> + Sync,
-        lead: impl FnOnce(&Crew) -> Result<Answer> + Send,
+        helpers: usize,
+        helper: impl Fn(usize, &Workers) -> Result<()> + Sync,
+        lead: impl FnOnce(&Workers) -> Result<Answer> + Send,
     ) -> Result<Answer> {
-        let crew = Crew {
-            hands,
-            running: AtomicUsize::new(hands + 1),
-            ..Crew::default()
+        let workers = Workers {
+            helpers,
+            running: AtomicUsize::new(helpers + 1),
+            ..Workers::default()
         };
         let (outcome, error) = (Mutex::new(None), Mutex::new(None));
         let watcher = thread::current();
         thread::scope(|scope| {
-            let (crew, hand, outcome, error, watcher) = (&crew, &hand, &outcome, &error, &watcher);
+            let (workers, helper, outcome, error, watcher) =
+                (&workers, &helper, &outcome, &error, &watcher);
             let (leads, others) = setting.cpus.split_first().expect("one at least");
-            for (number, &cpu) in others[..hands].iter().enumerate() {
+            for (number, &cpu) in others[..helpers].iter().enumerate() {
                 let work = move || {
-                    if let Err(found) = hand(number, crew) {
+                    if let Err(found) = helper(number, workers) {
                         lock(error).get_or_insert(found);
                     }
                 };
-                scope.spawn(move || crew.employ(cpu, watcher, work));
+                scope.spawn(move || workers.employ(cpu, watcher, work));
             }
             let work = move || {
-                crew.wait_until(|| crew.ready.load(Ordering::Acquire) == hands);
-                if !crew.stopped() {
-                    *lock(outcome) = Some(lead(crew));
+                workers.wait_until(|| workers.ready.load(Ordering::Acquire) == helpers);
+                if !workers.stopped() {
+                    *lock(outcome) = Some(lead(workers));
                 }
             };
-            scope.spawn(move || crew.employ(*leads, watcher, work));
-            crew.watch(setting);
+            scope.spawn(move || workers.employ(*leads, watcher, work));
+            workers.watch(setting);
         });
-        if let Some(message) = lock(&crew.failed).take() {
+        if let Some(message) = lock(&workers.failed).take() {
             return Err(ExecError::RankFailed { rank: 0, message });
         }
         if let Some(error) = lock(&error).take() {
             return Err(error);
         }
         let mut answer = lock(&outcome).take().unwrap_or(Err(ExecError::Cancelled))?;
-        if answer.samples.values_ns.is_empty() && setting.cancelled.is_some_and(|asked| asked()) {
+        if answer.samples.values_ns.is_empty()
+            && setting.cancelled.is_some_and(|cancelled| cancelled())
+        {
             return Err(ExecError::Cancelled);
         }
-        answer.notes.extend(lock(&crew.unpinned).take());
+        answer.notes.extend(lock(&workers.unpinned).take());
         Ok(answer)
     }
 
@@ -113,7 +116,7 @@ impl Crew {
     fn watch(&self, setting: &Setting) {
         while self.running.load(Ordering::Acquire) > 0 {
             thread::park_timeout(WATCH);
-            if setting.cancelled.is_some_and(|asked| asked()) {
+            if setting.cancelled.is_some_and(|cancelled| cancelled()) {
                 self.stop();
             }
         }
@@ -165,7 +168,7 @@ impl Crew {
         self.round.0 .1.store(n, Ordering::Relaxed);
         self.round.0 .0.fetch_add(1, Ordering::Release);
         own(n);
-        self.wait_until(|| self.finished.0.load(Ordering::Acquire) == self.hands);
+        self.wait_until(|| self.finished.0.load(Ordering::Acquire) == self.helpers);
         let found = self.disturbed.0.load(Ordering::Relaxed);
         found
             .checked_sub(1)
@@ -232,37 +235,37 @@ mod tests {
         let work = |who: usize, n| {
             done[who].fetch_add(n, Ordering::Relaxed);
         };
-        let lead = |crew: &Crew| {
+        let lead = |workers: &Workers| {
             for n in 1..=4 {
-                crew.round(n, |n| work(0, n));
+                workers.round(n, |n| work(0, n));
             }
             Ok(Answer::default())
         };
-        let follow = |i: usize, crew: &Crew| {
-            crew.follow(|n| work(i + 1, n));
+        let follow = |i: usize, workers: &Workers| {
+            workers.follow(|n| work(i + 1, n));
             Ok(())
         };
-        Crew::launch(&setting(None), 2, follow, lead).unwrap();
+        Workers::launch(&setting(None), 2, follow, lead).unwrap();
         assert_eq!(done.map(AtomicU32::into_inner), [10; 3]);
     }
 
     #[test]
     fn failures_and_the_wish_to_stop_release_everybody() {
-        let wait = |crew: &Crew| {
-            crew.wait_until(|| false);
+        let wait = |workers: &Workers| {
+            workers.wait_until(|| false);
             Ok(Answer::default())
         };
-        let panics = |_: usize, crew: &Crew| {
-            crew.enter();
+        let panics = |_: usize, workers: &Workers| {
+            workers.enter();
             panic!("no more");
         };
-        let error = Crew::launch(&setting(None), 1, panics, wait).unwrap_err();
+        let error = Workers::launch(&setting(None), 1, panics, wait).unwrap_err();
         assert!(error.to_string().contains("no more"), "{error}");
-        let follows = |_: usize, crew: &Crew| {
-            crew.follow(|_| ());
+        let follows = |_: usize, workers: &Workers| {
+            workers.follow(|_| ());
             Ok(())
         };
-        let error = Crew::launch(&setting(Some(&|| true)), 1, follows, wait).unwrap_err();
+        let error = Workers::launch(&setting(Some(&|| true)), 1, follows, wait).unwrap_err();
         assert_eq!(error, ExecError::Cancelled);
     }
 }

@@ -62,7 +62,7 @@ impl AlignedBytes {
 
 /// A contiguous piece of an operation, in bytes of the two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct Extent {
     /// Offset in the source buffer.
     pub src: usize,
     /// Offset in the destination buffer.
@@ -72,9 +72,9 @@ pub struct Run {
 }
 
 /// Whether a destination overlaps a source of the same buffer other than its own, in place.
-pub(crate) fn overlap_unequally(runs: &[Run]) -> bool {
-    runs.iter().enumerate().any(|(i, to)| {
-        runs.iter().enumerate().any(|(j, from)| {
+pub(crate) fn overlap_unequally(extents: &[Extent]) -> bool {
+    extents.iter().enumerate().any(|(i, to)| {
+        extents.iter().enumerate().any(|(j, from)| {
             let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
             let in_place = i == j && to.dst == from.src;
             !(apart || in_place)
@@ -157,8 +157,8 @@ impl<'a> Contents<'a> {
     }
 
     /// The contiguous pieces that operation `id` moves; empty ones are left out.
-    pub fn runs(&self, id: u32, op: &Op) -> Result<Vec<Run>> {
-        let mut runs: Vec<Run> = Vec::new();
+    pub fn extents(&self, id: u32, op: &Op) -> Result<Vec<Extent>> {
+        let mut extents: Vec<Extent> = Vec::new();
         for (src, dst, count) in self.schedule.chunk_ranges(op) {
             self.check_bounds(id, op.from, op.src_buffer, src, count)?;
             for &target in self.schedule.targets(op) {
@@ -174,15 +174,15 @@ impl<'a> Contents<'a> {
                 });
             }
             let (bytes, src, dst) = (src.len(), src.start, dst.start);
-            match runs.last_mut() {
+            match extents.last_mut() {
                 _ if bytes == 0 => {}
                 Some(last) if last.src + last.bytes == src && last.dst + last.bytes == dst => {
                     last.bytes += bytes;
                 }
-                _ => runs.push(Run { src, dst, bytes }),
+                _ => extents.push(Extent { src, dst, bytes }),
             }
         }
-        Ok(runs)
+        Ok(extents)
     }
 
     /// Executors compute addresses from chunks, so none may lie outside.
@@ -326,12 +326,12 @@ impl<'a> Contents<'a> {
 
 /// All buffers of all participants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Buffers {
     buffers: Vec<AlignedBytes>,
     per_participant: usize,
 }
 
-impl State {
+impl Buffers {
     /// The initial state.
     pub fn initial(contents: &Contents) -> Self {
         let per_participant = contents.schedule.buffers.len();
@@ -343,7 +343,7 @@ impl State {
                 buffers.push(memory);
             }
         }
-        State {
+        Buffers {
             buffers,
             per_participant,
         }
