@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use linkwright_exec::guard::{Disturbance, ProcessGuard};
 use linkwright_exec::measurement;
-use linkwright_exec::sampling::Sampling;
+use linkwright_exec::sampling::{Samples, Sampling};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::options::Options;
-use crate::probes::sampled;
 
 /// The constants of the measurement rules, as a module of their own.
 pub fn constants(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
@@ -77,4 +77,19 @@ pub fn sample_work<'py>(
         Some(error) => Err(error),
         None => sampled(py, samples),
     }
+}
+
+/// The columns that every sampler fills: `values_ns, first_ns, batch, warmed_up, drops`.
+pub fn sampled(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    let drops = PyDict::new(py);
+    for reason in Disturbance::ALL {
+        drops.set_item(reason.name(), samples.drops.of(reason))?;
+    }
+    table.set_item("drops", drops)?;
+    table.set_item("values_ns", samples.values_ns.into_pyarray(py))?;
+    table.set_item("first_ns", samples.first_ns)?;
+    table.set_item("batch", samples.batch)?;
+    table.set_item("warmed_up", samples.warmed_up)?;
+    Ok(table)
 }

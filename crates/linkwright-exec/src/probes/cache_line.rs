@@ -6,13 +6,13 @@
 //!   one_way           first writes the time into A; second reads A and the clock: the difference
 //! ```
 //!
-//! The first is the leader, on the first processor; the second a hand on the next. Lines lie on a page
-//! of their own that one of the two touches first. Time: half a round trip, or the difference, which has
-//! only a meaning where both cores read one clock: it is waived where a difference is negative.
+//! The first is the leader, on the first processor; the second is a helper on the next. Lines lie on a page
+//! of their own that one of the two touches first. The time is half a round trip, or the difference. A
+//! difference means something only if both cores read one clock, so a negative one waives the probe.
 
 use super::memory::{Mapped, Pages};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
 use super::workers::Workers;
-use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::timer::{Clock, Ticks};
@@ -41,7 +41,7 @@ enum Handover {
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'m>(&'m [AtomicU64]);
 
-/// The lines on a page; another probe hands them between cores, too.
+/// The lines on a page; the probe `loaded_latency` uses them too.
 pub(super) fn lines(page: &Mapped) -> Lines<'_> {
     // SAFETY: a page of zeros, which are valid numbers, shared by reference only.
     Lines(unsafe { std::slice::from_raw_parts(page.base().cast::<AtomicU64>(), 512) })
@@ -53,7 +53,7 @@ fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
         return Err(waived(&CACHE_LINE, reason));
     }
     let first_touches = axes.word("touched_by") == "first";
-    // Whoever touches first maps the page; the other waits for it.
+    // The core that touches first maps the page; the other waits for it.
     let page = OnceLock::new();
     let map = || -> Result<()> {
         let memory = Mapped::new(&CACHE_LINE, 4096, Pages::Base)?;
@@ -94,10 +94,10 @@ impl Handover {
         }
     }
 
-    /// Why this machine cannot be asked, where it cannot.
+    /// Why this machine cannot answer, if so.
     fn impossible(self, setting: &Setting) -> Option<&'static str> {
         if setting.cpus.len() < 2 {
-            Some("a pair needs two processors, there is one")
+            Some("a pair needs two processors and there is one")
         } else if self == Handover::OneWay && Clock::get().source() != "tsc" {
             Some("one way needs a clock that all cores share, the time-stamp counter")
         } else {

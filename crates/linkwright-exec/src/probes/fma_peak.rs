@@ -1,7 +1,7 @@
-//! The most floating-point operations per second of one core or of many; [`crate::compute::fma`] does them.
+//! Peak floating-point rate of one core or of many; [`crate::compute::fma`] does the operations.
 
+use super::probe::{team, waived, Answer, Probe, Setting};
 use super::workers::Workers;
-use super::{waived, Answer, Probe, Setting};
 use crate::compute::fma::{widest, Precision};
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, FMA_PEAK};
@@ -21,7 +21,7 @@ fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
         let reason = "there is no kernel for 16-bit elements; ask for f32 or f64";
         return Err(waived(&FMA_PEAK, reason));
     };
-    let threads = super::team(axes, setting, &FMA_PEAK)?;
+    let threads = team(axes, setting, &FMA_PEAK)?;
     let kernel = widest(precision);
     let work = |n: u32| {
         (0..n).for_each(|_| {

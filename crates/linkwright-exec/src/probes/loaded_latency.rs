@@ -3,18 +3,18 @@
 //! ```text
 //!   at memory         leader chases, injectors stream, each over four times the last cache
 //!   at shared_cache   the same within half of the last cache, all together
-//!   core_to_core      leader and first hand swap a cache line; the other hands stream at memory
+//!   core_to_core      leader and first helper swap a cache line; the other helpers stream at memory
 //! ```
 //!
-//! An injector counts the bytes of each piece of 4 KiB when it has read it; what all injected is the rise of
-//! these counts during a sample, over the time of the sample. A sample is therefore long: thousands of
-//! loads.
+//! An injector counts the bytes of each piece of 4 KiB when it has read it; the injected bandwidth is the
+//! increase of all counts during a sample over the time of the sample. A sample is therefore long:
+//! thousands of loads.
 
 use super::cache_line::lines;
 use super::memory::{check_room, Mapped, Pages};
 use super::memory_latency::{Chase, Order, LINE};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
 use super::workers::{Apart, Workers};
-use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use crate::guard::Disturbance;
 use crate::sampling::{median, Samples};
@@ -33,18 +33,18 @@ pub static PROBE: Probe = Probe {
 const PIECE: usize = 4096;
 /// Loads, or round trips, of one operation of the sampler: long beside a piece.
 const OPERATIONS: u32 = 4096;
-/// Of the last cache, so that memory is what is read.
+/// Times the last cache, so that reads reach memory.
 const BEYOND_CACHE: u64 = 4;
 
 /// Bytes that an injector has read.
 type Count = Apart<AtomicU64>;
 
-/// What is asked, in processors and bytes of this machine.
+/// The load, in processors and bytes of this machine.
 struct Load {
     injectors: usize,
-    /// The leader swaps a cache line with the first hand, and does not chase.
+    /// The leader swaps a cache line with the first helper instead of chasing.
     swaps: bool,
-    /// That each of those who read has for itself.
+    /// Of each reader.
     bytes: usize,
     pause_ns: f64,
 }
@@ -64,7 +64,7 @@ impl Load {
             return Err(waived(&LOADED_LATENCY, reason));
         }
         let Some(cache) = Topology::discover().last_level_bytes() else {
-            let reason = "the machine says nothing of its caches";
+            let reason = "the machine does not report its caches";
             return Err(waived(&LOADED_LATENCY, reason));
         };
         let bytes = match at {
@@ -101,7 +101,7 @@ impl Load {
 
 fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
     let load = Load::of(axes, setting)?;
-    // Large pages where they can be had: what is asked is not address translation.
+    // Large pages where available: address translation is not the subject here.
     let chase = |order| {
         Chase::new(load.bytes, order, Pages::Huge, setting.seed)
             .or_else(|_| Chase::new(load.bytes, order, Pages::Base, setting.seed))
@@ -138,7 +138,7 @@ fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
     })
 }
 
-/// The leader's samples, and the bytes per second that all injected meanwhile: one value for the launch.
+/// The leader's samples, and the bytes per second that all injectors read: one value for the launch.
 fn sample(
     setting: &Setting,
     workers: &Workers,

@@ -1,4 +1,4 @@
-//! A pointer chase: every load's address is the value of the load before, so no two overlap.
+//! A pointer chase: every load's address is the value of the previous load, so no two overlap.
 //!
 //! ```text
 //!   line:    0      1      2      3          random: one cycle through all lines (Sattolo's shuffle)
@@ -9,12 +9,12 @@
 //! chases, and the whole cycle is walked before sampling where it is small enough to stay in a cache.
 //! Neighbours own memory of the same size, and work until the leader is done.
 //!
-//! Floor: one cycle of the core. What it does not do: tell address translation from the cache miss; compare
+//! Floor: one cycle of the core. The probe does not separate address translation from the cache miss; compare
 //! the two page sizes for that.
 
 use super::memory::{check_room, Mapped, Pages};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
 use super::workers::Workers;
-use super::{waived, Answer, Floor, Probe, Setting};
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, MEMORY_LATENCY};
 
@@ -26,9 +26,9 @@ pub static PROBE: Probe = Probe {
 
 /// One pointer per cache line.
 pub(super) const LINE: usize = 64;
-/// Loads of one operation of the sampler, whose closure must not weigh.
+/// Loads of one operation of the sampler, so that the call of its closure costs nothing.
 const LOADS: u32 = 64;
-/// Above this a walk of the whole cycle would take longer than it helps: nothing of it stays in a cache.
+/// Above this, walking the whole cycle first would not help: nothing of it stays in a cache.
 const WALK_BYTES: usize = 64 << 20;
 
 fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {

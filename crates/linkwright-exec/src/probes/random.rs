@@ -1,8 +1,8 @@
 //! Random numbers by generator and block size, of the `rand` crates; those of NumPy are measured in Python.
 
 use super::memory::check_room;
+use super::probe::{team, waived, Answer, Probe, Setting};
 use super::workers::Workers;
-use super::{waived, Answer, Probe, Setting};
 use crate::compute::generators;
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, RANDOM};
@@ -18,7 +18,7 @@ fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
     let Some(generator) = generators::find(key) else {
         return Err(waived(&RANDOM, format!("{key} is measured in Python")));
     };
-    let threads = super::team(axes, setting, &RANDOM)?;
+    let threads = team(axes, setting, &RANDOM)?;
     let samples = axes.number("block") as usize / size_of::<f64>();
     if samples == 0 {
         return Err(waived(

@@ -4,7 +4,7 @@
 //! are run in blocks of 50, each kept or dropped as a whole. All trips leave as samples; mean and 99th
 //! percentile of the launch leave as columns of one value each, so that they have an interval over launches.
 
-use super::{waived, Answer, Probe, Setting};
+use super::probe::{waived, Answer, Probe, Setting};
 use crate::error::{ExecError, Result};
 use crate::round_trip::{self, Plan, RoundTripError, RoundTrips};
 use crate::sampling::Sampling;

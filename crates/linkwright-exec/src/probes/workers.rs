@@ -1,15 +1,15 @@
-//! Threads on processors of their own: a leader that samples, and hands.
+//! Threads on processors of their own: a leader that samples, and helpers.
 //!
 //! ```text
 //!   leader   | ready? | sample sample sample ...          | stop
-//!   hand 1   | ready  | work work work ... (neighbours: until stop)
+//!   helper 1 | ready  | work work work ... (neighbours: until stop)
 //!                     | n times, then wait (team: as often as the leader)
 //! ```
 //!
-//! The calling thread only watches whether the caller wants to stop, because only it may be asked, and so
-//! that its own affinity stays as it was. A hand that panics releases everybody; its words are the error.
+//! The calling thread only watches whether the caller wants to stop: this keeps its own affinity as it was,
+//! and `cancelled` may be called on it only. If a helper panics, all are released and its message is the error.
 
-use super::{Answer, Setting};
+use super::probe::{Answer, Setting};
 use crate::error::{ExecError, Result};
 use crate::guard::{Disturbance, Guard};
 use crate::sampling::Samples;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// How often the calling thread looks up.
 const WATCH: Duration = Duration::from_millis(50);
-/// Spins before a waiting thread lets others run: enough for anybody who has a core.
+/// Spins before a waiting thread yields: enough if every thread has a core.
 const SPINS: u32 = 100_000;
 
 /// A value with cache lines of its own.
@@ -30,17 +30,17 @@ const SPINS: u32 = 100_000;
 #[repr(align(128))]
 pub(super) struct Apart<T>(pub T);
 
-/// What the threads of a crew see of each other.
+/// What the threads share.
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     stop: Apart<AtomicBool>,
     ready: AtomicUsize,
     unpinned: Mutex<Option<String>>,
     failed: Mutex<Option<String>>,
-    /// Number of the round of a team, and how often its hands do their work in it.
+    /// Number of the round, and how often helpers do their work in it.
     round: Apart<(AtomicU64, AtomicU32)>,
     finished: Apart<AtomicUsize>,
-    /// The disturbance of any hand in the round, plus one.
+    /// The disturbance of any helper in the round, plus one.
     disturbed: Apart<AtomicU8>,
     helpers: usize,
     /// Threads at work.
@@ -48,8 +48,8 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// Runs `lead` on the first processor and `hand(i)` on the i + 1st of the next `hands`, which must be
-    /// there. `lead` begins when every hand has called [`Workers::enter`].
+    /// Runs `lead` on the first processor and `helper(i)` on the (i + 1)st of the next `helpers`, which must
+    /// exist. `lead` begins when every helper has called [`Workers::enter`].
     pub(super) fn launch(
         setting: &Setting,
         helpers: usize,
@@ -100,7 +100,7 @@ impl Workers {
         Ok(answer)
     }
 
-    /// Does `work` on a processor. When it ends, however it ends, nobody may wait for it.
+    /// Does `work` on a processor. However it ends, no thread waits for it afterwards.
     fn employ(&self, cpu: u32, watcher: &Thread, work: impl FnOnce()) {
         self.pin(cpu);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -132,18 +132,18 @@ impl Workers {
         self.stop.0.store(true, Ordering::Release);
     }
 
-    /// Whether everybody is to end.
+    /// Whether all threads are to end.
     #[inline]
     pub(super) fn stopped(&self) -> bool {
         self.stop.0.load(Ordering::Relaxed)
     }
 
-    /// A hand has made itself ready.
+    /// A helper is ready.
     pub(super) fn enter(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A hand's life in a team: does `work(n)` in each round, until the end.
+    /// A helper that takes part in rounds: does `work(n)` in each, until the end.
     pub(super) fn follow(&self, mut work: impl FnMut(u32)) {
         let mut guard = Guard::of_thread_only();
         self.enter();
@@ -161,7 +161,7 @@ impl Workers {
         }
     }
 
-    /// The leader's round: everybody does their work `n` times; what disturbed a hand.
+    /// The leader's round: all threads do their work `n` times. Returns what disturbed a helper.
     pub(super) fn round(&self, n: u32, own: impl FnOnce(u32)) -> Option<Disturbance> {
         self.finished.0.store(0, Ordering::Relaxed);
         self.disturbed.0.store(0, Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl Workers {
             .map(|reason| Disturbance::ALL[usize::from(reason)])
     }
 
-    /// The leader's samples of `work`, until there are enough or everybody is to end.
+    /// The leader's samples of `work`, until there are enough or all threads are to end.
     pub(super) fn sample(
         &self,
         setting: &Setting,
@@ -184,7 +184,7 @@ impl Workers {
         setting.sampling.measure(&|| self.stopped(), work)
     }
 
-    /// Waits until `done`, or until everybody is to end.
+    /// Waits until `done`, or until all threads are to end.
     pub(super) fn wait_until(&self, done: impl Fn() -> bool) {
         let mut spins = 0;
         while !done() && !self.stopped() {

@@ -13,9 +13,8 @@
 use super::control::{Control, Mode};
 use super::error::{Result, RoundTripError};
 use super::server::Server;
-use super::transport::{Sizes, Transport};
+use super::transport::{Sizes, Transport, SIZES};
 use super::words;
-use super::SIZES;
 use crate::guard::{Disturbance, Guard};
 use crate::sampling::{median, Samples, Sampling, WarmUp};
 use crate::timer::{Clock, Ticks};
@@ -60,7 +59,7 @@ pub struct RoundTrips {
     pub unpinned: Option<String>,
 }
 
-/// How often the calling thread looks up.
+/// How often the calling thread checks.
 const WATCH: Duration = Duration::from_millis(50);
 /// Checked trips on each side of the samples.
 const CHECKS: u64 = 3;
@@ -121,7 +120,7 @@ struct Client<T> {
     control: Control,
     seed: u64,
     stamps: Vec<Ticks>,
-    /// How often the server had lost its core when it was asked last.
+    /// How often the server had lost its core at the last report.
     switches: i64,
     trips: RoundTrips,
 }
@@ -241,7 +240,7 @@ impl<T: Transport> Client<T> {
         Ok(())
     }
 
-    /// Whether the server lost its core since it was asked last; one trip.
+    /// Whether the server lost its core since the last report; takes one trip.
     fn server_was_disturbed(&mut self) -> Result<bool> {
         self.control.set_mode(Mode::Report);
         self.trip()?;
@@ -250,7 +249,7 @@ impl<T: Transport> Client<T> {
         Ok(std::mem::replace(&mut self.switches, switches) != switches)
     }
 
-    /// Trips whose every byte counts.
+    /// Trips in which every byte is checked.
     fn checked(&mut self) -> Result<()> {
         self.control.set_mode(Mode::Checked);
         for _ in 0..CHECKS {

@@ -1,7 +1,7 @@
 //! Round trips between two processes: a request of i bytes goes there, a reply of o bytes comes back.
 //!
-//! The question is that of a host and an accelerator (how long until the answer is here?), asked of two
-//! processes of one machine. The *client* holds the clock; the *server*, a process of its own on another
+//! This is the question of a host and its accelerator (how long until the reply arrives?), for two processes
+//! of one machine. The *client* holds the clock; the *server*, a process of its own on another
 //! core, answers when the last byte of the request has arrived, never earlier, so the two transfers add.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!            t0                                                         t1      round trip = t1 - t0
 //! ```
 //!
-//! What "hand over" and "take" mean is the *transport* ([`REGISTRY`]), one file per mechanism:
+//! The *transport* ([`REGISTRY`]) defines "hand over" and "take", one file per mechanism:
 //!
 //! - [`shared`]: through memory that both map. With user buffers, data are copied in and out on both sides
 //!   (four copies); in place, the client writes the request where the server reads it and the other way
@@ -28,8 +28,7 @@
 //! makes system calls and touches memory that exists already, nothing else, as a fork of a process with
 //! several threads must. It dies with the client.
 //!
-//! What it does not do: a transport with more than one request under way, and placements other than two
-//! cores.
+//! It does not do transports with more than one request under way, or placements other than two cores.
 
 mod control;
 mod cross_memory;
@@ -45,9 +44,6 @@ mod words;
 
 pub use error::{Result, RoundTripError};
 pub use measure::{Plan, RoundTrips};
-
-/// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
-pub const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
 
 /// Measures round trips by one transport.
 pub type Measure = fn(&Plan) -> Result<RoundTrips>;
