@@ -3,7 +3,7 @@
 //!
 //! Every element that the spec gives an initial contribution gets the value of [`Fill`] for
 //! (rank, element of the rank's initial buffer). Every other byte gets a pattern that no result
-//! consists of, so that data which never arrived are seen. The postcondition names, per chunk, whose
+//! consists of, so that missing data are noticed. The postcondition names, per chunk, whose
 //! contributions it must hold; their values are known, hence so is the chunk.
 
 use crate::dtype::{DType, ReduceOp};
@@ -25,9 +25,9 @@ const PIECE: usize = 4096;
 pub struct Data {
     /// Element type.
     pub dtype: DType,
-    /// What combining means.
+    /// The reduction.
     pub op: ReduceOp,
-    /// Another seed, other values.
+    /// Other seeds give other values.
     pub seed: u64,
 }
 
@@ -93,7 +93,7 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// Checks that type, chunks and memory suit.
+    /// Checks that the element size matches.
     pub fn new(schedule: &'a Schedule, data: Data) -> Result<Self> {
         if data.dtype.size() as u64 != u64::from(schedule.element_bytes) {
             return Err(ExecError::ElementSize {
@@ -266,7 +266,7 @@ impl<'a> Contents<'a> {
         buffer.offset(self.schedule.elements, chunk) as usize
     }
 
-    /// Compares one buffer with the postcondition; returns the elements that were checked.
+    /// Compares one buffer with the postcondition; returns the number of elements checked.
     pub fn check(
         &self,
         executor: &'static str,
@@ -359,7 +359,7 @@ impl Buffers {
         self.buffers[participant as usize * self.per_participant + buffer].get_mut()
     }
 
-    /// Compares everything with the postcondition; returns the elements that were checked.
+    /// Compares everything with the postcondition; returns the number of elements checked.
     pub fn check(&self, contents: &Contents, executor: &'static str) -> Result<u64> {
         let mut checked = 0;
         for participant in 0..contents.participants() {

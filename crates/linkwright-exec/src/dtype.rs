@@ -4,14 +4,14 @@
 //! generic Rust that the compiler vectorises; on x86-64 each is compiled twice more, for AVX2 and
 //! for AVX-512, and the widest that the processor has is taken at run time.
 //!
-//! Integers wrap (a sum of bytes is a sum modulo 256, as in MPI and NCCL). `bf16` is widened to f32,
+//! Integers wrap (a sum of bytes is modulo 256, as in MPI and NCCL). `bf16` is widened to f32,
 //! combined, and rounded to nearest even. `max` and `min` of floats compare, so a NaN in the
 //! destination stays and one in the source is dropped; filled data holds none.
 
 use half::bf16;
 use std::fmt;
 
-/// What the bytes of a buffer are.
+/// The element type of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
     /// 32-bit IEEE float.

@@ -1,4 +1,4 @@
-//! What a launch is asked for, what it yields, and how an executor describes itself.
+//! Options and results of a launch, and how an executor describes itself.
 
 use crate::guard::Drops;
 use crate::sampling::Sampling;
@@ -68,7 +68,7 @@ pub struct RunOptions<'a> {
     pub cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
-/// What one launch yielded; columns are indexed by sample, or by sample * ranks + rank.
+/// The result of one launch; columns are indexed by sample, or by sample * ranks + rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
     /// Ranks.

@@ -14,7 +14,7 @@
 //! - [`Sampling`]: how much to measure. It samples work of one thread by itself; ranks that run together
 //!   follow it in [`crate::rounds`].
 //!
-//! The numbers stand in [`crate::measurement`]. Statistics proper are made later from the raw samples;
+//! The numbers stand in [`crate::measurement`]. Statistics are computed later from the raw samples;
 //! nothing here is averaged or trimmed.
 
 use crate::guard::{Disturbance, Drops, Guard};
@@ -128,7 +128,7 @@ impl Default for Sampling {
     }
 }
 
-/// What one launch on one thread yielded.
+/// The samples of one launch on one thread.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     /// The very first iteration, cold.

@@ -1,15 +1,15 @@
-//! The most floating-point operations per second: nothing but fused multiply-adds on registers.
+//! Peak floating-point rate: fused multiply-adds on registers only.
 //!
 //! ```text
 //!   a <- a m + c        12 accumulators a, each as wide as a vector register; m and c never change
 //! ```
 //!
 //! A multiply-add counts as two operations. The accumulators do not depend on each other, so a core with two
-//! units of latency 4 or 5 (8 to 10 in flight) is kept busy; nothing touches memory, so neither caches nor
-//! other cores matter, only the clock. `a` converges to `c / (1 - m) = 1`, so the result is known, no value is
-//! ever denormal, and a kernel that did not do its work is found out.
+//! units of latency 4 or 5 (8 to 10 in flight) is kept busy. Nothing touches memory, so only the clock matters,
+//! not caches or other cores. `a` converges to `c / (1 - m) = 1`, so the result is known, no value is ever
+//! denormal, and a kernel that skips work is detected.
 //!
-//! The kernels are assembly, because a compiler that may merge, drop or spill them would decide the number.
+//! The kernels are assembly: a compiler might merge, drop or spill operations and change the result.
 //! A processor without fused multiply-add gets plain products and sums, which count the same.
 
 /// Elements of what a kernel multiplies.

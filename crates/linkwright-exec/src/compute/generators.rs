@@ -1,8 +1,8 @@
 //! Generators of random numbers of the `rand` crates, each filling a block with uniform 64-bit floats.
 //!
-//! A sample is a float in [0, 1) with 53 random bits, which is what NumPy's generators give too, so the two
-//! libraries do the same work. `store` generates nothing and stores a counter: what is left of a generator's
-//! time when the generating is free.
+//! A sample is a float in [0, 1) with 53 random bits, as from NumPy's generators, so the two libraries do the
+//! same work. `store` generates nothing and stores a counter: the time of a generator if generating were
+//! free.
 
 use rand::rngs::{ChaCha12Rng, ChaCha20Rng, ChaCha8Rng, Xoshiro256PlusPlus};
 use rand::{RngExt, SeedableRng};
@@ -54,7 +54,7 @@ fn store(seed: u64) -> impl FnMut(&mut [f64]) + Send {
     let mut next = seed;
     move |block| {
         next = next.wrapping_add(1);
-        // In [1, 2): never a number that a processor treats apart.
+        // In [1, 2): never a number that a processor handles specially.
         let value = f64::from_bits(0x3ff0 << 48 | next & 0xffff_ffff);
         block.fill(value);
         std::hint::black_box(block);

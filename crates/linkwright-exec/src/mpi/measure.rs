@@ -1,16 +1,16 @@
 //! The rules of measurement, applied by ranks that share nothing but messages.
 //!
-//! Every rank walks through the same loop. After each round they exchange one vector (the largest of
-//! each number over all ranks) and decide from it, so all decide alike and nobody leads:
+//! Every rank runs the same loop ([`crate::rounds`]). After each round the ranks exchange one vector (the
+//! largest of each number over all ranks) and decide from it, so all make the same decision and none leads:
 //!
 //! ```text
 //!   round:   agree on a start in the near future -> each waits for it -> region ... region -> exchange
 //!   vector:  times of the regions | disturbances | late? | rank 0: seconds so far | latest clock
 //! ```
 //!
-//! A region holds one repetition, or several back to back. It starts at an agreed time (`window`); a
-//! rank that was not ready by then makes the sample invalid, and the next start leaves more room. Where
-//! most windows are missed (more ranks than cores, a busy host) ranks start after a barrier (`barrier`).
+//! A region holds one repetition, or several back to back. It starts at an agreed time (`window`); a late
+//! arrival invalidates the sample, and the next start leaves more room. Where most windows are missed (more
+//! ranks than cores, a busy host) ranks start after a barrier (`barrier`).
 
 use super::clock::{now_ns, synchronise, Offset};
 use super::library::{Group, Library};
@@ -52,16 +52,16 @@ impl Method {
     }
 }
 
-/// What one rank knows of a launch; `start_ns` and `finish_ns` are its own, since the agreed start.
+/// The launch as one rank sees it; `start_ns` and `finish_ns` are its own, since the agreed start.
 #[derive(Clone, Debug, Default)]
 pub struct RankLaunch {
-    /// The same at every rank, but for the own starts and finishes.
+    /// The same at every rank except for its own starts and finishes.
     pub launch: Launch,
     /// How ranks started together.
     pub method: Method,
     /// How far the ranks' clocks may disagree.
     pub residual_ns: f64,
-    /// Round trip of 8 bytes between ranks 0 and 1, before and after.
+    /// The canary: round trip of 8 bytes between ranks 0 and 1, before and after.
     pub canary_ns: [f64; 2],
 }
 
@@ -147,7 +147,7 @@ impl<'a> Processes<'a> {
         Ok(all[0])
     }
 
-    /// Agrees on the common time anew, after something for which ranks need different times.
+    /// Agrees on the common time again, after work that takes each rank a different time.
     fn agree(&mut self) -> Result<()> {
         self.library.barrier(self.group)?;
         self.latest_ns = self.largest(self.common_ns())?;
@@ -207,7 +207,7 @@ impl<'a> Processes<'a> {
         })
     }
 
-    /// Waits for the start of a region: how long after the agreed time it began, and whether too late.
+    /// Waits for the start of a region. Returns how long after the agreed time it began, and whether too late.
     #[inline(always)]
     fn start_together(&mut self, agreed: f64, clock: &Clock) -> Result<(f64, bool)> {
         let rank = self.group.rank as usize;

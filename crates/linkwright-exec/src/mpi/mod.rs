@@ -6,9 +6,9 @@
 //!                                               clock: one time for all;  measure: rounds
 //! ```
 //!
-//! Every rank calls the functions below with the same arguments, as everything in MPI; the process is
-//! started by `mpirun`, the library by whoever owns the process ([`library`] says how it is called).
-//! Barriers of a schedule become notices, and what comes out is verified before it runs.
+//! As always in MPI, every rank calls the functions below with the same arguments. `mpirun` starts the
+//! process, and its owner starts the library ([`library`] says how it is called). Barriers of a schedule
+//! become notices, and the result is verified before it runs.
 //!
 //! Messages longer than [`PART_BYTES`] are split, because counts of MPI are C integers.
 
@@ -85,8 +85,8 @@ impl Mpi {
         measure(&self.library, &self.group, &mut native, &plan)
     }
 
-    /// Runs a schedule once and compares all buffers of this rank but scratch, bit for bit, with what
-    /// the reference executor leaves there; the bytes compared.
+    /// Runs a schedule once and compares all buffers of this rank except scratch, bit for bit, with the
+    /// result of the reference executor. Returns the number of bytes compared.
     pub fn compare_with_reference(&self, schedule: &Schedule, data: Data) -> Result<u64> {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;

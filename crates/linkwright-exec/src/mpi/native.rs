@@ -223,7 +223,7 @@ impl Work for Native<'_> {
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
                 Collective::Pattern => Err(waived(
-                    "a traffic pattern is no collective of MPI; run it by its own name".to_owned(),
+                    "a traffic pattern is not an MPI collective; run it by its own name".to_owned(),
                 )),
             }
         }

@@ -1,20 +1,20 @@
-//! What one rank tells another: counters that only grow, each in its own cache lines.
+//! Messages between ranks: counters that only grow, each in its own cache lines.
 //!
 //! A [`Flag`] belongs to one (source, destination) pair. The source counts its completed messages
-//! to that destination; who needs the n-th message of epoch e waits for
+//! to that destination; a rank that needs the n-th message of epoch e waits for
 //!
 //! ```text
 //!   count >= e * (messages per epoch) + n
 //! ```
 //!
-//! The store releases and the load acquires, so all that the source wrote before is seen. As nothing
-//! is ever reset, there is no moment at which a late waiter can miss a value, and repeated
-//! executions need no clean-up between them.
+//! The store releases and the load acquires, so everything that the source wrote before is visible. As
+//! nothing is ever reset, a late waiter cannot miss a value, and repeated executions need no clean-up
+//! between them.
 //!
 //! A [`Mailbox`] is a flag with room for a small payload in the same cache line: a message of at
-//! most 48 bytes costs one line transfer instead of two. It holds one message; whoever posts the
-//! next must know that the last was taken (the schedule's own dependencies, or the barrier between
-//! epochs). A [`Barrier`] is a counter on which everybody waits for everybody.
+//! most 48 bytes costs one line transfer instead of two. It holds one message; before the
+//! next is posted, the last must have been taken (by the schedule's own dependencies, or the barrier
+//! between epochs). A [`Barrier`] is a counter on which all ranks wait for each other.
 
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
 use super::waiting::{Poisoned, Waiters};
@@ -31,14 +31,14 @@ impl Default for Flag {
 }
 
 impl Flag {
-    /// The counter reaches `count`: everything the caller did before is visible to who waits.
+    /// The counter reaches `count`: everything the caller did before is visible to the waiter.
     #[inline(always)]
     pub fn raise(&self, count: u64, waiters: &Waiters, reader: usize) {
         self.0.store(count, Ordering::Release);
         waiters.wake(reader);
     }
 
-    /// Adds one; many may. Who makes the counter reach `count` wakes the readers.
+    /// Adds one; several ranks may. The one that makes the counter reach `count` wakes the readers.
     #[inline(always)]
     pub fn arrive(&self, count: u64, waiters: &Waiters, readers: impl IntoIterator<Item = usize>) {
         if self.0.fetch_add(1, Ordering::AcqRel) + 1 == count {
@@ -109,7 +109,7 @@ impl Mailbox {
     }
 }
 
-/// Everybody waits for everybody.
+/// All ranks wait for each other.
 #[derive(Debug, Default)]
 pub struct Barrier(Flag);
 

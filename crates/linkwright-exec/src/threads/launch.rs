@@ -5,10 +5,10 @@
 //!   others:             | barrier | own share | barrier |
 //! ```
 //!
-//! All decisions (how large a batch, warm enough, enough samples) are made by rank 0 between rounds,
-//! so the ranks agree without talking. Within a round that runs the schedule, the ranks meet at a
+//! Rank 0 makes all decisions (size of a batch, end of the warm-up, enough samples) between rounds, so the
+//! ranks agree without communicating. Within a round that runs the schedule, the ranks meet at a
 //! further barrier right before each timed region. The calling thread only watches: it notices
-//! when nothing moves any more, and when the caller wants to stop.
+//! when nothing moves for a long time, and when the caller wants to stop.
 
 use super::waiting::Poisoned;
 use super::world::{RankCode, Shared, World};
@@ -23,9 +23,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the calling thread looks up.
+/// How often the calling thread checks.
 const WATCH: Duration = Duration::from_millis(200);
-/// Nothing moving for so long means that nothing will.
+/// If nothing moves for this long, nothing will.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
 
 /// What all ranks do in a round.
@@ -38,12 +38,12 @@ pub(super) enum Order {
     Fill,
     /// Compare with the postcondition.
     Check,
-    /// Run the schedule so often, with a barrier before each repetition or back to back.
+    /// Repeat the schedule, with a barrier before each repetition or back to back.
     Run {
         repetitions: u32,
         back_to_back: bool,
     },
-    /// Run it so often back to back, and time each repetition.
+    /// Repeat it this often back to back, and time each repetition.
     Row(u32),
 }
 
@@ -104,7 +104,7 @@ impl<'a> RankThreads<'a> {
         self.unpinned.lock().expect("no panic while held").clone()
     }
 
-    /// Starts all ranks; `lead` decides the rounds on rank 0's thread.
+    /// Starts all ranks; `lead` runs on rank 0's thread and decides the rounds.
     pub(super) fn launch<T: Send>(
         &self,
         cancelled: Option<&(dyn Fn() -> bool + Sync)>,
@@ -153,7 +153,7 @@ impl<'a> RankThreads<'a> {
         }
     }
 
-    /// Keeps the first failure and releases everybody.
+    /// Keeps the first failure and releases all ranks.
     fn fail(&self, error: ExecError) {
         let mut failure = self.world.failure.lock().expect("no panic while held");
         failure.get_or_insert(error);
@@ -180,7 +180,7 @@ impl<'a> RankThreads<'a> {
         }
     }
 
-    /// Takes a rank's place: core, memory, addresses.
+    /// Sets up a rank: core, memory, addresses.
     fn enter(&self, rank: usize) -> Result<RankThread<'_>, Poisoned> {
         self.world.waiters.enter(rank);
         if let Err(error) = pin_to(self.cpus[rank]) {
@@ -321,7 +321,7 @@ impl RankThread<'_> {
         Ok(order)
     }
 
-    /// Visits every buffer of every set that this rank looks after; adds up what `visit` returns.
+    /// Visits every buffer of every set that this rank owns; returns the sum of what `visit` returns.
     fn each_buffer(&self, visit: impl Fn(&World, usize, u32, usize) -> Result<u64>) -> Result<u64> {
         let world = &self.threads.world;
         let mut sum = 0;
@@ -362,8 +362,8 @@ impl RankThread<'_> {
         Ok(())
     }
 
-    /// Alternates between two sets of buffers: nobody finishes epoch e + 1 before all have entered
-    /// it, hence finished epoch e, hence left the buffers that epoch e + 2 uses. The clock is read
+    /// Alternates between two sets of buffers: no rank finishes epoch e + 1 before all have entered it,
+    /// hence finished epoch e, hence left the buffers that epoch e + 2 uses. The clock is read
     /// after every `timed` repetitions.
     fn run_back_to_back(
         &mut self,

@@ -13,8 +13,8 @@
 //! marked `oversubscribed`.
 //!
 //! Repetitions of short collectives follow each other without a barrier where that is right: the
-//! collective must be one that nobody can leave before all have entered it, and epochs alternate
-//! between two sets of buffers. Elsewhere a barrier outside the timed region separates them.
+//! collective must be one that no rank can leave before all have entered it, and epochs alternate between
+//! two sets of buffers. Otherwise a barrier outside the timed region separates them.
 
 pub(crate) mod arena;
 pub mod copy;
@@ -50,7 +50,7 @@ pub static ABOUT: About = About {
     description:
         "One-sided copies into the memory of the peer, announced by counters in cache lines \
                   of their own; messages of at most 48 bytes travel in the counter's line. Ranks \
-                  are pinned to cores in topology order and spin; with more ranks than cores they \
+                  are pinned to cores in topology order and busy-wait; with more ranks than cores they \
                   park and the results are marked oversubscribed.",
 };
 
@@ -141,7 +141,7 @@ pub struct Prepared<'a> {
 }
 
 /// Whether repetitions of `schedule` follow each other without a barrier, on two sets of buffers in turn,
-/// where nothing else is asked for and all ranks arrive together.
+/// if all ranks arrive together.
 pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
     let at_rank_0 = |owner: Owner| owner == Owner::Ranks || owner == Owner::One(Participant(0));
     let own = schedule.buffers.iter().filter(|b| at_rank_0(b.owner));
@@ -151,7 +151,7 @@ pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
     synchronises(schedule.spec.collective) && 2 * bytes <= SMALL_BYTES as u64
 }
 
-/// Whether nobody can leave the collective before all have entered it.
+/// Whether no rank can leave the collective before all have entered it.
 pub(crate) fn synchronises(collective: Collective) -> bool {
     match collective {
         Collective::Allreduce

@@ -1,4 +1,4 @@
-//! The instructions of all ranks as flat tables, for a walker outside this crate.
+//! The instructions of all ranks as flat tables, for an interpreter outside this crate.
 //!
 //! A GPU walks the same program as [`super`] does, from memory it can read: fixed-size records in a
 //! few arrays, rank after rank, each instruction with the *ends* of its waits, pieces and raises.
@@ -10,12 +10,12 @@
 //!           announce   raises[...]                                  counter = epoch * per_epoch + ordinal
 //! ```
 //!
-//! Two things differ from what threads run: no message travels as mail (a cache line of the host is
-//! nothing to a GPU), and an arrival at a barrier is a raise that *adds one*, because many ranks share
+//! Two things differ from the program of threads: no message travels as mail (a GPU gains nothing from a
+//! cache line of the host), and an arrival at a barrier is a raise that *adds one*, because many ranks share
 //! its counter.
 //!
 //! All memory is one array: participants one after the other, the buffers of each on borders of
-//! [`ALIGN`] bytes. What lies between buffers holds a pattern that nobody may change.
+//! [`ALIGN`] bytes. The gaps between buffers hold a pattern that must not change.
 
 use super::program::{compile, Action, Count, Mail, Place, Program};
 use crate::buffers::{Buffers, Contents, Data};
@@ -26,10 +26,10 @@ use linkwright_schedule::ir::Schedule;
 /// Borders of buffers: as wide as the widest access and the longest line of a GPU.
 pub const ALIGN: usize = 256;
 
-/// What lies between buffers.
+/// Content of the gaps between buffers.
 const BETWEEN: u8 = 0xa5;
 
-/// What an instruction does between its waits and its raises.
+/// The effect of an instruction, between its waits and its raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Code {

@@ -1,9 +1,9 @@
-//! Waiting: spin while cores suffice, park when they do not, give up when another rank failed.
+//! Waiting: busy-wait while cores suffice, park when they do not, give up when another rank failed.
 //!
-//! A rank waits for a condition that one store of another rank makes true. With a core per rank
-//! it spins, because waking a sleeping thread costs microseconds and a cache line fifty
-//! nanoseconds. With more ranks than cores the awaited rank may need the very core that the
-//! waiter burns, so it spins briefly and parks. Who stores must then look whether the other sleeps:
+//! A rank waits for a condition that one store of another rank makes true. With a core per rank it
+//! busy-waits, because waking a sleeping thread costs microseconds and a cache line fifty nanoseconds.
+//! With more ranks than cores the awaited rank may need the very core that the waiter occupies, so the
+//! waiter spins briefly and parks. The rank that stores must then check whether the other sleeps:
 //!
 //! ```text
 //!   waiter: asleep = true;  fence;  condition? -> go on, else park
@@ -21,9 +21,9 @@ use super::sync::{fence, spin_loop, yield_now, AtomicBool, Ordering, Sleeper};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned;
 
-/// How long a waiter spins before it does something else.
+/// How often a waiter spins before it yields.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 4_000 };
-/// With more ranks than cores: some cache-line transfers, then sleep.
+/// With more ranks than cores: as long as some cache-line transfers.
 const SPINS_BEFORE_PARKING: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// Where the ranks of one launch wait for each other.
@@ -43,7 +43,7 @@ struct Place {
 }
 
 impl Waiters {
-    /// For `ranks` waiters that park (`parks`) or only spin.
+    /// For `ranks` waiters that park (`parks`) or only busy-wait.
     pub fn new(ranks: usize, parks: bool) -> Self {
         let place = || Place {
             asleep: AtomicBool::new(false),
@@ -90,7 +90,7 @@ impl Waiters {
             if self.parks {
                 self.sleep(rank, ready);
             } else {
-                // Some other process may hold the awaited rank's core.
+                // Another process may hold the awaited rank's core.
                 yield_now();
             }
         }

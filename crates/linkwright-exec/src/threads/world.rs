@@ -1,4 +1,4 @@
-//! What the ranks of one launch share, and how one rank runs one epoch in it.
+//! The state shared by the ranks of one launch, and how one rank runs one epoch.
 //!
 //! Fast path: no lock, no allocation, no indirection beyond the instruction list. Pieces are
 //! addresses by then; counters and mailboxes were made before the first epoch.
@@ -16,7 +16,7 @@ use std::sync::Mutex;
 /// Sets of buffers: back-to-back epochs alternate between two.
 pub(super) const SETS: usize = 2;
 
-/// A value that one rank writes while the others do not look, with a barrier in between.
+/// A value that one rank writes and the others read, with a barrier in between.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Shared<T>(UnsafeCell<T>);
@@ -118,7 +118,7 @@ impl<'a> World<'a> {
         arena.as_ref().expect("allocated before the first barrier")
     }
 
-    /// Participants whose memory `rank` looks after: itself, rank 0 also the memories.
+    /// Participants whose memory `rank` owns: its own, and for rank 0 also the memories.
     pub(super) fn owned(&self, rank: usize) -> impl Iterator<Item = u32> {
         let (ranks, all) = (self.contents.schedule.ranks, self.contents.participants());
         let memories = if rank == 0 { ranks..all } else { 0..0 };
@@ -139,7 +139,7 @@ impl<'a> World<'a> {
     /// The bytes of one buffer.
     ///
     /// # Safety
-    /// No operation touches the buffer meanwhile, and nobody else has it.
+    /// No operation and no other reference touches the buffer at the same time.
     #[allow(clippy::mut_from_ref)] // Memory behind raw addresses; see the safety condition.
     pub(super) unsafe fn buffer(&self, set: usize, participant: u32, buffer: usize) -> &mut [u8] {
         let arena = self.arena(set, participant);
