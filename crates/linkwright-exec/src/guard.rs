@@ -81,7 +81,7 @@ pub struct Guard {
 
 impl Guard {
     /// A guard of the calling thread and of the machine's steal time.
-    pub fn new() -> Self {
+    pub fn of_thread_and_machine() -> Self {
         Guard {
             steal: Steal::new(),
             ..Guard::of_thread_only()

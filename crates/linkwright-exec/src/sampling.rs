@@ -198,7 +198,7 @@ impl Sampling {
             warmed_up: warm_up.agreed(),
             ..Samples::default()
         };
-        let mut guard = Guard::new();
+        let mut guard = Guard::of_thread_and_machine();
         // A budget that the warm-up used up still gives one sample.
         while samples.values_ns.len() < self.samples
             && (samples.values_ns.is_empty() && samples.drops.total() == 0 || !over())

@@ -132,7 +132,7 @@ impl<'a> Processes<'a> {
                 false => Method::Window,
             },
             begun: Instant::now(),
-            guard: Guard::new(),
+            guard: Guard::of_thread_and_machine(),
             latest_ns: 0.0,
             expected_ns: 0.0,
             room_ns: ROOM_NS,

@@ -214,7 +214,7 @@ impl<T: Transport> Client<T> {
     }
 
     fn sample(&mut self, plan: &Plan, stop: &AtomicBool, end: Instant) -> Result<()> {
-        let mut guard = Guard::new();
+        let mut guard = Guard::of_thread_and_machine();
         self.server_was_disturbed()?;
         let mut kept = 0;
         while kept < plan.sampling.samples {

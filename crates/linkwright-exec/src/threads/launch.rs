@@ -193,7 +193,7 @@ impl<'a> RankThreads<'a> {
             code: self.world.link(rank),
             rank,
             guard: if rank == 0 {
-                Guard::new()
+                Guard::of_thread_and_machine()
             } else {
                 Guard::of_thread_only()
             },
