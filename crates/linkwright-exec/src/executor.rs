@@ -1,17 +1,7 @@
-//! Options and results of a launch, and how an executor describes itself.
+//! Options and results of a launch.
 
 use crate::guard::Drops;
 use crate::sampling::Sampling;
-
-/// An executor of this machine, for lists and help.
-pub struct About {
-    /// As typed by people.
-    pub key: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// A few sentences.
-    pub description: &'static str,
-}
 
 /// When ranks arrive at the collective.
 #[derive(Clone, Debug, Default, PartialEq)]

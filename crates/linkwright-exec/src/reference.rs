@@ -7,17 +7,7 @@
 use crate::buffers::{AlignedBytes, Buffers, Contents};
 use crate::dtype::combine;
 use crate::error::Result;
-use crate::executor::About;
 use linkwright_schedule::ir::Combine;
-
-/// Entry of the list of executors.
-pub static ABOUT: About = About {
-    key: "reference",
-    summary: "data only: one operation after the other by id, exact, no time",
-    description:
-        "Runs every operation on real buffers in the order of ids, on one thread. All other \
-                  executors are checked against it, and it needs no special hardware.",
-};
 
 /// Runs the whole schedule from its initial state.
 pub fn execute(contents: &Contents) -> Result<Buffers> {

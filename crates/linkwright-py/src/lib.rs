@@ -35,7 +35,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(registry::collectives, module)?)?;
     module.add_function(wrap_pyfunction!(registry::bus_factor, module)?)?;
-    module.add_function(wrap_pyfunction!(threads::executors, module)?)?;
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
     module.add_function(wrap_pyfunction!(stream::instruction_codes, module)?)?;

@@ -2,11 +2,11 @@
 
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{About, Launch, RunOptions};
+use linkwright_exec::executor::{Launch, RunOptions};
 use linkwright_exec::guard::Disturbance;
 use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
-use linkwright_exec::{reference, ExecError};
+use linkwright_exec::ExecError;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,22 +15,6 @@ use crate::errors;
 use crate::options::Options;
 use crate::sampling::sampling_options;
 use crate::schedule::Schedule;
-
-/// Executors that run schedules on this machine: `key, summary, description` each.
-#[pyfunction]
-pub fn executors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |about: &About| {
-        let row = PyDict::new(py);
-        row.set_item("key", about.key)?;
-        row.set_item("summary", about.summary)?;
-        row.set_item("description", about.description)?;
-        Ok(row)
-    };
-    [&reference::ABOUT, &threads::ABOUT]
-        .map(entry)
-        .into_iter()
-        .collect()
-}
 
 /// Processors that this process may use, in topology order.
 #[pyfunction]

@@ -30,7 +30,7 @@ mod world;
 
 use crate::buffers::{Buffers, Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{About, Launch, RunOptions, Skew};
+use crate::executor::{Launch, RunOptions, Skew};
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Order, RankThreads};
@@ -42,17 +42,6 @@ use world::World;
 
 /// Back to back only while two sets of all buffers of a rank stay within its caches.
 pub(crate) const SMALL_BYTES: usize = 256 << 10;
-
-/// Entry of the list of executors.
-pub static ABOUT: About = About {
-    key: "threads",
-    summary: "ranks are threads of this process, one core each, with shared memory",
-    description:
-        "One-sided copies into the memory of the peer, announced by counters in cache lines \
-                  of their own; messages of at most 48 bytes travel in the counter's line. Ranks \
-                  are pinned to cores in topology order and busy-wait; with more ranks than cores they \
-                  park and the results are marked oversubscribed.",
-};
 
 /// The executor; see the module.
 #[derive(Clone, Debug)]
