@@ -61,10 +61,20 @@ class _Rule(TypedDict):
     evidence: str
     post_hoc: bool
 
-class _Calibrated(TypedDict):
-    key: str
-    value: float
-    unit: str
+class _Measurement:
+    CONFIDENCE: float
+    MIN_LAUNCHES: int
+    SAMPLES: int
+    SETTLED_WITHIN: float
+    WARMUP_AGREEING: int
+    WARMUP_WITHIN: float
+    WARMUP_AT_MOST: int
+    FOREIGN_SHARE: float
+    CLOCK_MOVED: float
+    GPU_CLOCK_MOVED: float
+    CANARY_MOVED: float
+    LATENCY_TOLERANCE: float
+    BANDWIDTH_TOLERANCE: float
 
 class _Cache(TypedDict):
     level: int
@@ -245,6 +255,7 @@ class _Programs(TypedDict):
     lines_ps: list[_U64]  # by program, then by line
 
 __version__: str
+measurement: _Measurement
 
 class Machine:
     @staticmethod
@@ -445,7 +456,6 @@ def arrival_delays(ranks: int, repetitions: int, options: _Options = None) -> _F
 def available_memory() -> int | None: ...
 def bus_factor(collective: str, ranks: int) -> float | None: ...
 def caches() -> list[_Cache]: ...
-def calibrate_threads() -> list[_Calibrated]: ...
 def check_options(machine: Machine, ranks: int, options: Mapping[str, object], seed: int = 0) -> None: ...
 def chip_route(machine: Machine, start: int, end: int, /) -> list[int]: ...
 def collectives() -> list[_Collective]: ...
@@ -458,7 +468,6 @@ def dma_programs(
     machine: Machine, programs: Sequence[tuple[str, Sequence[str]]], *, overwrite: bool = False
 ) -> _Programs: ...
 def errors() -> list[_ErrorEntry]: ...
-def executors() -> list[_Described]: ...
 def fabrics() -> list[_Fabric]: ...
 def instruction_codes() -> dict[str, int]: ...
 def instruction_stream(schedule: Schedule, options: _Options = None) -> _Stream: ...

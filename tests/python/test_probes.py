@@ -82,7 +82,7 @@ def test_axes_expand_for_the_machine():
         ("pages =", "page =", "did you mean `pages`"),
         ('"2M"]', '"3M"]', "unknown value of axis pages"),
         ("factor = 4", "fctor = 4", "a sweep of sizes"),
-        ("[0, ", '["none", ', "no whole number"),
+        ("[0, ", '["none", ', "not a whole number"),
         ("[part.axes]", 'dtype = "f32"\n[part.axes]', "`dtype` means nothing to a probe"),
         ('probe = "memory_latency"', 'pattern = "pairs"\nsizes = ["8"]', "`axes` are those of a `probe`"),
         ("[part.axes]", 'pattern = "pairs"\n[part.axes]', "name either"),

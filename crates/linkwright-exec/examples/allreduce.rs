@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p linkwright-exec --example allreduce -- RANKS SIZE...`
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Executor, RunOptions};
-use linkwright_exec::sampling::median;
-use linkwright_exec::state::Data;
+use linkwright_exec::executor::RunOptions;
+use linkwright_exec::sampling::{median, Sampling};
 use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives;
@@ -20,16 +20,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [ranks, sizes @ ..] = &arguments[..] else {
         return Err("usage: allreduce RANKS SIZE...".into());
     };
-    let mut threads = Threads::new();
-    for calibrated in threads.calibrate() {
-        eprintln!(
-            "{} = {} {}",
-            calibrated.key, calibrated.value, calibrated.unit
-        );
-    }
+    let threads = Threads::new();
     let options = RunOptions {
-        samples: 101,
-        time_budget: Duration::from_millis(500),
+        sampling: Sampling {
+            samples: 101,
+            time_budget: Duration::from_millis(500),
+            ..Sampling::default()
+        },
         ..RunOptions::default()
     };
     let data = Data {

@@ -4,15 +4,14 @@
 //! generic Rust that the compiler vectorises; on x86-64 each is compiled twice more, for AVX2 and
 //! for AVX-512, and the widest that the processor has is taken at run time.
 //!
-//! Integers wrap (a sum of bytes is a sum modulo 256, as in MPI and NCCL). `bf16` is widened to f32,
+//! Integers wrap (a sum of bytes is modulo 256, as in MPI and NCCL). `bf16` is widened to f32,
 //! combined, and rounded to nearest even. `max` and `min` of floats compare, so a NaN in the
 //! destination stays and one in the source is dropped; filled data holds none.
 
 use half::bf16;
 use std::fmt;
-use std::str::FromStr;
 
-/// What the bytes of a buffer are.
+/// The element type of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
     /// 32-bit IEEE float.
@@ -91,38 +90,17 @@ impl ReduceOp {
     }
 }
 
-/// A name that is none of those listed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{given}`; known are {known}")]
-pub struct UnknownName {
-    what: &'static str,
-    given: String,
-    known: String,
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
-macro_rules! named {
-    ($type:ty, $what:literal) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = UnknownName;
-            fn from_str(given: &str) -> Result<Self, UnknownName> {
-                let found = Self::ALL.into_iter().find(|known| known.name() == given);
-                found.ok_or_else(|| UnknownName {
-                    what: $what,
-                    given: given.to_owned(),
-                    known: Self::ALL.map(Self::name).join(", "),
-                })
-            }
-        }
-    };
+impl fmt::Display for ReduceOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
-named!(DType, "data type");
-named!(ReduceOp, "reduction");
 
 /// An element that can be combined.
 pub(crate) trait Element: Copy + PartialEq + Send + Sync + 'static {
@@ -371,20 +349,5 @@ mod tests {
             let (mine, theirs) = (a.sum(b), bf16::from_f32(a.to_f32() + b.to_f32()));
             assert!(mine == theirs || (mine.is_nan() && theirs.is_nan()));
         }
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for dtype in DType::ALL {
-            assert_eq!(dtype.name().parse(), Ok(dtype));
-        }
-        for op in ReduceOp::ALL {
-            assert_eq!(op.name().parse(), Ok(op));
-        }
-        let error = "f16".parse::<DType>().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "unknown data type `f16`; known are f32, f64, i32, i64, u8, bf16"
-        );
     }
 }

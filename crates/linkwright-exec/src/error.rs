@@ -8,7 +8,7 @@ pub type Result<T, E = ExecError> = std::result::Result<T, E>;
 /// An error of execution; names the thing, its state and the cure.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExecError {
-    /// The executor cannot serve this schedule; no failure of the user.
+    /// The executor cannot serve this schedule; this is not a failure.
     #[error("{executor}: waived: {reason}")]
     Waived {
         /// Which executor or probe.
@@ -43,7 +43,7 @@ pub enum ExecError {
         participant: u32,
     },
     /// An edge that the waiting rank cannot see.
-    #[error("rank {rank} waits for operation {op}, of which it is neither initiator nor destination; let a notice tell it")]
+    #[error("rank {rank} waits for operation {op}, but is neither its initiator nor its destination; add a notice")]
     BlindEdge {
         /// Operation waited for.
         op: u32,
@@ -91,7 +91,7 @@ pub enum ExecError {
     RankFailed {
         /// Which rank.
         rank: u32,
-        /// Its last words.
+        /// The message of the panic.
         message: String,
     },
     /// Nothing moved for a long time.
@@ -110,7 +110,7 @@ pub enum ExecError {
         /// Processes.
         group: u32,
     },
-    /// An MPI library without a function that we call.
+    /// The MPI library lacks a function that we call.
     #[error("the MPI library has no MPI_{name}; use Open MPI 4 or newer, or MPICH 3 or newer")]
     NoMpiFunction {
         /// Its name, without `MPI_`.
@@ -124,11 +124,11 @@ pub enum ExecError {
         /// What it returned.
         code: i32,
     },
-    /// A question about a probe that cannot be asked.
+    /// A probe, axis or value that does not exist.
     #[error(transparent)]
     Probe(#[from] linkwright_core::probes::ProbeError),
     /// A value beyond a physical bound.
-    #[error("probe {probe}: {found_ns:.3} ns is below {bound}, {floor_ns:.3} ns; no value is reported; was the clock changed meanwhile?")]
+    #[error("probe {probe}: {found_ns:.3} ns is below {bound}, {floor_ns:.3} ns; no value is reported; did the clock change during the measurement?")]
     Implausible {
         /// Key of the probe.
         probe: &'static str,
@@ -136,7 +136,7 @@ pub enum ExecError {
         found_ns: f64,
         /// The least time there can be.
         floor_ns: f64,
-        /// What bounds it.
+        /// The bound.
         bound: &'static str,
     },
     /// A round trip between two processes that did not work.

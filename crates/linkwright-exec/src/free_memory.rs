@@ -2,14 +2,14 @@
 //!
 //! Three limits, of which the least counts:
 //!
-//! | limit | read from | what is left of it |
+//! | limit | read from | what remains |
 //! |---|---|---|
 //! | the machine's | `/proc/meminfo` | `MemAvailable`: what the kernel gives without swapping |
 //! | the control group's, and those above it | `memory.max` (v2), `memory.limit_in_bytes` (v1) | limit - usage + file pages that can go |
 //! | the process's | `RLIMIT_AS` (`ulimit -v`) | limit - mapped so far |
 //!
-//! In a container the first tells of a machine that is not ours: a process that believes it is killed. A
-//! limit that the system does not tell is none.
+//! In a container the first describes the host, and a process that relies on it is killed. A limit that the
+//! system does not report does not count.
 
 use std::fs;
 use std::path::{Path, PathBuf};

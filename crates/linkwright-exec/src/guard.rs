@@ -1,7 +1,7 @@
-//! Was the machine ours while we measured?
+//! Did anything disturb the measurement?
 //!
-//! Three disturbances can be seen from inside a process, each by reading a counter before and
-//! after a sample window and comparing:
+//! Three disturbances are visible from inside a process, each as a counter that differs before and after a
+//! sample:
 //!
 //! | disturbance | counter | resolution |
 //! |---|---|---|
@@ -26,7 +26,7 @@ pub enum Disturbance {
     Stolen,
     /// The thread finished on another core than it started on.
     Migrated,
-    /// A rank missed the time at which all were to start.
+    /// Late arrival: a rank missed the agreed start.
     Late,
 }
 
@@ -79,23 +79,16 @@ pub struct Guard {
     steal: Steal,
 }
 
-impl Default for Guard {
-    fn default() -> Self {
-        Guard::new()
-    }
-}
-
 impl Guard {
     /// A guard of the calling thread and of the machine's steal time.
-    pub fn new() -> Self {
+    pub fn of_thread_and_machine() -> Self {
         Guard {
-            switches: 0,
-            cpu: -1,
             steal: Steal::new(),
+            ..Guard::of_thread_only()
         }
     }
 
-    /// A guard of the calling thread only: with many ranks one of them watches the machine.
+    /// A guard of the calling thread only: among many ranks, one of them watches the machine.
     pub fn of_thread_only() -> Self {
         Guard {
             switches: 0,
@@ -110,7 +103,7 @@ impl Guard {
         self.switches = involuntary_switches();
     }
 
-    /// The window ends; what disturbed it, the most telling reason first.
+    /// The window ends. Returns what disturbed it, the most specific reason first.
     pub fn close(&mut self) -> Option<Disturbance> {
         if involuntary_switches() != self.switches {
             return Some(Disturbance::Preempted);

@@ -1,10 +1,11 @@
 //! Execution of schedules on real hardware, and the timing of it.
 //!
-//! [`executor`] says what an executor is and lists them: [`mod@reference`] moves data only, [`threads`]
-//! gives every rank a core of this machine, [`mpi`] a process on any host. They share the clock ([`timer`]), the rules of
-//! measurement as small objects ([`sampling`], [`guard`]), data whose results are exactly
-//! predictable ([`dtype`], [`fill`], [`state`]) and the processors ([`topology`]).
+//! [`mod@reference`] moves data only, [`threads`] gives every rank a core of this machine, [`mpi`] a process
+//! on any host. They share the clock ([`timer`]), the rules of measurement as small objects
+//! ([`sampling`], [`guard`], with their constants in [`measurement`]), data whose results are exactly
+//! predictable ([`dtype`], [`fill`], [`buffers`]) and the processors ([`topology`]).
 
+pub mod buffers;
 pub mod compute;
 pub mod dtype;
 pub mod error;
@@ -12,12 +13,13 @@ pub mod executor;
 pub mod fill;
 pub mod free_memory;
 pub mod guard;
+pub mod measurement;
 pub mod mpi;
 pub mod probes;
 pub mod reference;
 pub mod round_trip;
+mod rounds;
 pub mod sampling;
-pub mod state;
 pub mod threads;
 pub mod timer;
 pub mod topology;

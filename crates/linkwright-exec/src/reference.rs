@@ -4,64 +4,29 @@
 //! executor leaves in memory must equal what this one leaves, bit for bit where arithmetic is
 //! exact. It is written to be read, not to be fast.
 
+use crate::buffers::{AlignedBytes, Buffers, Contents};
 use crate::dtype::combine;
-use crate::error::{ExecError, Result};
-use crate::executor::{Applicability, Calibrated, Executor, Launch, Prepared, RunOptions};
-use crate::state::{AlignedBytes, Contents, Data, State};
-use linkwright_schedule::ir::{Combine, Schedule};
-
-/// See the module.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Reference;
-
-impl Executor for Reference {
-    fn calibrate(&mut self) -> Vec<Calibrated> {
-        Vec::new()
-    }
-
-    fn applicability(&self, _: &Schedule) -> Applicability {
-        Applicability::Applicable
-    }
-
-    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
-        let contents = Contents::new(schedule, data)?;
-        contents.check_memory(1)?;
-        Ok(Box::new(PreparedReference(contents)))
-    }
-}
-
-struct PreparedReference<'a>(Contents<'a>);
-
-impl Prepared for PreparedReference<'_> {
-    fn execute(&mut self) -> Result<State> {
-        execute(&self.0)
-    }
-
-    fn run(&mut self, _: &RunOptions) -> Result<Launch> {
-        Err(ExecError::Waived {
-            executor: "reference",
-            reason: "it has no time; use `threads` or a machine".to_owned(),
-        })
-    }
-}
+use crate::error::Result;
+use linkwright_schedule::ir::Combine;
 
 /// Runs the whole schedule from its initial state.
-pub fn execute(contents: &Contents) -> Result<State> {
+pub fn execute(contents: &Contents) -> Result<Buffers> {
+    contents.check_memory(1)?;
     let schedule = contents.schedule;
-    let mut state = State::initial(contents);
+    let mut state = Buffers::initial(contents);
     for (id, op) in schedule.ops().iter().enumerate() {
         if !op.moves_data() {
             continue;
         }
-        for run in contents.runs(id as u32, op)? {
+        for extent in contents.extents(id as u32, op)? {
             let from = state.buffer(op.from, op.src_buffer.0.into());
-            let mut moving = AlignedBytes::new(run.bytes);
+            let mut moving = AlignedBytes::new(extent.bytes);
             moving
                 .get_mut()
-                .copy_from_slice(&from[run.src..run.src + run.bytes]);
+                .copy_from_slice(&from[extent.src..extent.src + extent.bytes]);
             for &target in schedule.targets(op) {
                 let to = state.buffer_mut(target, op.dst_buffer.0.into());
-                let to = &mut to[run.dst..run.dst + run.bytes];
+                let to = &mut to[extent.dst..extent.dst + extent.bytes];
                 match op.combine {
                     Combine::Replace => to.copy_from_slice(moving.get()),
                     Combine::Reduce => {
@@ -77,7 +42,9 @@ pub fn execute(contents: &Contents) -> Result<State> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::Data;
     use crate::dtype::{DType, ReduceOp};
+    use crate::error::ExecError;
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::collectives::REGISTRY;
     use linkwright_schedule::ir::Buffer;
@@ -150,8 +117,9 @@ mod tests {
             op: ReduceOp::Sum,
             seed: 1,
         };
+        let contents = Contents::new(&schedule, data).unwrap();
         assert!(matches!(
-            Reference.prepare(&schedule, data).err(),
+            execute(&contents).err(),
             Some(ExecError::TooLarge { .. })
         ));
     }

@@ -5,25 +5,37 @@
 //!   (kept apart)    | (thrown away)                             | (all kept, raw)
 //! ```
 //!
-//! - [`batch_size`]: a sample must dwarf the clock, so a short operation is repeated within one:
-//!   `n = max(100 x resolution, 50 x overhead) / time of one`, rounded up.
-//! - [`WarmUp`]: ready when five batch medians in a row lie within 2 % of each other, or at a maximum.
-//! - [`relative_half_width`]: the half width of the 95 % interval of the median over the median,
-//!   by order statistics. Within one launch samples are not independent, so this is a *hint* to
-//!   stop early, never the interval that is reported: that one is computed over launches.
-//! - [`Sampler`]: the three together for one thread; ranks that run together use the parts.
+//! - [`batch_size`]: a sample must last much longer than a step or a reading of the clock, so a short
+//!   operation is repeated within one: `n = shortest sample / time of one`, rounded up.
+//! - [`WarmUp`]: ready when enough batch medians in a row agree, or at a maximum.
+//! - [`relative_half_width`]: the half width of the interval of the median over the median, by order
+//!   statistics. Within one launch samples are not independent, so this is a *hint* to stop early, never
+//!   the interval that is reported: that one is computed over launches.
+//! - [`Sampling`]: how much to measure. It samples work of one thread by itself; ranks that run together
+//!   follow it in [`crate::rounds`].
 //!
-//! Statistics proper are made later from the raw samples; nothing here is averaged or trimmed.
+//! The numbers stand in [`crate::measurement`]. Statistics are computed later from the raw samples;
+//! nothing here is averaged or trimmed.
 
 use crate::guard::{Disturbance, Drops, Guard};
+use crate::measurement::{
+    LEAST_OVERHEADS, LEAST_RESOLUTIONS, MIN_LAUNCHES, RANK_REACH, SAMPLES, WARMUP_AGREEING,
+    WARMUP_AT_MOST, WARMUP_WITHIN,
+};
 use crate::timer::Clock;
 use std::time::{Duration, Instant};
 
+/// The shortest time that this clock measures well enough.
+pub fn shortest_sample_ns(clock: &Clock) -> f64 {
+    (LEAST_RESOLUTIONS * clock.resolution_ns()).max(LEAST_OVERHEADS * clock.overhead_ns())
+}
+
 /// How many repetitions make one sample of an operation that takes `one_ns`.
 pub fn batch_size(one_ns: f64, clock: &Clock) -> u32 {
-    let shortest = (100.0 * clock.resolution_ns()).max(50.0 * clock.overhead_ns());
     // An operation that seems free was not resolved: the largest batch finds out.
-    (shortest / one_ns.max(0.01)).ceil().clamp(1.0, 1e6) as u32
+    (shortest_sample_ns(clock) / one_ns.max(0.01))
+        .ceil()
+        .clamp(1.0, 1e6) as u32
 }
 
 /// Decides when a machine has settled.
@@ -34,11 +46,6 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Batch medians that must agree in a row.
-    pub const AGREEING: usize = 5;
-    /// How closely, relative to the smallest of them.
-    pub const WITHIN: f64 = 0.02;
-
     /// Ready after `at_most` medians even if they never agree.
     pub fn new(at_most: usize) -> Self {
         WarmUp {
@@ -55,13 +62,13 @@ impl WarmUp {
 
     /// Whether the last medians agree (false: the maximum ended the warm-up).
     pub fn agreed(&self) -> bool {
-        let Some(start) = self.medians.len().checked_sub(Self::AGREEING) else {
+        let Some(start) = self.medians.len().checked_sub(WARMUP_AGREEING) else {
             return false;
         };
         let last = &self.medians[start..];
         let low = last.iter().copied().fold(f64::INFINITY, f64::min);
         let high = last.iter().copied().fold(0.0, f64::max);
-        high <= low * (1.0 + Self::WITHIN)
+        high <= low * (1.0 + WARMUP_WITHIN)
     }
 
     /// Batches seen so far.
@@ -81,34 +88,47 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// Half the 95 % interval of the median, relative to the median; none below six samples.
+/// Half the interval of the median, relative to the median; `None` where there are too few samples for one.
 ///
-/// Ranks by the normal approximation of the binomial: `n/2 -+ 0.98 sqrt(n)`.
+/// Ranks by the normal approximation of the binomial: `n/2 -+ RANK_REACH sqrt(n)`.
 pub fn relative_half_width(samples: &[f64]) -> Option<f64> {
-    if samples.len() < 6 {
+    if samples.len() < MIN_LAUNCHES {
         return None;
     }
     let mut sorted = samples.to_vec();
     let middle = median(&mut sorted)?;
     let n = sorted.len() as f64;
-    let reach = 0.98 * n.sqrt();
+    let reach = RANK_REACH * n.sqrt();
     let low = (n / 2.0 - reach).floor().max(0.0) as usize;
     let high = ((n / 2.0 + reach).ceil() as usize).min(sorted.len() - 1);
     Some((sorted[high] - sorted[low]) / 2.0 / middle)
 }
 
-/// When to stop collecting.
-#[derive(Clone, Copy, Debug)]
-pub struct Stopping {
+/// How much to measure in one launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
     /// Samples wanted.
     pub samples: usize,
-    /// Wall-clock limit, warm-up included.
-    pub budget: Duration,
-    /// Stop early below this relative half width; `None`: never early.
+    /// Most batches of warm-up.
+    pub warmup_at_most: usize,
+    /// Wall-clock limit, warm-up included; at least one sample is taken.
+    pub time_budget: Duration,
+    /// Stop early when the relative half width of the launch's interval falls below this; `None`: never.
     pub settle_within: Option<f64>,
 }
 
-/// What one launch on one thread yielded.
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling {
+            samples: SAMPLES,
+            warmup_at_most: WARMUP_AT_MOST,
+            time_budget: Duration::from_secs(1),
+            settle_within: None,
+        }
+    }
+}
+
+/// The samples of one launch on one thread.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     /// The very first iteration, cold.
@@ -138,33 +158,16 @@ impl Samples {
     }
 }
 
-/// Measures a repeatable piece of work on the calling thread.
-#[derive(Clone, Debug)]
-pub struct Sampler {
-    /// When to stop.
-    pub stopping: Stopping,
-    /// Most batches of warm-up.
-    pub warmup_at_most: usize,
-}
-
-impl Sampler {
-    /// Calls `work(n)`, which must do its work `n` times, until enough samples are kept.
-    pub fn measure(&self, mut work: impl FnMut(u32)) -> Samples {
-        self.measure_until(&|| false, |n| {
-            work(n);
-            None
-        })
-    }
-
-    /// The same, ending early when `stop` says so; `work` returns what disturbed others that it had help
-    /// from.
-    pub fn measure_until(
+impl Sampling {
+    /// Samples `work(n)`, which does its work `n` times on the calling thread, until there are enough or `stop`
+    /// says so. `work` returns what disturbed the threads that helped it.
+    pub fn measure(
         &self,
         stop: &dyn Fn() -> bool,
         mut work: impl FnMut(u32) -> Option<Disturbance>,
     ) -> Samples {
         let clock = Clock::get();
-        let end = Instant::now() + self.stopping.budget;
+        let end = Instant::now() + self.time_budget;
         let over = || stop() || Instant::now() >= end;
         let mut time = |n: u32| {
             let start = clock.now();
@@ -195,9 +198,9 @@ impl Sampler {
             warmed_up: warm_up.agreed(),
             ..Samples::default()
         };
-        let mut guard = Guard::new();
+        let mut guard = Guard::of_thread_and_machine();
         // A budget that the warm-up used up still gives one sample.
-        while samples.values_ns.len() < self.stopping.samples
+        while samples.values_ns.len() < self.samples
             && (samples.values_ns.is_empty() && samples.drops.total() == 0 || !over())
         {
             guard.open();
@@ -213,13 +216,12 @@ impl Sampler {
         samples
     }
 
-    /// Looked at when the count has doubled only, because it sorts.
-    fn settled(&self, values: &[f64]) -> bool {
-        let Some(within) = self.stopping.settle_within else {
+    /// Whether the samples of a launch agree. Checked only when their number has doubled, because it sorts.
+    pub(crate) fn settled(&self, values: &[f64]) -> bool {
+        let Some(within) = self.settle_within else {
             return false;
         };
-        values.len().is_power_of_two()
-            && relative_half_width(values).is_some_and(|width| width <= within)
+        values.len().is_power_of_two() && relative_half_width(values).is_some_and(|w| w <= within)
     }
 }
 
@@ -268,16 +270,17 @@ mod tests {
     }
 
     #[test]
-    fn sampler_times_a_known_pause() {
-        let sampler = Sampler {
-            stopping: Stopping {
-                samples: 5,
-                budget: Duration::from_secs(5),
-                settle_within: None,
-            },
+    fn a_known_pause_is_timed() {
+        let sampling = Sampling {
+            samples: 5,
             warmup_at_most: 2,
+            time_budget: Duration::from_secs(5),
+            settle_within: None,
         };
-        let samples = sampler.measure(|n| std::thread::sleep(Duration::from_millis(2) * n));
+        let samples = sampling.measure(&|| false, |n| {
+            std::thread::sleep(Duration::from_millis(2) * n);
+            None
+        });
         assert_eq!(samples.batch, 1);
         for value in samples.values_ns {
             assert!(value >= 2e6, "{value}");

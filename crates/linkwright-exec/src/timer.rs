@@ -13,9 +13,8 @@
 //! about (bracket width) / (pause): some 50 ns in 20 ms, a few parts per million. Elsewhere the
 //! clock is `CLOCK_MONOTONIC_RAW` itself, with one tick per nanosecond.
 //!
-//! Two numbers bound what may be timed: the *resolution* (smallest step between two readings) and
-//! the *overhead* (what a pair of readings adds to what stands between them, subtracted from
-//! every sample). Readings are fenced, so neither loads nor stores of the timed code leak out.
+//! Two numbers limit what can be timed: the *resolution* (smallest step between two readings) and the
+//! *overhead* (what a pair of readings adds to the timed code; it is subtracted from every sample). Readings are fenced, so neither loads nor stores of the timed code leak out.
 //!
 //! Ticks of two cores are compared only for the start and finish of ranks within one sample; an
 //! invariant counter is synchronised over the cores of a machine by its firmware, and
@@ -106,7 +105,7 @@ impl Clock {
         self.resolution_ns
     }
 
-    /// What a start and a stop add to what stands between them.
+    /// What a pair of readings adds to the time of the code between them.
     pub fn overhead_ns(&self) -> f64 {
         self.overhead_ns
     }
@@ -121,7 +120,7 @@ impl Clock {
     }
 }
 
-/// The operating system's clock that no adjustment bends.
+/// The operating system's clock, without adjustments.
 fn raw_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

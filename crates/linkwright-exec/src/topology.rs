@@ -12,8 +12,8 @@
 //! ```
 //!
 //! so consecutive ranks share the nearest cache, and no two ranks share a core before every core
-//! has one. Only processors that this process may use count. What the kernel hides (a container
-//! without `/sys`) is filled with the plainest assumption: one package, one core per processor.
+//! has one. Only processors that this process may use count. What the kernel hides (in a container
+//! without `/sys`) is replaced by the simplest assumption: one package, one core per processor.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -219,7 +219,7 @@ fn size(text: &str) -> Option<u64> {
         .or_else(|| text.parse().ok())
 }
 
-/// `0-3,8,10-11`: the kernel's lists of processors. What does not parse is left out.
+/// `0-3,8,10-11`: the kernel's lists of processors. Parts that do not parse are skipped.
 fn list(text: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -2,11 +2,10 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{
-    find, Applicability, Executor, Launch, Repetition, RunOptions, Skew,
-};
-use linkwright_exec::state::Data;
+use linkwright_exec::executor::{Launch, RunOptions, Skew};
+use linkwright_exec::sampling::Sampling;
 use linkwright_exec::threads::Threads;
 use linkwright_exec::ExecError;
 use linkwright_schedule::builder::{Builder, Shape};
@@ -29,9 +28,12 @@ fn ring(ranks: u32, elements: u64) -> Schedule {
 
 fn few_samples() -> RunOptions<'static> {
     RunOptions {
-        samples: 8,
-        warmup_at_most: 3,
-        time_budget: Duration::from_secs(5),
+        sampling: Sampling {
+            samples: 8,
+            warmup_at_most: 3,
+            time_budget: Duration::from_secs(5),
+            settle_within: None,
+        },
         ..RunOptions::default()
     }
 }
@@ -47,7 +49,7 @@ fn of_five_in_a_row_the_first_and_the_last_are_told_where_the_clock_resolves_the
     let (first, last) = launches.find_map(|launch| launch.row_ns).expect("a row");
     assert!(first > 500.0 && last > 500.0, "{first} {last}");
     let apart = RunOptions {
-        repetition: Repetition::Barrier,
+        skew: Skew::OneLate(0, 1.0),
         ..few_samples()
     };
     assert_eq!(run(&ring(2, 12_000), &apart).unwrap().row_ns, None);
@@ -146,22 +148,16 @@ fn rooted_collectives_are_not_run_back_to_back() {
     b.put(0, data.at(0), 1, data.at(0));
     let schedule = b.finish().unwrap();
     assert!(!run(&schedule, &few_samples()).unwrap().back_to_back);
-    let options = RunOptions {
-        repetition: Repetition::BackToBack,
-        ..few_samples()
-    };
-    let error = run(&schedule, &options).unwrap_err().to_string();
-    assert!(
-        error.contains("broadcast cannot run back to back"),
-        "{error}"
-    );
 }
 
 #[test]
 fn the_time_budget_ends_a_launch() {
     let options = RunOptions {
-        samples: usize::MAX,
-        time_budget: Duration::from_millis(200),
+        sampling: Sampling {
+            samples: usize::MAX,
+            time_budget: Duration::from_millis(200),
+            ..Sampling::default()
+        },
         ..RunOptions::default()
     };
     let begin = Instant::now();
@@ -175,8 +171,11 @@ fn cancelling_ends_a_launch() {
     let cancel = AtomicBool::new(false);
     let asked = || cancel.swap(true, Ordering::Relaxed);
     let options = RunOptions {
-        samples: usize::MAX,
-        time_budget: Duration::from_secs(3600),
+        sampling: Sampling {
+            samples: usize::MAX,
+            time_budget: Duration::from_secs(3600),
+            ..Sampling::default()
+        },
         cancelled: Some(&asked),
         ..RunOptions::default()
     };
@@ -193,10 +192,6 @@ fn placement_is_checked_and_followed() {
         .starts_with("rank 1 is placed on processor 4000"));
     let shared = threads.with_placement(&[cpu, cpu]).unwrap();
     let schedule = ring(2, 10);
-    assert!(matches!(
-        shared.applicability(&schedule),
-        Applicability::Oversubscribed { .. }
-    ));
     let launch = shared
         .prepare(&schedule, DATA)
         .unwrap()
@@ -206,21 +201,4 @@ fn placement_is_checked_and_followed() {
     if launch.unpinned.is_none() {
         assert_eq!(launch.cpus, [cpu as i32; 2]);
     }
-}
-
-#[test]
-fn calibration_can_be_repeated() {
-    let mut threads = (find("threads").unwrap().make)();
-    assert_eq!(threads.calibrate(), threads.calibrate());
-}
-
-#[test]
-fn the_reference_has_no_time() {
-    let schedule = ring(2, 10);
-    let reference = (find("reference").unwrap().make)();
-    let error = reference
-        .prepare(&schedule, DATA)
-        .unwrap()
-        .run(&few_samples());
-    assert!(matches!(error, Err(ExecError::Waived { .. })));
 }

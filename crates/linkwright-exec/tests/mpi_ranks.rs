@@ -7,10 +7,10 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
 use linkwright_exec::mpi::Mpi;
-use linkwright_exec::state::Data;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::ir::Buffer;

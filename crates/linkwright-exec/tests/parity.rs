@@ -1,10 +1,10 @@
-//! Every executor leaves in memory what the reference leaves, for every algorithm there is.
+//! Threads leave in memory what the reference leaves, for every algorithm there is.
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Entry, REGISTRY as EXECUTORS};
-use linkwright_exec::state::{Contents, Data, State};
+use linkwright_exec::threads::Threads;
 use linkwright_exec::{reference, ExecError};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::REGISTRY as ALGORITHMS;
@@ -19,7 +19,7 @@ fn lengths(ranks: u32) -> [u64; 6] {
 }
 
 /// What is compared: everything but scratch.
-fn visible(schedule: &Schedule, state: &State) -> Vec<Vec<u8>> {
+fn visible(schedule: &Schedule, state: &Buffers) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for participant in 0..schedule.ranks + schedule.memories {
         for (index, buffer) in schedule.buffers.iter().enumerate() {
@@ -31,12 +31,12 @@ fn visible(schedule: &Schedule, state: &State) -> Vec<Vec<u8>> {
     all
 }
 
-fn agree(executor: &Entry, schedule: &Schedule, data: Data, what: &str) {
+fn agree(schedule: &Schedule, data: Data, what: &str) {
     let contents = Contents::new(schedule, data).unwrap();
     let want = reference::execute(&contents).unwrap();
     want.check(&contents, "reference")
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let mut prepared = (executor.make)().prepare(schedule, data).unwrap();
+    let prepared = Threads::new().prepare(schedule, data).unwrap();
     let got = prepared
         .execute()
         .unwrap_or_else(|error: ExecError| panic!("{what}: {error}"));
@@ -44,7 +44,7 @@ fn agree(executor: &Entry, schedule: &Schedule, data: Data, what: &str) {
         visible(schedule, &got) == visible(schedule, &want),
         "{what}: memory differs from the reference"
     );
-    got.check(&contents, executor.name)
+    got.check(&contents, "threads")
         .unwrap_or_else(|error| panic!("{what}: {error}"));
 }
 
@@ -56,27 +56,21 @@ fn shape(ranks: u32, elements: u64, dtype: DType) -> Shape {
 
 #[test]
 fn all_algorithms_ranks_and_lengths_agree_on_integers() {
-    for executor in EXECUTORS {
-        for algorithm in ALGORITHMS {
-            for ranks in RANKS {
-                for elements in lengths(ranks) {
-                    let schedule = match (algorithm.build)(&shape(ranks, elements, DType::I32)) {
-                        Ok(schedule) => schedule,
-                        Err(ScheduleError::Waived { .. }) => continue,
-                        Err(error) => panic!("{}: {error}", algorithm.key()),
-                    };
-                    let data = Data {
-                        dtype: DType::I32,
-                        op: ReduceOp::Sum,
-                        seed: 7,
-                    };
-                    let what = format!(
-                        "{} {} p={ranks} n={elements}",
-                        executor.name,
-                        algorithm.key()
-                    );
-                    agree(executor, &schedule, data, &what);
-                }
+    for algorithm in ALGORITHMS {
+        for ranks in RANKS {
+            for elements in lengths(ranks) {
+                let schedule = match (algorithm.build)(&shape(ranks, elements, DType::I32)) {
+                    Ok(schedule) => schedule,
+                    Err(ScheduleError::Waived { .. }) => continue,
+                    Err(error) => panic!("{}: {error}", algorithm.key()),
+                };
+                let data = Data {
+                    dtype: DType::I32,
+                    op: ReduceOp::Sum,
+                    seed: 7,
+                };
+                let what = format!("{} p={ranks} n={elements}", algorithm.key());
+                agree(&schedule, data, &what);
             }
         }
     }
@@ -84,17 +78,15 @@ fn all_algorithms_ranks_and_lengths_agree_on_integers() {
 
 #[test]
 fn all_types_and_reductions_agree() {
-    for executor in EXECUTORS {
-        for algorithm in ALGORITHMS.iter().filter(|a| a.collective.reduces()) {
-            for dtype in DType::ALL {
-                for op in ReduceOp::ALL {
-                    let Ok(schedule) = (algorithm.build)(&shape(4, 37, dtype)) else {
-                        continue;
-                    };
-                    let data = Data { dtype, op, seed: 2 };
-                    let what = format!("{} {} {dtype} {op}", executor.name, algorithm.key());
-                    agree(executor, &schedule, data, &what);
-                }
+    for algorithm in ALGORITHMS.iter().filter(|a| a.collective.reduces()) {
+        for dtype in DType::ALL {
+            for op in ReduceOp::ALL {
+                let Ok(schedule) = (algorithm.build)(&shape(4, 37, dtype)) else {
+                    continue;
+                };
+                let data = Data { dtype, op, seed: 2 };
+                let what = format!("{} {dtype} {op}", algorithm.key());
+                agree(&schedule, data, &what);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use linkwright_core::probes::{find, Assignment};
 use linkwright_exec::probes::{run, Setting, PROBES};
+use linkwright_exec::sampling::Sampling;
 use linkwright_exec::topology::Topology;
 use linkwright_exec::ExecError;
 use std::time::Duration;
@@ -9,10 +10,12 @@ use std::time::Duration;
 fn setting<'a>() -> Setting<'a> {
     Setting {
         cpus: Topology::discover().cpus.iter().map(|cpu| cpu.id).collect(),
-        samples: 7,
-        warmup_at_most: 2,
-        budget: Duration::from_millis(100),
-        settle_within: None,
+        sampling: Sampling {
+            samples: 7,
+            warmup_at_most: 2,
+            time_budget: Duration::from_millis(100),
+            settle_within: None,
+        },
         seed: 3,
         most_bytes: Some(64 << 20),
         cancelled: None,
@@ -55,8 +58,11 @@ fn a_wish_to_stop_ends_a_probe() {
     let probe = find("memory_latency").unwrap();
     let asked = Assignment::parse(probe, &[]).unwrap();
     let endless = Setting {
-        samples: usize::MAX,
-        budget: Duration::from_secs(600),
+        sampling: Sampling {
+            samples: usize::MAX,
+            time_budget: Duration::from_secs(600),
+            ..Sampling::default()
+        },
         cancelled: Some(&|| true),
         ..setting()
     };

@@ -5,10 +5,9 @@
 
 #![cfg(not(loom))]
 
+use linkwright_exec::buffers::{Buffers, Contents, Data};
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::Executor;
 use linkwright_exec::reference;
-use linkwright_exec::state::{Contents, Data, State};
 use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::ir::{Buffer, Schedule};
@@ -77,14 +76,14 @@ fn agree(schedule: &Schedule) {
     };
     let contents = Contents::new(schedule, data).unwrap();
     let want = reference::execute(&contents).unwrap();
-    let mut prepared = Threads::new().prepare(schedule, data).unwrap();
+    let prepared = Threads::new().prepare(schedule, data).unwrap();
     for _ in 0..3 {
         let got = prepared.execute().unwrap();
         assert!(same(schedule, &got, &want), "{schedule:?}");
     }
 }
 
-fn same(schedule: &Schedule, got: &State, want: &State) -> bool {
+fn same(schedule: &Schedule, got: &Buffers, want: &Buffers) -> bool {
     (0..schedule.ranks + schedule.memories).all(|participant| {
         (0..schedule.buffers.len())
             .all(|buffer| got.buffer(participant, buffer) == want.buffer(participant, buffer))

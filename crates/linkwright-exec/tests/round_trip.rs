@@ -1,23 +1,31 @@
 //! Every transport carries every byte, gives plausible times and leaves no process behind.
 
-use linkwright_exec::round_trip::{find, Found, Plan, RoundTripError, REGISTRY};
+use linkwright_exec::round_trip::{find, Plan, RoundTripError, RoundTrips, REGISTRY};
+use linkwright_exec::sampling::Sampling;
+use linkwright_exec::topology::allowed_cpus;
 use std::time::Duration;
 
 fn small(request_bytes: usize, reply_bytes: usize) -> Plan<'static> {
+    let cpus = allowed_cpus();
     Plan {
         request_bytes,
         reply_bytes,
-        blocks: 3,
+        sampling: Sampling {
+            samples: 3,
+            warmup_at_most: 3,
+            ..Sampling::default()
+        },
         trips_per_block: 10,
-        warmup_at_most: 3,
-        ..Plan::default()
+        seed: 0,
+        cpus: [cpus[0], *cpus.last().unwrap()],
+        cancelled: None,
     }
 }
 
 /// `None` where the system forbids the transport, with the reason on the test's output.
-fn measured(key: &str, plan: &Plan) -> Option<Found> {
-    match (find(key).unwrap().measure)(plan) {
-        Ok(found) => Some(found),
+fn measured(key: &str, plan: &Plan) -> Option<RoundTrips> {
+    match find(key).unwrap()(plan) {
+        Ok(trips) => Some(trips),
         Err(RoundTripError::Forbidden { error, hint }) => {
             eprintln!("{key} skipped: {error}{hint}");
             None
@@ -28,17 +36,21 @@ fn measured(key: &str, plan: &Plan) -> Option<Found> {
 
 #[test]
 fn every_transport_carries_all_bytes_both_ways() {
-    for entry in REGISTRY {
+    for (key, _) in REGISTRY {
         for (request, reply) in [(64, 64), (64, 16 << 10), (16 << 10, 64), (8, 8 * 127)] {
-            let Some(found) = measured(entry.key, &small(request, reply)) else {
+            let Some(trips) = measured(key, &small(request, reply)) else {
                 continue;
             };
             let words = ((request + reply) / 8) as u64;
-            assert_eq!(found.checked_words, 2 * 3 * words, "{}", entry.key);
-            assert!(found.first_ns > 0.0);
-            assert_eq!(found.trips_ns.len() % found.trips_per_block, 0);
+            assert_eq!(trips.checked_words, 2 * 3 * words, "{}", key);
+            assert!(trips.samples.first_ns > 0.0);
+            assert_eq!(trips.samples.values_ns.len() % trips.trips_per_block, 0);
             // Two messages between two cores take more than a few cycles.
-            assert!(found.trips_ns.iter().all(|&ns| ns > 5.0), "{}", entry.key);
+            assert!(
+                trips.samples.values_ns.iter().all(|&ns| ns > 5.0),
+                "{}",
+                key
+            );
         }
     }
 }
@@ -46,19 +58,22 @@ fn every_transport_carries_all_bytes_both_ways() {
 #[test]
 fn the_budget_ends_a_measurement() {
     let plan = Plan {
-        blocks: usize::MAX,
-        time_budget: Duration::from_millis(20),
+        sampling: Sampling {
+            samples: usize::MAX,
+            time_budget: Duration::from_millis(20),
+            ..Sampling::default()
+        },
         ..small(64, 64)
     };
-    let found = measured("pipe", &plan).unwrap();
-    assert!(found.out_of_time);
+    let trips = measured("pipe", &plan).unwrap();
+    assert!(trips.out_of_time);
 }
 
 #[test]
 fn one_processor_is_enough_and_is_told() {
-    let cpu = linkwright_exec::topology::allowed_cpus()[0];
+    let cpu = allowed_cpus()[0];
     let plan = Plan {
-        cpus: Some([cpu, cpu]),
+        cpus: [cpu, cpu],
         ..small(64, 64)
     };
     for key in ["in_place", "unix_socket"] {
@@ -68,15 +83,15 @@ fn one_processor_is_enough_and_is_told() {
 
 #[test]
 fn the_callers_processors_stay_as_they_are() {
-    let before = linkwright_exec::topology::allowed_cpus();
+    let before = allowed_cpus();
     measured("user_buffers", &small(64, 64));
-    assert_eq!(linkwright_exec::topology::allowed_cpus(), before);
+    assert_eq!(allowed_cpus(), before);
 }
 
 #[test]
 fn sizes_are_whole_words_within_bounds() {
     for (request, reply) in [(0, 64), (64, 12), (2 << 20, 64)] {
-        let refused = (find("pipe").unwrap().measure)(&small(request, reply)).unwrap_err();
+        let refused = find("pipe").unwrap()(&small(request, reply)).unwrap_err();
         assert!(refused.to_string().contains("multiples of 8"), "{refused}");
     }
 }

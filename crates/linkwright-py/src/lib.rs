@@ -27,6 +27,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(errors::kinds, module)?)?;
+    module.add("measurement", sampling::constants(module.py())?)?;
     module.add_class::<machine::Machine>()?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<builder::Builder>()?;
@@ -35,9 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(registry::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(registry::collectives, module)?)?;
     module.add_function(wrap_pyfunction!(registry::bus_factor, module)?)?;
-    module.add_function(wrap_pyfunction!(threads::executors, module)?)?;
     module.add_function(wrap_pyfunction!(threads::cpus, module)?)?;
-    module.add_function(wrap_pyfunction!(threads::calibrate_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::run_threads, module)?)?;
     module.add_function(wrap_pyfunction!(stream::instruction_codes, module)?)?;
     module.add_function(wrap_pyfunction!(stream::instruction_stream, module)?)?;

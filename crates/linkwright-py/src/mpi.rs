@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
 use linkwright_exec::mpi::{Call, Mpi, RankLaunch};
-use linkwright_exec::state::Data;
 use linkwright_schedule::spec::Collective;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -93,9 +93,9 @@ impl MpiGroup {
         schedule: &Schedule,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut asked = Options::new(options);
-        let (data, run) = run_options(&mut asked)?;
-        asked.finish()?;
+        let mut given = Options::new(options);
+        let (data, run) = run_options(&mut given)?;
+        given.finish()?;
         let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
         let launch = py.detach(|| self.0.run(ordered, data, &run));
         rank_columns(py, launch.map_err(errors::exec)?)
@@ -119,9 +119,9 @@ impl MpiGroup {
                 format!("unknown collective `{collective}`"),
             )
         })?;
-        let mut asked = Options::new(options);
-        let (data, run) = run_options(&mut asked)?;
-        asked.finish()?;
+        let mut given = Options::new(options);
+        let (data, run) = run_options(&mut given)?;
+        given.finish()?;
         let call = Call {
             collective,
             elements,
@@ -154,6 +154,6 @@ fn rank_columns(py: Python<'_>, found: RankLaunch) -> PyResult<Bound<'_, PyDict>
     let table = columns(py, found.launch)?;
     table.set_item("sync", found.method.name())?;
     table.set_item("residual_ns", found.residual_ns)?;
-    table.set_item("probe_ns", found.probe_ns)?;
+    table.set_item("probe_ns", found.canary_ns)?;
     Ok(table)
 }

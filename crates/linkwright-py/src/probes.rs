@@ -1,12 +1,9 @@
 //! Probes: what is asked, and the two ways to answer.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use linkwright_core::probes::{find, Assignment, Description, CATALOGUE, LAYERS};
-use linkwright_exec::guard::Disturbance;
 use linkwright_exec::probes::{run, Answer, Setting, PROBES};
-use linkwright_exec::sampling::Samples;
 use linkwright_exec::topology::Topology;
 use linkwright_sim::probes::{answer, Answer as Modelled, MODEL_PROBES};
 use numpy::IntoPyArray;
@@ -16,6 +13,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::machine::Machine;
 use crate::options::Options;
+use crate::sampling::{sampled, sampling_options};
 
 /// Every probe of the catalogue: `key, summary, description, axes, metrics, size_axis, table, source, waived`,
 /// and whether it is `measured` natively and `modelled`.
@@ -98,10 +96,7 @@ pub fn run_probe<'py>(
     };
     let setting = Setting {
         cpus: given.take("cpus")?.unwrap_or_else(all),
-        samples: given.take("samples")?.unwrap_or(100),
-        warmup_at_most: given.take("warmup_at_most")?.unwrap_or(50),
-        budget: Duration::from_secs_f64(given.take("budget_s")?.unwrap_or(1.0)),
-        settle_within: given.take("settle_within")?,
+        sampling: sampling_options(&mut given)?,
         seed: given.take("seed")?.unwrap_or(0),
         most_bytes: given.take("most_bytes")?,
         cancelled: Some(&cancelled),
@@ -125,21 +120,6 @@ fn columns(py: Python<'_>, found: Answer) -> PyResult<Bound<'_, PyDict>> {
     }
     table.set_item("columns", own)?;
     table.set_item("notes", found.notes)?;
-    Ok(table)
-}
-
-/// The columns that every sampler fills: `values_ns, first_ns, batch, warmed_up, drops`.
-pub fn sampled(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    let drops = PyDict::new(py);
-    for reason in Disturbance::ALL {
-        drops.set_item(reason.name(), samples.drops.of(reason))?;
-    }
-    table.set_item("drops", drops)?;
-    table.set_item("values_ns", samples.values_ns.into_pyarray(py))?;
-    table.set_item("first_ns", samples.first_ns)?;
-    table.set_item("batch", samples.batch)?;
-    table.set_item("warmed_up", samples.warmed_up)?;
     Ok(table)
 }
 

@@ -1,6 +1,6 @@
 //! The instruction stream of a schedule, for walkers in Python and on a GPU.
 
-use linkwright_exec::state::Data;
+use linkwright_exec::buffers::Data;
 use linkwright_exec::threads::stream::{self, Code};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;

@@ -1,12 +1,10 @@
 //! The executors of this machine.
 
-use std::time::Duration;
-
+use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Applicability, Executor, Launch, RunOptions, REGISTRY};
+use linkwright_exec::executor::{Launch, RunOptions};
 use linkwright_exec::guard::Disturbance;
-use linkwright_exec::state::Data;
-use linkwright_exec::threads::Threads;
+use linkwright_exec::threads::{self, Threads};
 use linkwright_exec::topology::Topology;
 use linkwright_exec::ExecError;
 use numpy::IntoPyArray;
@@ -15,20 +13,8 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::options::Options;
+use crate::sampling::sampling_options;
 use crate::schedule::Schedule;
-
-/// Executors that run schedules on this machine: `key, summary, description` each.
-#[pyfunction]
-pub fn executors(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |entry: &linkwright_exec::executor::Entry| {
-        let row = PyDict::new(py);
-        row.set_item("key", entry.name)?;
-        row.set_item("summary", entry.summary)?;
-        row.set_item("description", entry.description)?;
-        Ok(row)
-    };
-    REGISTRY.iter().map(entry).collect()
-}
 
 /// Processors that this process may use, in topology order.
 #[pyfunction]
@@ -36,25 +22,11 @@ pub fn cpus() -> Vec<u32> {
     Topology::discover().cpus.iter().map(|cpu| cpu.id).collect()
 }
 
-/// What the threads executor finds out about this machine: `key, value, unit` each.
-#[pyfunction]
-pub fn calibrate_threads(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let found = py.detach(|| Threads::new().calibrate());
-    let row = |number: linkwright_exec::executor::Calibrated| {
-        let row = PyDict::new(py);
-        row.set_item("key", number.key)?;
-        row.set_item("value", number.value)?;
-        row.set_item("unit", number.unit)?;
-        Ok(row)
-    };
-    found.into_iter().map(row).collect()
-}
-
 /// Whether the threads executor repeats `schedule` without a barrier, on two sets of buffers in turn.
 #[pyfunction]
 pub fn repeats_back_to_back(schedule: &Schedule) -> PyResult<bool> {
     let ordered = schedule.proved().map_err(errors::verify)?;
-    Ok(linkwright_exec::threads::repeats_back_to_back(ordered))
+    Ok(threads::repeats_back_to_back(ordered))
 }
 
 /// One launch of `schedule` on threads.
@@ -69,48 +41,36 @@ pub fn run_threads<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut asked = Options::new(options);
-    let (data, run) = run_options(&mut asked)?;
-    let cpus: Vec<u32> = asked.take("cpus")?.unwrap_or_default();
-    asked.finish()?;
+    let mut given = Options::new(options);
+    let (data, run) = run_options(&mut given)?;
+    let cpus: Vec<u32> = given.take("cpus")?.unwrap_or_default();
+    given.finish()?;
     let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?;
-        if let Applicability::Waived(reason) = threads.applicability(ordered) {
-            let executor = "threads";
-            return Err(ExecError::Waived { executor, reason });
-        }
         threads.prepare(ordered, data)?.run(&run)
     });
     columns(py, launch.map_err(errors::exec)?)
 }
 
 /// Data and protocol of a run, as every executor takes them.
-pub fn run_options<'a>(asked: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
+pub fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
     let data = Data {
-        dtype: asked
+        dtype: given
             .word("dtype", DType::ALL, DType::name)?
             .unwrap_or(DType::F32),
-        op: asked
+        op: given
             .word("op", ReduceOp::ALL, ReduceOp::name)?
             .unwrap_or(ReduceOp::Sum),
-        seed: asked.take("seed")?.unwrap_or(0),
+        seed: given.take("seed")?.unwrap_or(0),
     };
-    let plain = RunOptions::default();
     let run = RunOptions {
-        samples: asked.take("samples")?.unwrap_or(plain.samples),
-        warmup_at_most: asked
-            .take("warmup_at_most")?
-            .unwrap_or(plain.warmup_at_most),
-        time_budget: asked
-            .take("budget_s")?
-            .map_or(plain.time_budget, Duration::from_secs_f64),
-        settle_within: asked.take("settle_within")?,
-        batch: asked.take("batch")?,
-        check: asked.take("check")?.unwrap_or(plain.check),
-        skew: asked.skew()?.into(),
+        sampling: sampling_options(given)?,
+        batch: given.take("batch")?,
+        unchecked: given.take("check")?.is_some_and(|check: bool| !check),
+        skew: given.skew()?.into(),
         seed: data.seed,
-        ..plain
+        cancelled: None,
     };
     Ok((data, run))
 }

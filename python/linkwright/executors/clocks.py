@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from linkwright import _native
 
 # Relative change of frequency from which a launch counts as disturbed. Readings in peace agree within 1 %.
-MOVED = 0.03
+MOVED = _native.measurement.CLOCK_MOVED
 MOST_PROCESSORS = 8
 
 Cycles = Sequence[float | None]

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from linkwright._native import measurement
 from linkwright.errors import LinkwrightError, WaivedError
 from linkwright.experiment import Experiment
 from linkwright.store.record import PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
@@ -34,9 +35,9 @@ ANOTHER_PROCESS = 3
 # A process that has written everything still returns its memory, or that of a GPU.
 EXIT_S = 30.0
 # More samples carry no more information about one launch.
-MAX_SAMPLES = 100
+MAX_SAMPLES = measurement.SAMPLES
 # Relative half width of the interval of a launch at which its sampling stops.
-SETTLED_WITHIN = 0.005
+SETTLED_WITHIN = measurement.SETTLED_WITHIN
 
 
 @dataclass(frozen=True)

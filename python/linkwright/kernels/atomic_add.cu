@@ -1,9 +1,9 @@
 // Time of an atomic addition whose result is used, alone and with others at the same word.
 //
-// Every thread of every part adds one `rounds` times, each addition waiting for the result of the one before:
+// Every thread of every part adds one `rounds` times; each addition waits for the result of the previous one:
 //
-//     same    all add to one word: the L2 does them one after the other, and their rate is the answer
-//     own     each warp of each part has a line of its own: latency of an atomic without company
+//     same    all add to one word: the L2 serialises the additions, and their rate is the result
+//     own     each warp of each part has a line of its own: latency of an atomic without contention
 //
 // CPU reference: the words add up to parts x threads x rounds x samples (linkwright.executors.cuda.probes).
 #include "probe.cuh"

@@ -1,7 +1,7 @@
 // Latency of a barrier among SMs: by a counter in the L2, or by the hardware of a cluster.
 //
-//     grid      thread 0 of every block adds one to a counter and waits until it shows all; a barrier of the block
-//               on either side. This is what a grid-wide synchronisation does, on the blocks that take part only.
+//     grid      thread 0 of every block adds one to a counter and waits until all have; with a barrier of the block
+//               before and after. A grid-wide synchronisation does the same, here on the participating blocks only.
 //     cluster   barrier.cluster: all threads arrive, all threads wait
 //
 // `rounds` barriers per sample. CPU reference: the counter ends at rounds x parts, and every block saw all others

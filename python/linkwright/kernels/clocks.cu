@@ -1,13 +1,13 @@
-// What the clocks of a GPU are worth: rate, resolution, overhead, and how far those of the SMs are apart.
+// Quality of the clocks of a GPU: rate, resolution, overhead, and the offsets between SMs.
 //
 // One block per SM, one thread each. Every SM waits until the timer of the GPU passes an agreed time and reads its
-// cycle counter at that moment; it does so again `span_ns` later:
+// cycle counter at that moment; again `span_ns` later:
 //
-//     rate       (cycles at the end - cycles at the begin) / (ns at the end - ns at the begin)
-//     offset     cycles at the begin, minus those of SM 0: how far the counters are apart
-//     drift      how much the offset changed meanwhile
+//     rate       (cycles at the end - at the beginning) / (ns at the end - at the beginning)
+//     offset     cycles at the beginning, minus those of SM 0
+//     drift      change of the offset in between
 //
-// An offset is known to about the length of one look at the timer. In between the SM is kept busy as it is in a
+// An offset is known to about the duration of one reading of the timer. In between the SM is kept busy as it is in a
 // measurement, by reading clocks: an idle SM may lower its clock.
 //
 // CPU reference: the arithmetic above, linkwright.executors.cuda.clocks.

@@ -1,7 +1,7 @@
 // One piece of a message combined into another on the GPU that holds both: to[i] = to[i] op from[i].
 //
-// Between GPUs the copy engines carry bytes and cannot add. So a message that is combined is copied into a buffer beside
-// its destination, and this kernel does the rest; its blocks share the piece in whole packs of 16 bytes.
+// Copy engines move bytes between GPUs but cannot add. So a message to be combined is copied into a buffer on the GPU of
+// its destination, and this kernel combines it; its blocks share the piece in whole packs of 16 bytes.
 //
 // CPU reference: `combination` of linkwright.executors.cuda.walk.
 #include "combine.cuh"

@@ -1,13 +1,14 @@
 // What kernels ask of the hardware, each as one function: clocks, the number of the SM, loads and stores
-// that order others, memory that is shared by a block or by a cluster of blocks.
+// that order others, memory shared by a block or by a cluster of blocks.
 //
-// Nothing is included: NVRTC needs no CUDA headers for what is written as PTX. Without a CUDA compiler the
-// same names come from cuda_shim.h of the tests, which runs a block as CPU threads; so what the tests run
-// is the source of the kernels themselves.
+// There are no includes: NVRTC needs no CUDA headers for operations written as PTX. Without a CUDA compiler
+// the same names come from cuda_shim.h of the tests, which runs each thread of a block as a CPU thread, so
+// the tests run the source of the kernels themselves.
 //
-// Order between blocks (PTX memory consistency model): who loads with `acquire` what another thread
-// stored with `release` sees all that this thread wrote before, and by a barrier of its block all that its
-// block wrote before. The scope is the GPU, so a value may travel through L2 but never through an L1.
+// Order between blocks (PTX memory consistency model): a thread that loads with `acquire` what another
+// stored with `release` sees everything that this other thread wrote before and, through a barrier of its
+// block, everything that its block wrote before. The scope is the GPU, so a value may travel through L2 but
+// never through an L1.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -19,86 +20,70 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
-// A kernel, and the most threads that a block of it has: so many must fit into the registers of an SM. One block of an
-// SM is enough; without the 1 the compiler makes room for more, and keeps in memory what could be in registers.
+// A kernel, and the most threads of one of its blocks: so many must fit into the registers of an SM. One block
+// per SM is enough; without the 1 the compiler reserves registers for more, and spills to memory.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 
+// Functions that are one PTX instruction each, by what they take and give.
+#define REGISTER(name, word, constraint, source, ...)                                    \
+    __device__ inline word name() {                                                      \
+        word value;                                                                      \
+        asm volatile(source : constraint(value) : : __VA_ARGS__);                        \
+        return value;                                                                    \
+    }
+#define LOAD(name, instruction)                                                          \
+    __device__ inline u64 name(const u64 *address) {                                     \
+        u64 value;                                                                       \
+        asm volatile(instruction " %0, [%1];" : "=l"(value) : "l"(address) : "memory");  \
+        return value;                                                                    \
+    }
+#define STORE(name, instruction)                                                         \
+    __device__ inline void name(u64 *address, u64 value) {                               \
+        asm volatile(instruction " [%0], %1;" : : "l"(address), "l"(value) : "memory");  \
+    }
+#define UPDATE(name, instruction)                                                        \
+    __device__ inline u64 name(u64 *address, u64 value) {                                \
+        u64 old;                                                                         \
+        asm volatile(instruction " %0, [%1], %2;"                                        \
+                     : "=l"(old) : "l"(address), "l"(value) : "memory");                 \
+        return old;                                                                      \
+    }
+// Sets `address` to `value` where it holds `expected`; returns what it held.
+#define COMPARE_AND_SWAP(name, instruction)                                              \
+    __device__ inline u64 name(u64 *address, u64 expected, u64 value) {                  \
+        u64 old;                                                                         \
+        asm volatile(instruction " %0, [%1], %2, %3;"                                    \
+                     : "=l"(old) : "l"(address), "l"(expected), "l"(value) : "memory");  \
+        return old;                                                                      \
+    }
+
 // Cycles of this SM.
-__device__ inline u64 cycles() {
-    u64 now;
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(now) : : "memory");
-    return now;
-}
-
+REGISTER(cycles, u64, "=l", "mov.u64 %0, %%clock64;", "memory")
 // Nanoseconds of the whole GPU; in steps that calibration measures.
-__device__ inline u64 nanoseconds() {
-    u64 now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) : : "memory");
-    return now;
-}
-
+REGISTER(nanoseconds, u64, "=l", "mov.u64 %0, %%globaltimer;", "memory")
 // The SM that this block runs on.
-__device__ inline u32 sm_number() {
-    u32 number;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
-    return number;
-}
+REGISTER(sm_number, u32, "=r", "mov.u32 %0, %%smid;")
 
-__device__ inline u64 load_acquire(const u64 *address) {
-    u64 value;
-    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
+LOAD(load_acquire, "ld.acquire.gpu.u64")
+STORE(store_release, "st.release.gpu.u64")
+STORE(add_release, "red.release.gpu.add.u64")
+UPDATE(exchange, "atom.acq_rel.gpu.exch.b64")
+UPDATE(fetch_add, "atom.acq_rel.gpu.add.u64")
+COMPARE_AND_SWAP(compare_and_swap, "atom.acq_rel.gpu.cas.b64")
 
-__device__ inline void store_release(u64 *address, u64 value) {
-    asm volatile("st.release.gpu.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
+// The same towards the host, which shares only mapped memory.
+LOAD(load_acquire_system, "ld.acquire.sys.u64")
+STORE(store_release_system, "st.release.sys.u64")
 
-__device__ inline void add_release(u64 *address, u64 value) {
-    asm volatile("red.release.gpu.add.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
+// The same without order: only the word itself is handed on.
+LOAD(load_system, "ld.relaxed.sys.u64")
+STORE(store_system, "st.relaxed.sys.u64")
+UPDATE(fetch_add_alone, "atom.relaxed.gpu.add.u64")
+COMPARE_AND_SWAP(compare_and_swap_alone, "atom.relaxed.gpu.cas.b64")
 
-// The same towards the host, which shares mapped memory and nothing else.
-__device__ inline u64 load_acquire_system(const u64 *address) {
-    u64 value;
-    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-
-__device__ inline void store_release_system(u64 *address, u64 value) {
-    asm volatile("st.release.sys.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
-
-// The same without order: nothing but the word itself is handed on.
-__device__ inline u64 load_system(const u64 *address) {
-    u64 value;
-    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-
-__device__ inline void store_system(u64 *address, u64 value) {
-    asm volatile("st.relaxed.sys.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
-
-__device__ inline u64 exchange(u64 *address, u64 value) {
-    u64 old;
-    asm volatile("atom.acq_rel.gpu.exch.b64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
-    return old;
-}
-
-__device__ inline u64 fetch_add(u64 *address, u64 value) {
-    u64 old;
-    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
-    return old;
-}
-
-// Sets `address` to `value` where it holds `expected`; gives what it held.
-__device__ inline u64 compare_and_swap(u64 *address, u64 expected, u64 value) {
-    u64 old;
-    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old) : "l"(address), "l"(expected), "l"(value) : "memory");
-    return old;
-}
+// Loads for following a chain of pointers: through the L1, and past it.
+LOAD(load_through_l1, "ld.global.ca.u64")
+LOAD(load_past_l1, "ld.global.cg.u64")
 
 // Dynamic memory of this block.
 __device__ inline u8 *block_memory() {
@@ -106,40 +91,13 @@ __device__ inline u8 *block_memory() {
     return memory_of_block;
 }
 
-// What a spinning thread does between two looks: nothing, since an SM has nobody else to run.
+// What a busy-waiting thread does between two looks: nothing, since the SM has no other work.
 __device__ inline void look_again() {}
 
-// `fetch_add` and `compare_and_swap` without order: nothing but the word itself is handed on.
-__device__ inline u64 fetch_add_alone(u64 *address, u64 value) {
-    u64 old;
-    asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(address), "l"(value) : "memory");
-    return old;
-}
-
-__device__ inline u64 compare_and_swap_alone(u64 *address, u64 expected, u64 value) {
-    u64 old;
-    asm volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old) : "l"(address), "l"(expected), "l"(value) : "memory");
-    return old;
-}
-
-// All that this thread wrote is visible to the GPU before what it writes next.
+// Everything that this thread wrote is visible to the GPU before what it writes next.
 __device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-// Loads that a chain of pointers is followed by: through the L1, past it, and from the memory of this block.
-__device__ inline u64 load_through_l1(const u64 *address) {
-    u64 value;
-    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-
-__device__ inline u64 load_past_l1(const u64 *address) {
-    u64 value;
-    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-
-// Shared memory has addresses of 32 bits; that of the dynamic memory of this block.
+// The address of the dynamic memory of this block; shared memory has addresses of 32 bits.
 __device__ inline u32 shared_address() { return (u32)__cvta_generic_to_shared(block_memory()); }
 
 __device__ inline u32 load_shared(u32 address) {
@@ -148,7 +106,7 @@ __device__ inline u32 load_shared(u32 address) {
     return value;
 }
 
-// Returns when `value` is there: whoever reads a clock next reads it after the load that gave it.
+// Returns when `value` has arrived: a clock read next is read after the load that gave it.
 __device__ inline void arrived(u64 value, u64 *somewhere) {
     asm volatile("st.volatile.u64 [%0], %1;" : : "l"(somewhere), "l"(value) : "memory");
 }
@@ -162,11 +120,7 @@ __device__ inline u32 opaque(u32 value) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Number of this block in its cluster.
-__device__ inline u32 block_in_cluster() {
-    u32 number;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(number));
-    return number;
-}
+REGISTER(block_in_cluster, u32, "=r", "mov.u32 %0, %%cluster_ctarank;")
 
 // The address, seen from here, of what lies at `own` of this block in block `number` of the cluster.
 __device__ inline u8 *of_block(u8 *own, u32 number) {
@@ -182,10 +136,8 @@ __device__ inline u64 load_in_cluster(u64 address) {
     return value;
 }
 
-// A word is handed on, and nothing else is ordered; who waits for it looks at memory of its own block.
-__device__ inline void store_in_cluster(u64 *address, u64 value) {
-    asm volatile("st.relaxed.cluster.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
+// Hands on a word and orders nothing else; its reader waits at memory of its own block.
+STORE(store_in_cluster, "st.relaxed.cluster.u64")
 
 __device__ inline u64 look_at_own(const u64 *address) {
     u64 value;
@@ -195,19 +147,9 @@ __device__ inline u64 look_at_own(const u64 *address) {
 }
 
 // Order between the blocks of a cluster only.
-__device__ inline u64 load_acquire_cluster(const u64 *address) {
-    u64 value;
-    asm volatile("ld.acquire.cluster.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
-    return value;
-}
-
-__device__ inline void store_release_cluster(u64 *address, u64 value) {
-    asm volatile("st.release.cluster.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
-
-__device__ inline void add_release_cluster(u64 *address, u64 value) {
-    asm volatile("red.release.cluster.add.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
-}
+LOAD(load_acquire_cluster, "ld.acquire.cluster.u64")
+STORE(store_release_cluster, "st.release.cluster.u64")
+STORE(add_release_cluster, "red.release.cluster.add.u64")
 
 // Returns when all threads of all blocks of the cluster are here.
 __device__ inline void cluster_barrier() {
@@ -240,4 +182,4 @@ struct Cluster {
 
 #endif
 
-const u32 LINE = 16;  // words of 128 bytes: a flag has so many of its own
+const u32 LINE = 16;  // words of 128 bytes: each flag has a line of its own

@@ -1,12 +1,12 @@
-// How long it takes to hand a word from one SM to another, and back.
+// Time to hand a word from one SM to another, and back.
 //
 // Two parts, one thread each, `rounds` round trips per sample; half a round trip is the latency:
 //
 //     swap     both compare-and-swap one word, 2n -> 2n + 1 -> 2n + 2 (in the L2, where atomics are done), which
 //              orders nothing else
 //     flags    each stores its count into a word of its own and waits for the other's, release and acquire
-//     cluster  each stores into a word in the shared memory of the one who waits for it: distributed shared memory of
-//              a cluster, in which one block talks with every other block in turn; it orders nothing else either
+//     cluster  each stores into a word in the shared memory of its partner: distributed shared memory of a cluster, in
+//              which one block exchanges with every other block in turn; it orders nothing else either
 //
 // Words lie in lines of their own. In the L2 the distance depends on the pair and on the slice that holds the line.
 //

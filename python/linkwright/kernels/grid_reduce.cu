@@ -1,13 +1,13 @@
-// Allreduce as one writes it with a barrier of the whole grid: what schedules are held against.
+// Allreduce with a barrier of the whole grid: the baseline that schedules are compared with.
 //
-//     barrier    all vectors are there
+//     barrier    all vectors are ready
 //     reduce     each block combines its slice of all vectors into a result, with all its threads
-//     barrier    the whole result is there
+//     barrier    the whole result is ready
 //     copy       each block copies it over its own vector
 //
-// No flag is between two ranks; all order is the two barriers. The barrier is that of cooperative groups: a block
-// adds one to a counter, the first block adds so much that the highest bit flips with the last to come, and all look at that
-// bit. Only blocks that play a rank take part. How a block combines its slice of all vectors is in fold.cuh.
+// There are no flags between two ranks; the two barriers alone order them. The barrier is that of cooperative groups: a
+// block adds one to a counter, the first block adds enough for the last arrival to flip the highest bit, and all wait for
+// that bit. Only blocks that play a rank take part. How a block combines its slice of all vectors is in fold.cuh.
 //
 // Ranks, their start and their times are as in schedule_walk.cu. CPU reference: all vectors combined in NumPy
 // (linkwright.executors.cuda.native). Source: cooperative groups of the CUDA C++ programming guide, grid

@@ -5,8 +5,8 @@
 //     host    sees the number, reads the reply          <--PCIe----   all threads copy the reply; number (release, system)
 //
 // The host's memory is pinned and mapped, so the GPU reads and writes it by loads and stores, without the driver. One
-// block; it serves until the number is LEAVE, or until nobody asked for `patience_ns`. The reply is what the GPU's
-// memory holds then, beginning with the request.
+// block; it serves until the number is LEAVE, or until no request comes for `patience_ns`. The reply is the content
+// of the GPU's memory, beginning with the request.
 //
 // CPU reference: the reply is the request, and behind it what the host put there (linkwright.executors.cuda.probes).
 #include "combine.cuh"

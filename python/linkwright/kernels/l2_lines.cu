@@ -1,14 +1,14 @@
-// How far the lines of the L2 are from an SM, one by one; then bandwidth from those that are near, or far.
+// Latency of single lines of the L2 from an SM; then bandwidth of the near or the far lines.
 //
 // The slice of the L2 that holds a line follows from a hash of its address, and a large L2 is built in two partitions:
 // half of all slices lie on the other side. Each line holds its own address, so a thread that follows it comes back to
 // the same line, past the L1, and waits for one line at a time:
 //
 //     load      at = *at            a partition may keep copies of what the other one holds: then all lines are near
-//     atomic    at = *at, adding 0  done where the line is at home
+//     atomic    at = *at, adding 0  executed where the line has its home
 //     stream    all threads read the lines that the host chose after it saw the latencies, 4 loads in flight each
 //
-// A line is met once, untimed, before its latency is taken, so it is in the L2 then. The host sorts latencies into two
+// A line is accessed once, untimed, before its latency is taken, so that it is in the L2. The host sorts latencies into two
 // groups where there are two.
 //
 // CPU reference: every line leads back to itself (`lost` stays zero); the exclusive or of the lines chosen

@@ -25,9 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.stats.interval import CONFIDENCE
+
 MOST_REGIMES = 3
 MIN_POINTS = 3
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)

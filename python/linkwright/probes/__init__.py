@@ -1,7 +1,7 @@
-"""Probes: what is asked of a machine that no schedule can ask, and who answers.
+"""Probes: questions about a machine that a schedule cannot ask, and who answers them.
 
-The catalogue stands in `linkwright-core`; most probes are measured natively. One that needs a Python library, or
-the operating system as Python sees it, is a module of this package with a constant `PROBE` and a line in `MODULES`:
+The catalogue is in `linkwright-core`; most probes are measured natively. A probe that needs a Python library is a
+module of this package with a constant `PROBE` and an entry in `MODULES`:
 
     PROBE = described("matmul", measure=measure)           # described in the catalogue, so it may have a model
     PROBE = Probe(key="pipe_round_trip", ..., measure=measure)    # described here, without one
@@ -9,7 +9,7 @@ the operating system as Python sees it, is a module of this package with a const
 
     def measure(axes, setting) -> Record                   # one launch; see `native` for what it returns
 
-Whoever measures, the answer is raw samples of the time of one operation; docs/probes.md says how to add one.
+Every answer is raw samples of the time of one operation; docs/probes.md explains how to add a probe.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Axis:
         if self.kind == "bytes":
             return units.parse_size(str(text))
         if not str(text).isdecimal():
-            raise UsageError(f"axis {self.key}: `{text}` is no whole number; write one")
+            raise UsageError(f"axis {self.key}: `{text}` is not a whole number")
         return int(str(text))
 
     def text(self, value: Value) -> str:
@@ -119,9 +119,9 @@ def described(key: str, measure: Callable[[Axes, Setting], Record] | None = None
 def native(key: str, axes: Axes, setting: Setting) -> Record:
     """One launch of a native probe, as plain values for the journal.
 
-    `values_ns` times of one operation; `first_ns` the first, cold one; `batch` operations in a sample;
-    `dropped` samples by reason; `notes` what a reader must know; `counted_bytes`, `moved_bytes` of one operation;
-    `work` what one achieves, in the unit that the metric counts; `columns` metric -> one value for each sample.
+    `values_ns` are times of one operation, `first_ns` that of the first, cold one; `batch` operations make a sample;
+    `dropped` counts samples by reason; `notes` are for the reader; `counted_bytes` and `moved_bytes` are those of one
+    operation, `work` what it achieves in the unit of the metric; `columns` maps a metric to one value per sample.
     """
     options = {name: value for name, value in asdict(setting).items() if value is not None}
     found = _native.run_probe(key, dict(axes), {**options, "cpus": list(setting.cpus)})

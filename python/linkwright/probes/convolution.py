@@ -15,9 +15,9 @@ from .work import fits_memory, fits_time, kind_on_host, on_cpus, sampled, timed
 
 KEY = "convolution"
 _TYPES = {"f32": np.float32, "f16": np.float16}
-# onnxruntime keeps weights and images once more in the order of its kernels.
+# onnxruntime keeps another copy of weights and images in the order of its kernels.
 _COPIES = 2
-# Elements of the output that are computed a second time, by the definition.
+# Elements of the output that are recomputed from the definition.
 _CHECKED = 8
 
 
@@ -64,7 +64,7 @@ def check(
     layer: dict, x: np.ndarray, w: np.ndarray, y: np.ndarray, seed: int,
     library: str = "onnxruntime", rounding: Callable[[np.ndarray], float] | None = None,
 ) -> None:  # fmt: skip
-    """Some elements of the output, by the definition; `rounding` explains so much of a sum of these terms."""
+    """Compares some elements of the output with the definition; `rounding` is the error allowed for a sum of terms."""
     rounding = rounding or (lambda terms: 64 * float(np.finfo(y.dtype).eps) * float(np.abs(terms).sum()))
     step, size, before = layer["stride"], layer["filter"], borders(layer)
     per_group = layer["out_channels"] // layer["groups"]

@@ -1,7 +1,7 @@
 """Random numbers by generator and block size: NumPy's here, those of Rust natively.
 
-Several threads have a generator and a block each. NumPy releases the interpreter while it fills a block, so large
-blocks scale with the threads and small ones do not; both are what a user of NumPy gets.
+Each thread has a generator and a block. NumPy releases the interpreter lock while it fills a block, so large blocks
+scale with the threads and small ones do not, as users of NumPy experience it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Team:
         self._threads = [threading.Thread(target=self._follow, args=(work,), daemon=True) for work in works]
 
     def round(self, times: int) -> None:
-        """Everybody works so many times."""
+        """All threads work this many times."""
         self._times = times
         self._begin.wait()
         self._end.wait()

@@ -1,10 +1,10 @@
-"""What probes that work in Python share: processors, threads, memory, time, and the native sampler.
+"""Common parts of probes that run in Python: processors, threads, memory, time, and the native sampler.
 
     with on_cpus(setting, threads) as notes:
         return sampled(lambda n: ..., setting, threads, work=flops, notes=notes)
 
-Timing, warm-up and guards are those of the native probes; the work is a Python function that does its work n
-times, so what a Python call costs is part of what is measured, and small sizes show it.
+Timing, warm-up and guards are those of the native probes. The work is a Python function that does it n times, so the
+cost of a Python call is part of the time, and small sizes show it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG_S = 0.2
 
 @contextmanager
 def on_cpus(key: str, setting: Setting, threads: int) -> Iterator[list[Note]]:
-    """Runs on the first `threads` processors only; gives a list of notes, and restores what was allowed."""
+    """Runs on the first `threads` processors only; yields a list of notes and restores the affinity."""
     if threads > len(setting.cpus):
         raise WaivedError(f"{key}: waived: {threads} threads need as many processors; there are {len(setting.cpus)}")
     allowed = os.sched_getaffinity(0)
@@ -55,7 +55,7 @@ def sampled(
 ) -> Record:
     """One launch of `call(n)`, which does n operations of so much `work` each, as `probes.native` gives it.
 
-    A call does so many operations that it lasts `least_s`, because a call itself takes a part of a microsecond.
+    A call does enough operations to last `least_s`, because the call itself takes a part of a microsecond.
     """
     repeats = 1
     while timed(functools.partial(call, repeats)) < least_s:
@@ -83,20 +83,20 @@ def kind_on_host(key: str, axes: Axes, types: Mapping[str, type]) -> type:
 
 
 def fits_memory(key: str, needed: int, setting: Setting) -> None:
-    """Waives what needs more than a quarter of the free memory, or than the launch may use."""
+    """Waives probes that need more than a quarter of the free memory, or than the launch may use."""
     most = setting.most_bytes or _free_bytes() // 4
     if needed > most:
         raise WaivedError(f"{key}: waived: it needs {needed} bytes and may use {most}, a quarter of what is free")
 
 
 def _free_bytes() -> int:
-    """What this process may still take; all there is where the system does not say."""
+    """Memory that this process may still take; all of it if the system does not say."""
     free = _native.available_memory()
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if free is None else free
 
 
 def fits_time(key: str, one_s: float, setting: Setting) -> None:
-    """Waives what cannot be repeated often enough within the launch's share of the time budget."""
+    """Waives operations that are too long to be repeated within the launch's share of the time budget."""
     if CALLS * one_s > setting.budget_s:
         raise WaivedError(
             f"{key}: waived: one operation takes about {one_s:.3g} s and this experiment has "
@@ -105,7 +105,7 @@ def fits_time(key: str, one_s: float, setting: Setting) -> None:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Seconds of one call, for an estimate: the least of three, since whatever disturbs makes it longer."""
+    """Seconds of one call, for an estimate: the least of three, since disturbances only lengthen it."""
     took = []
     for _ in range(3):
         start = time.perf_counter()

@@ -3,9 +3,9 @@
     alg_bw = S / t                 S as defined for the collective, see `size_bytes`
     bus_bw = alg_bw * f            f = bytes that each rank must send or receive, over S
 
-f assumes that every rank drives one port and that data are moved the least number of times, so bus_bw
-compares with the speed of a port for any number of ranks (nccl-tests, doc/PERFORMANCE.md). Rates are
-summarised as times and then converted: the interval of a rate is that of the time, turned round.
+f assumes that every rank drives one port and that data move the minimum number of times, so bus_bw compares
+with the speed of a port for any number of ranks (nccl-tests, doc/PERFORMANCE.md). Rates are summarised as
+times and then converted: the interval of a rate is the inverted interval of the time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FACTORS = {
 
 
 def alg_bw(size_bytes: int, time_ns: float) -> float | None:
-    """S / t in bytes per second; None where no bytes or no time make it meaningless."""
+    """S / t in bytes per second; None without bytes or time."""
     return size_bytes / time_ns * 1e9 if size_bytes and time_ns > 0 else None
 
 
@@ -44,7 +44,7 @@ def bus_bw(collective: str, ranks: int, size_bytes: int, time_ns: float) -> floa
 def half_peak_size(sizes: Sequence[int], rates: Sequence[float]) -> float | None:
     """n_1/2: the smallest size that reaches half of the peak rate, interpolated on logarithms.
 
-    None where even the smallest size reaches it: then the sweep does not show where it lies.
+    None if even the smallest size reaches it: then the sweep does not show where it is.
     """
     points = sorted(zip(sizes, rates, strict=True))
     if not points:

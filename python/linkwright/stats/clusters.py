@@ -1,7 +1,7 @@
-"""Groups of nearly equal values in a table of pairs: one hop and two, inside and across, and whoever stands out.
+"""Groups of nearly equal values in a table of pairs: one hop and two, inside and across, outliers.
 
-Values sorted by size are cut where neighbours differ by more than a share of the smaller one. With noise of a per cent
-or two and levels ten or more per cent apart this needs neither a number of groups nor a distribution.
+Values sorted by size are cut where neighbours differ by more than a share of the smaller one. With noise of one or
+two percent and levels at least ten percent apart, this needs neither a number of groups nor a distribution.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ import functools
 
 import numpy as np
 
-CONFIDENCE = 0.95
-MIN_VALUES = 6
+from linkwright._native import measurement
+
+CONFIDENCE = measurement.CONFIDENCE
+MIN_VALUES = measurement.MIN_LAUNCHES
 
 
 @functools.cache

@@ -1,16 +1,16 @@
 """Two groups among launch medians.
 
 On a shared machine some launches run at one speed and some at another (two cores of a virtual machine
-may or may not share a physical one), and a single middle value then describes neither. With so few
-launches a mixture fit would be guesswork, so a plain rule decides. The sorted medians are cut where the
+may or may not share a physical one), and a single median then describes neither. With so few launches a
+mixture fit would be guesswork, so a simple rule decides. The sorted medians are cut where the
 sum of squares within both sides is least (one-dimensional 2-means, on logarithms); the cut stands where
 
     both sides hold at least two launches,
     the gap at the cut is at least 10 % of the value below it, and
     the gap is at least three times as wide as the launches inside a side are spread (both sides).
 
-One slow launch is an outlier, not a mode. Uniformly or normally spread medians do not pass the third
-test except by rare accident.
+One slow launch is an outlier, not a mode. Uniformly or normally distributed medians
+pass the third test only by rare accident.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Who is near whom, from a matrix of pair latencies: groups with names, pairs that stand out, symmetry.
+"""Distance groups in a matrix of pair latencies: named groups, anomalous pairs, symmetry.
 
     pairs --(what they share, if known)--> kinds --(gaps between sorted values)--> groups
                                              |
-                                             +-- a small group beside a large one of its kind: anomalies
+                                             +-- a small group next to a large one of its kind: anomalies
 
-Pairs that share the same things of the machine (a core, a cache, a package) ought to be equally far apart. So
-each kind of pair is cut into groups at gaps (`clusters`). A group with less than a tenth of the pairs of its kind is an
-anomaly: a core on which something else runs, a pair behind another die. Larger groups of one kind are the
-machine's: kinds that the kernel does not tell of, numbered by distance. Without a topology all pairs are of one kind
-and the groups are its levels.
+Pairs that share the same parts of the machine (a core, a cache, a package) should be equally far apart, so each kind
+of pair is cut into groups at gaps (`clusters`). A group with less than a tenth of the pairs of its kind is an anomaly:
+a core on which something else runs, or a pair behind another die. Larger groups within a kind belong to the machine:
+they are kinds that the kernel does not report, numbered by distance. Without a topology all pairs are of one kind and
+the groups are its levels.
 
-What it does not do: noise wider than the gap merges groups, and values that grow in steps smaller than the gap
-(a torus of many hops, far out) are one group with a wide range.
+Limits: noise wider than the gap merges groups, and values that grow in steps smaller than the gap (a torus of many
+hops, far out) form one group with a wide range.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class NearGroup:
 
     name: str
     cluster: Cluster
-    typical: float | None = None  # of an anomaly: the median of the group that it ought to be in
+    typical: float | None = None  # of an anomaly: the median of the group where it should be
 
     @property
     def anomaly(self) -> bool:
-        """Whether these pairs are far from all others of their kind."""
+        """Whether these pairs are far from most of their kind."""
         return self.typical is not None
 
 
 @dataclass(frozen=True)
 class Symmetry:
-    """How far a to b is from b to a."""
+    """How latencies differ between the two directions of a pair."""
 
     compared: int  # pairs with both directions
     uneven: int  # those that differ by more than the gap
@@ -73,7 +73,7 @@ def both_ways(values: Mapping[Pair, float]) -> dict[Pair, float]:
 
 
 def symmetry(values: Mapping[Pair, float], gap: float) -> Symmetry:
-    """Compares each pair with its way back."""
+    """Compares the two directions of each pair."""
     ratios = {}
     for (a, b), value in values.items():
         back = values.get((b, a))
@@ -85,7 +85,7 @@ def symmetry(values: Mapping[Pair, float], gap: float) -> Symmetry:
 
 
 def _of_kind(kind: str | None, members: Mapping[Pair, float], gap: float) -> list[NearGroup]:
-    """The groups of pairs that share the same things."""
+    """The groups of one kind of pairs."""
     cut = clusters(members, gap)[::-1]
     least = ANOMALOUS_SHARE * len(members)
     usual = [group for group in cut if len(group.members) >= least] or [max(cut, key=lambda g: len(g.members))]

@@ -1,13 +1,14 @@
 """The 95 % interval of the ratio of two measurements, from the ranks of all pairwise ratios.
 
 If the second measurement is the first one stretched by a factor r, the Mann-Whitney statistic of a and b / r has a
-known distribution, whatever that of the values. The factors that the test does not refuse lie between the k-th
+known distribution, whatever that of the values. The factors that the test does not reject lie between the k-th
 smallest and the k-th largest of the n m ratios b_j / a_i, where
 
-    P(U <= k - 1) <= 2.5 %,    U the number of pairs that a chance order of n and m values puts in one order
+    P(U <= k - 1) <= 2.5 %,    U the number of pairs that a random order of n and m values puts in one order
 
-This is the interval that belongs to the rank test. Dividing the far ends of both medians' intervals would ask
-both to be wrong at once, and is about twice as wide. It supposes that both sides scatter alike but for the factor.
+This is the interval that belongs to the rank test. Dividing the opposite ends of both
+medians' intervals would require both to be wrong at once, and is about twice as wide. The method assumes that both
+sides have the same distribution except for the factor.
 
 Source: Moses (1953); Hollander, Wolfe and Chicken, "Nonparametric statistical methods" (2014), section 4.3.
 """

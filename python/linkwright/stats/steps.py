@@ -8,18 +8,18 @@
             +--------------------------------  log working set
                          ^     ^
 
-The logarithms of the latencies are cut into constant pieces; every way to cut is tried by dynamic programming, and the
-least value of
+The logarithms of the latencies are cut into constant pieces; dynamic programming tries all cuts, and the least value
+of
 
     sum over pieces of (distance from the piece's mean / scatter)^2  +  penalty * number of pieces        (BIC)
 
 wins. The scatter is what a plateau may wander (5 %, or the points' own interval where that is wider), the penalty two
-parameters for each piece. Pieces that are wide and flat, and the last one, are plateaus; what lies between them is
-the step itself. A level ends where the curve has risen half above its plateau (or, if that is lower, half the way
+parameters for each piece. Pieces that are wide and flat, and the last one, are plateaus; the rest is the
+step itself. A level ends where the curve has risen half above its plateau (or, if that is lower, half the way
 to the next one): once a cache is outgrown some loads miss, and those cost several times as much.
 
-The finder says how coarsely it looked: a step between two sampled sizes is known no better than their
-ratio. It does not know why a latency rises: the reach of the address translation (TLB) makes a step, too.
+A step between two sampled sizes is known only to within their ratio. The method does not know why a latency rises:
+the reach of the address translation (TLB) also makes a step.
 
 Source: Jackson et al., "An algorithm for optimal partitioning of data on an interval" (2005); Schwarz (1978).
 """
@@ -105,7 +105,7 @@ def _plateaus(pieces: list[tuple[int, int]], sizes: np.ndarray, latencies: np.nd
 
 
 def _merged(pieces: list[tuple[int, int]], heights: np.ndarray) -> list[tuple[int, int]]:
-    """A plateau that rises by less than a step, or falls, belongs to the one before."""
+    """A plateau that rises by less than a step, or falls, belongs to the previous one."""
     found = pieces[:1]
     for a, b in pieces[1:]:
         before = float(np.median(heights[slice(*found[-1])]))

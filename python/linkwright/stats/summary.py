@@ -2,8 +2,8 @@
 
 Samples of one launch are not independent, so there are two levels: each launch gives its median, and
 the interval is taken over the launch medians. The value is the median of the launch medians; minimum,
-95th and 99th percentile and maximum are over all samples. Where the launch medians form two groups,
-the summary names both and gives the value and interval of the larger one.
+95th and 99th percentile and maximum are over all samples. If the launch medians form two groups, the
+summary names both and gives the value and interval of the larger one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright._native import measurement
+
 from .interval import MIN_VALUES, median_interval
 from .modes import Mode, modes
 
 # Half width of the interval over the median at which measuring stops.
-LATENCY_TOLERANCE = 0.01
-BANDWIDTH_TOLERANCE = 0.02
-# Messages of at least this many bytes are limited by bandwidth on every machine we describe.
+LATENCY_TOLERANCE = measurement.LATENCY_TOLERANCE
+BANDWIDTH_TOLERANCE = measurement.BANDWIDTH_TOLERANCE
+# Messages of at least this many bytes are limited by bandwidth on every described machine.
 BANDWIDTH_FROM_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is reported of the samples of one experiment."""
+    """The reported statistics of one experiment."""
 
     median: float
     ci_low: float | None
@@ -74,7 +76,7 @@ def summarise(launches: Sequence[np.ndarray]) -> Summary:
 
 
 def tolerance_of(size_bytes: int | None) -> float:
-    """1 % for what latency decides, 2 % for what bandwidth decides."""
+    """The tolerance of latencies or, for large messages, of bandwidths."""
     return BANDWIDTH_TOLERANCE if (size_bytes or 0) >= BANDWIDTH_FROM_BYTES else LATENCY_TOLERANCE
 
 

@@ -105,6 +105,9 @@ def on_fake_gpu(arguments: list[object], **more: object) -> subprocess.Completed
     """A Python process that finds that driver."""
     more_environment = {"LD_LIBRARY_PATH": str(driver_folder()), "XDG_CACHE_HOME": _folder().name}
     environment = {**os.environ, **more_environment, **more.pop("environment", {})}
+    # What a test puts first on the path must not hide where linkwright itself is found.
+    paths = [environment.get("PYTHONPATH"), os.environ.get("PYTHONPATH")]
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300, **more)
 

@@ -1,6 +1,6 @@
 //! How fast the convolution layers of six well-known networks are, by batch size.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// One layer: a square image, a square filter, padded so that the output is `ceil(input / stride)` wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,9 +138,7 @@ pub static CONVOLUTION: Description = Description {
                   the method. Measured, it is onnxruntime on the processor with constant weights, in \
                   32-bit floats, 16-bit ones where it computes in them; on a GPU cuDNN, called by PyTorch.",
     axes: &[
-        Axis {
-            key: "layer",
-            kind: AxisKind::Word(&[
+        Axis::word("layer", &[
                 "resnext.conv1",
                 "resnext.conv2_1",
                 "resnext.conv2_2",
@@ -205,28 +203,10 @@ pub static CONVOLUTION: Description = Description {
                 "alexnet.conv3",
                 "alexnet.conv4",
                 "alexnet.conv5",
-            ]),
-            summary: "network and layer",
-            default: "resnet50.conv2_3",
-        },
-        Axis {
-            key: "batch",
-            kind: AxisKind::Count,
-            summary: "images at once",
-            default: "1",
-        },
-        Axis {
-            key: "dtype",
-            kind: AxisKind::Word(&["f32", "tf32", "f16", "bf16"]),
-            summary: "data type of the elements; tf32 and bf16 on GPUs",
-            default: "f32",
-        },
-        Axis {
-            key: "threads",
-            kind: AxisKind::Count,
-            summary: "endpoints that work on one batch",
-            default: "1",
-        },
+            ], "network and layer", "resnet50.conv2_3"),
+        Axis::count("batch", "images at once", "1"),
+        Axis::word("dtype", &["f32", "tf32", "f16", "bf16"], "data type of the elements; tf32 and bf16 on GPUs", "f32"),
+        Axis::count("threads", "endpoints that work on one batch", "1"),
     ],
     metrics: &[Metric {
         key: "flop_rate",

@@ -1,6 +1,6 @@
-//! What is left of a latency while others use the same memory or cache.
+//! Latency while others use the same memory or cache.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// Latency against injected bandwidth.
 pub static LOADED_LATENCY: Description = Description {
@@ -9,27 +9,12 @@ pub static LOADED_LATENCY: Description = Description {
     description: "One operation is one dependent load at memory or at the shared cache, or half a round trip of \
                   a cache line between two cores. Meanwhile the injectors read memory of their own at the \
                   same place in pieces of 4 KiB and pause between pieces: the shorter the pause, the \
-                  more bandwidth they inject, which is found as a metric of its own. Latency over \
+                  more bandwidth they inject, which is a metric of its own. Latency over \
                   injected bandwidth bends up where the place saturates.",
     axes: &[
-        Axis {
-            key: "at",
-            kind: AxisKind::Word(&["memory", "shared_cache", "core_to_core"]),
-            summary: "what is shared",
-            default: "memory",
-        },
-        Axis {
-            key: "pause",
-            kind: AxisKind::Count,
-            summary: "nanoseconds that an injector waits after each 4 KiB",
-            default: "0",
-        },
-        Axis {
-            key: "injectors",
-            kind: AxisKind::Count,
-            summary: "other endpoints that read",
-            default: "1",
-        },
+        Axis::word("at", &["memory", "shared_cache", "core_to_core"], "what is shared", "memory"),
+        Axis::count("pause", "nanoseconds that an injector waits after each 4 KiB", "0"),
+        Axis::count("injectors", "other endpoints that read", "1"),
     ],
     metrics: &[
         Metric {
@@ -50,6 +35,6 @@ pub static LOADED_LATENCY: Description = Description {
     size_axis: None,
     table: "memory",
     source: "the loaded-latency test of Intel Memory Latency Checker, as its documentation describes it",
-    waived: "where the machine says nothing of a shared cache, where there are fewer endpoints than injectors \
+    waived: "where the machine does not report a shared cache, where there are fewer endpoints than injectors \
              plus one (two between cores), or where the memory is more than a quarter of what is free",
 };

@@ -1,37 +1,22 @@
 //! How fast square matrices are multiplied, by size, precision and number of threads.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// Dense matrix product.
 pub static MATMUL: Description = Description {
     key: "matmul",
     summary: "square matrix product C = A B, by n, precision and threads",
     description: "One operation is one product of two dense n x n matrices into a third, 2 n^3 floating-point \
-                  operations whatever the method. Measured, it is NumPy's matmul, so the BLAS that NumPy was \
-                  built with, and for 16-bit elements onnxruntime where it computes in them; on a GPU PyTorch's \
-                  where it is installed, else CuPy's, on all SMs at once. The matrices stay \
-                  the same, so small ones stay in the caches. The largest n is bounded by memory (three \
-                  matrices in a quarter of what is free) and by time (some ten products within a launch's share).",
+                  operations regardless of the method. On a host it is NumPy's matmul, that is, the BLAS that \
+                  NumPy was built with, and for 16-bit elements onnxruntime where it computes in them; on a GPU \
+                  it is PyTorch's where installed, else CuPy's, on all SMs at once. The matrices do not change, \
+                  so small ones stay in the caches. n is limited by memory (three matrices in a quarter of \
+                  what is free) and by time (about ten products within a launch's share).",
     axes: &[
-        Axis {
-            key: "n",
-            kind: AxisKind::Count,
-            summary: "rows and columns of each matrix",
-            default: "1024",
-        },
-        Axis {
-            key: "dtype",
-            kind: AxisKind::Word(&["f64", "f32", "tf32", "f16", "bf16", "f8"]),
-            summary: "data type of the elements; tf32, bf16 and f8 (e4m3, result in bf16) on GPUs; f16 on described machines: \
-                      16-bit factors, wider sums",
-            default: "f32",
-        },
-        Axis {
-            key: "threads",
-            kind: AxisKind::Count,
-            summary: "endpoints that work on one product",
-            default: "1",
-        },
+        Axis::count("n", "rows and columns of each matrix", "1024"),
+        Axis::word("dtype", &["f64", "f32", "tf32", "f16", "bf16", "f8"], "data type of the elements; tf32, bf16 and f8 (e4m3, result in bf16) on GPUs; \
+             f16 on described machines: 16-bit factors, wider sums", "f32"),
+        Axis::count("threads", "endpoints that work on one product", "1"),
     ],
     metrics: &[Metric {
         key: "flop_rate",

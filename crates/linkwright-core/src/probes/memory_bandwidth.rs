@@ -1,6 +1,6 @@
 //! How fast memory is read and written, by block size, width of one access and number of threads.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// Streaming bandwidth by block size.
 pub static MEMORY_BANDWIDTH: Description = Description {
@@ -12,30 +12,10 @@ pub static MEMORY_BANDWIDTH: Description = Description {
                   Moved bytes are an estimate of what travels: a line that is written without being \
                   read is fetched first (write-allocate), unless its stores are non-temporal.",
     axes: &[
-        Axis {
-            key: "block",
-            kind: AxisKind::Bytes,
-            summary: "bytes of one array of one thread",
-            default: "16K",
-        },
-        Axis {
-            key: "kernel",
-            kind: AxisKind::Word(&["read", "write", "copy", "triad"]),
-            summary: "what is done with each element",
-            default: "read",
-        },
-        Axis {
-            key: "width",
-            kind: AxisKind::Word(&["widest", "32", "64", "128", "256", "512", "non_temporal"]),
-            summary: "bits of one load or store; non-temporal: the widest, stores around the caches",
-            default: "widest",
-        },
-        Axis {
-            key: "threads",
-            kind: AxisKind::Count,
-            summary: "endpoints that work at once, each in memory of its own",
-            default: "1",
-        },
+        Axis::bytes("block", "bytes of one array of one thread", "16K"),
+        Axis::word("kernel", &["read", "write", "copy", "triad"], "what is done with each element", "read"),
+        Axis::word("width", &["widest", "32", "64", "128", "256", "512", "non_temporal"], "bits of one load or store; non_temporal: the widest, with stores that bypass the caches", "widest"),
+        Axis::count("threads", "endpoints that work at once, each in memory of its own", "1"),
     ],
     metrics: &[
         Metric {
@@ -49,7 +29,7 @@ pub static MEMORY_BANDWIDTH: Description = Description {
             key: "moved_bandwidth",
             unit: "B/s",
             better: Better::High,
-            summary: "the same with the lines that are fetched because they are written",
+            summary: "the same, including lines that are fetched because they are written",
             from: Derived::MovedRate,
         },
     ],

@@ -1,20 +1,18 @@
 //! How fast random numbers are made, by generator, block size and number of threads.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// Pseudo-random generation.
 pub static RANDOM: Description = Description {
     key: "random",
     summary: "pseudo-random numbers, by generator, block size and threads",
     description: "One operation fills a block with uniform 64-bit floats in [0, 1) of 53 random bits each; with \
-                  several threads each has a generator and a block of its own. A call per block: small \
-                  blocks show what a call costs, large ones the rate. `store` fills the block with one \
-                  value, so it is what storing alone takes, the limit of every generator at that block size. \
-                  cuRAND makes a float of as many random bits as the generator has for it, 32 or 53.",
+                  several threads each has a generator and a block of its own. One call fills one block: small \
+                  blocks show the cost of a call, large ones the rate. `store` fills the block with one \
+                  value; storing alone is the limit of every generator at that block size. Floats from \
+                  cuRAND have as many random bits as the generator provides, 32 or 53.",
     axes: &[
-        Axis {
-            key: "generator",
-            kind: AxisKind::Word(&[
+        Axis::word("generator", &[
                 "store",
                 "numpy_pcg64",
                 "numpy_pcg64dxsm",
@@ -34,23 +32,10 @@ pub static RANDOM: Description = Description {
                 "curand_mt19937",
                 "curand_philox4",
                 "machine",
-            ]),
-            summary: "library and generator; rust_xoshiro256pp is rand's SmallRng, curand_* are a GPU's, `machine` what a described \
-                      machine has",
-            default: "numpy_pcg64",
-        },
-        Axis {
-            key: "block",
-            kind: AxisKind::Bytes,
-            summary: "bytes that one call fills, 8 per sample",
-            default: "64K",
-        },
-        Axis {
-            key: "threads",
-            kind: AxisKind::Count,
-            summary: "endpoints that generate at once, each its own block",
-            default: "1",
-        },
+            ], "library and generator; rust_xoshiro256pp is rand's SmallRng, curand_* are a GPU's, `machine` what a described \
+                      machine has", "numpy_pcg64"),
+        Axis::bytes("block", "bytes that one call fills, 8 per sample", "64K"),
+        Axis::count("threads", "endpoints that generate at once, each its own block", "1"),
     ],
     metrics: &[Metric {
         key: "sample_rate",

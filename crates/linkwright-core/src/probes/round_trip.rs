@@ -1,6 +1,6 @@
-//! How long a request takes until its answer is here, by the bytes of both and by the way they go.
+//! How long until the reply to a request has arrived, by the bytes of both and by transport.
 
-use super::{Axis, AxisKind, Better, Derived, Description, Metric};
+use super::description::{Axis, Better, Derived, Description, Metric};
 
 /// Round trip of a request and its reply.
 pub static ROUND_TRIP: Description = Description {
@@ -12,24 +12,12 @@ pub static ROUND_TRIP: Description = Description {
                   pinned to two cores; modelled, they are a host and its accelerator. Through user \
                   buffers, data are copied on both sides; in place, they are written and read where the \
                   other side has them; by word stores, the request goes as 8-byte stores past the cache \
-                  (MMIO) and the reply in place. Every trip carries fresh data, all bytes are checked before \
-                  and after, outside the timed region.",
+                  (MMIO) and the reply in place. Every trip carries fresh data; all bytes are checked before \
+                  and after the timed region.",
     axes: &[
-        Axis {
-            key: "in_bytes",
-            kind: AxisKind::Bytes,
-            summary: "bytes of the request",
-            default: "64",
-        },
-        Axis {
-            key: "out_bytes",
-            kind: AxisKind::Bytes,
-            summary: "bytes of the reply",
-            default: "64",
-        },
-        Axis {
-            key: "transport",
-            kind: AxisKind::Word(&[
+        Axis::bytes("in_bytes", "bytes of the request", "64"),
+        Axis::bytes("out_bytes", "bytes of the reply", "64"),
+        Axis::word("transport", &[
                 "user_buffers",
                 "in_place",
                 "word_store",
@@ -37,10 +25,7 @@ pub static ROUND_TRIP: Description = Description {
                 "unix_socket",
                 "tcp",
                 "process_vm_readv",
-            ]),
-            summary: "shared or device memory with copies, in place, by word stores; or a way of the kernel",
-            default: "user_buffers",
-        },
+            ], "shared or device memory with copies, in place or by word stores; or a mechanism of the kernel", "user_buffers"),
     ],
     metrics: &[
         Metric {

@@ -1,6 +1,6 @@
 //! One value for each axis of a probe, checked against its description.
 
-use super::{Axis, AxisKind, Description};
+use super::description::{Axis, AxisKind, Description, ProbeError};
 use crate::error::suggest;
 
 /// A value of an axis.
@@ -15,47 +15,6 @@ enum Value {
 pub struct Assignment {
     probe: &'static Description,
     values: Vec<Value>,
-}
-
-/// A question that cannot be asked; names the thing, its state and the cure.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeError {
-    /// A probe or an axis that does not exist.
-    #[error("unknown {what} `{name}`; {cure}")]
-    Unknown {
-        /// `probe` or `axis`.
-        what: &'static str,
-        /// As written.
-        name: String,
-        /// The name that was probably meant.
-        cure: String,
-    },
-    /// A value that the axis cannot have.
-    #[error("probe {probe}: axis {axis}: `{value}` is no {needed}")]
-    BadValue {
-        /// Key of the probe.
-        probe: &'static str,
-        /// Key of the axis.
-        axis: &'static str,
-        /// As written.
-        value: String,
-        /// What would do.
-        needed: String,
-    },
-}
-
-impl ProbeError {
-    pub(super) fn unknown<'a>(
-        what: &'static str,
-        name: &str,
-        known: impl Iterator<Item = &'a str>,
-    ) -> Self {
-        ProbeError::Unknown {
-            what,
-            name: name.to_string(),
-            cure: suggest(name, known),
-        }
-    }
 }
 
 impl Assignment {
@@ -76,7 +35,7 @@ impl Assignment {
         Ok(Assignment { probe, values })
     }
 
-    /// What is asked about.
+    /// The probe.
     pub fn probe(&self) -> &'static Description {
         self.probe
     }
@@ -107,18 +66,19 @@ fn read(probe: &'static Description, axis: &'static Axis, text: &str) -> Result<
     let (value, needed) = match axis.kind {
         AxisKind::Bytes => (
             size(text).map(Value::Number),
-            "number of bytes; write a whole number, with K, M or G for powers of 1024".to_string(),
+            "a number of bytes; write a whole number, with K, M or G for powers of 1024"
+                .to_string(),
         ),
         AxisKind::Count => (
             text.parse().ok().map(Value::Number),
-            "whole number; write one".to_string(),
+            "a whole number".to_string(),
         ),
         AxisKind::Word(words) => {
             let found = words.iter().find(|word| **word == text);
             let cure = suggest(text, words.iter().copied());
             (
                 found.map(|word| Value::Word(word)),
-                format!("value; {cure}"),
+                format!("a known value; {cure}"),
             )
         }
     };
@@ -165,9 +125,9 @@ mod tests {
         );
         assert_eq!(
             error("order", "randm"),
-            "probe memory_latency: axis order: `randm` is no value; did you mean `random`?"
+            "probe memory_latency: axis order: `randm` is not a known value; did you mean `random`?"
         );
-        assert!(error("working_set", "4 kilo").contains("is no number of bytes"));
-        assert!(error("neighbours", "-1").contains("is no whole number"));
+        assert!(error("working_set", "4 kilo").contains("is not a number of bytes"));
+        assert!(error("neighbours", "-1").contains("is not a whole number"));
     }
 }

@@ -1,15 +1,15 @@
-//! The most floating-point operations per second: nothing but fused multiply-adds on registers.
+//! Peak floating-point rate: fused multiply-adds on registers only.
 //!
 //! ```text
 //!   a <- a m + c        12 accumulators a, each as wide as a vector register; m and c never change
 //! ```
 //!
 //! A multiply-add counts as two operations. The accumulators do not depend on each other, so a core with two
-//! units of latency 4 or 5 (8 to 10 in flight) is kept busy; nothing touches memory, so neither caches nor
-//! other cores matter, only the clock. `a` converges to `c / (1 - m) = 1`, so the result is known, no value is
-//! ever denormal, and a kernel that did not do its work is found out.
+//! units of latency 4 or 5 (8 to 10 in flight) is kept busy. Nothing touches memory, so only the clock matters,
+//! not caches or other cores. `a` converges to `c / (1 - m) = 1`, so the result is known, no value is ever
+//! denormal, and a kernel that skips work is detected.
 //!
-//! The kernels are assembly, because a compiler that may merge, drop or spill them would decide the number.
+//! The kernels are assembly: a compiler might merge, drop or spill operations and change the result.
 //! A processor without fused multiply-add gets plain products and sums, which count the same.
 
 /// Elements of what a kernel multiplies.
@@ -70,11 +70,6 @@ struct Register {
 }
 
 impl Kernel {
-    /// The widest that this processor has.
-    pub fn widest(precision: Precision) -> Kernel {
-        widest(precision)
-    }
-
     /// Operations of one step.
     pub fn flops(&self) -> u64 {
         2 * ACCUMULATORS * self.register_bits / self.precision.bits()
@@ -99,8 +94,9 @@ impl Kernel {
     }
 }
 
+/// The widest kernel that this processor has.
 #[cfg(target_arch = "x86_64")]
-fn widest(precision: Precision) -> Kernel {
+pub fn widest(precision: Precision) -> Kernel {
     let kernel = |name, register_bits, run| Kernel {
         name,
         precision,
@@ -127,8 +123,9 @@ fn widest(precision: Precision) -> Kernel {
     portable(precision)
 }
 
+/// The widest kernel that this processor has.
 #[cfg(target_arch = "aarch64")]
-fn widest(precision: Precision) -> Kernel {
+pub fn widest(precision: Precision) -> Kernel {
     let run = match precision {
         Precision::Single => arm::wide128_f32,
         Precision::Double => arm::wide128_f64,
@@ -142,7 +139,8 @@ fn widest(precision: Precision) -> Kernel {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn widest(precision: Precision) -> Kernel {
+#[allow(missing_docs, reason = "documented above")]
+pub fn widest(precision: Precision) -> Kernel {
     portable(precision)
 }
 
@@ -231,42 +229,18 @@ mod x86 {
             }
         };
     }
-    kernel!(
-        wide256_f64,
-        "ymm",
-        "vfmadd213pd",
-        "vbroadcastsd",
-        m64,
-        c64,
-        "vmovupd"
-    );
-    kernel!(
-        wide256_f32,
-        "ymm",
-        "vfmadd213ps",
-        "vbroadcastss",
-        m32,
-        c32,
-        "vmovups"
-    );
-    kernel!(
-        wide512_f64,
-        "zmm",
-        "vfmadd213pd",
-        "vbroadcastsd",
-        m64,
-        c64,
-        "vmovupd"
-    );
-    kernel!(
-        wide512_f32,
-        "zmm",
-        "vfmadd213ps",
-        "vbroadcastss",
-        m32,
-        c32,
-        "vmovups"
-    );
+    kernel! {
+        wide256_f64, "ymm", "vfmadd213pd", "vbroadcastsd", m64, c64, "vmovupd"
+    }
+    kernel! {
+        wide256_f32, "ymm", "vfmadd213ps", "vbroadcastss", m32, c32, "vmovups"
+    }
+    kernel! {
+        wide512_f64, "zmm", "vfmadd213pd", "vbroadcastsd", m64, c64, "vmovupd"
+    }
+    kernel! {
+        wide512_f32, "zmm", "vfmadd213ps", "vbroadcastss", m32, c32, "vmovups"
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -296,24 +270,12 @@ mod arm {
             }
         };
     }
-    kernel!(
-        wide128_f64,
-        vdupq_n_f64,
-        vfmaq_f64,
-        vst1q_f64,
-        f64,
-        m64,
-        c64
-    );
-    kernel!(
-        wide128_f32,
-        vdupq_n_f32,
-        vfmaq_f32,
-        vst1q_f32,
-        f32,
-        m32,
-        c32
-    );
+    kernel! {
+        wide128_f64, vdupq_n_f64, vfmaq_f64, vst1q_f64, f64, m64, c64
+    }
+    kernel! {
+        wide128_f32, vdupq_n_f32, vfmaq_f32, vst1q_f32, f32, m32, c32
+    }
 }
 
 #[cfg(test)]
@@ -323,7 +285,7 @@ mod tests {
     #[test]
     fn every_kernel_does_every_step() {
         for (precision, within) in [(Precision::Single, 1e-4), (Precision::Double, 1e-12)] {
-            for kernel in [Kernel::widest(precision), portable(precision)] {
+            for kernel in [widest(precision), portable(precision)] {
                 for steps in [0, 1, 2, 1000] {
                     let wanted = 1.0 - M.powi(steps as i32);
                     let found = kernel.run(steps);
@@ -338,8 +300,8 @@ mod tests {
 
     #[test]
     fn operations_are_counted_by_width() {
-        let double = Kernel::widest(Precision::Double);
-        let single = Kernel::widest(Precision::Single);
+        let double = widest(Precision::Double);
+        let single = widest(Precision::Single);
         assert_eq!(single.flops(), 2 * double.flops());
         assert_eq!(portable(Precision::Double).flops(), 2 * 24);
         assert_eq!(portable(Precision::Single).flops(), 2 * 48);

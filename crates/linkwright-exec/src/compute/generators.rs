@@ -1,8 +1,8 @@
 //! Generators of random numbers of the `rand` crates, each filling a block with uniform 64-bit floats.
 //!
-//! A sample is a float in [0, 1) with 53 random bits, which is what NumPy's generators give too, so the two
-//! libraries do the same work. `store` generates nothing and stores a counter: what is left of a generator's
-//! time when the generating is free.
+//! A sample is a float in [0, 1) with 53 random bits, as from NumPy's generators, so the two libraries do the
+//! same work. `store` generates nothing and stores a counter: the time of a generator if generating were
+//! free.
 
 use rand::rngs::{ChaCha12Rng, ChaCha20Rng, ChaCha8Rng, Xoshiro256PlusPlus};
 use rand::{RngExt, SeedableRng};
@@ -19,41 +19,21 @@ pub struct Generator {
     pub seeded: fn(u64) -> Fill,
 }
 
+const fn generator(key: &'static str, seeded: fn(u64) -> Fill) -> Generator {
+    Generator { key, seeded }
+}
+
 /// Every generator.
 pub static GENERATORS: &[Generator] = &[
-    Generator {
-        key: "store",
-        seeded: |seed| Box::new(store(seed)),
-    },
-    Generator {
-        key: "rust_chacha8",
-        seeded: filling::<ChaCha8Rng>,
-    },
-    Generator {
-        key: "rust_chacha12",
-        seeded: filling::<ChaCha12Rng>,
-    },
-    Generator {
-        key: "rust_chacha20",
-        seeded: filling::<ChaCha20Rng>,
-    },
-    Generator {
-        key: "rust_pcg64",
-        seeded: filling::<Pcg64>,
-    },
-    Generator {
-        key: "rust_pcg64dxsm",
-        seeded: filling::<Pcg64Dxsm>,
-    },
-    Generator {
-        key: "rust_pcg64mcg",
-        seeded: filling::<Pcg64Mcg>,
-    },
+    generator("store", |seed| Box::new(store(seed))),
+    generator("rust_chacha8", filling::<ChaCha8Rng>),
+    generator("rust_chacha12", filling::<ChaCha12Rng>),
+    generator("rust_chacha20", filling::<ChaCha20Rng>),
+    generator("rust_pcg64", filling::<Pcg64>),
+    generator("rust_pcg64dxsm", filling::<Pcg64Dxsm>),
+    generator("rust_pcg64mcg", filling::<Pcg64Mcg>),
     // `SmallRng` of 64-bit machines.
-    Generator {
-        key: "rust_xoshiro256pp",
-        seeded: filling::<Xoshiro256PlusPlus>,
-    },
+    generator("rust_xoshiro256pp", filling::<Xoshiro256PlusPlus>),
 ];
 
 /// The generator called `key`.
@@ -74,7 +54,7 @@ fn store(seed: u64) -> impl FnMut(&mut [f64]) + Send {
     let mut next = seed;
     move |block| {
         next = next.wrapping_add(1);
-        // In [1, 2): never a number that a processor treats apart.
+        // In [1, 2): never a number that a processor handles specially.
         let value = f64::from_bits(0x3ff0 << 48 | next & 0xffff_ffff);
         block.fill(value);
         std::hint::black_box(block);

@@ -1,8 +1,8 @@
-//! What cores compute: pieces of work whose operations are counted exactly.
+//! Computation: work whose operations are counted exactly.
 //!
-//! [`fma`] finds the most floating-point operations that the cores can do, the limit of every product and
-//! every convolution; [`generators`] fills blocks with random numbers. Neither measures: each does its
-//! work n times, and whoever calls it holds the clock.
+//! [`fma`] reaches the peak floating-point rate of the cores, the limit of every product and convolution;
+//! [`generators`] fills blocks with random numbers. Neither measures: each does its work n times, and the
+//! caller holds the clock.
 
 pub mod fma;
 pub mod generators;

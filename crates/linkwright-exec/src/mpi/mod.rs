@@ -6,9 +6,9 @@
 //!                                               clock: one time for all;  measure: rounds
 //! ```
 //!
-//! Every rank calls the functions below with the same arguments, as everything in MPI; the process is
-//! started by `mpirun`, the library by whoever owns the process ([`library`] says how it is called).
-//! Barriers of a schedule become notices, and what comes out is verified before it runs.
+//! As always in MPI, every rank calls the functions below with the same arguments. `mpirun` starts the
+//! process, and its owner starts the library ([`library`] says how it is called). Barriers of a schedule
+//! become notices, and the result is verified before it runs.
 //!
 //! Messages longer than [`PART_BYTES`] are split, because counts of MPI are C integers.
 
@@ -21,10 +21,10 @@ mod program;
 mod steps;
 mod walker;
 
+use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{Repetition, RunOptions, Skew};
+use crate::executor::{RunOptions, Skew};
 use crate::reference;
-use crate::state::{Contents, Data};
 use crate::threads::{synchronises, SMALL_BYTES};
 use library::{Group, Library};
 use linkwright_schedule::ir::{OpKind, Schedule};
@@ -73,7 +73,7 @@ impl Mpi {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
-        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
+        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options);
         measure(&self.library, &self.group, &mut walker, &plan)
     }
 
@@ -81,12 +81,12 @@ impl Mpi {
     pub fn run_native(&self, call: Call, data: Data, options: &RunOptions) -> Result<RankLaunch> {
         let mut native = Native::new(&self.library, &self.group, call, data)?;
         let bytes = call.elements * data.dtype.size() as u64;
-        let plan = self.plan(call.collective, bytes, options)?;
+        let plan = self.plan(call.collective, bytes, options);
         measure(&self.library, &self.group, &mut native, &plan)
     }
 
-    /// Runs a schedule once and compares all buffers of this rank but scratch, bit for bit, with what
-    /// the reference executor leaves there; the bytes compared.
+    /// Runs a schedule once and compares all buffers of this rank except scratch, bit for bit, with the
+    /// result of the reference executor. Returns the number of bytes compared.
     pub fn compare_with_reference(&self, schedule: &Schedule, data: Data) -> Result<u64> {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;
@@ -138,17 +138,13 @@ impl Mpi {
         collective: Collective,
         size_bytes: u64,
         options: &'a RunOptions<'a>,
-    ) -> Result<Plan<'a>> {
-        let allowed = synchronises(collective) && options.skew == Skew::None;
+    ) -> Plan<'a> {
         let small = 2 * size_bytes <= SMALL_BYTES as u64;
-        Ok(Plan {
+        Plan {
             options,
-            back_to_back: match options.repetition {
-                Repetition::Barrier => false,
-                Repetition::BackToBack | Repetition::Auto => allowed && small,
-            },
+            back_to_back: synchronises(collective) && options.skew == Skew::None && small,
             oversubscribed: self.oversubscribed,
-        })
+        }
     }
 }
 

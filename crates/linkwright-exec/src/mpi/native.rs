@@ -17,9 +17,9 @@
 
 use super::library::{done, Group, Handle, Library};
 use super::walker::Work;
+use crate::buffers::{AlignedBytes, Data};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
-use crate::state::{AlignedBytes, Data};
 use crate::threads::arena::Arena;
 use linkwright_schedule::spec::Collective;
 use std::ffi::c_int;
@@ -223,7 +223,7 @@ impl Work for Native<'_> {
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
                 Collective::Pattern => Err(waived(
-                    "a traffic pattern is no collective of MPI; run it by its own name".to_owned(),
+                    "a traffic pattern is not an MPI collective; run it by its own name".to_owned(),
                 )),
             }
         }

@@ -4,8 +4,8 @@
 //! so they give it the same tag without talking.
 
 use super::steps::{at, Message, Place};
+use crate::buffers::Contents;
 use crate::error::{ExecError, Result};
-use crate::state::Contents;
 use linkwright_schedule::ir::{Op, OpKind};
 use std::collections::HashMap;
 
@@ -116,7 +116,7 @@ impl Numbering<'_> {
         if !op.is_message() {
             return Ok(());
         }
-        let bytes = self.contents.runs(id, op)?.iter().map(|r| r.bytes).sum();
+        let bytes = self.contents.extents(id, op)?.iter().map(|r| r.bytes).sum();
         if op.kind == OpKind::Get {
             if source == self.me && op.to != self.me {
                 self.events.push(Event::Serve(id));

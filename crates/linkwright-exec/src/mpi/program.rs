@@ -23,8 +23,8 @@
 
 use super::numbering::{host, number, Event, Numbering, Role};
 use super::steps::{at, buffer, Piece, Place, RankProgram, Step};
+use crate::buffers::{overlap_unequally, Contents, Extent};
 use crate::error::{ExecError, Result};
-use crate::state::{overlap_unequally, Contents, Run};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::ops::Range;
 
@@ -135,15 +135,15 @@ impl Compiler<'_> {
         let Event::Receive { op, target } = self.numbering.events[event] else {
             return Ok(event.saturating_sub(LOOKAHEAD)); // a request has no bytes
         };
-        let runs = self.contents.runs(op, &self.op(op))?;
-        let bytes: usize = runs.iter().map(|run| run.bytes).sum();
+        let extents = self.contents.extents(op, &self.op(op))?;
+        let bytes: usize = extents.iter().map(|extent| extent.bytes).sum();
         let ahead = if bytes > LONG {
             LOOKAHEAD_LONG
         } else {
             LOOKAHEAD
         };
         let first = event.saturating_sub(ahead);
-        if self.op(op).combine == Combine::Reduce || runs.len() != 1 {
+        if self.op(op).combine == Combine::Reduce || extents.len() != 1 {
             return Ok(first); // it arrives in staging memory of its own
         }
         let mine = self.footprints(Event::Receive { op, target })?;
@@ -159,21 +159,25 @@ impl Compiler<'_> {
     /// What an event touches in the buffers of this rank.
     fn footprints(&self, event: Event) -> Result<Vec<Footprint>> {
         let op = self.op(event.op());
-        let runs = self.contents.runs(event.op(), &op)?;
-        let hull = |participant, buffer: u8, start: fn(&Run) -> usize| Footprint {
+        let extents = self.contents.extents(event.op(), &op)?;
+        let hull = |participant, buffer: u8, start: fn(&Extent) -> usize| Footprint {
             participant,
             buffer,
-            bytes: runs.iter().map(start).min().unwrap_or(0)
-                ..runs.iter().map(|r| start(r) + r.bytes).max().unwrap_or(0),
+            bytes: extents.iter().map(start).min().unwrap_or(0)
+                ..extents
+                    .iter()
+                    .map(|r| start(r) + r.bytes)
+                    .max()
+                    .unwrap_or(0),
         };
         let mut found = Vec::new();
         if self.host(op.from) == self.me {
-            found.push(hull(op.from, op.src_buffer.0, |run| run.src));
+            found.push(hull(op.from, op.src_buffer.0, |extent| extent.src));
         }
         if op.moves_data() {
             for &target in self.contents.schedule.targets(&op) {
                 if self.host(target) == self.me {
-                    found.push(hull(target, op.dst_buffer.0, |run| run.dst));
+                    found.push(hull(target, op.dst_buffer.0, |extent| extent.dst));
                 }
             }
         }
@@ -208,17 +212,17 @@ impl Compiler<'_> {
             return Ok(());
         };
         let op = self.op(id);
-        let runs = self.contents.runs(id, &op)?;
+        let extents = self.contents.extents(id, &op)?;
         let place = buffer(target, op.dst_buffer.0);
-        match runs[..] {
+        match extents[..] {
             [] => {}
-            [run] if op.combine == Combine::Replace => {
-                self.program.messages[message as usize].spot = at(place, run.dst);
+            [extent] if op.combine == Combine::Replace => {
+                self.program.messages[message as usize].spot = at(place, extent.dst);
             }
             _ => {
                 let staged = self.stage(message);
                 let first = self.program.pieces.len() as u32;
-                self.unpack(&runs, staged, place);
+                self.unpack(&extents, staged, place);
                 let end = self.program.pieces.len() as u32;
                 let reduce = op.combine == Combine::Reduce;
                 self.progress[message as usize].unpack = Some((first, end, reduce));
@@ -234,21 +238,21 @@ impl Compiler<'_> {
             return Ok(());
         };
         let op = self.op(id);
-        let runs = self.contents.runs(id, &op)?;
+        let extents = self.contents.extents(id, &op)?;
         let place = buffer(op.from, op.src_buffer.0);
-        match runs[..] {
+        match extents[..] {
             [] => {}
-            [run] => self.program.messages[message as usize].spot = at(place, run.src),
+            [extent] => self.program.messages[message as usize].spot = at(place, extent.src),
             _ => {
                 let mut staged = self.stage(message);
                 let first = self.program.pieces.len() as u32;
-                for run in &runs {
+                for extent in &extents {
                     self.program.pieces.push(Piece {
-                        from: at(place, run.src),
+                        from: at(place, extent.src),
                         to: at(Place::Staging, staged),
-                        bytes: run.bytes,
+                        bytes: extent.bytes,
                     });
-                    staged += run.bytes;
+                    staged += extent.bytes;
                 }
                 let end = self.program.pieces.len() as u32;
                 self.program.steps.push(Step::Copy(first..end));
@@ -258,14 +262,14 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn unpack(&mut self, runs: &[Run], mut staged: usize, place: Place) {
-        for run in runs {
+    fn unpack(&mut self, extents: &[Extent], mut staged: usize, place: Place) {
+        for extent in extents {
             self.program.pieces.push(Piece {
                 from: at(Place::Staging, staged),
-                to: at(place, run.dst),
-                bytes: run.bytes,
+                to: at(place, extent.dst),
+                bytes: extent.bytes,
             });
-            staged += run.bytes;
+            staged += extent.bytes;
         }
     }
 
@@ -363,8 +367,8 @@ impl Compiler<'_> {
             buffer(op.from, op.src_buffer.0),
             buffer(target, op.dst_buffer.0),
         );
-        let runs = self.contents.runs(id, &op)?;
-        if from == to && overlap_unequally(&runs) {
+        let extents = self.contents.extents(id, &op)?;
+        if from == to && overlap_unequally(&extents) {
             return Err(ExecError::Waived {
                 executor: "mpi",
                 reason: format!(
@@ -373,13 +377,13 @@ impl Compiler<'_> {
             });
         }
         let first = self.program.pieces.len() as u32;
-        for run in runs {
-            let in_place = from == to && run.src == run.dst && op.combine == Combine::Replace;
+        for extent in extents {
+            let in_place = from == to && extent.src == extent.dst && op.combine == Combine::Replace;
             if !in_place {
                 self.program.pieces.push(Piece {
-                    from: at(from, run.src),
-                    to: at(to, run.dst),
-                    bytes: run.bytes,
+                    from: at(from, extent.src),
+                    to: at(to, extent.dst),
+                    bytes: extent.bytes,
                 });
             }
         }

@@ -1,14 +1,14 @@
 //! One rank's memory and requests, and the walk through its steps.
 //!
 //! The fast path is a loop over a list: no lock, no allocation, no search. Addresses are resolved
-//! before the first repetition, and every message has request cells of its own.
+//! before the first repetition, and every message has its own request cells.
 
 use super::library::{done, Group, Library, STATUS_BYTES};
 use super::numbering::host;
 use super::steps::{Message, Place, RankProgram, Spot, Step};
+use crate::buffers::Contents;
 use crate::dtype::{kernel, Kernel};
 use crate::error::Result;
-use crate::state::Contents;
 use crate::threads::arena::Arena;
 use std::ffi::c_int;
 
@@ -18,7 +18,7 @@ pub(super) trait Work {
     fn fill(&mut self);
     /// One repetition.
     fn run(&mut self) -> Result<()>;
-    /// Compares this rank's data with what they must be; the elements that were compared.
+    /// Compares this rank's data with the postcondition. Returns the number of elements compared.
     fn check(&self) -> Result<u64>;
 }
 

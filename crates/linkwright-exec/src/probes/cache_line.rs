@@ -6,13 +6,13 @@
 //!   one_way           first writes the time into A; second reads A and the clock: the difference
 //! ```
 //!
-//! The first is the leader, on the first processor; the second a hand on the next. Lines lie on a page
-//! of their own that one of the two touches first. Time: half a round trip, or the difference, which has
-//! only a meaning where both cores read one clock: it is waived where a difference is negative.
+//! The first is the leader, on the first processor; the second is a helper on the next. Lines lie on a page
+//! of their own that one of the two touches first. The time is half a round trip, or the difference. A
+//! difference means something only if both cores read one clock, so a negative one waives the probe.
 
-use super::crew::Crew;
 use super::memory::{Mapped, Pages};
-use super::{waived, Answer, Floor, Probe, Setting};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
+use super::workers::Workers;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::timer::{Clock, Ticks};
@@ -31,7 +31,7 @@ const APART: usize = 512;
 
 /// How a line is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum Handover {
     CompareAndSwap,
     ReadWrite,
     OneWay,
@@ -41,62 +41,64 @@ enum How {
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'m>(&'m [AtomicU64]);
 
-/// The lines on a page; another probe hands them between cores, too.
+/// The lines on a page; the probe `loaded_latency` uses them too.
 pub(super) fn lines(page: &Mapped) -> Lines<'_> {
     // SAFETY: a page of zeros, which are valid numbers, shared by reference only.
     Lines(unsafe { std::slice::from_raw_parts(page.base().cast::<AtomicU64>(), 512) })
 }
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let how = How::of(asked.word("how"));
-    if let Some(reason) = how.impossible(setting) {
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let handover = Handover::of(axes.word("how"));
+    if let Some(reason) = handover.impossible(setting) {
         return Err(waived(&CACHE_LINE, reason));
     }
-    let first_touches = asked.word("touched_by") == "first";
-    // Whoever touches first maps the page; the other waits for it.
+    let first_touches = axes.word("touched_by") == "first";
+    // The core that touches first maps the page; the other waits for it.
     let page = OnceLock::new();
     let map = || -> Result<()> {
         let memory = Mapped::new(&CACHE_LINE, 4096, Pages::Base)?;
         page.set(memory).expect("only one of the two maps it");
         Ok(())
     };
-    let partner = |_: usize, crew: &Crew| {
+    let partner = |_: usize, workers: &Workers| {
         if !first_touches {
             map()?;
         }
-        crew.enter();
-        crew.wait_until(|| page.get().is_some());
+        workers.enter();
+        workers.wait_until(|| page.get().is_some());
         if let Some(page) = page.get() {
-            lines(page).follow(how, crew);
+            lines(page).follow(handover, workers);
         }
         Ok(())
     };
-    Crew::launch(setting, 1, partner, |crew| {
+    Workers::launch(setting, 1, partner, |workers| {
         if first_touches {
             map()?;
         }
         let lines = lines(page.get().expect("mapped by one of the two"));
-        match how {
-            How::OneWay => one_way(lines, crew, setting),
-            How::CompareAndSwap | How::ReadWrite => Ok(half_round_trip(lines, how, crew, setting)),
+        match handover {
+            Handover::OneWay => one_way(lines, workers, setting),
+            Handover::CompareAndSwap | Handover::ReadWrite => {
+                Ok(half_round_trip(lines, handover, workers, setting))
+            }
         }
     })
 }
 
-impl How {
-    fn of(word: &str) -> How {
+impl Handover {
+    fn of(word: &str) -> Handover {
         match word {
-            "compare_and_swap" => How::CompareAndSwap,
-            "read_write" => How::ReadWrite,
-            _ => How::OneWay,
+            "compare_and_swap" => Handover::CompareAndSwap,
+            "read_write" => Handover::ReadWrite,
+            _ => Handover::OneWay,
         }
     }
 
-    /// Why this machine cannot be asked, where it cannot.
+    /// Why this machine cannot answer, if so.
     fn impossible(self, setting: &Setting) -> Option<&'static str> {
         if setting.cpus.len() < 2 {
-            Some("a pair needs two processors, there is one")
-        } else if self == How::OneWay && Clock::get().source() != "tsc" {
+            Some("a pair needs two processors and there is one")
+        } else if self == Handover::OneWay && Clock::get().source() != "tsc" {
             Some("one way needs a clock that all cores share, the time-stamp counter")
         } else {
             None
@@ -104,10 +106,15 @@ impl How {
     }
 }
 
-fn half_round_trip(lines: Lines, how: How, crew: &Crew, setting: &Setting) -> Answer {
+fn half_round_trip(
+    lines: Lines,
+    handover: Handover,
+    workers: &Workers,
+    setting: &Setting,
+) -> Answer {
     let floor = Floor::cycle();
-    let mut samples = crew.sample(setting, |n| {
-        lines.lead(how, n, crew);
+    let mut samples = workers.sample(setting, |n| {
+        lines.lead(handover, n, workers);
         None
     });
     samples.per(2.0);
@@ -119,13 +126,13 @@ fn half_round_trip(lines: Lines, how: How, crew: &Crew, setting: &Setting) -> An
 }
 
 /// Each sample is the mean of the differences that the second core saw in it.
-fn one_way(lines: Lines, crew: &Crew, setting: &Setting) -> Result<Answer> {
+fn one_way(lines: Lines, workers: &Workers, setting: &Setting) -> Result<Answer> {
     let clock = Clock::get();
     let (mut differences, mut guard) = (Vec::new(), Guard::of_thread_only());
-    let mut samples = crew.sample(setting, |n| {
+    let mut samples = workers.sample(setting, |n| {
         let before = lines.at(2).load(Ordering::Acquire);
         guard.open();
-        lines.lead(How::OneWay, n, crew);
+        lines.lead(Handover::OneWay, n, workers);
         let disturbed = guard.close();
         let sum = lines.at(2).load(Ordering::Acquire).wrapping_sub(before);
         let mean_ns = clock.ns_between(Ticks(0), Ticks(sum)) / f64::from(n);
@@ -156,7 +163,7 @@ impl Lines<'_> {
     }
 
     /// The first core: `n` round trips.
-    pub(super) fn swap(&self, n: u32, crew: &Crew) {
+    pub(super) fn swap(&self, n: u32, workers: &Workers) {
         let line = self.at(0);
         // From even to odd: ours; the partner's are from odd to even.
         let mut seen = line.load(Ordering::Relaxed) & !1;
@@ -165,33 +172,33 @@ impl Lines<'_> {
                 line.compare_exchange(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed)
             {
                 seen = now & !1;
-                if crew.stopped() {
+                if workers.stopped() {
                     return;
                 }
             }
             seen += 2;
         }
         // The round trip ends when the partner has answered.
-        while line.load(Ordering::Acquire) & 1 == 1 && !crew.stopped() {}
+        while line.load(Ordering::Acquire) & 1 == 1 && !workers.stopped() {}
     }
 
-    fn lead(&self, how: How, n: u32, crew: &Crew) {
-        if how == How::CompareAndSwap {
-            return self.swap(n, crew);
+    fn lead(&self, handover: Handover, n: u32, workers: &Workers) {
+        if handover == Handover::CompareAndSwap {
+            return self.swap(n, workers);
         }
         let clock = Clock::get();
         let (there, back) = (self.at(0), self.at(1));
         let mut turn = back.load(Ordering::Relaxed);
         for _ in 0..n {
             turn += 1;
-            let word = if how == How::OneWay {
+            let word = if handover == Handover::OneWay {
                 clock.now().0
             } else {
                 turn
             };
             there.store(word, Ordering::Release);
             while back.load(Ordering::Acquire) != turn {
-                if crew.stopped() {
+                if workers.stopped() {
                     return;
                 }
             }
@@ -199,18 +206,18 @@ impl Lines<'_> {
     }
 
     /// The second core, until the end.
-    fn follow(&self, how: How, crew: &Crew) {
-        match how {
-            How::CompareAndSwap => self.swap_back(crew),
-            How::ReadWrite | How::OneWay => self.reply(how, crew),
+    fn follow(&self, handover: Handover, workers: &Workers) {
+        match handover {
+            Handover::CompareAndSwap => self.swap_back(workers),
+            Handover::ReadWrite | Handover::OneWay => self.reply(handover, workers),
         }
     }
 
     /// From odd to even, until the end.
-    pub(super) fn swap_back(&self, crew: &Crew) {
+    pub(super) fn swap_back(&self, workers: &Workers) {
         let line = self.at(0);
         let mut seen = 1;
-        while !crew.stopped() {
+        while !workers.stopped() {
             match line.compare_exchange(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => seen += 2,
                 Err(now) => seen = now | 1,
@@ -218,16 +225,16 @@ impl Lines<'_> {
         }
     }
 
-    fn reply(&self, how: How, crew: &Crew) {
+    fn reply(&self, handover: Handover, workers: &Workers) {
         let clock = Clock::get();
         let (there, back, sum) = (self.at(0), self.at(1), self.at(2));
         let (mut last, mut turn) = (0, 0);
-        while !crew.stopped() {
+        while !workers.stopped() {
             let word = there.load(Ordering::Acquire);
             if word == last {
                 continue;
             }
-            if how == How::OneWay {
+            if handover == Handover::OneWay {
                 let late = clock.now().0.wrapping_sub(word);
                 sum.store(
                     sum.load(Ordering::Relaxed).wrapping_add(late),
@@ -243,6 +250,7 @@ impl Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::Topology;
     use std::time::Duration;
 
@@ -251,10 +259,12 @@ mod tests {
         let cpus: Vec<u32> = Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
         let setting = Setting {
             cpus: cpus.clone(),
-            samples: 5,
-            warmup_at_most: 2,
-            budget: Duration::from_millis(200),
-            settle_within: None,
+            sampling: Sampling {
+                samples: 5,
+                warmup_at_most: 2,
+                time_budget: Duration::from_millis(200),
+                settle_within: None,
+            },
             seed: 1,
             most_bytes: None,
             cancelled: None,
@@ -262,8 +272,8 @@ mod tests {
         for how in ["compare_and_swap", "read_write", "one_way"] {
             for touched_by in ["first", "second"] {
                 let axes = [("how", how), ("touched_by", touched_by)];
-                let asked = Assignment::parse(&CACHE_LINE, &axes).unwrap();
-                match measure(&asked, &setting) {
+                let axes = Assignment::parse(&CACHE_LINE, &axes).unwrap();
+                match measure(&axes, &setting) {
                     Ok(answer) => {
                         let values = answer.samples.values_ns;
                         assert!(values.iter().all(|&ns| ns > 0.0), "{how}: {values:?}");

@@ -1,15 +1,15 @@
-//! How long one cycle of this core lasts, at the clock it runs at just now.
+//! The length of one cycle of this core at its current clock.
 //!
-//! A chain of exclusive-ors, each of which needs the result of the one before: no processor does one of
-//! them in less than a cycle, and all that we know take exactly one. (Additions of a constant will not do:
-//! some processors fold them away when they rename registers.)
+//! A chain of exclusive-ors, each of which needs the result of the previous one: no processor does one in
+//! less than a cycle, and all known ones take exactly one. (Additions of a constant do not work: some
+//! processors fold them away when they rename registers.)
 
 use crate::timer::Clock;
 use crate::topology::pin_to;
 
-/// Links of the chain in one go.
+/// Links of the chain.
 const CHAIN: u32 = 100;
-/// Goes of one reading: some 10 us.
+/// Chains of one reading: about 10 us.
 const GOES: u32 = 400;
 
 /// The cycle of each of these processors, 0.3 ms each. `None` also where a thread cannot be tied to one.
@@ -22,7 +22,7 @@ pub fn cycles_ns(cpus: &[u32]) -> Vec<Option<f64>> {
     })
 }
 
-/// Nanoseconds per cycle: the shortest of several readings. `None` on a processor we have no chain for.
+/// Nanoseconds per cycle: the shortest of several readings. `None` on a processor without a chain here.
 pub fn cycle_ns() -> Option<f64> {
     if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
         return None;
@@ -30,34 +30,25 @@ pub fn cycle_ns() -> Option<f64> {
     let clock = Clock::get();
     let reading = |_| {
         let start = clock.now();
-        // One go begins with the result of the one before: independent ones would overlap.
+        // Each chain begins with the result of the previous one: independent ones would overlap.
         std::hint::black_box((0..GOES).fold(1, |link, _| chain(link)));
         clock.ns_between(start, clock.now()) / f64::from(CHAIN * GOES)
     };
     (0..20).map(reading).min_by(f64::total_cmp)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn chain(mut link: u64) -> u64 {
     // SAFETY: changes one register that the compiler knows of.
     unsafe {
         std::arch::asm!(
-            ".rept 100", "xor {x}, {y}", ".endr",
-            x = inout(reg) link, y = in(reg) 3u64,
-            options(nomem, nostack),
-        );
-    }
-    link
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn chain(mut link: u64) -> u64 {
-    // SAFETY: changes one register that the compiler knows of.
-    unsafe {
-        std::arch::asm!(
-            ".rept 100", "eor {x}, {x}, {y}", ".endr",
+            ".rept 100",
+            #[cfg(target_arch = "x86_64")]
+            "xor {x}, {y}",
+            #[cfg(target_arch = "aarch64")]
+            "eor {x}, {x}, {y}",
+            ".endr",
             x = inout(reg) link, y = in(reg) 3u64,
             options(nomem, nostack),
         );

@@ -1,8 +1,8 @@
-//! The most floating-point operations per second of one core or of many; [`crate::compute::fma`] does them.
+//! Peak floating-point rate of one core or of many; [`crate::compute::fma`] does the operations.
 
-use super::crew::Crew;
-use super::{waived, Answer, Probe, Setting};
-use crate::compute::fma::{Kernel, Precision};
+use super::probe::{team, waived, Answer, Probe, Setting};
+use super::workers::Workers;
+use crate::compute::fma::{widest, Precision};
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, FMA_PEAK};
 use std::hint::black_box;
@@ -16,44 +16,48 @@ pub static PROBE: Probe = Probe {
 /// Steps of one operation: some microseconds.
 const STEPS: u64 = 1000;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let Some(precision) = Precision::of(asked.word("dtype")) else {
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let Some(precision) = Precision::of(axes.word("dtype")) else {
         let reason = "there is no kernel for 16-bit elements; ask for f32 or f64";
         return Err(waived(&FMA_PEAK, reason));
     };
-    let threads = super::team(asked, setting, &FMA_PEAK)?;
-    let kernel = Kernel::widest(precision);
+    let threads = team(axes, setting, &FMA_PEAK)?;
+    let kernel = widest(precision);
     let work = |n: u32| {
         (0..n).for_each(|_| {
             black_box(kernel.run(STEPS));
         })
     };
-    let follow = |_: usize, crew: &Crew| {
-        crew.follow(work);
+    let follow = |_: usize, workers: &Workers| {
+        workers.follow(work);
         Ok(())
     };
-    let lead = |crew: &Crew| {
+    let lead = |workers: &Workers| {
         Ok(Answer {
-            samples: crew.sample(setting, |n| crew.round(n, work)),
+            samples: workers.sample(setting, |n| workers.round(n, work)),
             work: (threads as u64 * STEPS * kernel.flops()) as f64,
             notes: vec![format!("{} kernel", kernel.name)],
             ..Answer::default()
         })
     };
-    Crew::launch(setting, threads - 1, follow, lead)
+    Workers::launch(setting, threads - 1, follow, lead)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::allowed_cpus;
     use std::time::Duration;
 
     fn peak(pairs: &[(&str, &str)]) -> Result<Answer> {
         let setting = Setting {
-            samples: 10,
-            warmup_at_most: 3,
-            budget: Duration::from_secs(5),
+            sampling: Sampling {
+                samples: 10,
+                warmup_at_most: 3,
+                time_budget: Duration::from_secs(5),
+                settle_within: None,
+            },
             ..Setting::of(allowed_cpus())
         };
         measure(&Assignment::parse(&FMA_PEAK, pairs).unwrap(), &setting)

@@ -3,18 +3,18 @@
 //! ```text
 //!   at memory         leader chases, injectors stream, each over four times the last cache
 //!   at shared_cache   the same within half of the last cache, all together
-//!   core_to_core      leader and first hand swap a cache line; the other hands stream at memory
+//!   core_to_core      leader and first helper swap a cache line; the other helpers stream at memory
 //! ```
 //!
-//! An injector counts the bytes of each piece of 4 KiB when it has read it; what all injected is the rise of
-//! these counts during a sample, over the time of the sample. A sample is therefore long: thousands of
-//! loads.
+//! An injector counts the bytes of each piece of 4 KiB when it has read it; the injected bandwidth is the
+//! increase of all counts during a sample over the time of the sample. A sample is therefore long:
+//! thousands of loads.
 
 use super::cache_line::lines;
-use super::crew::{Apart, Crew};
 use super::memory::{check_room, Mapped, Pages};
 use super::memory_latency::{Chase, Order, LINE};
-use super::{waived, Answer, Floor, Probe, Setting};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
+use super::workers::{Apart, Workers};
 use crate::error::Result;
 use crate::guard::Disturbance;
 use crate::sampling::{median, Samples};
@@ -33,25 +33,25 @@ pub static PROBE: Probe = Probe {
 const PIECE: usize = 4096;
 /// Loads, or round trips, of one operation of the sampler: long beside a piece.
 const OPERATIONS: u32 = 4096;
-/// Of the last cache, so that memory is what is read.
+/// Times the last cache, so that reads reach memory.
 const BEYOND_CACHE: u64 = 4;
 
 /// Bytes that an injector has read.
 type Count = Apart<AtomicU64>;
 
-/// What is asked, in processors and bytes of this machine.
+/// The load, in processors and bytes of this machine.
 struct Load {
     injectors: usize,
-    /// The leader swaps a cache line with the first hand, and does not chase.
+    /// The leader swaps a cache line with the first helper instead of chasing.
     swaps: bool,
-    /// That each of those who read has for itself.
+    /// Of each reader.
     bytes: usize,
     pause_ns: f64,
 }
 
 impl Load {
-    fn of(asked: &Assignment, setting: &Setting) -> Result<Self> {
-        let (at, injectors) = (asked.word("at"), asked.number("injectors"));
+    fn of(axes: &Assignment, setting: &Setting) -> Result<Self> {
+        let (at, injectors) = (axes.word("at"), axes.number("injectors"));
         let swaps = at == "core_to_core";
         let (needed, there) = (
             injectors as usize + usize::from(swaps) + 1,
@@ -64,7 +64,7 @@ impl Load {
             return Err(waived(&LOADED_LATENCY, reason));
         }
         let Some(cache) = Topology::discover().last_level_bytes() else {
-            let reason = "the machine says nothing of its caches";
+            let reason = "the machine does not report its caches";
             return Err(waived(&LOADED_LATENCY, reason));
         };
         let bytes = match at {
@@ -77,16 +77,16 @@ impl Load {
             injectors: injectors as usize,
             swaps,
             bytes: bytes as usize,
-            pause_ns: asked.number("pause") as f64,
+            pause_ns: axes.number("pause") as f64,
         })
     }
 
     /// Reads piece after piece, with a pause after each, until the end.
-    fn inject(&self, mut memory: Chase, count: &Count, crew: &Crew) {
+    fn inject(&self, mut memory: Chase, count: &Count, workers: &Workers) {
         let clock = Clock::get();
         let pause = clock.ticks_in(self.pause_ns);
         let mut at = 0;
-        while !crew.stopped() {
+        while !workers.stopped() {
             let end = (at + PIECE).min(self.bytes);
             memory.stream_part(at, end);
             count.0.fetch_add((end - at) as u64, Ordering::Relaxed);
@@ -99,9 +99,9 @@ impl Load {
     }
 }
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let load = Load::of(asked, setting)?;
-    // Large pages where they can be had: what is asked is not address translation.
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let load = Load::of(axes, setting)?;
+    // Large pages where available: address translation is not the subject here.
     let chase = |order| {
         Chase::new(load.bytes, order, Pages::Huge, setting.seed)
             .or_else(|_| Chase::new(load.bytes, order, Pages::Base, setting.seed))
@@ -109,23 +109,23 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     let counts: Vec<Count> = (0..load.injectors).map(|_| Count::default()).collect();
     let line = Mapped::new(&LOADED_LATENCY, PIECE, Pages::Base)?;
     let swappers = usize::from(load.swaps);
-    let hand = |number: usize, crew: &Crew| {
+    let helper = |number: usize, workers: &Workers| {
         if let Some(injector) = number.checked_sub(swappers) {
             let memory = chase(Order::Stride(LINE))?;
-            crew.enter();
-            load.inject(memory, &counts[injector], crew);
+            workers.enter();
+            load.inject(memory, &counts[injector], workers);
         } else {
-            crew.enter();
-            lines(&line).swap_back(crew);
+            workers.enter();
+            lines(&line).swap_back(workers);
         }
         Ok(())
     };
-    Crew::launch(setting, swappers + load.injectors, hand, |crew| {
+    Workers::launch(setting, swappers + load.injectors, helper, |workers| {
         let mut own = (!load.swaps).then(|| chase(Order::Random)).transpose()?;
         let floor = Floor::cycle();
-        let (mut samples, injected) = sample(setting, crew, &counts, |n| match &mut own {
+        let (mut samples, injected) = sample(setting, workers, &counts, |n| match &mut own {
             Some(own) => (0..n).for_each(|_| own.walk(OPERATIONS)),
-            None => lines(&line).swap(n * OPERATIONS, crew),
+            None => lines(&line).swap(n * OPERATIONS, workers),
         });
         samples.per(f64::from(OPERATIONS) * if load.swaps { 2.0 } else { 1.0 });
         let column = injected.map(|rate| ("injected_bandwidth", vec![rate]));
@@ -138,17 +138,17 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     })
 }
 
-/// The leader's samples, and the bytes per second that all injected meanwhile: one value for the launch.
+/// The leader's samples, and the bytes per second that all injectors read: one value for the launch.
 fn sample(
     setting: &Setting,
-    crew: &Crew,
+    workers: &Workers,
     counts: &[Count],
     mut operation: impl FnMut(u32),
 ) -> (Samples, Option<f64>) {
     let injected = || -> u64 { counts.iter().map(|c| c.0.load(Ordering::Relaxed)).sum() };
     let clock = Clock::get();
     let mut rates = Vec::new();
-    let samples = crew.sample(setting, |n| {
+    let samples = workers.sample(setting, |n| {
         let (start, before) = (clock.now(), injected());
         operation(n);
         let seconds = clock.ns_between(start, clock.now()) * 1e-9;

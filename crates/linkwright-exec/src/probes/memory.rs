@@ -1,10 +1,10 @@
 //! Memory for a probe: mapped, with pages of a wanted size, within a share of what is free.
 //!
 //! Memory is touched first by the thread that maps it, so it lies near that thread's core. Pages of 2 MiB
-//! are asked for with `madvise` and counted in `/proc/self/smaps` afterwards, because the kernel may
-//! decline silently.
+//! are requested with `madvise` and counted in `/proc/self/smaps` afterwards, because the kernel may
+//! silently decline.
 
-use super::{waived, Setting};
+use super::probe::{waived, Setting};
 use crate::error::Result;
 use crate::free_memory::available_memory;
 use linkwright_core::probes::Description;
@@ -32,7 +32,7 @@ pub(super) struct Mapped {
 
 // SAFETY: plain memory with one owner.
 unsafe impl Send for Mapped {}
-// SAFETY: it gives out an address only; who reads or writes there says why that is sound.
+// SAFETY: it only gives out an address; each reader and writer says why its access is sound.
 unsafe impl Sync for Mapped {}
 
 /// Refuses a probe that would need more than a share of the free memory, or than the caller allows.
@@ -49,7 +49,7 @@ pub(super) fn check_room(about: &Description, setting: &Setting, bytes: u64) -> 
         return Ok(());
     }
     let reason = format!(
-        "needs {} MiB, and {whose} is {} MiB; working sets end below that here",
+        "needs {} MiB, and {whose} is {} MiB; use a smaller working set",
         bytes >> 20,
         most >> 20
     );
@@ -76,10 +76,7 @@ impl Mapped {
         };
         if mapping == libc::MAP_FAILED {
             let error = std::io::Error::last_os_error();
-            return Err(waived(
-                about,
-                format!("no memory of {bytes} bytes: {error}"),
-            ));
+            return Err(waived(about, format!("cannot map {bytes} bytes: {error}")));
         }
         let mapping = mapping.cast::<u8>();
         let memory = Mapped {
@@ -131,7 +128,7 @@ impl Mapped {
         self.base
     }
 
-    /// Bytes asked for.
+    /// Bytes requested.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

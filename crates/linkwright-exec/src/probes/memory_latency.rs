@@ -1,4 +1,4 @@
-//! A pointer chase: every load's address is the value of the load before, so no two overlap.
+//! A pointer chase: every load's address is the value of the previous load, so no two overlap.
 //!
 //! ```text
 //!   line:    0      1      2      3          random: one cycle through all lines (Sattolo's shuffle)
@@ -9,12 +9,12 @@
 //! chases, and the whole cycle is walked before sampling where it is small enough to stay in a cache.
 //! Neighbours own memory of the same size, and work until the leader is done.
 //!
-//! Floor: one cycle of the core. What it does not do: tell address translation from the cache miss; compare
+//! Floor: one cycle of the core. The probe does not separate address translation from the cache miss; compare
 //! the two page sizes for that.
 
-use super::crew::Crew;
 use super::memory::{check_room, Mapped, Pages};
-use super::{waived, Answer, Floor, Probe, Setting};
+use super::probe::{waived, Answer, Floor, Probe, Setting};
+use super::workers::Workers;
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, MEMORY_LATENCY};
 
@@ -26,26 +26,26 @@ pub static PROBE: Probe = Probe {
 
 /// One pointer per cache line.
 pub(super) const LINE: usize = 64;
-/// Loads of one operation of the sampler, whose closure must not weigh.
+/// Loads of one operation of the sampler, so that the call of its closure costs nothing.
 const LOADS: u32 = 64;
-/// Above this a walk of the whole cycle would take longer than it helps: nothing of it stays in a cache.
+/// Above this, walking the whole cycle first would not help: nothing of it stays in a cache.
 const WALK_BYTES: usize = 64 << 20;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let bytes = asked.number("working_set");
-    let neighbours = asked.number("neighbours") as usize;
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let bytes = axes.number("working_set");
+    let neighbours = axes.number("neighbours") as usize;
     check(bytes, neighbours, setting)?;
-    let order = Order::of(asked.word("order"));
-    let pages = match asked.word("pages") {
+    let order = Order::of(axes.word("order"));
+    let pages = match axes.word("pages") {
         "2M" => Pages::Huge,
         _ => Pages::Base,
     };
     let chase = |seed| Chase::new(bytes as usize, order, pages, seed);
-    let streams = asked.word("neighbours_do") == "stream";
-    let disturb = |number: usize, crew: &Crew| {
+    let streams = axes.word("neighbours_do") == "stream";
+    let disturb = |number: usize, workers: &Workers| {
         let mut chase = chase(setting.seed + 1 + number as u64)?;
-        crew.enter();
-        while !crew.stopped() {
+        workers.enter();
+        while !workers.stopped() {
             if streams {
                 chase.stream();
             } else {
@@ -54,8 +54,8 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         }
         Ok(())
     };
-    Crew::launch(setting, neighbours, disturb, |crew| {
-        Ok(lead(chase(setting.seed)?, crew, setting))
+    Workers::launch(setting, neighbours, disturb, |workers| {
+        Ok(lead(chase(setting.seed)?, workers, setting))
     })
 }
 
@@ -72,12 +72,12 @@ fn check(bytes: u64, neighbours: usize, setting: &Setting) -> Result<()> {
     Err(waived(&MEMORY_LATENCY, reason))
 }
 
-fn lead(mut chase: Chase, crew: &Crew, setting: &Setting) -> Answer {
+fn lead(mut chase: Chase, workers: &Workers, setting: &Setting) -> Answer {
     if chase.memory.bytes() <= WALK_BYTES {
         chase.walk((chase.memory.bytes() / LINE) as u32);
     }
     let floor = Floor::cycle();
-    let mut samples = crew.sample(setting, |n| {
+    let mut samples = workers.sample(setting, |n| {
         chase.walk(n * LOADS);
         None
     });

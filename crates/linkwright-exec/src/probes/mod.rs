@@ -1,134 +1,33 @@
 //! Probes answered by measuring: one file each, one line in [`PROBES`].
 //!
 //! The questions stand in [`linkwright_core::probes`]. A probe runs in one process on the processors it is
-//! given and returns raw samples of the time of one operation; how many launches there are and what is
-//! made of the samples is decided by whoever called. The parts that probes share:
+//! given and returns raw samples of the time of one operation; the caller decides how many launches there
+//! are and what to make of the samples. The parts that probes share:
 //!
-//! - [`crew`]: threads on processors of their own, a leader that samples and hands that help or disturb;
+//! - [`workers`]: threads on processors of their own, a leader that samples and helpers;
 //! - [`memory`]: mapped memory with pages of a wanted size, within a share of what is free;
-//! - [`cycle`]: how long one cycle of the core lasts just now, the floor of anything that depends on
-//!   something;
-//! - [`crate::sampling::Sampler`] and [`crate::guard`]: warm-up, batches, disturbed samples dropped.
+//! - [`cycle`]: the current length of one cycle of the core, the floor of every dependent operation;
+//! - [`crate::sampling::Sampling`] and [`crate::guard`]: warm-up, batches, disturbed samples dropped.
 //!
-//! An answer below its floor is no answer: [`run`] fails it and names the bound.
+//! An answer below its floor is an error that names the bound.
 
 pub mod cache_line;
-mod crew;
 pub mod cycle;
 pub mod fma_peak;
 pub mod loaded_latency;
 mod memory;
 pub mod memory_bandwidth;
 pub mod memory_latency;
+mod probe;
 pub mod random;
 pub mod round_trip;
+mod workers;
 
 use crate::error::{ExecError, Result};
-use crate::guard::Drops;
-use crate::sampling::{median, Sampler, Samples, Stopping};
-use linkwright_core::probes::{Assignment, Description};
-use std::time::Duration;
-
-/// How to run a probe.
-#[derive(Clone)]
-pub struct Setting<'a> {
-    /// Processors by operating-system number: those of a placed probe first, then the others.
-    pub cpus: Vec<u32>,
-    /// Samples wanted.
-    pub samples: usize,
-    /// Most batches of warm-up.
-    pub warmup_at_most: usize,
-    /// Wall-clock limit of sampling; making the memory ready comes before.
-    pub budget: Duration,
-    /// Stop early below this relative half width.
-    pub settle_within: Option<f64>,
-    /// Of random orders.
-    pub seed: u64,
-    /// Most bytes to allocate; `None`: a quarter of what is free.
-    pub most_bytes: Option<u64>,
-    /// Asked a few times per second, on the calling thread, whether to stop.
-    pub cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
-}
-
-impl Setting<'_> {
-    /// On these processors, with everything else as usual.
-    pub fn of(cpus: Vec<u32>) -> Self {
-        Setting {
-            cpus,
-            samples: 100,
-            warmup_at_most: 50,
-            budget: Duration::from_secs(1),
-            settle_within: None,
-            seed: 0,
-            most_bytes: None,
-            cancelled: None,
-        }
-    }
-
-    fn sampler(&self) -> Sampler {
-        Sampler {
-            stopping: Stopping {
-                samples: self.samples,
-                budget: self.budget,
-                settle_within: self.settle_within,
-            },
-            warmup_at_most: self.warmup_at_most,
-        }
-    }
-}
-
-/// The least time that one operation can take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Floor {
-    /// In nanoseconds.
-    pub ns: f64,
-    /// What bounds it, in words.
-    pub name: &'static str,
-}
-
-impl Floor {
-    /// One cycle of this core, where it can be read.
-    fn cycle() -> Option<Floor> {
-        cycle::cycle_ns().map(|ns| Floor {
-            ns,
-            name: "one cycle of the core",
-        })
-    }
-}
-
-/// What one launch of a probe yields.
-#[derive(Clone, Debug, Default)]
-pub struct Answer {
-    /// Times of one operation.
-    pub samples: Samples,
-    /// Bytes that one operation asks for.
-    pub counted_bytes: f64,
-    /// Bytes that travel for it, estimated.
-    pub moved_bytes: f64,
-    /// What one operation achieves, in the unit that the metric counts: floating-point operations, samples.
-    pub work: f64,
-    /// Metrics that do not follow from the time: key and one value per sample, or one for the launch.
-    pub columns: Vec<(&'static str, Vec<f64>)>,
-    /// What no sample can undercut.
-    pub floor: Option<Floor>,
-    /// What a reader must know.
-    pub notes: Vec<String>,
-}
-
-impl Answer {
-    /// Samples dropped, by reason.
-    pub fn drops(&self) -> &Drops {
-        &self.samples.drops
-    }
-}
-
-/// A probe that this machine can run.
-pub struct Probe {
-    /// The question.
-    pub about: &'static Description,
-    /// Answers it with the samples of one launch.
-    pub measure: fn(&Assignment, &Setting) -> Result<Answer>,
-}
+use crate::sampling::median;
+use linkwright_core::probes::Assignment;
+use probe::waived;
+pub use probe::{Answer, Floor, Probe, Setting};
 
 /// All probes that are measured in Rust.
 pub static PROBES: &[&Probe] = &[
@@ -141,13 +40,13 @@ pub static PROBES: &[&Probe] = &[
     &random::PROBE,
 ];
 
-/// One launch of a probe; an answer that no machine can give is an error.
-pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let about = asked.probe();
+/// One launch of a probe; an answer below its floor is an error.
+pub fn run(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let about = axes.probe();
     let Some(probe) = PROBES.iter().find(|p| p.about.key == about.key) else {
         return Err(waived(about, "this probe is not measured natively"));
     };
-    let answer = (probe.measure)(asked, setting)?;
+    let answer = (probe.measure)(axes, setting)?;
     let mut values = answer.samples.values_ns.clone();
     match (answer.floor, median(&mut values)) {
         (Some(floor), Some(found)) if found < floor.ns => Err(ExecError::Implausible {
@@ -157,24 +56,5 @@ pub fn run(asked: &Assignment, setting: &Setting) -> Result<Answer> {
             bound: floor.name,
         }),
         _ => Ok(answer),
-    }
-}
-
-/// The threads that axis `threads` asks for, each with a processor of its own.
-fn team(asked: &Assignment, setting: &Setting, about: &Description) -> Result<usize> {
-    let (threads, there) = (asked.number("threads"), setting.cpus.len());
-    if threads == 0 || threads > there as u64 {
-        let reason =
-            format!("{threads} threads need as many processors, at least one; there are {there}");
-        return Err(waived(about, reason));
-    }
-    Ok(threads as usize)
-}
-
-/// The error of a question that this machine cannot be asked.
-fn waived(about: &Description, reason: impl Into<String>) -> ExecError {
-    ExecError::Waived {
-        executor: about.key,
-        reason: reason.into(),
     }
 }

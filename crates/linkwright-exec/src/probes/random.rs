@@ -1,8 +1,8 @@
 //! Random numbers by generator and block size, of the `rand` crates; those of NumPy are measured in Python.
 
-use super::crew::Crew;
 use super::memory::check_room;
-use super::{waived, Answer, Probe, Setting};
+use super::probe::{team, waived, Answer, Probe, Setting};
+use super::workers::Workers;
 use crate::compute::generators;
 use crate::error::Result;
 use linkwright_core::probes::{Assignment, RANDOM};
@@ -13,13 +13,13 @@ pub static PROBE: Probe = Probe {
     measure,
 };
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let key = asked.word("generator");
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let key = axes.word("generator");
     let Some(generator) = generators::find(key) else {
         return Err(waived(&RANDOM, format!("{key} is measured in Python")));
     };
-    let threads = super::team(asked, setting, &RANDOM)?;
-    let samples = asked.number("block") as usize / size_of::<f64>();
+    let threads = team(axes, setting, &RANDOM)?;
+    let samples = axes.number("block") as usize / size_of::<f64>();
     if samples == 0 {
         return Err(waived(
             &RANDOM,
@@ -34,19 +34,19 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         let mut block = vec![0.0; samples];
         move |n: u32| (0..n).for_each(|_| fill(&mut block))
     };
-    let follow = |number: usize, crew: &Crew| {
-        crew.follow(worker(number + 1));
+    let follow = |number: usize, workers: &Workers| {
+        workers.follow(worker(number + 1));
         Ok(())
     };
-    let lead = |crew: &Crew| {
+    let lead = |workers: &Workers| {
         let mut own = worker(0);
         Ok(Answer {
-            samples: crew.sample(setting, |n| crew.round(n, &mut own)),
+            samples: workers.sample(setting, |n| workers.round(n, &mut own)),
             counted_bytes: bytes as f64,
             moved_bytes: bytes as f64,
             work: (threads * samples) as f64,
             ..Answer::default()
         })
     };
-    Crew::launch(setting, threads - 1, follow, lead)
+    Workers::launch(setting, threads - 1, follow, lead)
 }

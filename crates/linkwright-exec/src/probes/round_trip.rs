@@ -4,10 +4,10 @@
 //! are run in blocks of 50, each kept or dropped as a whole. All trips leave as samples; mean and 99th
 //! percentile of the launch leave as columns of one value each, so that they have an interval over launches.
 
-use super::{waived, Answer, Probe, Setting};
+use super::probe::{waived, Answer, Probe, Setting};
 use crate::error::{ExecError, Result};
-use crate::round_trip::{self, Found, Plan, RoundTripError};
-use crate::sampling::Samples;
+use crate::round_trip::{self, Plan, RoundTripError, RoundTrips};
+use crate::sampling::Sampling;
 use linkwright_core::probes::{Assignment, ROUND_TRIP};
 
 /// Registry entry.
@@ -19,29 +19,26 @@ pub static PROBE: Probe = Probe {
 const TRIPS_PER_SAMPLE: usize = 10;
 const TRIPS_PER_BLOCK: usize = 50;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let transport = asked.word("transport");
-    let entry = round_trip::find(transport).expect("every word of the axis is a transport");
-    let cpus =
-        (setting.cpus.first()).map(|&client| [client, *setting.cpus.get(1).unwrap_or(&client)]);
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let transport = axes.word("transport");
+    let measure = round_trip::find(transport).expect("every word of the axis is a transport");
+    let client = setting.cpus[0];
+    let trips = setting.sampling.samples.saturating_mul(TRIPS_PER_SAMPLE);
     let plan = Plan {
-        request_bytes: asked.number("in_bytes") as usize,
-        reply_bytes: asked.number("out_bytes") as usize,
-        blocks: setting
-            .samples
-            .saturating_mul(TRIPS_PER_SAMPLE)
-            .div_ceil(TRIPS_PER_BLOCK),
+        request_bytes: axes.number("in_bytes") as usize,
+        reply_bytes: axes.number("out_bytes") as usize,
+        sampling: Sampling {
+            samples: trips.div_ceil(TRIPS_PER_BLOCK),
+            ..setting.sampling.clone()
+        },
         trips_per_block: TRIPS_PER_BLOCK,
-        warmup_at_most: setting.warmup_at_most,
-        time_budget: setting.budget,
-        check: true,
         seed: setting.seed,
-        cpus,
+        cpus: [client, *setting.cpus.get(1).unwrap_or(&client)],
         cancelled: setting.cancelled,
     };
-    match (entry.measure)(&plan) {
-        Ok(found) => Ok(answer(
-            found,
+    match measure(&plan) {
+        Ok(trips) => Ok(answer(
+            trips,
             (plan.request_bytes + plan.reply_bytes) as f64,
         )),
         Err(error @ RoundTripError::Forbidden { .. }) => Err(waived(
@@ -55,35 +52,27 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
     }
 }
 
-fn answer(found: Found, bytes: f64) -> Answer {
+fn answer(trips: RoundTrips, bytes: f64) -> Answer {
+    let mut samples = trips.samples;
     // A tenth of a nanosecond is less than the clock resolves.
-    let values_ns: Vec<f64> = (found.trips_ns.iter())
-        .map(|ns| (ns * 10.0).round() / 10.0)
-        .collect();
-    let columns = match mean_and_p99(&values_ns) {
+    (samples.values_ns.iter_mut()).for_each(|ns| *ns = (*ns * 10.0).round() / 10.0);
+    let columns = match mean_and_p99(&samples.values_ns) {
         Some((mean, p99)) => vec![
             ("round_trip_mean", vec![mean]),
             ("round_trip_p99", vec![p99]),
         ],
         None => Vec::new(),
     };
-    let shared = found.oversubscribed.then(|| {
+    let shared = trips.oversubscribed.then(|| {
         "client and server share one processor, so each waits for the other to be switched out"
             .to_owned()
     });
     Answer {
-        samples: Samples {
-            first_ns: found.first_ns,
-            values_ns,
-            batch: 1,
-            warmup_batches: found.warmup_blocks,
-            warmed_up: found.warmed_up,
-            drops: found.drops,
-        },
+        samples,
         counted_bytes: bytes,
         moved_bytes: bytes,
         columns,
-        notes: found.unpinned.into_iter().chain(shared).collect(),
+        notes: trips.unpinned.into_iter().chain(shared).collect(),
         ..Answer::default()
     }
 }
@@ -109,20 +98,23 @@ mod tests {
         let AxisKind::Word(words) = ROUND_TRIP.axis("transport").unwrap().kind else {
             panic!("a closed list")
         };
-        let keys: Vec<_> = round_trip::REGISTRY.iter().map(|entry| entry.key).collect();
+        let keys: Vec<_> = round_trip::REGISTRY.iter().map(|(key, _)| *key).collect();
         assert_eq!(words, keys);
     }
 
     #[test]
     fn a_launch_gives_trips_and_their_mean_and_tail() {
-        let asked = Assignment::parse(&ROUND_TRIP, &[("out_bytes", "1K")]).unwrap();
+        let axes = Assignment::parse(&ROUND_TRIP, &[("out_bytes", "1K")]).unwrap();
         let setting = Setting {
-            samples: 20,
-            warmup_at_most: 2,
-            budget: Duration::from_secs(5),
+            sampling: Sampling {
+                samples: 20,
+                warmup_at_most: 2,
+                time_budget: Duration::from_secs(5),
+                settle_within: None,
+            },
             ..Setting::of(allowed_cpus())
         };
-        let answer = measure(&asked, &setting).unwrap();
+        let answer = measure(&axes, &setting).unwrap();
         assert_eq!(answer.samples.values_ns.len(), 200);
         assert_eq!(answer.counted_bytes, 1088.0);
         let column = |key| answer.columns.iter().find(|(k, _)| *k == key).unwrap().1[0];

@@ -1,4 +1,4 @@
-//! What client and server tell each other beside the data: a page that both see.
+//! Control information of client and server: a page that both see, apart from the data.
 //!
 //! Words that one side spins on have a pair of cache lines each. The mode changes between blocks of
 //! trips only, so the server has its line in the cache during a block.
@@ -33,9 +33,9 @@ struct Page {
 
 /// Requests and replies are counted; this count says that no more will come.
 const STOP: u64 = u64::MAX;
-/// Looks at a word between two looks at the other process.
+/// Reads of a word between two checks of the other process.
 const SPINS: u32 = 1 << 18;
-/// Patience with a server that does not answer.
+/// How long to wait for a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The page, and how to wait.
@@ -87,7 +87,7 @@ impl Control {
         self.page().switches.load(Ordering::Acquire)
     }
 
-    /// The server's last words: the number of the system's error that ended it.
+    /// The number of the system error that ended the server.
     pub fn report_errno(&self, errno: i32) {
         self.page().errno.store(errno as u32, Ordering::Release);
     }

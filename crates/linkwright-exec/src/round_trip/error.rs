@@ -23,7 +23,7 @@ pub enum RoundTripError {
     /// The operating system does not allow this transport.
     #[error("this system forbids it ({error}){hint}")]
     Forbidden {
-        /// The system's words.
+        /// The error of the operating system.
         error: io::Error,
         /// What would allow it.
         hint: String,
@@ -33,13 +33,13 @@ pub enum RoundTripError {
     System {
         /// What was tried.
         what: &'static str,
-        /// The system's words.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// The other process is gone.
     #[error("the server process ended during the measurement ({how}); something stopped it")]
     ServerEnded {
-        /// As the system tells it.
+        /// Exit status or signal.
         how: String,
     },
     /// Nothing came back.

@@ -12,14 +12,13 @@
 
 use super::control::{Control, Mode};
 use super::error::{Result, RoundTripError};
-use super::helper::Helper;
-use super::transport::{Sizes, Transport};
+use super::server::Server;
+use super::transport::{Sizes, Transport, SIZES};
 use super::words;
-use super::SIZES;
-use crate::guard::{Disturbance, Drops, Guard};
-use crate::sampling::{median, WarmUp};
+use crate::guard::{Disturbance, Guard};
+use crate::sampling::{median, Samples, Sampling, WarmUp};
 use crate::timer::{Clock, Ticks};
-use crate::topology::{pin_to, Topology};
+use crate::topology::pin_to;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,86 +30,53 @@ pub struct Plan<'a> {
     pub request_bytes: usize,
     /// Bytes from server to client.
     pub reply_bytes: usize,
-    /// Blocks wanted.
-    pub blocks: usize,
+    /// How much; a sample is a block of trips.
+    pub sampling: Sampling,
     /// Trips of a block.
     pub trips_per_block: usize,
-    /// Most blocks of warm-up.
-    pub warmup_at_most: usize,
-    /// Wall-clock limit; at least one block is tried.
-    pub time_budget: Duration,
-    /// Whether to compare all data, before and after.
-    pub check: bool,
     /// Of the data.
     pub seed: u64,
-    /// Processors of client and server; `None`: the first two in topology order.
-    pub cpus: Option<[u32; 2]>,
+    /// Processors of client and server.
+    pub cpus: [u32; 2],
     /// Asked a few times per second, on the calling thread, whether to stop.
     pub cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
-impl Default for Plan<'_> {
-    fn default() -> Self {
-        Plan {
-            request_bytes: 64,
-            reply_bytes: 64,
-            blocks: 20,
-            trips_per_block: 50,
-            warmup_at_most: 50,
-            time_budget: Duration::from_secs(1),
-            check: true,
-            seed: 0,
-            cpus: None,
-            cancelled: None,
-        }
-    }
-}
-
-/// What was found.
+/// The trips of one launch.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
-    /// Every trip of every undisturbed block.
-    pub trips_ns: Vec<f64>,
-    /// The very first trip, cold.
-    pub first_ns: f64,
+pub struct RoundTrips {
+    /// Every trip of every undisturbed block; blocks of warm-up and dropped blocks are counted.
+    pub samples: Samples,
     /// Trips of a block.
     pub trips_per_block: usize,
-    /// Blocks dropped, by reason.
-    pub drops: Drops,
-    /// Blocks before the first kept one.
-    pub warmup_blocks: usize,
-    /// Whether they agreed at the end.
-    pub warmed_up: bool,
     /// Whether the time budget ended before all blocks were taken.
     pub out_of_time: bool,
     /// Words of requests and replies whose arrival was checked.
     pub checked_words: u64,
-    /// Processor of the client and of the server; -1: not pinned.
-    pub cpus: [i32; 2],
     /// Client and server share one processor.
     pub oversubscribed: bool,
     /// Why they are not pinned.
     pub unpinned: Option<String>,
 }
 
-/// How often the calling thread looks up.
+/// How often the calling thread checks.
 const WATCH: Duration = Duration::from_millis(50);
 /// Checked trips on each side of the samples.
 const CHECKS: u64 = 3;
 
 /// Measures on `T`, in a thread of its own, so that the caller's processors stay as they are.
-pub(super) fn on<T: Transport>(plan: &Plan) -> Result<Found> {
+pub(super) fn on<T: Transport>(plan: &Plan) -> Result<RoundTrips> {
     let sizes = sizes(plan)?;
     Clock::get();
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let caller = std::thread::current();
     std::thread::scope(|scope| {
         let client = scope.spawn(|| {
-            let found =
+            let trips =
                 Client::<T>::start(plan, sizes).and_then(|client| client.measure(plan, &stop));
             done.store(true, Ordering::Release);
             caller.unpark();
-            found
+            trips
         });
         while !done.load(Ordering::Acquire) {
             std::thread::park_timeout(WATCH);
@@ -149,63 +115,52 @@ fn sizes(plan: &Plan) -> Result<Sizes> {
 
 struct Client<T> {
     // Dropped first: the server must be gone before its memory is.
-    _helper: Helper,
+    _server: Server,
     transport: T,
     control: Control,
     seed: u64,
     stamps: Vec<Ticks>,
-    /// How often the server had lost its core when it was asked last.
+    /// How often the server had lost its core at the last report.
     switches: i64,
-    found: Found,
+    trips: RoundTrips,
 }
 
 impl<T: Transport> Client<T> {
     fn start(plan: &Plan, sizes: Sizes) -> Result<Client<T>> {
-        let mut found = Found {
+        let mut trips = RoundTrips {
             trips_per_block: plan.trips_per_block.max(1),
-            cpus: [-1; 2],
-            ..Found::default()
+            oversubscribed: plan.cpus[0] == plan.cpus[1],
+            unpinned: pin_to(plan.cpus[0]).err().map(|error| error.to_string()),
+            ..RoundTrips::default()
         };
-        let cpus = match plan.cpus {
-            Some(cpus) => cpus,
-            None => {
-                let all = Topology::discover().cpus;
-                let (first, second) = (all.first(), all.get(1).or(all.first()));
-                [first, second].map(|cpu| cpu.map_or(0, |cpu| cpu.id))
-            }
-        };
-        found.oversubscribed = cpus[0] == cpus[1];
-        match pin_to(cpus[0]) {
-            Ok(()) => found.cpus = cpus.map(|cpu| cpu as i32),
-            Err(error) => found.unpinned = Some(error.to_string()),
-        }
+        trips.samples.batch = 1;
         let mut control = Control::new()?;
-        control.yields = found.oversubscribed;
+        control.yields = trips.oversubscribed;
         let mut transport = T::open(sizes)?;
-        let pinned = found.unpinned.is_none();
-        let helper = Helper::start(&mut transport, &mut control, pinned.then_some(cpus[1]))?;
+        let pinned = trips.unpinned.is_none();
+        let server = Server::start(&mut transport, &mut control, pinned.then_some(plan.cpus[1]))?;
         Ok(Client {
-            _helper: helper,
+            _server: server,
             transport,
             control,
             seed: plan.seed,
-            stamps: vec![Ticks(0); found.trips_per_block + 1],
+            stamps: vec![Ticks(0); trips.trips_per_block + 1],
             switches: 0,
-            found,
+            trips,
         })
     }
 
-    fn measure(mut self, plan: &Plan, stop: &AtomicBool) -> Result<Found> {
-        let end = Instant::now() + plan.time_budget;
-        self.set_mode(Mode::Timed);
+    fn measure(mut self, plan: &Plan, stop: &AtomicBool) -> Result<RoundTrips> {
+        let end = Instant::now() + plan.sampling.time_budget;
+        self.control.set_mode(Mode::Timed);
         let first = self.block(1).map_err(|error| self.explain(error))?;
-        self.found.first_ns = first[0];
-        self.checked(plan)?;
+        self.trips.samples.first_ns = first[0];
+        self.checked()?;
         self.warm_up(plan, stop, end)?;
         self.sample(plan, stop, end)?;
-        self.checked(plan)?;
+        self.checked()?;
         self.control.stop();
-        Ok(self.found)
+        Ok(self.trips)
     }
 
     /// The server's error, where it left one, says more than its silence.
@@ -214,10 +169,6 @@ impl<T: Transport> Client<T> {
             Some(errno) => super::cross_memory::explain(std::io::Error::from_raw_os_error(errno)),
             None => error,
         }
-    }
-
-    fn set_mode(&self, mode: Mode) {
-        self.control.set_mode(mode);
     }
 
     #[inline]
@@ -248,62 +199,59 @@ impl<T: Transport> Client<T> {
     }
 
     fn warm_up(&mut self, plan: &Plan, stop: &AtomicBool, end: Instant) -> Result<()> {
-        let mut warm_up = WarmUp::new(plan.warmup_at_most.max(1));
+        let mut warm_up = WarmUp::new(plan.sampling.warmup_at_most.max(1));
         // Half of the budget at most: a machine that never settles is measured all the same.
-        let end = end - plan.time_budget / 2;
+        let end = end - plan.sampling.time_budget / 2;
         loop {
-            let mut block = self.block(self.found.trips_per_block)?;
+            let mut block = self.block(self.trips.trips_per_block)?;
             if warm_up.push(median(&mut block).expect("a block has trips")) || over(stop, end) {
                 break;
             }
         }
-        self.found.warmup_blocks = warm_up.batches();
-        self.found.warmed_up = warm_up.agreed();
+        self.trips.samples.warmup_batches = warm_up.batches();
+        self.trips.samples.warmed_up = warm_up.agreed();
         Ok(())
     }
 
     fn sample(&mut self, plan: &Plan, stop: &AtomicBool, end: Instant) -> Result<()> {
-        let mut guard = Guard::new();
+        let mut guard = Guard::of_thread_and_machine();
         self.server_was_disturbed()?;
         let mut kept = 0;
-        while kept < plan.blocks {
+        while kept < plan.sampling.samples {
             guard.open();
-            let block = self.block(self.found.trips_per_block)?;
+            let block = self.block(self.trips.trips_per_block)?;
             let mine = guard.close();
             let theirs = self
                 .server_was_disturbed()?
                 .then_some(Disturbance::Preempted);
             // Processes that share a core preempt each other by design.
-            match mine.or(theirs).filter(|_| !self.found.oversubscribed) {
+            match mine.or(theirs).filter(|_| !self.trips.oversubscribed) {
                 None => {
-                    self.found.trips_ns.extend(block);
+                    self.trips.samples.values_ns.extend(block);
                     kept += 1;
                 }
-                Some(reason) => self.found.drops.count(reason),
+                Some(reason) => self.trips.samples.drops.count(reason),
             }
             if over(stop, end) {
-                self.found.out_of_time = kept < plan.blocks;
+                self.trips.out_of_time = kept < plan.sampling.samples;
                 break;
             }
         }
         Ok(())
     }
 
-    /// Whether the server lost its core since it was asked last; one trip.
+    /// Whether the server lost its core since the last report; takes one trip.
     fn server_was_disturbed(&mut self) -> Result<bool> {
-        self.set_mode(Mode::Report);
+        self.control.set_mode(Mode::Report);
         self.trip()?;
-        self.set_mode(Mode::Timed);
+        self.control.set_mode(Mode::Timed);
         let switches = self.control.reported_switches();
         Ok(std::mem::replace(&mut self.switches, switches) != switches)
     }
 
-    /// Trips whose every byte counts.
-    fn checked(&mut self, plan: &Plan) -> Result<()> {
-        if !plan.check {
-            return Ok(());
-        }
-        self.set_mode(Mode::Checked);
+    /// Trips in which every byte is checked.
+    fn checked(&mut self) -> Result<()> {
+        self.control.set_mode(Mode::Checked);
         for _ in 0..CHECKS {
             self.seed = self.seed.wrapping_add(1);
             self.transport.compose_request(self.seed);
@@ -322,9 +270,9 @@ impl<T: Transport> Client<T> {
                     wanted,
                 });
             }
-            self.found.checked_words += (request.len + reply.len) as u64;
+            self.trips.checked_words += (request.len + reply.len) as u64;
         }
-        self.set_mode(Mode::Timed);
+        self.control.set_mode(Mode::Timed);
         Ok(())
     }
 }
@@ -339,7 +287,17 @@ mod tests {
             request: 64,
             reply: 64,
         };
-        let mut client = Client::<T>::start(&Plan::default(), sizes).unwrap();
+        let cpu = crate::topology::allowed_cpus()[0];
+        let plan = Plan {
+            request_bytes: 64,
+            reply_bytes: 64,
+            sampling: Sampling::default(),
+            trips_per_block: 50,
+            seed: 0,
+            cpus: [cpu, cpu],
+            cancelled: None,
+        };
+        let mut client = Client::<T>::start(&plan, sizes).unwrap();
         client.block(3).unwrap();
         // SAFETY: a signal to our own child.
         unsafe { libc::kill(client.control.peer, libc::SIGKILL) };

@@ -1,7 +1,7 @@
 //! Round trips between two processes: a request of i bytes goes there, a reply of o bytes comes back.
 //!
-//! The question is that of a host and an accelerator (how long until the answer is here?), asked of two
-//! processes of one machine. The *client* holds the clock; the *server*, a process of its own on another
+//! This is the question of a host and its accelerator (how long until the reply arrives?), for two processes
+//! of one machine. The *client* holds the clock; the *server*, a process of its own on another
 //! core, answers when the last byte of the request has arrived, never earlier, so the two transfers add.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!            t0                                                         t1      round trip = t1 - t0
 //! ```
 //!
-//! What "hand over" and "take" mean is the *transport* ([`REGISTRY`]), one file per mechanism:
+//! The *transport* ([`REGISTRY`]) defines "hand over" and "take", one file per mechanism:
 //!
 //! - [`shared`]: through memory that both map. With user buffers, data are copied in and out on both sides
 //!   (four copies); in place, the client writes the request where the server reads it and the other way
@@ -28,78 +28,39 @@
 //! makes system calls and touches memory that exists already, nothing else, as a fork of a process with
 //! several threads must. It dies with the client.
 //!
-//! What it does not do: a transport with more than one request under way, and placements other than two
-//! cores.
+//! It does not do transports with more than one request under way, or placements other than two cores.
 
 mod control;
 mod cross_memory;
 mod error;
-mod helper;
 mod mapping;
 mod measure;
 mod peer;
+mod server;
 mod shared;
 mod stream;
 mod transport;
 mod words;
 
 pub use error::{Result, RoundTripError};
-pub use measure::{Found, Plan};
+pub use measure::{Plan, RoundTrips};
 
-/// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
-pub const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
+/// Measures round trips by one transport.
+pub type Measure = fn(&Plan) -> Result<RoundTrips>;
 
-/// A transport of the list.
-pub struct Entry {
-    /// As typed by people.
-    pub key: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// Measures on it.
-    pub measure: fn(&Plan) -> Result<Found>,
-}
-
-/// Every transport.
-pub static REGISTRY: &[Entry] = &[
-    Entry {
-        key: "user_buffers",
-        summary: "shared memory, copied from and to user buffers on both sides",
-        measure: measure::on::<shared::Copied>,
-    },
-    Entry {
-        key: "in_place",
-        summary: "shared memory, written and read in place",
-        measure: measure::on::<shared::InPlace>,
-    },
-    Entry {
-        key: "word_store",
-        summary:
-            "request by 8-byte stores past the cache, as into a device's window; reply in place",
-        measure: measure::on::<shared::WordStore>,
-    },
-    Entry {
-        key: "pipe",
-        summary: "two pipes",
-        measure: measure::on::<stream::Pipe>,
-    },
-    Entry {
-        key: "unix_socket",
-        summary: "a pair of Unix stream sockets",
-        measure: measure::on::<stream::UnixSocket>,
-    },
-    Entry {
-        key: "tcp",
-        summary: "TCP over the loopback interface, without delay (TCP_NODELAY)",
-        measure: measure::on::<stream::Tcp>,
-    },
-    Entry {
-        key: "process_vm_readv",
-        summary: "each side reads the other's memory by a system call",
-        measure: measure::on::<cross_memory::CrossMemory>,
-    },
+/// Every transport, as typed by people.
+pub static REGISTRY: &[(&str, Measure)] = &[
+    ("user_buffers", measure::on::<shared::Copied>),
+    ("in_place", measure::on::<shared::InPlace>),
+    ("word_store", measure::on::<shared::WordStore>),
+    ("pipe", measure::on::<stream::Pipe>),
+    ("unix_socket", measure::on::<stream::UnixSocket>),
+    ("tcp", measure::on::<stream::Tcp>),
+    ("process_vm_readv", measure::on::<cross_memory::CrossMemory>),
 ];
 
 /// The transport called `key`.
-pub fn find(key: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.key == key)
+pub fn find(key: &str) -> Option<Measure> {
+    let entry = REGISTRY.iter().find(|(known, _)| *known == key);
+    entry.map(|&(_, measure)| measure)
 }

@@ -23,7 +23,7 @@ pub(super) fn how_it_ended(process: libc::pid_t) -> RoundTripError {
     RoundTripError::ServerEnded { how }
 }
 
-/// What there is to know of a child, which stays unreaped.
+/// The state of a child, which stays unreaped.
 fn peek(process: libc::pid_t) -> Option<libc::siginfo_t> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the call fills the structure it is given; all-zero is a valid value of it.

@@ -1,9 +1,12 @@
-//! What a transport is: four places for data, and how they are handed over.
+//! A transport: four places for data, and how they are handed over.
 
 use super::control::Control;
 use super::error::Result;
 use super::mapping::{Mapping, Words};
 use super::words;
+
+/// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
+pub(super) const SIZES: std::ops::RangeInclusive<usize> = 8..=(1 << 20);
 
 /// Bytes of a request and of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What requests and replies hold, so that every byte can be checked and none can be left out.
+//! The content of requests and replies, which lets every byte be checked.
 //!
 //! Word k of a message made from `seed` is `seed + k G` modulo 2^64, G odd. A seed per trip makes all
 //! words fresh; storing and summing them vectorises, so in place they cost what stores and loads cost.

@@ -6,7 +6,7 @@
 //! Large arenas are aligned to, and ask for, huge pages: fewer misses of the address translation
 //! and less scatter between launches.
 
-use crate::state::Contents;
+use crate::buffers::Contents;
 use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
 
 const LINES: usize = 128;
@@ -27,13 +27,13 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Allocates, without touching, the buffers of `participant`.
+    /// Allocates the buffers of `participant` without touching them.
     pub(crate) fn new(contents: &Contents, participant: u32) -> Self {
         let buffers = 0..contents.schedule.buffers.len();
         Arena::of_sizes(buffers.map(|buffer| contents.bytes(participant, buffer)))
     }
 
-    /// Allocates, without touching, buffers of so many bytes each.
+    /// Allocates buffers of these sizes without touching them.
     pub(crate) fn of_sizes(sizes: impl Iterator<Item = usize>) -> Self {
         let mut end = 0;
         let buffers: Vec<(usize, usize)> = sizes
@@ -71,7 +71,7 @@ impl Arena {
     /// The bytes of a buffer.
     ///
     /// # Safety
-    /// Nobody writes to it meanwhile.
+    /// There is no concurrent write to it.
     pub(crate) unsafe fn get(&self, buffer: usize) -> &[u8] {
         // SAFETY: within the allocation; as promised by the caller.
         unsafe { std::slice::from_raw_parts(self.address(buffer), self.bytes(buffer)) }

@@ -1,8 +1,8 @@
 //! Copying: plain, or around the caches.
 //!
 //! A plain copy reads each destination line before it overwrites it and leaves it in the caches of
-//! the writer. A *streaming* copy writes past the caches: no read for ownership, but who needs the
-//! data next finds them in memory. Which is faster for a large put depends on the machine, so
+//! the writer. A *streaming* copy writes past the caches: no read for ownership, but the next reader
+//! finds the data in memory. Which is faster for a large put depends on the machine, so
 //! [`Copier::get`] tries both, reading back what was copied, as the receiving rank would, and
 //! streams from the smallest size on from which streaming wins by a tenth.
 
@@ -28,7 +28,7 @@ impl Default for Copier {
 impl Copier {
     const TRIED: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
 
-    /// The better way on this machine, measured on the first call (about 50 ms).
+    /// The faster way on this machine, measured on the first call (about 50 ms).
     pub fn get() -> Self {
         static COPIER: OnceLock<Copier> = OnceLock::new();
         *COPIER.get_or_init(Copier::measure)
@@ -59,11 +59,6 @@ impl Copier {
             stream_from = bytes;
         }
         Copier { stream_from }
-    }
-
-    /// Smallest streaming copy; `None`: never.
-    pub fn stream_from(&self) -> Option<usize> {
-        (self.stream_from != usize::MAX).then_some(self.stream_from)
     }
 
     /// Copies.

@@ -1,23 +1,23 @@
-//! What one rank tells another: counters that only grow, each in its own cache lines.
+//! Messages between ranks: counters that only grow, each in its own cache lines.
 //!
 //! A [`Flag`] belongs to one (source, destination) pair. The source counts its completed messages
-//! to that destination; who needs the n-th message of epoch e waits for
+//! to that destination; a rank that needs the n-th message of epoch e waits for
 //!
 //! ```text
 //!   count >= e * (messages per epoch) + n
 //! ```
 //!
-//! The store releases and the load acquires, so all that the source wrote before is seen. As nothing
-//! is ever reset, there is no moment at which a late waiter can miss a value, and repeated
-//! executions need no clean-up between them.
+//! The store releases and the load acquires, so everything that the source wrote before is visible. As
+//! nothing is ever reset, a late waiter cannot miss a value, and repeated executions need no clean-up
+//! between them.
 //!
 //! A [`Mailbox`] is a flag with room for a small payload in the same cache line: a message of at
-//! most 48 bytes costs one line transfer instead of two. It holds one message; whoever posts the
-//! next must know that the last was taken (the schedule's own dependencies, or the barrier between
-//! epochs). A [`Barrier`] is a counter on which everybody waits for everybody.
+//! most 48 bytes costs one line transfer instead of two. It holds one message; before the
+//! next is posted, the last must have been taken (by the schedule's own dependencies, or the barrier
+//! between epochs). A [`Barrier`] is a counter on which all ranks wait for each other.
 
-use super::lot::{Lot, Poisoned};
 use super::sync::{AtomicU64, Ordering, UnsafeCell};
+use super::waiting::{Poisoned, Waiters};
 
 /// A monotonic counter: raised by one writer, or counted up by many.
 #[derive(Debug)]
@@ -31,25 +31,25 @@ impl Default for Flag {
 }
 
 impl Flag {
-    /// The counter reaches `count`: everything the caller did before is visible to who waits.
+    /// The counter reaches `count`: everything the caller did before is visible to the waiter.
     #[inline(always)]
-    pub fn raise(&self, count: u64, lot: &Lot, reader: usize) {
+    pub fn raise(&self, count: u64, waiters: &Waiters, reader: usize) {
         self.0.store(count, Ordering::Release);
-        lot.wake(reader);
+        waiters.wake(reader);
     }
 
-    /// Adds one; many may. Who makes the counter reach `count` wakes the readers.
+    /// Adds one; several ranks may. The one that makes the counter reach `count` wakes the readers.
     #[inline(always)]
-    pub fn arrive(&self, count: u64, lot: &Lot, readers: impl IntoIterator<Item = usize>) {
+    pub fn arrive(&self, count: u64, waiters: &Waiters, readers: impl IntoIterator<Item = usize>) {
         if self.0.fetch_add(1, Ordering::AcqRel) + 1 == count {
-            readers.into_iter().for_each(|reader| lot.wake(reader));
+            readers.into_iter().for_each(|reader| waiters.wake(reader));
         }
     }
 
     /// Returns when the counter has reached `count`.
     #[inline(always)]
-    pub fn wait(&self, count: u64, lot: &Lot, reader: usize) -> Result<(), Poisoned> {
-        lot.wait(reader, || self.0.load(Ordering::Acquire) >= count)
+    pub fn wait(&self, count: u64, waiters: &Waiters, reader: usize) -> Result<(), Poisoned> {
+        waiters.wait(reader, || self.0.load(Ordering::Acquire) >= count)
     }
 }
 
@@ -83,10 +83,16 @@ impl Mailbox {
     /// # Safety
     /// One poster at a time, and the taking of the last message happened before this call.
     #[inline(always)]
-    pub unsafe fn post(&self, number: u64, lot: &Lot, reader: usize, write: impl FnOnce(*mut u8)) {
+    pub unsafe fn post(
+        &self,
+        number: u64,
+        waiters: &Waiters,
+        reader: usize,
+        write: impl FnOnce(*mut u8),
+    ) {
         self.payload.with_mut(|payload| write(payload.cast()));
         self.number.store(number, Ordering::Release);
-        lot.wake(reader);
+        waiters.wake(reader);
     }
 
     /// Waits for message `number` and hands its payload to `read`.
@@ -94,26 +100,26 @@ impl Mailbox {
     pub fn take<R>(
         &self,
         number: u64,
-        lot: &Lot,
+        waiters: &Waiters,
         reader: usize,
         read: impl FnOnce(*const u8) -> R,
     ) -> Result<R, Poisoned> {
-        lot.wait(reader, || self.number.load(Ordering::Acquire) >= number)?;
+        waiters.wait(reader, || self.number.load(Ordering::Acquire) >= number)?;
         Ok(self.payload.with(|payload| read(payload.cast())))
     }
 }
 
-/// Everybody waits for everybody.
+/// All ranks wait for each other.
 #[derive(Debug, Default)]
 pub struct Barrier(Flag);
 
 impl Barrier {
-    /// The `number`-th barrier (from 1) of all ranks of the lot.
+    /// The `number`-th barrier (from 1) of all waiting ranks.
     #[inline(always)]
-    pub fn wait(&self, number: u64, lot: &Lot, rank: usize) -> Result<(), Poisoned> {
-        let all = number * lot.ranks() as u64;
-        self.0.arrive(all, lot, 0..lot.ranks());
-        self.0.wait(all, lot, rank)
+    pub fn wait(&self, number: u64, waiters: &Waiters, rank: usize) -> Result<(), Poisoned> {
+        let all = number * waiters.ranks() as u64;
+        self.0.arrive(all, waiters, 0..waiters.ranks());
+        self.0.wait(all, waiters, rank)
     }
 }
 
@@ -133,21 +139,21 @@ mod tests {
     #[test]
     fn more_ranks_than_cores_make_progress() {
         let (ranks, rounds) = (8, 200);
-        let lot = Lot::new(ranks, true);
+        let waiters = Waiters::new(ranks, true);
         let flags: Vec<Flag> = (0..ranks).map(|_| Flag::default()).collect();
         thread::scope(|scope| {
             for rank in 0..ranks {
-                let (lot, flags) = (&lot, &flags);
+                let (waiters, flags) = (&waiters, &flags);
                 scope.spawn(move || {
-                    lot.enter(rank);
+                    waiters.enter(rank);
                     let next = (rank + 1) % ranks;
                     for round in 1..=rounds {
                         // Rank 0 begins each round; flags[r] is raised by r's predecessor.
                         if rank > 0 || round > 1 {
                             let want = if rank == 0 { round - 1 } else { round };
-                            flags[rank].wait(want, lot, rank).unwrap();
+                            flags[rank].wait(want, waiters, rank).unwrap();
                         }
-                        flags[next].raise(round, lot, next);
+                        flags[next].raise(round, waiters, next);
                     }
                 });
             }
@@ -157,14 +163,14 @@ mod tests {
     #[test]
     fn a_failed_rank_releases_those_who_wait() {
         for parks in [false, true] {
-            let lot = Lot::new(2, parks);
+            let waiters = Waiters::new(2, parks);
             let flag = Flag::default();
             thread::scope(|scope| {
                 let waiter = scope.spawn(|| {
-                    lot.enter(0);
-                    flag.wait(1, &lot, 0)
+                    waiters.enter(0);
+                    flag.wait(1, &waiters, 0)
                 });
-                scope.spawn(|| lot.poison());
+                scope.spawn(|| waiters.poison());
                 assert_eq!(waiter.join().unwrap(), Err(Poisoned));
             });
         }
@@ -179,7 +185,7 @@ mod loom_tests {
     use loom::thread;
 
     struct World {
-        lot: Lot,
+        waiters: Waiters,
         there: Mailbox,
         back: Flag,
         barrier: Barrier,
@@ -192,7 +198,7 @@ mod loom_tests {
 
     fn world(parks: bool) -> Arc<World> {
         Arc::new(World {
-            lot: Lot::new(2, parks),
+            waiters: Waiters::new(2, parks),
             there: Mailbox::default(),
             back: Flag::default(),
             barrier: Barrier::default(),
@@ -212,23 +218,23 @@ mod loom_tests {
             let world = world(parks);
             let other = world.clone();
             let partner = thread::spawn(move || {
-                other.lot.enter(1);
+                other.waiters.enter(1);
                 for epoch in 1..=2u64 {
                     // SAFETY: reads a word of the payload.
                     let read = |payload: *const u8| unsafe { *payload.cast::<u64>() };
-                    let got = other.there.take(epoch, &other.lot, 1, read).unwrap();
+                    let got = other.there.take(epoch, &other.waiters, 1, read).unwrap();
                     assert_eq!(got, 10 * epoch);
                     // SAFETY: rank 0 reads only after the flag.
                     other.data.with_mut(|data| unsafe { *data = got + 1 });
-                    other.back.raise(epoch, &other.lot, 0);
+                    other.back.raise(epoch, &other.waiters, 0);
                 }
             });
-            world.lot.enter(0);
+            world.waiters.enter(0);
             for epoch in 1..=2u64 {
                 // SAFETY: the partner's answer to the last message was awaited.
                 let write = |payload: *mut u8| unsafe { *payload.cast::<u64>() = 10 * epoch };
-                unsafe { world.there.post(epoch, &world.lot, 1, write) };
-                world.back.wait(epoch, &world.lot, 0).unwrap();
+                unsafe { world.there.post(epoch, &world.waiters, 1, write) };
+                world.back.wait(epoch, &world.waiters, 0).unwrap();
                 // SAFETY: the partner writes again only after the next message.
                 assert_eq!(world.data.with(|data| unsafe { *data }), 10 * epoch + 1);
             }
@@ -252,19 +258,19 @@ mod loom_tests {
             let world = world(parks);
             let other = world.clone();
             let partner = thread::spawn(move || {
-                other.lot.enter(1);
+                other.waiters.enter(1);
                 // SAFETY: nobody reads before the barrier.
                 other.data.with_mut(|data| unsafe { *data = 7 });
-                other.barrier.wait(1, &other.lot, 1).unwrap();
-                other.barrier.wait(2, &other.lot, 1).unwrap();
+                other.barrier.wait(1, &other.waiters, 1).unwrap();
+                other.barrier.wait(2, &other.waiters, 1).unwrap();
                 // SAFETY: rank 0 read before the second barrier.
                 other.data.with_mut(|data| unsafe { *data = 8 });
             });
-            world.lot.enter(0);
-            world.barrier.wait(1, &world.lot, 0).unwrap();
+            world.waiters.enter(0);
+            world.barrier.wait(1, &world.waiters, 0).unwrap();
             // SAFETY: rank 1 wrote before the first barrier and writes after the second.
             assert_eq!(world.data.with(|data| unsafe { *data }), 7);
-            world.barrier.wait(2, &world.lot, 0).unwrap();
+            world.barrier.wait(2, &world.waiters, 0).unwrap();
             partner.join().unwrap();
         });
     }
@@ -285,10 +291,10 @@ mod loom_tests {
             let world = world(true);
             let other = world.clone();
             let waiter = thread::spawn(move || {
-                other.lot.enter(1);
-                other.back.wait(1, &other.lot, 1)
+                other.waiters.enter(1);
+                other.back.wait(1, &other.waiters, 1)
             });
-            world.lot.poison();
+            world.waiters.poison();
             assert_eq!(waiter.join().unwrap(), Err(Poisoned));
         });
     }

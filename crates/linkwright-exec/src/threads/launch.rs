@@ -5,12 +5,12 @@
 //!   others:             | barrier | own share | barrier |
 //! ```
 //!
-//! All decisions (how large a batch, warm enough, enough samples) are made by rank 0 between rounds,
-//! so the ranks agree without talking. Within a round that runs the schedule, the ranks meet at a
+//! Rank 0 makes all decisions (size of a batch, end of the warm-up, enough samples) between rounds, so the
+//! ranks agree without communicating. Within a round that runs the schedule, the ranks meet at a
 //! further barrier right before each timed region. The calling thread only watches: it notices
-//! when nothing moves any more, and when the caller wants to stop.
+//! when nothing moves for a long time, and when the caller wants to stop.
 
-use super::lot::Poisoned;
+use super::waiting::Poisoned;
 use super::world::{RankCode, Shared, World};
 use crate::error::{ExecError, Result};
 use crate::executor::Skew;
@@ -23,9 +23,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the calling thread looks up.
+/// How often the calling thread checks.
 const WATCH: Duration = Duration::from_millis(200);
-/// Nothing moving for so long means that nothing will.
+/// If nothing moves for this long, nothing will.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
 
 /// What all ranks do in a round.
@@ -38,12 +38,12 @@ pub(super) enum Order {
     Fill,
     /// Compare with the postcondition.
     Check,
-    /// Run the schedule so often, with a barrier before each repetition or back to back.
+    /// Repeat the schedule, with a barrier before each repetition or back to back.
     Run {
         repetitions: u32,
         back_to_back: bool,
     },
-    /// Run it so often back to back, and time each repetition.
+    /// Repeat it this often back to back, and time each repetition.
     Row(u32),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Report {
 }
 
 /// What ranks share besides the world of the schedule.
-pub(super) struct Crew<'a> {
+pub(super) struct RankThreads<'a> {
     pub world: World<'a>,
     pub skew: Skew,
     pub seed: u64,
@@ -71,8 +71,8 @@ pub(super) struct Crew<'a> {
 }
 
 /// One rank at work.
-struct Hand<'c> {
-    crew: &'c Crew<'c>,
+struct RankThread<'c> {
+    threads: &'c RankThreads<'c>,
     code: RankCode<'c>,
     rank: usize,
     guard: Guard,
@@ -82,12 +82,12 @@ struct Hand<'c> {
 }
 
 /// Rank 0, between rounds.
-pub(super) struct Leader<'c>(Hand<'c>);
+pub(super) struct Leader<'c>(RankThread<'c>);
 
-impl<'a> Crew<'a> {
+impl<'a> RankThreads<'a> {
     pub(super) fn new(world: World<'a>, cpus: Vec<u32>, skew: Skew, seed: u64) -> Self {
-        let ranks = world.lot.ranks();
-        Crew {
+        let ranks = world.waiters.ranks();
+        RankThreads {
             world,
             skew,
             seed,
@@ -104,7 +104,7 @@ impl<'a> Crew<'a> {
         self.unpinned.lock().expect("no panic while held").clone()
     }
 
-    /// Starts all ranks; `lead` decides the rounds on rank 0's thread.
+    /// Starts all ranks; `lead` runs on rank 0's thread and decides the rounds.
     pub(super) fn launch<T: Send>(
         &self,
         cancelled: Option<&(dyn Fn() -> bool + Sync)>,
@@ -153,12 +153,12 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Keeps the first failure and releases everybody.
+    /// Keeps the first failure and releases all ranks.
     fn fail(&self, error: ExecError) {
         let mut failure = self.world.failure.lock().expect("no panic while held");
         failure.get_or_insert(error);
         drop(failure);
-        self.world.lot.poison();
+        self.world.waiters.poison();
     }
 
     fn watch(&self, running: &AtomicUsize, cancelled: Option<&(dyn Fn() -> bool + Sync)>) {
@@ -180,20 +180,20 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Takes a rank's place: core, memory, addresses.
-    fn enter(&self, rank: usize) -> Result<Hand<'_>, Poisoned> {
-        self.world.lot.enter(rank);
+    /// Sets up a rank: core, memory, addresses.
+    fn enter(&self, rank: usize) -> Result<RankThread<'_>, Poisoned> {
+        self.world.waiters.enter(rank);
         if let Err(error) = pin_to(self.cpus[rank]) {
             *self.unpinned.lock().expect("no panic while held") = Some(error.to_string());
         }
         self.world.allocate(rank);
-        self.world.barrier.wait(1, &self.world.lot, rank)?;
-        Ok(Hand {
-            crew: self,
+        self.world.barrier.wait(1, &self.world.waiters, rank)?;
+        Ok(RankThread {
+            threads: self,
             code: self.world.link(rank),
             rank,
             guard: if rank == 0 {
-                Guard::new()
+                Guard::of_thread_and_machine()
             } else {
                 Guard::of_thread_only()
             },
@@ -214,10 +214,10 @@ impl<'a> Crew<'a> {
 
     fn follow(&self, rank: usize) {
         // A poisoned wait means that another rank has left its error already.
-        let Ok(mut hand) = self.enter(rank) else {
+        let Ok(mut thread) = self.enter(rank) else {
             return;
         };
-        while let Ok(order) = hand.round() {
+        while let Ok(order) = thread.round() {
             if order == Order::Stop {
                 return;
             }
@@ -250,32 +250,35 @@ impl Leader<'_> {
     /// Lets all ranks do `order`.
     pub(super) fn round(&mut self, order: Order) -> Result<(), Poisoned> {
         // SAFETY: the others read it only after the barrier that opens the round.
-        unsafe { *self.0.crew.order.write() = order };
-        self.0.crew.rounds.fetch_add(1, Ordering::Relaxed);
+        unsafe { *self.0.threads.order.write() = order };
+        self.0.threads.rounds.fetch_add(1, Ordering::Relaxed);
         self.0.round().map(|_| ())
     }
 
     /// The reports of the round that just ended, by rank.
     pub(super) fn reports(&self) -> impl Iterator<Item = &Report> {
-        let crew = self.0.crew;
+        let threads = self.0.threads;
         // SAFETY: written before the barrier that ended the round.
-        crew.reports.iter().map(|report| unsafe { report.read() })
+        threads
+            .reports
+            .iter()
+            .map(|report| unsafe { report.read() })
     }
 }
 
-impl Hand<'_> {
+impl RankThread<'_> {
     fn barrier(&mut self) -> Result<(), Poisoned> {
         self.barriers += 1;
-        let world = &self.crew.world;
-        world.barrier.wait(self.barriers, &world.lot, self.rank)
+        let world = &self.threads.world;
+        world.barrier.wait(self.barriers, &world.waiters, self.rank)
     }
 
     fn round(&mut self) -> Result<Order, Poisoned> {
         self.barrier()?;
         // SAFETY: written before the barrier.
-        let order = unsafe { *self.crew.order.read() };
+        let order = unsafe { *self.threads.order.read() };
         // SAFETY: the leader reads it after the barrier that ends the round.
-        let report = unsafe { self.crew.reports[self.rank].write() };
+        let report = unsafe { self.threads.reports[self.rank].write() };
         match order {
             Order::Stop => {}
             Order::Fill => self
@@ -318,9 +321,9 @@ impl Hand<'_> {
         Ok(order)
     }
 
-    /// Visits every buffer of every set that this rank looks after; adds up what `visit` returns.
+    /// Visits every buffer of every set that this rank owns; returns the sum of what `visit` returns.
     fn each_buffer(&self, visit: impl Fn(&World, usize, u32, usize) -> Result<u64>) -> Result<u64> {
-        let world = &self.crew.world;
+        let world = &self.threads.world;
         let mut sum = 0;
         for participant in world.owned(self.rank) {
             for set in 0..world.sets {
@@ -338,9 +341,9 @@ impl Hand<'_> {
         let clock = Clock::get();
         for _ in 0..repetitions {
             self.repetition += 1;
-            let late = clock.ticks_in(self.crew.skew.delay_ns(
+            let late = clock.ticks_in(self.threads.skew.delay_ns(
                 self.rank,
-                self.crew.seed,
+                self.threads.seed,
                 self.repetition,
             ));
             self.barrier()?;
@@ -359,8 +362,8 @@ impl Hand<'_> {
         Ok(())
     }
 
-    /// Alternates between two sets of buffers: nobody finishes epoch e + 1 before all have entered
-    /// it, hence finished epoch e, hence left the buffers that epoch e + 2 uses. The clock is read
+    /// Alternates between two sets of buffers: no rank finishes epoch e + 1 before all have entered it,
+    /// hence finished epoch e, hence left the buffers that epoch e + 2 uses. The clock is read
     /// after every `timed` repetitions.
     fn run_back_to_back(
         &mut self,

@@ -9,34 +9,31 @@
 //! A put is a copy into the peer's buffer (with `reduce`, a combination there), a get a copy out of
 //! it, and an edge between ranks a counter in a cache line of its own ([`flags`]). Ranks are pinned
 //! in topology order: neighbours in rank share the nearest cache, and no two ranks share a core
-//! before every core has one. With more ranks than cores they park ([`lot`]) and the launch is
+//! before every core has one. With more ranks than cores they park ([`waiting`]) and the launch is
 //! marked `oversubscribed`.
 //!
 //! Repetitions of short collectives follow each other without a barrier where that is right: the
-//! collective must be one that nobody can leave before all have entered it, and epochs alternate
-//! between two sets of buffers. Elsewhere a barrier outside the timed region separates them.
+//! collective must be one that no rank can leave before all have entered it, and epochs alternate between
+//! two sets of buffers. Otherwise a barrier outside the timed region separates them.
 
 pub(crate) mod arena;
 pub mod copy;
 pub mod flags;
 mod launch;
-pub mod lot;
 mod measure;
 mod program;
 #[cfg(not(loom))]
 pub mod stream;
 mod sync;
+pub mod waiting;
 mod world;
 
+use crate::buffers::{Buffers, Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{
-    Applicability, Calibrated, Executor, Launch, Prepared, Repetition, RunOptions, Skew,
-};
-use crate::state::{Contents, Data, State};
-use crate::timer::Clock;
+use crate::executor::{Launch, RunOptions, Skew};
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
-use launch::{Crew, Order};
+use launch::{Order, RankThreads};
 use linkwright_core::Participant;
 use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
@@ -93,7 +90,7 @@ impl Threads {
         &self.topology
     }
 
-    /// Ranks that can spin: each needs a core of its own.
+    /// Ranks that can busy-wait: each needs a core of its own.
     fn spinning_ranks(&self) -> usize {
         let mut distinct = self.placement.clone();
         distinct.sort_unstable();
@@ -103,39 +100,15 @@ impl Threads {
         }
         self.cores.min(distinct.len())
     }
-}
 
-impl Executor for Threads {
-    fn calibrate(&mut self) -> Vec<Calibrated> {
-        let clock = Clock::get();
-        let copier = Copier::get();
-        let number = |key, value, unit| Calibrated { key, value, unit };
-        let mut found = vec![
-            number("clock_resolution", clock.resolution_ns(), "ns"),
-            number("clock_overhead", clock.overhead_ns(), "ns"),
-            number("cores", self.cores as f64, "1"),
-        ];
-        if let Some(bytes) = copier.stream_from() {
-            found.push(number("stream_from", bytes as f64, "B"));
-        }
-        found
-    }
-
-    fn applicability(&self, schedule: &Schedule) -> Applicability {
-        let (ranks, cores) = (schedule.ranks, self.spinning_ranks() as u32);
-        if ranks > cores {
-            return Applicability::Oversubscribed { ranks, cores };
-        }
-        Applicability::Applicable
-    }
-
-    fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Box<dyn Prepared + 'a>> {
+    /// Compiles a schedule, once for any number of launches.
+    pub fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Prepared<'a>> {
         let contents = Contents::new(schedule, data)?;
         contents.check_memory(1)?;
         let program = compile(&contents, Mail::WhereItFits)?;
         let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
-        let longest = pieces.map(|piece| piece.run.bytes).max().unwrap_or(0);
-        Ok(Box::new(PreparedThreads {
+        let longest = pieces.map(|piece| piece.extent.bytes).max().unwrap_or(0);
+        Ok(Prepared {
             contents,
             program,
             oversubscribed: schedule.ranks as usize > self.spinning_ranks(),
@@ -143,11 +116,12 @@ impl Executor for Threads {
             cpus: (0..schedule.ranks as usize)
                 .map(|rank| self.placement[rank % self.placement.len()])
                 .collect(),
-        }))
+        })
     }
 }
 
-struct PreparedThreads<'a> {
+/// A schedule that is ready to run.
+pub struct Prepared<'a> {
     contents: Contents<'a>,
     program: Program,
     oversubscribed: bool,
@@ -155,38 +129,8 @@ struct PreparedThreads<'a> {
     cpus: Vec<u32>,
 }
 
-impl PreparedThreads<'_> {
-    fn crew(&self, sets: usize, skew: Skew, seed: u64) -> Crew<'_> {
-        let (contents, program) = (&self.contents, &self.program);
-        let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
-        Crew::new(world, self.cpus.clone(), skew, seed)
-    }
-
-    fn back_to_back(&self, options: &RunOptions) -> Result<bool> {
-        let allowed = synchronises(self.contents.schedule.spec.collective);
-        let skewed = options.skew != Skew::None;
-        match options.repetition {
-            Repetition::Barrier => Ok(false),
-            Repetition::BackToBack if allowed && !skewed => Ok(true),
-            Repetition::BackToBack => Err(ExecError::Waived {
-                executor: "threads",
-                reason: format!(
-                    "{} cannot run back to back{}; use a barrier",
-                    self.contents.schedule.spec.collective.name(),
-                    if skewed {
-                        " with skewed arrival"
-                    } else {
-                        ": a rank may leave it before all have entered"
-                    },
-                ),
-            }),
-            Repetition::Auto => Ok(!skewed && repeats_back_to_back(self.contents.schedule)),
-        }
-    }
-}
-
 /// Whether repetitions of `schedule` follow each other without a barrier, on two sets of buffers in turn,
-/// where nothing else is asked for and all ranks arrive together.
+/// if all ranks arrive together.
 pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
     let at_rank_0 = |owner: Owner| owner == Owner::Ranks || owner == Owner::One(Participant(0));
     let own = schedule.buffers.iter().filter(|b| at_rank_0(b.owner));
@@ -196,7 +140,7 @@ pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
     synchronises(schedule.spec.collective) && 2 * bytes <= SMALL_BYTES as u64
 }
 
-/// Whether nobody can leave the collective before all have entered it.
+/// Whether no rank can leave the collective before all have entered it.
 pub(crate) fn synchronises(collective: Collective) -> bool {
     match collective {
         Collective::Allreduce
@@ -212,10 +156,17 @@ pub(crate) fn synchronises(collective: Collective) -> bool {
     }
 }
 
-impl Prepared for PreparedThreads<'_> {
-    fn execute(&mut self) -> Result<State> {
-        let crew = self.crew(1, Skew::None, 0);
-        crew.launch(None, |leader| {
+impl Prepared<'_> {
+    fn threads(&self, sets: usize, skew: Skew, seed: u64) -> RankThreads<'_> {
+        let (contents, program) = (&self.contents, &self.program);
+        let world = World::new(contents, program, self.copier, self.oversubscribed, sets);
+        RankThreads::new(world, self.cpus.clone(), skew, seed)
+    }
+
+    /// Runs once on freshly filled data and returns all memory, unchecked.
+    pub fn execute(&self) -> Result<Buffers> {
+        let threads = self.threads(1, Skew::None, 0);
+        threads.launch(None, |leader| {
             leader.round(Order::Fill)?;
             leader.round(Order::Run {
                 repetitions: 1,
@@ -223,11 +174,11 @@ impl Prepared for PreparedThreads<'_> {
             })?;
             Ok(())
         })?;
-        let mut state = State::initial(&self.contents);
+        let mut state = Buffers::initial(&self.contents);
         for participant in 0..self.contents.participants() {
             for buffer in 0..self.contents.schedule.buffers.len() {
                 // SAFETY: all threads have ended.
-                let memory = unsafe { crew.world.buffer(0, participant, buffer) };
+                let memory = unsafe { threads.world.buffer(0, participant, buffer) };
                 state
                     .buffer_mut(participant, buffer)
                     .copy_from_slice(memory);
@@ -236,17 +187,19 @@ impl Prepared for PreparedThreads<'_> {
         Ok(state)
     }
 
-    fn run(&mut self, options: &RunOptions) -> Result<Launch> {
-        let back_to_back = self.back_to_back(options)?;
+    /// One launch: fresh threads and memory, then samples by the rules of measurement.
+    pub fn run(&self, options: &RunOptions) -> Result<Launch> {
+        let back_to_back =
+            options.skew == Skew::None && repeats_back_to_back(self.contents.schedule);
         let sets = if back_to_back { 2 } else { 1 };
         self.contents.check_memory(sets)?;
-        let crew = self.crew(sets as usize, options.skew.clone(), options.seed);
+        let threads = self.threads(sets as usize, options.skew.clone(), options.seed);
         let oversubscribed = self.oversubscribed;
-        let mut launch = crew.launch(options.cancelled, |leader| {
+        let mut launch = threads.launch(options.cancelled, |leader| {
             measure::measure(leader, options, back_to_back, oversubscribed)
         })?;
         launch.ranks = self.contents.schedule.ranks;
-        launch.unpinned = crew.unpinned();
+        launch.unpinned = threads.unpinned();
         launch.cpus = match launch.unpinned {
             None => self.cpus.iter().map(|&cpu| cpu as i32).collect(),
             Some(_) => vec![-1; self.cpus.len()],
@@ -278,7 +231,7 @@ mod tests {
         let contents = Contents::new(&schedule, data).unwrap();
         let program = compile(&contents, Mail::WhereItFits).unwrap();
         let world = World::new(&contents, &program, Copier::default(), parks, 1);
-        Crew::new(world, cpus, Skew::None, 0).launch(None, lead)
+        RankThreads::new(world, cpus, Skew::None, 0).launch(None, lead)
     }
 
     #[test]

@@ -2,30 +2,30 @@
 //!
 //! The operations of all lanes of a rank are merged by id; that is always safe, because ids are a
 //! topological order: the smallest unfinished operation of the whole schedule waits for nothing.
-//! An edge within a rank is then program order and costs nothing. What is left crosses ranks:
+//! An edge within a rank is then program order and costs nothing. The others cross ranks:
 //!
 //! ```text
 //!   put, multicast   the source copies into the peer's buffer, then raises counter (source -> peer)
 //!   notice           raises the counter
 //!   edge on these    the peer waits: counter >= epoch * (messages per epoch) + ordinal
-//!   get              the destination copies; nobody is told
+//!   get              the destination copies; no rank is notified
 //!   barrier          arrive at the counter of the set; wait where an edge demands it
 //! ```
 //!
-//! A wait that an earlier wait on the same counter covers is dropped, and so is a raise that nobody
-//! waits for. At the end a rank waits for the last data of every source: it has finished when all
-//! that is meant for it has come.
+//! A wait that an earlier wait on the same counter covers is dropped, and so is a raise without a waiter.
+//! At the end a rank waits for the last data of every source: it has finished when all data meant for it
+//! have arrived.
 //!
 //! **Mail.** A put of at most 48 bytes whose source never waits for its delivery travels in the
 //! cache line of its own counter ([`super::flags::Mailbox`]), and the *destination* moves it into
-//! place, just before the first of its operations that waits for it, or at the end. Three facts
-//! make that right: all who wait for the data at the destination do so there; anybody else learns of
-//! the delivery through the destination; and the moving never waits for an operation that is not
+//! place, just before the first of its operations that waits for it, or at the end. This is
+//! correct for three reasons: every wait for the data at the destination happens there; other ranks learn
+//! of the delivery through the destination; and the moving never waits for an operation that is not
 //! smaller than the one before which it stands, so the argument about the smallest operation holds.
 
 use super::flags::MAIL_BYTES;
+use crate::buffers::{overlap_unequally, Contents, Extent};
 use crate::error::{ExecError, Result};
-use crate::state::{overlap_unequally, Contents, Run};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -34,7 +34,7 @@ const NONE: u32 = u32::MAX;
 /// More mail than this and lines would fall out of the caches before they are used.
 const MOST_MAIL: u32 = 4096;
 
-/// What an instruction does between its waits and its raises.
+/// The effect of an instruction, between its waits and its raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Only wait or raise.
@@ -84,10 +84,10 @@ pub(super) struct Place {
 pub(super) struct Piece {
     pub from: Place,
     pub to: Place,
-    pub run: Run,
+    pub extent: Extent,
 }
 
-/// What one rank does in an epoch.
+/// The work of one rank in an epoch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RankProgram {
     pub code: Vec<Instruction>,
@@ -104,7 +104,7 @@ pub(super) struct BarrierSet {
     pub per_epoch: u64,
 }
 
-/// What all ranks do.
+/// The work of all ranks.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub ranks: Vec<RankProgram>,
@@ -311,7 +311,7 @@ impl Compiler<'_> {
         if !op.moves_data() {
             return Ok(());
         }
-        let runs = self.contents.runs(id, op)?;
+        let extents = self.contents.extents(id, op)?;
         let from = Place {
             participant: op.from,
             buffer: op.src_buffer.0,
@@ -324,16 +324,17 @@ impl Compiler<'_> {
                 participant: target,
                 buffer: op.dst_buffer.0,
             };
-            if from == to && overlap_unequally(&runs) {
+            if from == to && overlap_unequally(&extents) {
                 return Err(ExecError::Waived {
                     executor: "threads",
                     reason: format!("operation {id} overwrites what it still has to read; move the data through scratch"),
                 });
             }
-            for &run in &runs {
-                let in_place = from == to && run.src == run.dst && op.combine == Combine::Replace;
+            for &extent in &extents {
+                let in_place =
+                    from == to && extent.src == extent.dst && op.combine == Combine::Replace;
                 if !in_place {
-                    let piece = Piece { from, to, run };
+                    let piece = Piece { from, to, extent };
                     self.ranks[rank as usize].pieces.push(piece);
                 }
             }

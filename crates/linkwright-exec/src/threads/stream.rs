@@ -1,4 +1,4 @@
-//! The instructions of all ranks as flat tables, for a walker outside this crate.
+//! The instructions of all ranks as flat tables, for an interpreter outside this crate.
 //!
 //! A GPU walks the same program as [`super`] does, from memory it can read: fixed-size records in a
 //! few arrays, rank after rank, each instruction with the *ends* of its waits, pieces and raises.
@@ -10,26 +10,26 @@
 //!           announce   raises[...]                                  counter = epoch * per_epoch + ordinal
 //! ```
 //!
-//! Two things differ from what threads run: no message travels as mail (a cache line of the host is
-//! nothing to a GPU), and an arrival at a barrier is a raise that *adds one*, because many ranks share
+//! Two things differ from the program of threads: no message travels as mail (a GPU gains nothing from a
+//! cache line of the host), and an arrival at a barrier is a raise that *adds one*, because many ranks share
 //! its counter.
 //!
 //! All memory is one array: participants one after the other, the buffers of each on borders of
-//! [`ALIGN`] bytes. What lies between buffers holds a pattern that nobody may change.
+//! [`ALIGN`] bytes. The gaps between buffers hold a pattern that must not change.
 
 use super::program::{compile, Action, Count, Mail, Place, Program};
+use crate::buffers::{Buffers, Contents, Data};
 use crate::error::Result;
 use crate::reference;
-use crate::state::{Contents, Data, State};
 use linkwright_schedule::ir::Schedule;
 
 /// Borders of buffers: as wide as the widest access and the longest line of a GPU.
 pub const ALIGN: usize = 256;
 
-/// What lies between buffers.
+/// Content of the gaps between buffers.
 const BETWEEN: u8 = 0xa5;
 
-/// What an instruction does between its waits and its raises.
+/// The effect of an instruction, between its waits and its raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Code {
@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// All bytes of a state in one array.
-    fn flatten(&self, state: &State) -> Vec<u8> {
+    fn flatten(&self, state: &Buffers) -> Vec<u8> {
         let end = *self.participant_first.last().expect("an end");
         let mut flat = vec![BETWEEN; end as usize];
         let slots = self.buffer_first.iter().zip(&self.buffer_bytes);
@@ -153,7 +153,7 @@ pub fn encode(schedule: &Schedule, data: Data) -> Result<Stream> {
 pub fn initial_memory(schedule: &Schedule, data: Data) -> Result<Vec<u8>> {
     let contents = Contents::new(schedule, data)?;
     contents.check_memory(2)?;
-    Ok(Layout::of(&contents).flatten(&State::initial(&contents)))
+    Ok(Layout::of(&contents).flatten(&Buffers::initial(&contents)))
 }
 
 /// All memory as `reference` leaves it, and how many elements of it the postcondition names.
@@ -175,9 +175,9 @@ impl Stream {
             let new_waits = &own.waits[until(instruction.waits, &mut waits)];
             self.waits.extend(new_waits.iter().map(record));
             for piece in &own.pieces[until(instruction.pieces, &mut pieces)] {
-                let [from, source] = self.layout.offset(piece.from, piece.run.src);
-                let [to, target] = self.layout.offset(piece.to, piece.run.dst);
-                let bytes = piece.run.bytes as u64;
+                let [from, source] = self.layout.offset(piece.from, piece.extent.src);
+                let [to, target] = self.layout.offset(piece.to, piece.extent.dst);
+                let bytes = piece.extent.bytes as u64;
                 self.pieces.push([from, source, to, target, bytes]);
             }
             let new_raises = &own.raises[until(instruction.raises, &mut raises)];

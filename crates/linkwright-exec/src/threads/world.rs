@@ -1,4 +1,4 @@
-//! What the ranks of one launch share, and how one rank runs one epoch in it.
+//! The state shared by the ranks of one launch, and how one rank runs one epoch.
 //!
 //! Fast path: no lock, no allocation, no indirection beyond the instruction list. Pieces are
 //! addresses by then; counters and mailboxes were made before the first epoch.
@@ -6,17 +6,17 @@
 use super::arena::Arena;
 use super::copy::Copier;
 use super::flags::{Barrier, Flag, Mailbox};
-use super::lot::{Lot, Poisoned};
 use super::program::{Action, Count, Piece, Program, RankProgram};
+use super::waiting::{Poisoned, Waiters};
+use crate::buffers::Contents;
 use crate::dtype::{kernel, Kernel};
-use crate::state::Contents;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 
 /// Sets of buffers: back-to-back epochs alternate between two.
 pub(super) const SETS: usize = 2;
 
-/// A value that one rank writes while the others do not look, with a barrier in between.
+/// A value that one rank writes and the others read, with a barrier in between.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Shared<T>(UnsafeCell<T>);
@@ -49,7 +49,7 @@ impl<T> Shared<T> {
 pub(super) struct World<'a> {
     pub contents: &'a Contents<'a>,
     pub program: &'a Program,
-    pub lot: Lot,
+    pub waiters: Waiters,
     pub barrier: Barrier,
     /// Buffer sets in use, 1 or 2.
     pub sets: usize,
@@ -94,7 +94,7 @@ impl<'a> World<'a> {
         World {
             contents,
             program,
-            lot: Lot::new(ranks, parks),
+            waiters: Waiters::new(ranks, parks),
             barrier: Barrier::default(),
             sets,
             counters: program.readers.iter().map(|_| Flag::default()).collect(),
@@ -118,7 +118,7 @@ impl<'a> World<'a> {
         arena.as_ref().expect("allocated before the first barrier")
     }
 
-    /// Participants whose memory `rank` looks after: itself, rank 0 also the memories.
+    /// Participants whose memory `rank` owns: its own, and for rank 0 also the memories.
     pub(super) fn owned(&self, rank: usize) -> impl Iterator<Item = u32> {
         let (ranks, all) = (self.contents.schedule.ranks, self.contents.participants());
         let memories = if rank == 0 { ranks..all } else { 0..0 };
@@ -139,7 +139,7 @@ impl<'a> World<'a> {
     /// The bytes of one buffer.
     ///
     /// # Safety
-    /// No operation touches the buffer meanwhile, and nobody else has it.
+    /// No operation and no other reference touches the buffer at the same time.
     #[allow(clippy::mut_from_ref)] // Memory behind raw addresses; see the safety condition.
     pub(super) unsafe fn buffer(&self, set: usize, participant: u32, buffer: usize) -> &mut [u8] {
         let arena = self.arena(set, participant);
@@ -158,11 +158,11 @@ impl<'a> World<'a> {
                     .address(from.buffer.into());
                 let target = self.arena(set, to.participant).address(to.buffer.into());
                 Linked {
-                    // SAFETY: runs lie within their buffers.
-                    from: unsafe { source.add(piece.run.src) },
+                    // SAFETY: extents lie within their buffers.
+                    from: unsafe { source.add(piece.extent.src) },
                     // SAFETY: as above.
-                    to: unsafe { target.add(piece.run.dst) },
-                    bytes: piece.run.bytes,
+                    to: unsafe { target.add(piece.extent.dst) },
+                    bytes: piece.extent.bytes,
                 }
             };
             program.pieces.iter().map(resolve).collect()
@@ -188,7 +188,7 @@ impl RankCode<'_> {
         for instruction in &self.program.code {
             for wait in waits.by_ref().take((instruction.waits - waited) as usize) {
                 let counter = &world.counters[wait.counter as usize];
-                counter.wait(target(wait, epoch), &world.lot, self.rank)?;
+                counter.wait(target(wait, epoch), &world.waiters, self.rank)?;
             }
             waited = instruction.waits;
             let own = pieces.by_ref().take((instruction.pieces - moved) as usize);
@@ -197,7 +197,7 @@ impl RankCode<'_> {
             for raise in raises.by_ref().take((instruction.raises - raised) as usize) {
                 let counter = &world.counters[raise.counter as usize];
                 let reader = world.program.readers[raise.counter as usize] as usize;
-                counter.raise(target(raise, epoch), &world.lot, reader);
+                counter.raise(target(raise, epoch), &world.waiters, reader);
             }
             raised = instruction.raises;
         }
@@ -278,7 +278,7 @@ impl RankCode<'_> {
             }
         };
         // SAFETY: the last message in this box was taken in an earlier epoch.
-        unsafe { mailbox.post(epoch + 1, &world.lot, reader as usize, write) };
+        unsafe { mailbox.post(epoch + 1, &world.waiters, reader as usize, write) };
     }
 
     #[inline(always)]
@@ -287,7 +287,7 @@ impl RankCode<'_> {
         let barrier = &world.program.barriers[barrier as usize];
         let full = epoch * barrier.per_epoch + ordinal;
         let readers = barrier.members.iter().map(|&rank| rank as usize);
-        world.counters[barrier.counter as usize].arrive(full, &world.lot, readers);
+        world.counters[barrier.counter as usize].arrive(full, &world.waiters, readers);
     }
 
     #[inline(always)]
@@ -299,7 +299,7 @@ impl RankCode<'_> {
         read: impl FnOnce(*const u8),
     ) -> Result<(), Poisoned> {
         let mailbox = &self.world.mails[set][mail as usize];
-        mailbox.take(epoch + 1, &self.world.lot, self.rank, read)
+        mailbox.take(epoch + 1, &self.world.waiters, self.rank, read)
     }
 }
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright._native import measurement
 from linkwright.errors import CudaError
 
 from .device import Device
@@ -20,7 +21,7 @@ from .job import LINE_WORDS, Job
 
 SPAN_NS = 20_000_000
 # Relative change of the rate from which the clock counts as moved.
-MOVED = 0.005
+MOVED = measurement.GPU_CLOCK_MOVED
 # So often at most until two rates in a row agree: a second.
 _LOOKS = 50
 _COLUMNS = 8

@@ -39,8 +39,8 @@ PATIENCE_NS = 2_000_000_000
 REPETITIONS = 32
 KERNEL_NS = 20e6
 # Batches of a warm-up at most, unless that is asked for; how many in a row must agree, and how nearly.
-WARMUPS = 50
-_AGREEING, _WITHIN = 5, 0.02
+WARMUPS = _native.measurement.WARMUP_AT_MOST
+_AGREEING, _WITHIN = _native.measurement.WARMUP_AGREEING, _native.measurement.WARMUP_WITHIN
 _PORTABLE_CLUSTER, _LARGEST_CLUSTER = 8, 16
 
 

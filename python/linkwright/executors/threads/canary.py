@@ -18,7 +18,7 @@ CANARY_S = 0.02
 # A probe takes at most this share of an experiment's time.
 MOST_OF_BUDGET = 0.25
 # Relative change from which the machine counts as moved.
-MOVED = 0.25
+MOVED = _native.measurement.CANARY_MOVED
 
 
 class Canary:

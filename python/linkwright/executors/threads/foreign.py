@@ -19,8 +19,10 @@ import time
 from collections import deque
 from pathlib import Path
 
+from linkwright._native import measurement
+
 # Foreign processor time from which a window counts as disturbed: a share of it, and the slack of ticks.
-MOST_SHARE = 0.1
+MOST_SHARE = measurement.FOREIGN_SHARE
 SLACK_S = 0.05
 SPAN_S = 0.5
 _STAT = Path("/proc/stat")

@@ -64,12 +64,15 @@ impl Width {
     }
 }
 
-/// One loop over blocks a, b, c of so many bytes.
+/// A loop over blocks a, b, c of so many bytes.
+type Loop = unsafe fn(*mut u8, *mut u8, *mut u8, usize);
+
+/// The loop to use, and what it does.
 #[derive(Clone, Copy)]
 pub(super) struct Pass {
     pub width: Width,
     pub around_caches: bool,
-    pub run: unsafe fn(*mut u8, *mut u8, *mut u8, usize),
+    pub run: Loop,
 }
 
 /// The loop of this kernel and width, or why there is none here.
@@ -99,7 +102,7 @@ pub(super) fn find(kernel: Kernel, word: &str) -> Result<Pass, String> {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_op_in_unsafe_fn)]
 mod machine {
-    use super::{Kernel, Width, FACTOR};
+    use super::{Kernel, Loop, Width, FACTOR};
     use std::arch::asm;
     use std::arch::is_x86_feature_detected;
 
@@ -118,11 +121,7 @@ mod machine {
             .unwrap_or(Width::W128)
     }
 
-    pub(super) fn run(
-        kernel: Kernel,
-        width: Width,
-        around: bool,
-    ) -> Option<unsafe fn(*mut u8, *mut u8, *mut u8, usize)> {
+    pub(super) fn run(kernel: Kernel, width: Width, around: bool) -> Option<Loop> {
         let loops = match (width, around) {
             (Width::W32, false) => w32::LOOPS,
             (Width::W64, false) => w64::LOOPS,
@@ -136,8 +135,6 @@ mod machine {
         };
         Some(loops[kernel as usize])
     }
-
-    type Loop = unsafe fn(*mut u8, *mut u8, *mut u8, usize);
 
     /// The four loops of one width: offsets of eight accesses, their length, one load, one store (both of
     /// register 0; register 1 is zero), and the arithmetic of the triad (register 2 holds s).
@@ -197,101 +194,52 @@ mod machine {
         };
     }
 
-    loops!(
-        w32,
-        "0,4,8,12,16,20,24,28",
-        "32",
-        "mov eax,",
-        "mov [{a} + \\o], eax\n",
-        "",
-        "",
-        "movsd xmm0, [{c} + \\o]\nmulsd xmm0, xmm2\naddsd xmm0, [{b} + \\o]",
+    loops! {
+        w32, "0,4,8,12,16,20,24,28", "32", "mov eax,", "mov [{a} + \\o], eax\n", "", "",
+        "movsd xmm0, [{c} + \\o]\nmulsd xmm0, xmm2\naddsd xmm0, [{b} + \\o]", ""
+    }
+    loops! {
+        w64, "0,8,16,24,32,40,48,56", "64", "movsd xmm0,", "movsd [{a} + \\o], xmm0\n",
+        "xorpd xmm0, xmm0", "", "movsd xmm0, [{c} + \\o]\nmulsd xmm0, xmm2\naddsd xmm0, [{b} + \\o]",
         ""
-    );
-    loops!(
-        w64,
-        "0,8,16,24,32,40,48,56",
-        "64",
-        "movsd xmm0,",
-        "movsd [{a} + \\o], xmm0\n",
-        "xorpd xmm0, xmm0",
-        "",
-        "movsd xmm0, [{c} + \\o]\nmulsd xmm0, xmm2\naddsd xmm0, [{b} + \\o]",
-        ""
-    );
-    loops!(
-        w128,
-        "0,16,32,48,64,80,96,112",
-        "128",
-        "movapd xmm0,",
-        "movapd [{a} + \\o], xmm0\n",
-        "xorpd xmm0, xmm0",
-        "unpcklpd xmm2, xmm2",
-        "movapd xmm0, [{c} + \\o]\nmulpd xmm0, xmm2\naddpd xmm0, [{b} + \\o]",
-        ""
-    );
-    loops!(
-        w256,
-        "0,32,64,96,128,160,192,224",
-        "256",
-        "vmovapd ymm0,",
-        "vmovapd [{a} + \\o], ymm0\n",
-        "vxorpd ymm0, ymm0, ymm0",
-        "vunpcklpd xmm2, xmm2, xmm2\nvinsertf128 ymm2, ymm2, xmm2, 1",
-        "vmulpd ymm0, ymm2, [{c} + \\o]\nvaddpd ymm0, ymm0, [{b} + \\o]",
-        "vzeroupper"
-    );
-    loops!(
-        w512,
-        "0,64,128,192,256,320,384,448",
-        "512",
-        "vmovapd zmm0,",
-        "vmovapd [{a} + \\o], zmm0\n",
-        "vpxorq zmm0, zmm0, zmm0",
-        "vbroadcastsd zmm2, xmm2",
-        "vmulpd zmm0, zmm2, [{c} + \\o]\nvaddpd zmm0, zmm0, [{b} + \\o]",
-        "vzeroupper"
-    );
-    loops!(
-        around128,
-        "0,16,32,48,64,80,96,112",
-        "128",
-        "movapd xmm0,",
-        "movntpd [{a} + \\o], xmm0\n",
-        "xorpd xmm0, xmm0",
-        "unpcklpd xmm2, xmm2",
-        "movapd xmm0, [{c} + \\o]\nmulpd xmm0, xmm2\naddpd xmm0, [{b} + \\o]",
-        ""
-    );
-    loops!(
-        around256,
-        "0,32,64,96,128,160,192,224",
-        "256",
-        "vmovapd ymm0,",
-        "vmovntpd [{a} + \\o], ymm0\n",
-        "vxorpd ymm0, ymm0, ymm0",
-        "vunpcklpd xmm2, xmm2, xmm2\nvinsertf128 ymm2, ymm2, xmm2, 1",
-        "vmulpd ymm0, ymm2, [{c} + \\o]\nvaddpd ymm0, ymm0, [{b} + \\o]",
-        "vzeroupper"
-    );
-    loops!(
-        around512,
-        "0,64,128,192,256,320,384,448",
-        "512",
-        "vmovapd zmm0,",
-        "vmovntpd [{a} + \\o], zmm0\n",
-        "vpxorq zmm0, zmm0, zmm0",
-        "vbroadcastsd zmm2, xmm2",
-        "vmulpd zmm0, zmm2, [{c} + \\o]\nvaddpd zmm0, zmm0, [{b} + \\o]",
-        "vzeroupper"
-    );
+    }
+    loops! {
+        w128, "0,16,32,48,64,80,96,112", "128", "movapd xmm0,", "movapd [{a} + \\o], xmm0\n",
+        "xorpd xmm0, xmm0", "unpcklpd xmm2, xmm2",
+        "movapd xmm0, [{c} + \\o]\nmulpd xmm0, xmm2\naddpd xmm0, [{b} + \\o]", ""
+    }
+    loops! {
+        w256, "0,32,64,96,128,160,192,224", "256", "vmovapd ymm0,", "vmovapd [{a} + \\o], ymm0\n",
+        "vxorpd ymm0, ymm0, ymm0", "vunpcklpd xmm2, xmm2, xmm2\nvinsertf128 ymm2, ymm2, xmm2, 1",
+        "vmulpd ymm0, ymm2, [{c} + \\o]\nvaddpd ymm0, ymm0, [{b} + \\o]", "vzeroupper"
+    }
+    loops! {
+        w512, "0,64,128,192,256,320,384,448", "512", "vmovapd zmm0,", "vmovapd [{a} + \\o], zmm0\n",
+        "vpxorq zmm0, zmm0, zmm0", "vbroadcastsd zmm2, xmm2",
+        "vmulpd zmm0, zmm2, [{c} + \\o]\nvaddpd zmm0, zmm0, [{b} + \\o]", "vzeroupper"
+    }
+    loops! {
+        around128, "0,16,32,48,64,80,96,112", "128", "movapd xmm0,", "movntpd [{a} + \\o], xmm0\n",
+        "xorpd xmm0, xmm0", "unpcklpd xmm2, xmm2",
+        "movapd xmm0, [{c} + \\o]\nmulpd xmm0, xmm2\naddpd xmm0, [{b} + \\o]", ""
+    }
+    loops! {
+        around256, "0,32,64,96,128,160,192,224", "256", "vmovapd ymm0,", "vmovntpd [{a} + \\o], ymm0\n",
+        "vxorpd ymm0, ymm0, ymm0", "vunpcklpd xmm2, xmm2, xmm2\nvinsertf128 ymm2, ymm2, xmm2, 1",
+        "vmulpd ymm0, ymm2, [{c} + \\o]\nvaddpd ymm0, ymm0, [{b} + \\o]", "vzeroupper"
+    }
+    loops! {
+        around512, "0,64,128,192,256,320,384,448", "512", "vmovapd zmm0,",
+        "vmovntpd [{a} + \\o], zmm0\n", "vpxorq zmm0, zmm0, zmm0", "vbroadcastsd zmm2, xmm2",
+        "vmulpd zmm0, zmm2, [{c} + \\o]\nvaddpd zmm0, zmm0, [{b} + \\o]", "vzeroupper"
+    }
 }
 
 /// Elsewhere the compiler chooses its widest; we cannot ask for another.
 #[cfg(not(target_arch = "x86_64"))]
 #[allow(unsafe_op_in_unsafe_fn)]
 mod machine {
-    use super::{Kernel, Width, FACTOR};
+    use super::{Kernel, Loop, Width, FACTOR};
 
     pub(super) fn has(width: Width) -> bool {
         width == widest()
@@ -301,12 +249,8 @@ mod machine {
         Width::W128
     }
 
-    pub(super) fn run(
-        kernel: Kernel,
-        _: Width,
-        around: bool,
-    ) -> Option<unsafe fn(*mut u8, *mut u8, *mut u8, usize)> {
-        let loops: [unsafe fn(*mut u8, *mut u8, *mut u8, usize); 4] = [read, write, copy, triad];
+    pub(super) fn run(kernel: Kernel, _: Width, around: bool) -> Option<Loop> {
+        let loops: [Loop; 4] = [read, write, copy, triad];
         (!around).then_some(loops[kernel as usize])
     }
 

@@ -1,4 +1,4 @@
-//! Streaming over blocks that each thread owns: read, write, copy, triad with accesses of one width.
+//! Streaming over blocks owned by each thread: read, write, copy and triad with accesses of one width.
 //!
 //! ```text
 //!   kernel   arrays   counted     moved, where the arrays exceed the last cache
@@ -8,18 +8,18 @@
 //!   triad      3        3b            4b
 //! ```
 //!
-//! All threads make their passes from a common start; the slowest counts. The loops are written in assembly
+//! All threads start their passes together; the slowest counts. The loops are written in assembly
 //! ([`kernels`]), because a compiler would choose another width. Arrays of one thread lie on different
 //! offsets within a page, since loads wait for stores whose address agrees in the low twelve bits.
 //!
-//! Floor: four accesses in one cycle; no processor that we know starts more.
+//! Floor: four accesses in one cycle; no known processor starts more.
 
 mod kernels;
 
-use super::crew::Crew;
 use super::cycle::cycle_ns;
 use super::memory::{check_room, Mapped, Pages};
-use super::{waived, Answer, Floor, Probe, Setting};
+use super::probe::{team, waived, Answer, Floor, Probe, Setting};
+use super::workers::Workers;
 use crate::error::Result;
 use crate::topology::Topology;
 use kernels::{Kernel, Pass};
@@ -33,27 +33,27 @@ pub static PROBE: Probe = Probe {
 
 /// Most accesses that a core starts in one cycle.
 const ACCESSES_PER_CYCLE: f64 = 4.0;
-/// What every loop does at least.
+/// Bytes that every loop handles at least.
 const GRAIN: u64 = 512;
 /// Distance of arrays beyond their length: some lines, so that they do not agree in the low bits.
 const STAGGER: usize = 640;
 
-fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
-    let block = asked.number("block");
-    let kernel = Kernel::of(asked.word("kernel"));
-    let pass = kernels::find(kernel, asked.word("width"))
+fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
+    let block = axes.number("block");
+    let kernel = Kernel::of(axes.word("kernel"));
+    let pass = kernels::find(kernel, axes.word("width"))
         .map_err(|reason| waived(&MEMORY_BANDWIDTH, reason))?;
     if block == 0 || block % GRAIN != 0 {
-        let reason = format!("a block of {block} bytes is no multiple of {GRAIN}; choose one");
+        let reason = format!("a block of {block} bytes is not a multiple of {GRAIN}; choose one");
         return Err(waived(&MEMORY_BANDWIDTH, reason));
     }
-    let threads = super::team(asked, setting, &MEMORY_BANDWIDTH)?;
+    let threads = team(axes, setting, &MEMORY_BANDWIDTH)?;
     let own = kernel.arrays() * block;
     check_room(&MEMORY_BANDWIDTH, setting, own * threads as u64)?;
     let arrays = || Arrays::new(block as usize, kernel.arrays() as usize);
-    let hand = |_: usize, crew: &Crew| {
+    let helper = |_: usize, workers: &Workers| {
         let arrays = arrays()?;
-        crew.follow(|n| arrays.pass(&pass, n));
+        workers.follow(|n| arrays.pass(&pass, n));
         Ok(())
     };
     let beyond_caches = Topology::discover()
@@ -65,10 +65,10 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
         0
     };
     let counted = own as f64;
-    Crew::launch(setting, threads - 1, hand, |crew| {
+    Workers::launch(setting, threads - 1, helper, |workers| {
         let arrays = arrays()?;
         let cycle = cycle_ns();
-        let samples = crew.sample(setting, |n| crew.round(n, |n| arrays.pass(&pass, n)));
+        let samples = workers.sample(setting, |n| workers.round(n, |n| arrays.pass(&pass, n)));
         let width_bytes = pass.width.bytes() as f64;
         Ok(Answer {
             samples,
@@ -78,7 +78,7 @@ fn measure(asked: &Assignment, setting: &Setting) -> Result<Answer> {
                 ns: ns * counted / (ACCESSES_PER_CYCLE * width_bytes),
                 name: "four accesses of this width in a cycle",
             }),
-            notes: (asked.word("width") == "widest")
+            notes: (axes.word("width") == "widest")
                 .then(|| format!("widest is {} bits", pass.width.bytes() * 8))
                 .into_iter()
                 .collect(),
@@ -97,7 +97,7 @@ struct Arrays {
 impl Arrays {
     fn new(bytes: usize, count: usize) -> Result<Arrays> {
         let all = (bytes + STAGGER) * count;
-        // Large pages where they can be had: what is asked here is not address translation.
+        // Large pages where available: address translation is not the subject here.
         let huge = (all >= 2 << 20)
             .then(|| Mapped::new(&MEMORY_BANDWIDTH, all, Pages::Huge).ok())
             .flatten();

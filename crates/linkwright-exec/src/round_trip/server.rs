@@ -8,17 +8,17 @@ use crate::topology::pin_to;
 use std::hint::black_box;
 
 /// A running server; stopped and reaped when dropped.
-pub(super) struct Helper {
+pub(super) struct Server {
     process: libc::pid_t,
 }
 
-impl Helper {
+impl Server {
     /// Forks; the child serves `transport` on processor `cpu` and does not return.
     pub fn start<T: Transport>(
         transport: &mut T,
         control: &mut Control,
         cpu: Option<u32>,
-    ) -> Result<Helper> {
+    ) -> Result<Server> {
         // SAFETY: takes nothing, returns a number.
         let client = unsafe { libc::getpid() };
         // SAFETY: the child only makes system calls and uses memory that exists.
@@ -31,13 +31,13 @@ impl Helper {
             process => {
                 control.peer = process;
                 transport.become_client(control);
-                Ok(Helper { process })
+                Ok(Server { process })
             }
         }
     }
 }
 
-impl Drop for Helper {
+impl Drop for Server {
     fn drop(&mut self) {
         // SAFETY: the process is ours and was not reaped, so its number is still its own.
         unsafe {

@@ -3,7 +3,7 @@
 //!
 //! Every element that the spec gives an initial contribution gets the value of [`Fill`] for
 //! (rank, element of the rank's initial buffer). Every other byte gets a pattern that no result
-//! consists of, so that data which never arrived are seen. The postcondition names, per chunk, whose
+//! consists of, so that missing data are noticed. The postcondition names, per chunk, whose
 //! contributions it must hold; their values are known, hence so is the chunk.
 
 use crate::dtype::{DType, ReduceOp};
@@ -25,9 +25,9 @@ const PIECE: usize = 4096;
 pub struct Data {
     /// Element type.
     pub dtype: DType,
-    /// What combining means.
+    /// The reduction.
     pub op: ReduceOp,
-    /// Another seed, other values.
+    /// Other seeds give other values.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ impl AlignedBytes {
 
 /// A contiguous piece of an operation, in bytes of the two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct Extent {
     /// Offset in the source buffer.
     pub src: usize,
     /// Offset in the destination buffer.
@@ -72,9 +72,9 @@ pub struct Run {
 }
 
 /// Whether a destination overlaps a source of the same buffer other than its own, in place.
-pub(crate) fn overlap_unequally(runs: &[Run]) -> bool {
-    runs.iter().enumerate().any(|(i, to)| {
-        runs.iter().enumerate().any(|(j, from)| {
+pub(crate) fn overlap_unequally(extents: &[Extent]) -> bool {
+    extents.iter().enumerate().any(|(i, to)| {
+        extents.iter().enumerate().any(|(j, from)| {
             let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
             let in_place = i == j && to.dst == from.src;
             !(apart || in_place)
@@ -93,7 +93,7 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// Checks that type, chunks and memory suit.
+    /// Checks that the element size matches.
     pub fn new(schedule: &'a Schedule, data: Data) -> Result<Self> {
         if data.dtype.size() as u64 != u64::from(schedule.element_bytes) {
             return Err(ExecError::ElementSize {
@@ -157,8 +157,8 @@ impl<'a> Contents<'a> {
     }
 
     /// The contiguous pieces that operation `id` moves; empty ones are left out.
-    pub fn runs(&self, id: u32, op: &Op) -> Result<Vec<Run>> {
-        let mut runs: Vec<Run> = Vec::new();
+    pub fn extents(&self, id: u32, op: &Op) -> Result<Vec<Extent>> {
+        let mut extents: Vec<Extent> = Vec::new();
         for (src, dst, count) in self.schedule.chunk_ranges(op) {
             self.check_bounds(id, op.from, op.src_buffer, src, count)?;
             for &target in self.schedule.targets(op) {
@@ -174,15 +174,15 @@ impl<'a> Contents<'a> {
                 });
             }
             let (bytes, src, dst) = (src.len(), src.start, dst.start);
-            match runs.last_mut() {
+            match extents.last_mut() {
                 _ if bytes == 0 => {}
                 Some(last) if last.src + last.bytes == src && last.dst + last.bytes == dst => {
                     last.bytes += bytes;
                 }
-                _ => runs.push(Run { src, dst, bytes }),
+                _ => extents.push(Extent { src, dst, bytes }),
             }
         }
-        Ok(runs)
+        Ok(extents)
     }
 
     /// Executors compute addresses from chunks, so none may lie outside.
@@ -266,7 +266,7 @@ impl<'a> Contents<'a> {
         buffer.offset(self.schedule.elements, chunk) as usize
     }
 
-    /// Compares one buffer with the postcondition; returns the elements that were checked.
+    /// Compares one buffer with the postcondition; returns the number of elements checked.
     pub fn check(
         &self,
         executor: &'static str,
@@ -326,12 +326,12 @@ impl<'a> Contents<'a> {
 
 /// All buffers of all participants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Buffers {
     buffers: Vec<AlignedBytes>,
     per_participant: usize,
 }
 
-impl State {
+impl Buffers {
     /// The initial state.
     pub fn initial(contents: &Contents) -> Self {
         let per_participant = contents.schedule.buffers.len();
@@ -343,7 +343,7 @@ impl State {
                 buffers.push(memory);
             }
         }
-        State {
+        Buffers {
             buffers,
             per_participant,
         }
@@ -359,7 +359,7 @@ impl State {
         self.buffers[participant as usize * self.per_participant + buffer].get_mut()
     }
 
-    /// Compares everything with the postcondition; returns the elements that were checked.
+    /// Compares everything with the postcondition; returns the number of elements checked.
     pub fn check(&self, contents: &Contents, executor: &'static str) -> Result<u64> {
         let mut checked = 0;
         for participant in 0..contents.participants() {

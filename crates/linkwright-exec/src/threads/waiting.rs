@@ -1,9 +1,9 @@
-//! Waiting: spin while cores suffice, park when they do not, give up when another rank failed.
+//! Waiting: busy-wait while cores suffice, park when they do not, give up when another rank failed.
 //!
-//! A rank waits for a condition that one store of another rank makes true. With a core per rank
-//! it spins, because waking a sleeping thread costs microseconds and a cache line fifty
-//! nanoseconds. With more ranks than cores the awaited rank may need the very core that the
-//! waiter burns, so it spins briefly and parks. Who stores must then look whether the other sleeps:
+//! A rank waits for a condition that one store of another rank makes true. With a core per rank it
+//! busy-waits, because waking a sleeping thread costs microseconds and a cache line fifty nanoseconds.
+//! With more ranks than cores the awaited rank may need the very core that the waiter occupies, so the
+//! waiter spins briefly and parks. The rank that stores must then check whether the other sleeps:
 //!
 //! ```text
 //!   waiter: asleep = true;  fence;  condition? -> go on, else park
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The two fences are sequentially consistent, so at least one side sees the other's store and no
-//! wake-up is lost. A lot of spinners skips the waker's half: its stores stay plain.
+//! wake-up is lost. Where nobody parks, the waker skips its half: its stores stay plain.
 //!
-//! A rank that panics or fails *poisons* the lot; everybody who waits returns [`Poisoned`].
+//! A rank that panics or fails *poisons* the list; all present and future waits return [`Poisoned`].
 
 use super::sync::{fence, spin_loop, yield_now, AtomicBool, Ordering, Sleeper};
 
@@ -21,14 +21,14 @@ use super::sync::{fence, spin_loop, yield_now, AtomicBool, Ordering, Sleeper};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned;
 
-/// How long a waiter spins before it does something else.
+/// How often a waiter spins before it yields.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 4_000 };
-/// With more ranks than cores: some cache-line transfers, then sleep.
+/// With more ranks than cores: as long as some cache-line transfers.
 const SPINS_BEFORE_PARKING: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// Where the ranks of one launch wait for each other.
 #[derive(Debug)]
-pub struct Lot {
+pub struct Waiters {
     places: Box<[Place]>,
     parks: bool,
     poisoned: AtomicBool,
@@ -42,14 +42,14 @@ struct Place {
     sleeper: Sleeper,
 }
 
-impl Lot {
-    /// For `ranks` waiters that park (`parks`) or only spin.
+impl Waiters {
+    /// For `ranks` waiters that park (`parks`) or only busy-wait.
     pub fn new(ranks: usize, parks: bool) -> Self {
         let place = || Place {
             asleep: AtomicBool::new(false),
             sleeper: Sleeper::default(),
         };
-        Lot {
+        Waiters {
             places: (0..ranks).map(|_| place()).collect(),
             parks,
             poisoned: AtomicBool::new(false),
@@ -90,7 +90,7 @@ impl Lot {
             if self.parks {
                 self.sleep(rank, ready);
             } else {
-                // Some other process may hold the awaited rank's core.
+                // Another process may hold the awaited rank's core.
                 yield_now();
             }
         }
@@ -129,11 +129,6 @@ impl Lot {
         if self.parks {
             (0..self.places.len()).for_each(|rank| self.wake_sleeper(rank));
         }
-    }
-
-    /// Whether some rank failed.
-    pub fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Acquire)
     }
 
     /// Whether waiters park.

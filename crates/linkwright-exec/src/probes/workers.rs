@@ -1,15 +1,15 @@
-//! Threads on processors of their own: a leader that samples, and hands.
+//! Threads on processors of their own: a leader that samples, and helpers.
 //!
 //! ```text
 //!   leader   | ready? | sample sample sample ...          | stop
-//!   hand 1   | ready  | work work work ... (neighbours: until stop)
+//!   helper 1 | ready  | work work work ... (neighbours: until stop)
 //!                     | n times, then wait (team: as often as the leader)
 //! ```
 //!
-//! The calling thread only watches whether the caller wants to stop, because only it may be asked, and so
-//! that its own affinity stays as it was. A hand that panics releases everybody; its words are the error.
+//! The calling thread only watches whether the caller wants to stop: this keeps its own affinity as it was,
+//! and `cancelled` may be called on it only. If a helper panics, all are released and its message is the error.
 
-use super::{Answer, Setting};
+use super::probe::{Answer, Setting};
 use crate::error::{ExecError, Result};
 use crate::guard::{Disturbance, Guard};
 use crate::sampling::Samples;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// How often the calling thread looks up.
 const WATCH: Duration = Duration::from_millis(50);
-/// Spins before a waiting thread lets others run: enough for anybody who has a core.
+/// Spins before a waiting thread yields: enough if every thread has a core.
 const SPINS: u32 = 100_000;
 
 /// A value with cache lines of its own.
@@ -30,74 +30,77 @@ const SPINS: u32 = 100_000;
 #[repr(align(128))]
 pub(super) struct Apart<T>(pub T);
 
-/// What the threads of a crew see of each other.
+/// What the threads share.
 #[derive(Debug, Default)]
-pub(super) struct Crew {
+pub(super) struct Workers {
     stop: Apart<AtomicBool>,
     ready: AtomicUsize,
     unpinned: Mutex<Option<String>>,
     failed: Mutex<Option<String>>,
-    /// Number of the round of a team, and how often its hands do their work in it.
+    /// Number of the round, and how often helpers do their work in it.
     round: Apart<(AtomicU64, AtomicU32)>,
     finished: Apart<AtomicUsize>,
-    /// The disturbance of any hand in the round, plus one.
+    /// The disturbance of any helper in the round, plus one.
     disturbed: Apart<AtomicU8>,
-    hands: usize,
+    helpers: usize,
     /// Threads at work.
     running: AtomicUsize,
 }
 
-impl Crew {
-    /// Runs `lead` on the first processor and `hand(i)` on the i + 1st of the next `hands`, which must be
-    /// there. `lead` begins when every hand has called [`Crew::enter`].
+impl Workers {
+    /// Runs `lead` on the first processor and `helper(i)` on the (i + 1)st of the next `helpers`, which must
+    /// exist. `lead` begins when every helper has called [`Workers::enter`].
     pub(super) fn launch(
         setting: &Setting,
-        hands: usize,
-        hand: impl Fn(usize, &Crew) -> Result<()> + Sync,
-        lead: impl FnOnce(&Crew) -> Result<Answer> + Send,
+        helpers: usize,
+        helper: impl Fn(usize, &Workers) -> Result<()> + Sync,
+        lead: impl FnOnce(&Workers) -> Result<Answer> + Send,
     ) -> Result<Answer> {
-        let crew = Crew {
-            hands,
-            running: AtomicUsize::new(hands + 1),
-            ..Crew::default()
+        let workers = Workers {
+            helpers,
+            running: AtomicUsize::new(helpers + 1),
+            ..Workers::default()
         };
         let (outcome, error) = (Mutex::new(None), Mutex::new(None));
         let watcher = thread::current();
         thread::scope(|scope| {
-            let (crew, hand, outcome, error, watcher) = (&crew, &hand, &outcome, &error, &watcher);
+            let (workers, helper, outcome, error, watcher) =
+                (&workers, &helper, &outcome, &error, &watcher);
             let (leads, others) = setting.cpus.split_first().expect("one at least");
-            for (number, &cpu) in others[..hands].iter().enumerate() {
+            for (number, &cpu) in others[..helpers].iter().enumerate() {
                 let work = move || {
-                    if let Err(found) = hand(number, crew) {
+                    if let Err(found) = helper(number, workers) {
                         lock(error).get_or_insert(found);
                     }
                 };
-                scope.spawn(move || crew.employ(cpu, watcher, work));
+                scope.spawn(move || workers.employ(cpu, watcher, work));
             }
             let work = move || {
-                crew.wait_until(|| crew.ready.load(Ordering::Acquire) == hands);
-                if !crew.stopped() {
-                    *lock(outcome) = Some(lead(crew));
+                workers.wait_until(|| workers.ready.load(Ordering::Acquire) == helpers);
+                if !workers.stopped() {
+                    *lock(outcome) = Some(lead(workers));
                 }
             };
-            scope.spawn(move || crew.employ(*leads, watcher, work));
-            crew.watch(setting);
+            scope.spawn(move || workers.employ(*leads, watcher, work));
+            workers.watch(setting);
         });
-        if let Some(message) = lock(&crew.failed).take() {
+        if let Some(message) = lock(&workers.failed).take() {
             return Err(ExecError::RankFailed { rank: 0, message });
         }
         if let Some(error) = lock(&error).take() {
             return Err(error);
         }
         let mut answer = lock(&outcome).take().unwrap_or(Err(ExecError::Cancelled))?;
-        if answer.samples.values_ns.is_empty() && setting.cancelled.is_some_and(|asked| asked()) {
+        if answer.samples.values_ns.is_empty()
+            && setting.cancelled.is_some_and(|cancelled| cancelled())
+        {
             return Err(ExecError::Cancelled);
         }
-        answer.notes.extend(lock(&crew.unpinned).take());
+        answer.notes.extend(lock(&workers.unpinned).take());
         Ok(answer)
     }
 
-    /// Does `work` on a processor. When it ends, however it ends, nobody may wait for it.
+    /// Does `work` on a processor. However it ends, no thread waits for it afterwards.
     fn employ(&self, cpu: u32, watcher: &Thread, work: impl FnOnce()) {
         self.pin(cpu);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -113,7 +116,7 @@ impl Crew {
     fn watch(&self, setting: &Setting) {
         while self.running.load(Ordering::Acquire) > 0 {
             thread::park_timeout(WATCH);
-            if setting.cancelled.is_some_and(|asked| asked()) {
+            if setting.cancelled.is_some_and(|cancelled| cancelled()) {
                 self.stop();
             }
         }
@@ -129,18 +132,18 @@ impl Crew {
         self.stop.0.store(true, Ordering::Release);
     }
 
-    /// Whether everybody is to end.
+    /// Whether all threads are to end.
     #[inline]
     pub(super) fn stopped(&self) -> bool {
         self.stop.0.load(Ordering::Relaxed)
     }
 
-    /// A hand has made itself ready.
+    /// A helper is ready.
     pub(super) fn enter(&self) {
         self.ready.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A hand's life in a team: does `work(n)` in each round, until the end.
+    /// A helper that takes part in rounds: does `work(n)` in each, until the end.
     pub(super) fn follow(&self, mut work: impl FnMut(u32)) {
         let mut guard = Guard::of_thread_only();
         self.enter();
@@ -158,30 +161,30 @@ impl Crew {
         }
     }
 
-    /// The leader's round: everybody does their work `n` times; what disturbed a hand.
+    /// The leader's round: all threads do their work `n` times. Returns what disturbed a helper.
     pub(super) fn round(&self, n: u32, own: impl FnOnce(u32)) -> Option<Disturbance> {
         self.finished.0.store(0, Ordering::Relaxed);
         self.disturbed.0.store(0, Ordering::Relaxed);
         self.round.0 .1.store(n, Ordering::Relaxed);
         self.round.0 .0.fetch_add(1, Ordering::Release);
         own(n);
-        self.wait_until(|| self.finished.0.load(Ordering::Acquire) == self.hands);
+        self.wait_until(|| self.finished.0.load(Ordering::Acquire) == self.helpers);
         let found = self.disturbed.0.load(Ordering::Relaxed);
         found
             .checked_sub(1)
             .map(|reason| Disturbance::ALL[usize::from(reason)])
     }
 
-    /// The leader's samples of `work`, until there are enough or everybody is to end.
+    /// The leader's samples of `work`, until there are enough or all threads are to end.
     pub(super) fn sample(
         &self,
         setting: &Setting,
         work: impl FnMut(u32) -> Option<Disturbance>,
     ) -> Samples {
-        setting.sampler().measure_until(&|| self.stopped(), work)
+        setting.sampling.measure(&|| self.stopped(), work)
     }
 
-    /// Waits until `done`, or until everybody is to end.
+    /// Waits until `done`, or until all threads are to end.
     pub(super) fn wait_until(&self, done: impl Fn() -> bool) {
         let mut spins = 0;
         while !done() && !self.stopped() {
@@ -202,6 +205,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sampling::Sampling;
     use crate::topology::Topology;
 
     fn setting(cancelled: Option<&(dyn Fn() -> bool + Sync)>) -> Setting<'_> {
@@ -213,10 +217,12 @@ mod tests {
                 .cycle()
                 .take(3)
                 .collect(),
-            samples: 5,
-            warmup_at_most: 1,
-            budget: Duration::from_secs(5),
-            settle_within: None,
+            sampling: Sampling {
+                samples: 5,
+                warmup_at_most: 1,
+                time_budget: Duration::from_secs(5),
+                settle_within: None,
+            },
             seed: 1,
             most_bytes: None,
             cancelled,
@@ -229,37 +235,37 @@ mod tests {
         let work = |who: usize, n| {
             done[who].fetch_add(n, Ordering::Relaxed);
         };
-        let lead = |crew: &Crew| {
+        let lead = |workers: &Workers| {
             for n in 1..=4 {
-                crew.round(n, |n| work(0, n));
+                workers.round(n, |n| work(0, n));
             }
             Ok(Answer::default())
         };
-        let follow = |i: usize, crew: &Crew| {
-            crew.follow(|n| work(i + 1, n));
+        let follow = |i: usize, workers: &Workers| {
+            workers.follow(|n| work(i + 1, n));
             Ok(())
         };
-        Crew::launch(&setting(None), 2, follow, lead).unwrap();
+        Workers::launch(&setting(None), 2, follow, lead).unwrap();
         assert_eq!(done.map(AtomicU32::into_inner), [10; 3]);
     }
 
     #[test]
     fn failures_and_the_wish_to_stop_release_everybody() {
-        let wait = |crew: &Crew| {
-            crew.wait_until(|| false);
+        let wait = |workers: &Workers| {
+            workers.wait_until(|| false);
             Ok(Answer::default())
         };
-        let panics = |_: usize, crew: &Crew| {
-            crew.enter();
+        let panics = |_: usize, workers: &Workers| {
+            workers.enter();
             panic!("no more");
         };
-        let error = Crew::launch(&setting(None), 1, panics, wait).unwrap_err();
+        let error = Workers::launch(&setting(None), 1, panics, wait).unwrap_err();
         assert!(error.to_string().contains("no more"), "{error}");
-        let follows = |_: usize, crew: &Crew| {
-            crew.follow(|_| ());
+        let follows = |_: usize, workers: &Workers| {
+            workers.follow(|_| ());
             Ok(())
         };
-        let error = Crew::launch(&setting(Some(&|| true)), 1, follows, wait).unwrap_err();
+        let error = Workers::launch(&setting(Some(&|| true)), 1, follows, wait).unwrap_err();
         assert_eq!(error, ExecError::Cancelled);
     }
 }
