@@ -29,7 +29,6 @@ pub static ALGORITHM: Algorithm = Algorithm {
     cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
     needs: "",
     source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",
-    reads_bytes: false,
     program: None,
     build,
 };
@@ -53,19 +52,4 @@ fn build(shape: &Shape) -> Result<Schedule> {
         }
     }
     b.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collectives::counts::{bytes_sent, messages, notices};
-
-    #[test]
-    fn two_exchanges_and_no_notice() {
-        let schedule = build(&Shape::new(8, 64)).unwrap();
-        assert_eq!(messages(&schedule), 2 * 8 * 7);
-        assert_eq!(bytes_sent(&schedule), (2 * 7 * 32, 2 * 7 * 32));
-        // The barrier orders everything between ranks.
-        assert_eq!(notices(&schedule), 0);
-    }
 }

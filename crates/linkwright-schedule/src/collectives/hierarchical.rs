@@ -38,7 +38,6 @@ pub static ALGORITHM: Algorithm = Algorithm {
     cost: "2(columns-1) + 2 log2 rows rounds, 2 S (p-1)/p bytes per rank",
     needs: "a grid: devices of a node x nodes",
     source: "Jia and others 2018; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
-    reads_bytes: false,
     build,
     program: None,
 };
@@ -153,20 +152,8 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectives::counts::{bytes_sent, rounds};
     use crate::error::ScheduleError;
     use crate::verify;
-
-    #[test]
-    fn least_bytes_in_few_rounds() {
-        let schedule = build(&Shape::new(64, 6400).with_grid(4, 16)).unwrap();
-        assert_eq!(rounds(&schedule), 3 + 8 + 3);
-        // 2 S (p-1)/p with S = 25600 B.
-        assert_eq!(bytes_sent(&schedule), (50400, 50400));
-        let ring = build(&Shape::new(24, 2400).with_grid(4, 6)).unwrap();
-        assert_eq!(rounds(&ring), 3 + 10 + 3);
-        assert_eq!(bytes_sent(&ring), (18400, 18400));
-    }
 
     #[test]
     fn right_for_any_grid() {
