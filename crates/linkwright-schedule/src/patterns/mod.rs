@@ -6,18 +6,12 @@
 //! same vector for all their messages. Only `ping_pong` is ordered, because its time is the
 //! question. What is random follows from the seed alone; see [`random`].
 
-mod complement;
-mod hot_spot;
-mod neighbour;
-mod one_to_many;
-mod pairs;
+mod drawn;
+mod fixed;
 mod ping_pong;
 pub mod random;
-mod random_permutation;
-mod tornado;
+mod star;
 mod traffic;
-mod transpose;
-mod uniform_random;
 
 pub use traffic::Traffic;
 
@@ -58,15 +52,15 @@ impl Pattern {
 /// All patterns.
 pub static REGISTRY: &[&Pattern] = &[
     &ping_pong::PATTERN,
-    &pairs::PATTERN,
-    &random_permutation::PATTERN,
-    &uniform_random::PATTERN,
-    &hot_spot::PATTERN,
-    &one_to_many::PATTERN,
-    &complement::PATTERN,
-    &neighbour::PATTERN,
-    &transpose::PATTERN,
-    &tornado::PATTERN,
+    &fixed::PAIRS,
+    &drawn::PERMUTATION,
+    &drawn::UNIFORM,
+    &star::HOT_SPOT,
+    &star::ONE_TO_MANY,
+    &fixed::COMPLEMENT,
+    &fixed::NEIGHBOUR,
+    &fixed::TRANSPOSE,
+    &fixed::TORNADO,
 ];
 
 /// The pattern called `name`, with or without `pattern/` before it.

@@ -52,14 +52,28 @@ impl Traffic {
         }
     }
 
-    /// `count` times the same messages.
-    pub(super) fn repeated(&self, messages: &[Message]) -> Result<Schedule> {
-        self.rounds(|_| messages.to_vec())
+    /// Columns and rows; one row where there is no grid.
+    pub(super) fn grid(&self) -> (u32, u32) {
+        self.shape.grid.unwrap_or((self.shape.ranks, 1))
+    }
+
+    /// `count` times the same messages: those of each rank, except to itself.
+    pub(super) fn each<I: IntoIterator<Item = Message>>(
+        &self,
+        pattern: &Pattern,
+        of_rank: impl Fn(u32) -> I,
+    ) -> Result<Schedule> {
+        self.check(pattern)?;
+        let messages: Vec<_> = (0..self.shape.ranks)
+            .flat_map(of_rank)
+            .filter(|(from, to)| from != to)
+            .collect();
+        self.rounds(|| messages.clone())
     }
 
     /// `count` rounds of messages, each into a slot of its own.
-    pub(super) fn rounds(&self, mut messages: impl FnMut(u32) -> Vec<Message>) -> Result<Schedule> {
-        let rounds: Vec<Vec<Message>> = (0..self.count).map(&mut messages).collect();
+    pub(super) fn rounds(&self, mut messages: impl FnMut() -> Vec<Message>) -> Result<Schedule> {
+        let rounds: Vec<Vec<Message>> = (0..self.count).map(|_| messages()).collect();
         let mut b = Builder::new(Collective::Pattern, &self.shape);
         let source = b.buffer(Buffer::vector("input", 1)).at(0);
         let forward = rounds.iter().flatten().map(|&(_, to)| to);
@@ -171,6 +185,34 @@ mod tests {
             let random = pattern.name.contains("random");
             assert_eq!(build(&one) != other, random, "{}", pattern.name);
         }
+    }
+
+    #[test]
+    fn who_sends_to_whom() {
+        let line = |ranks| Shape::new(ranks, 1);
+        let messages = |name: &str, shape: Shape| -> Vec<Message> {
+            let schedule = (find(name).unwrap().build)(&Traffic::new(shape)).unwrap();
+            schedule.ops().iter().map(|op| (op.from, op.to)).collect()
+        };
+        let root = line(4).with_root(2);
+        assert_eq!(messages("hot_spot", root.clone()), [(0, 2), (1, 2), (3, 2)]);
+        assert_eq!(messages("one_to_many", root), [(2, 0), (2, 1), (2, 3)]);
+        assert_eq!(messages("pairs", line(7)), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(messages("complement", line(3)), [(0, 2), (2, 0)]);
+        assert_eq!(messages("neighbour", line(3)), [(0, 1), (1, 2), (2, 0)]);
+        let grid = line(6).with_grid(3, 2);
+        assert_eq!(
+            messages("transpose", grid.clone()),
+            [(1, 2), (2, 4), (3, 1), (4, 3)]
+        );
+        assert_eq!(messages("transpose", line(4)), [(1, 2), (2, 1)]);
+        let neighbours = messages("neighbour", grid);
+        assert_eq!(neighbours[4..6], [(2, 0), (2, 5)]);
+        assert_eq!(neighbours.len(), 12);
+        assert_eq!(messages("tornado", line(8))[6], (6, 1));
+        assert_eq!(messages("tornado", line(7))[0], (0, 3));
+        let square = line(64).with_grid(8, 8);
+        assert_eq!(messages("tornado", square)[0], (0, 3 * 8 + 3));
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! Random patterns: whom a rank sends to is drawn.
+//!
+//! ```text
+//!   random_permutation   p = 5, say   0 -> 3   1 -> 4   2 -> 0   3 -> 2   4 -> 1
+//!   uniform_random       p = 4, say   0 -> 2, 3, 3   1 -> 0, 2, 3   2 -> 0, 0, 1   3 -> 1, 0, 2
+//! ```
+//!
+//! In a permutation every port carries the same, so what is slow is the network between: the fair
+//! test of a topology. All permutations without a rank that sends to itself are equally likely;
+//! drawn again until there is none, which takes e = 2.7 draws in the mean.
+//!
+//! Uniform traffic, in which every message goes to a rank drawn anew, is what analytic models of
+//! networks assume: in the mean balanced, at any moment not. Nobody sends to itself.
+//!
+//! Source: Dally and Towles, "Principles and Practices of Interconnection Networks" (2004),
+//! section 3.2.
+
+use super::random::Random;
+use super::{Pattern, Traffic};
+use crate::error::Result;
+use crate::ir::Schedule;
+
+/// Registry entry of pattern/random_permutation.
+pub static PERMUTATION: Pattern = Pattern {
+    name: "random_permutation",
+    summary: "everyone sends to one rank and receives from one, drawn at random",
+    description: "Every port carries the same, so what is slow is the network between them.",
+    needs: "",
+    source:
+        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    build: permutation,
+};
+
+/// Registry entry of pattern/uniform_random.
+pub static UNIFORM: Pattern = Pattern {
+    name: "uniform_random",
+    summary: "every message goes to a rank drawn anew",
+    description:
+        "In the mean balanced, at any moment not; what analytic models of networks assume.",
+    needs: "",
+    source:
+        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    build: uniform,
+};
+
+fn permutation(traffic: &Traffic) -> Result<Schedule> {
+    traffic.check(&PERMUTATION)?;
+    let mut random = Random::new(traffic.seed);
+    let mut targets: Vec<u32> = (0..traffic.shape.ranks).collect();
+    while (0..).zip(&targets).any(|(rank, &target)| rank == target) {
+        random.shuffle(&mut targets);
+    }
+    traffic.each(&PERMUTATION, |r| Some((r, targets[r as usize])))
+}
+
+fn uniform(traffic: &Traffic) -> Result<Schedule> {
+    traffic.check(&UNIFORM)?;
+    let p = traffic.shape.ranks;
+    let mut random = Random::new(traffic.seed);
+    traffic.rounds(|| {
+        let target = |from: u32| (from + 1 + random.below(p - 1)) % p;
+        (0..p).zip((0..p).map(target)).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Shape;
+
+    fn received(build: fn(&Traffic) -> Result<Schedule>, ranks: u32, count: u32) -> Vec<u32> {
+        let traffic = Traffic {
+            count,
+            ..Traffic::new(Shape::new(ranks, 1))
+        };
+        let mut received = vec![0; ranks as usize];
+        for op in build(&traffic).unwrap().ops() {
+            received[op.to as usize] += 1;
+        }
+        received
+    }
+
+    #[test]
+    fn everyone_receives_once_per_round_of_a_permutation() {
+        assert_eq!(received(permutation, 50, 3), [3; 50]);
+    }
+
+    #[test]
+    fn all_targets_are_about_equally_likely() {
+        // 1000 in the mean, with a standard deviation of 30.
+        let received = received(uniform, 10, 1000);
+        assert!(
+            received.iter().all(|n| (880..1120).contains(n)),
+            "{received:?}"
+        );
+    }
+}
