@@ -14,7 +14,7 @@
 //! Source: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

@@ -27,10 +27,10 @@
 //! in MPICH" (IJHPCA 2005); the broadcast of a large vector is there called van de Geijn's.
 
 use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::ring::{self, Blocks, Ring};
 use crate::collectives::common::tree::{self, binomial, relay_scratch, runs_at_root, subtree};
 use crate::collectives::common::Phase;
-use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

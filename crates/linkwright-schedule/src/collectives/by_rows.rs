@@ -17,7 +17,7 @@
 //! microbenchmarking" (2019), section 4.6, from the times that it prints.
 
 use crate::builder::{Builder, Chunks, Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

@@ -14,8 +14,8 @@
 //! Processing Letters 1995).
 
 use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::ring;
-use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

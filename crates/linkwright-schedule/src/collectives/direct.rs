@@ -22,7 +22,7 @@
 //! in MPICH" (IJHPCA 2005).
 
 use crate::builder::{Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::spec::Collective;
 use crate::symmetric::{Group, Program};

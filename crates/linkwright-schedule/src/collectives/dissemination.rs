@@ -27,7 +27,7 @@
 //! (IEEE TPDS 1997).
 
 use crate::builder::{Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::spec::Collective;
 use crate::symmetric::{Group, Program};

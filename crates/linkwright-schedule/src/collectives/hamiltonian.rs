@@ -22,10 +22,10 @@
 //! (Journal of Graph Theory 1978).
 
 use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::hamiltonian::cycles;
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{rounds, Blocks, Ring};
-use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

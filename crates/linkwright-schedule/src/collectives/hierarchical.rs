@@ -22,7 +22,7 @@
 //! for the three phases; Thakur, Rabenseifner and Gropp, IJHPCA 2005, for the second.
 
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

@@ -31,11 +31,11 @@
 //! in MPICH" (IJHPCA 2005); allreduce and reduce of blocks are there called Rabenseifner's.
 
 use crate::builder::Shape;
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::butterfly::Partners::{self, Doubling};
 use crate::collectives::common::butterfly_schedules as folded;
 use crate::collectives::common::cube::Cube;
 use crate::collectives::common::phases;
-use crate::collectives::Algorithm;
 use crate::error::{Result, ScheduleError};
 use crate::ir::Schedule;
 use crate::spec::Collective;

@@ -20,9 +20,9 @@
 //! workstations" (JPDC 2009).
 
 use crate::builder::{Builder, Shape};
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::phases;
 use crate::collectives::common::ring::{self, Blocks};
-use crate::collectives::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

@@ -15,7 +15,7 @@
 //! University of Rome, 2025), variant SM.
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Hint, Schedule};
 use crate::spec::Collective;

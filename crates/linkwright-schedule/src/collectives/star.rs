@@ -27,7 +27,7 @@
 //! (International Journal of Parallel Programming 1988).
 
 use crate::builder::{Builder, Shape};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;

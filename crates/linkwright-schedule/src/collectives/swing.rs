@@ -22,9 +22,9 @@
 //! Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
 //! allreduce" (NSDI 2024).
 
+use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::butterfly::Partners::Swing;
 use crate::collectives::common::butterfly_schedules as folded;
-use crate::collectives::Algorithm;
 use crate::spec::Collective;
 
 /// Registry entry of allreduce/swing_latency.

@@ -4,7 +4,7 @@
 //! everything before. What comes later in the same lane is behind it, for a lane issues in order; other lanes
 //! wait for the same.
 
-use super::{full_completion, Need};
+use super::need::{full_completion, Need};
 use crate::accesses::NONE;
 use crate::ir::{Op, OpKind, Schedule};
 

@@ -1,6 +1,6 @@
 //! What has certainly happened before an operation, as far as a bounded search finds out.
 
-use super::Need;
+use super::need::Need;
 use crate::ir::{Completion, Schedule};
 
 /// Operations visited by one search for an implied edge.

@@ -15,8 +15,9 @@
 //! Source: Dally and Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! section 3.2.
 
+use super::pattern::Pattern;
 use super::random::Random;
-use super::{Pattern, Traffic};
+use super::traffic::Traffic;
 use crate::error::Result;
 use crate::ir::Schedule;
 
@@ -44,17 +45,17 @@ pub static UNIFORM: Pattern = Pattern {
 };
 
 fn permutation(traffic: &Traffic) -> Result<Schedule> {
-    traffic.check(&PERMUTATION)?;
+    PERMUTATION.check(traffic)?;
     let mut random = Random::new(traffic.seed);
     let mut targets: Vec<u32> = (0..traffic.shape.ranks).collect();
     while (0..).zip(&targets).any(|(rank, &target)| rank == target) {
         random.shuffle(&mut targets);
     }
-    traffic.each(&PERMUTATION, |r| Some((r, targets[r as usize])))
+    PERMUTATION.each(traffic, |r| Some((r, targets[r as usize])))
 }
 
 fn uniform(traffic: &Traffic) -> Result<Schedule> {
-    traffic.check(&UNIFORM)?;
+    UNIFORM.check(traffic)?;
     let p = traffic.shape.ranks;
     let mut random = Random::new(traffic.seed);
     traffic.rounds(|| {

@@ -26,7 +26,8 @@
 //! section 3.2; pairs: the multiple-pair bandwidth test of the OSU micro-benchmarks
 //! (`osu_mbw_mr`).
 
-use super::{Pattern, Traffic};
+use super::pattern::Pattern;
+use super::traffic::Traffic;
 use crate::error::Result;
 use crate::ir::Schedule;
 
@@ -37,7 +38,7 @@ pub static PAIRS: Pattern = Pattern {
     description: "With two ranks the bandwidth of one connection, with more how it holds up when many talk at once.",
     needs: "",
     source: "OSU micro-benchmarks, osu_mbw_mr",
-    build: |traffic| { let half = traffic.shape.ranks / 2; traffic.each(&PAIRS, |r| (r < half).then_some((r, r + half))) },
+    build: |traffic| { let half = traffic.shape.ranks / 2; PAIRS.each(traffic, |r| (r < half).then_some((r, r + half))) },
 };
 
 /// Registry entry of pattern/complement.
@@ -50,7 +51,7 @@ pub static COMPLEMENT: Pattern = Pattern {
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
     build: |traffic| {
         let p = traffic.shape.ranks;
-        traffic.each(&COMPLEMENT, |r| Some((r, p - 1 - r)))
+        COMPLEMENT.each(traffic, |r| Some((r, p - 1 - r)))
     },
 };
 
@@ -92,7 +93,7 @@ pub static TRANSPOSE: Pattern = Pattern {
 
 fn neighbour(traffic: &Traffic) -> Result<Schedule> {
     let (columns, rows) = traffic.grid();
-    traffic.each(&NEIGHBOUR, |r| {
+    NEIGHBOUR.each(traffic, |r| {
         let (x, y) = (r % columns, r / columns);
         let along_x = (columns > 1).then_some((r, y * columns + (x + 1) % columns));
         let along_y = (rows > 1).then_some((r, (y + 1) % rows * columns + x));
@@ -103,20 +104,20 @@ fn neighbour(traffic: &Traffic) -> Result<Schedule> {
 fn tornado(traffic: &Traffic) -> Result<Schedule> {
     let (columns, rows) = traffic.grid();
     let shift = |k: u32| k.div_ceil(2) - 1;
-    traffic.check(&TORNADO)?;
+    TORNADO.check(traffic)?;
     if shift(columns) + shift(rows) == 0 {
         return Err(TORNADO.waive(format!(
             "{columns}x{rows} ranks have no way of less than half round; use an axis of 3 or more"
         )));
     }
-    traffic.each(&TORNADO, |r| {
+    TORNADO.each(traffic, |r| {
         let (x, y) = (r % columns + shift(columns), r / columns + shift(rows));
         Some((r, y % rows * columns + x % columns))
     })
 }
 
 fn transpose(traffic: &Traffic) -> Result<Schedule> {
-    traffic.check(&TRANSPOSE)?;
+    TRANSPOSE.check(traffic)?;
     let p = traffic.shape.ranks;
     let squarest = || {
         let rows = (1..=p.isqrt()).rev().find(|rows| p % rows == 0);
@@ -128,7 +129,7 @@ fn transpose(traffic: &Traffic) -> Result<Schedule> {
             "the transpose of {columns}x{rows} ranks moves nothing; use a grid with columns and rows"
         )));
     }
-    traffic.each(&TRANSPOSE, |r| Some((r, r % columns * rows + r / columns)))
+    TRANSPOSE.each(traffic, |r| Some((r, r % columns * rows + r / columns)))
 }
 
 #[cfg(test)]

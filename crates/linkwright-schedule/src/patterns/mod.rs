@@ -8,46 +8,16 @@
 
 mod drawn;
 mod fixed;
+mod pattern;
 mod ping_pong;
 pub mod random;
 mod star;
 mod traffic;
 
+pub use pattern::Pattern;
 pub use traffic::Traffic;
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::Schedule;
-
-/// One pattern; describes itself.
-pub struct Pattern {
-    /// Name in snake case.
-    pub name: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// What it stresses and how it is laid out, in a few sentences.
-    pub description: &'static str,
-    /// What it demands of the ranks, in words; empty when nothing beyond two ranks.
-    pub needs: &'static str,
-    /// Where it was published or is commonly used.
-    pub source: &'static str,
-    /// Make the schedule; [`ScheduleError::Waived`] where the ranks do not suit.
-    pub build: fn(&Traffic) -> Result<Schedule>,
-}
-
-impl Pattern {
-    /// `pattern/name`.
-    pub fn key(&self) -> String {
-        format!("pattern/{}", self.name)
-    }
-
-    /// The error of a pattern that cannot serve the ranks.
-    pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
-        ScheduleError::Waived {
-            algorithm: self.key(),
-            reason: reason.into(),
-        }
-    }
-}
 
 /// All patterns.
 pub static REGISTRY: &[&Pattern] = &[

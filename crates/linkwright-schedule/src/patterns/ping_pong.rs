@@ -12,7 +12,8 @@
 //! Source: Hockney, "Performance parameters and benchmarking of supercomputers" (Parallel
 //! Computing 1991).
 
-use super::{Pattern, Traffic};
+use super::pattern::Pattern;
+use super::traffic::Traffic;
 use crate::builder::Builder;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -30,7 +31,7 @@ pub static PATTERN: Pattern = Pattern {
 };
 
 fn build(traffic: &Traffic) -> Result<Schedule> {
-    traffic.check(&PATTERN)?;
+    PATTERN.check(traffic)?;
     let half = traffic.shape.ranks / 2;
     let balls = 1 + u32::from(traffic.both_ways);
     let mut b = Builder::new(Collective::Pattern, &traffic.shape);

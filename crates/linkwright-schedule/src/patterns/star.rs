@@ -14,7 +14,7 @@
 //! networks" (IEEE Transactions on Computers 1985); the one-to-all case of the "TT-Metalium data
 //! movement tests".
 
-use super::Pattern;
+use super::pattern::Pattern;
 
 /// Registry entry of pattern/hot_spot.
 pub static HOT_SPOT: Pattern = Pattern {
@@ -23,7 +23,7 @@ pub static HOT_SPOT: Pattern = Pattern {
     description: "Shows the port of one rank, and whether the senders share it fairly.",
     needs: "",
     source: "Pfister and Norton, IEEE Transactions on Computers 1985",
-    build: |traffic| traffic.each(&HOT_SPOT, |r| Some((r, traffic.shape.root))),
+    build: |traffic| HOT_SPOT.each(traffic, |r| Some((r, traffic.shape.root))),
 };
 
 /// Registry entry of pattern/one_to_many.
@@ -33,5 +33,5 @@ pub static ONE_TO_MANY: Pattern = Pattern {
     description: "Shows how fast one rank can feed many: its port and its cost per message.",
     needs: "",
     source: "TT-Metalium data movement tests, one to all",
-    build: |traffic| traffic.each(&ONE_TO_MANY, |r| Some((traffic.shape.root, r))),
+    build: |traffic| ONE_TO_MANY.each(traffic, |r| Some((traffic.shape.root, r))),
 };

@@ -1,9 +1,8 @@
 //! What a pattern is asked for, and how a list of messages becomes a schedule.
 
-use super::Pattern;
 use crate::builder::{Builder, Shape};
-use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, Schedule, MAX_OPS};
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
 /// A message, as (from, to).
@@ -34,41 +33,9 @@ impl Traffic {
         }
     }
 
-    /// Check what no pattern can serve; every pattern begins with it.
-    pub(super) fn check(&self, pattern: &Pattern) -> Result<()> {
-        self.shape.check()?;
-        if self.count == 0 {
-            let text = "0 messages per pair; at least 1 is needed";
-            return Err(ScheduleError::Shape(text.into()));
-        }
-        if self.shape.ranks < 2 {
-            return Err(pattern.waive("1 rank has nobody to send to; use 2 ranks or more"));
-        }
-        // The lists of messages must fit before the schedule can tell whether it does.
-        let messages = u64::from(self.shape.ranks) * u64::from(self.count);
-        match messages > MAX_OPS as u64 / 4 {
-            true => Err(ScheduleError::TooLarge(MAX_OPS as u64 / 4)),
-            false => Ok(()),
-        }
-    }
-
     /// Columns and rows; one row where there is no grid.
     pub(super) fn grid(&self) -> (u32, u32) {
         self.shape.grid.unwrap_or((self.shape.ranks, 1))
-    }
-
-    /// `count` times the same messages: those of each rank, except to itself.
-    pub(super) fn each<I: IntoIterator<Item = Message>>(
-        &self,
-        pattern: &Pattern,
-        of_rank: impl Fn(u32) -> I,
-    ) -> Result<Schedule> {
-        self.check(pattern)?;
-        let messages: Vec<_> = (0..self.shape.ranks)
-            .flat_map(of_rank)
-            .filter(|(from, to)| from != to)
-            .collect();
-        self.rounds(|| messages.clone())
     }
 
     /// `count` rounds of messages, each into a slot of its own.
@@ -120,6 +87,7 @@ fn slots(name: &str, ranks: u32, targets: impl Iterator<Item = u32>) -> Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ScheduleError;
     use crate::ir::Owner;
     use crate::patterns::{find, REGISTRY};
     use crate::verify::verify;

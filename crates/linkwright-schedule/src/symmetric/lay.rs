@@ -5,7 +5,7 @@
 
 use super::program::Program;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{BufferId, Combine, Op, OpKind};
+use crate::ir::{add_scratch, BufferId, Combine, Op, OpKind};
 use crate::marks::Mark;
 use std::collections::HashMap;
 
@@ -177,13 +177,9 @@ impl Layer {
     /// One more scratch buffer, cut like `buffer`.
     fn scratch(&mut self, buffer: BufferId) -> Result<BufferId> {
         let program = &mut self.program;
-        if program.buffers.len() >= 256 {
-            return Err(ScheduleError::TooLarge(256));
-        }
-        let mirrored = program.buffers[buffer.0 as usize].scratch(&program.buffers);
-        program.buffers.push(mirrored);
+        let made = add_scratch(&mut program.buffers, buffer)?;
         program.relative.push(program.relative[buffer.0 as usize]);
-        Ok(BufferId(program.buffers.len() as u8 - 1))
+        Ok(made)
     }
 }
 

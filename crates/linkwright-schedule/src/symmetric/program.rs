@@ -1,9 +1,9 @@
 //! Writing a program: at this step, what rank 0 sends to whom, and with it everybody else.
 
 use super::Group;
-use crate::builder::{Chunks, Shape, Slot};
+use crate::builder::{list_runs, operation, Chunks, Shape, Slot};
 use crate::error::Result;
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind};
 use crate::spec::{Collective, Spec};
 
 /// What every rank does, in the coordinates of rank 0.
@@ -142,13 +142,7 @@ impl Program {
         dst: Slot,
         runs: impl Iterator<Item = (u32, u32, u32)>,
     ) -> Written<'_> {
-        let first = self.ranges.len() as u32;
-        for (a, b, n) in runs {
-            match self.ranges[first as usize..].last_mut() {
-                Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
-                _ => self.ranges.push((a, b, n)),
-            }
-        }
+        let first = list_runs(&mut self.ranges, runs) as u32;
         let listed = first..self.ranges.len() as u32;
         self.write(
             kind,
@@ -168,23 +162,9 @@ impl Program {
         scattered: bool,
     ) -> Written<'_> {
         self.ops.push(Op {
-            from: 0,
-            to,
-            src: src.start,
-            dst: dst.start,
-            count: src.count,
             step: self.step,
-            kind,
-            combine: Combine::Replace,
-            src_buffer: src.buffer,
-            dst_buffer: dst.buffer,
-            lane: match kind {
-                OpKind::Local => COMPUTE_LANE,
-                _ => 0,
-            },
-            hint: Hint::None,
             scattered,
-            fenced: false,
+            ..operation(kind, 0, src, to, dst)
         });
         Written(self.ops.last_mut().expect("just written"))
     }
@@ -238,13 +218,8 @@ impl Program {
         if op.is_message() || pairs.iter().all(|(src, dst)| src == dst) {
             pairs.sort_unstable();
         }
-        let mut runs: Vec<(u32, u32, u32)> = Vec::new();
-        for (src, dst) in pairs {
-            match runs.last_mut() {
-                Some((x, y, count)) if (*x + *count, *y + *count) == (src, dst) => *count += 1,
-                _ => runs.push((src, dst, 1)),
-            }
-        }
+        let mut runs = Vec::new();
+        list_runs(&mut runs, pairs.into_iter().map(|(src, dst)| (src, dst, 1)));
         runs
     }
 

@@ -4,7 +4,7 @@
 //! gather), so only the range between the first and the last touched chunk gets places. What a participant
 //! only reads stays as it is and nobody can get in its way, so such buffers need none.
 
-use super::VerifyError;
+use super::outcome::VerifyError;
 use crate::ir::{BufferId, Schedule};
 use std::ops::Range;
 

@@ -8,7 +8,7 @@ use super::cells::Cells;
 use super::happens::Happens;
 use super::hazard::{Hazard, Need};
 use super::order::Barriers;
-use super::{participant, Verified, VerifyError};
+use super::outcome::{participant, Verified, VerifyError};
 use crate::accesses::{Accesses, NONE};
 use crate::ir::{BufferId, Schedule};
 

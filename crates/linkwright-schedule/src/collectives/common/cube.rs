@@ -12,7 +12,7 @@
 
 use super::Phase;
 use crate::builder::{Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::symmetric::{Group, Program};
 

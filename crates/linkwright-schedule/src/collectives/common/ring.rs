@@ -14,7 +14,7 @@
 
 use super::Phase;
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::Hint;
 use crate::symmetric::{Group, Program};

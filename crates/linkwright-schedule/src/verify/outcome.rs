@@ -1,6 +1,28 @@
-//! What verify found.
+//! What verify found: a proof in numbers, or an error.
 
+use crate::ir::{BufferId, Schedule};
 use thiserror::Error;
+
+/// What was proved, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Operations.
+    pub operations: u64,
+    /// Messages among them, notices included.
+    pub messages: u64,
+    /// Notices among them.
+    pub notices: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Chunks moved, counted per operation and target.
+    pub chunk_moves: u64,
+    /// Pairs of accesses to one chunk whose order was proved.
+    pub hazards: u64,
+    /// Operations whose hazards needed a look at the whole past.
+    pub long_searches: u64,
+    /// Whether contributions were compared as exact multisets; by fingerprints otherwise.
+    pub exact: bool,
+}
 
 /// Why a schedule is refused; every message names the place, the state and the cure.
 ///
@@ -74,5 +96,33 @@ fn at(step: &Option<u32>) -> String {
     match step {
         Some(step) => format!("step {step}: "),
         None => "at the end: ".to_string(),
+    }
+}
+
+/// A participant as people call it.
+pub(super) fn participant(schedule: &Schedule, participant: u32) -> String {
+    match participant < schedule.ranks {
+        true => format!("rank {participant}"),
+        false => format!("memory {participant}"),
+    }
+}
+
+/// (participant, buffer, chunk).
+pub(super) type Place = (u32, BufferId, u32);
+
+/// The error about the contents of one chunk.
+pub(super) fn wrong(
+    schedule: &Schedule,
+    step: Option<u32>,
+    (who, buffer, chunk): Place,
+    problem: String,
+) -> VerifyError {
+    VerifyError::Semantics {
+        step,
+        participant: who,
+        place: participant(schedule, who),
+        buffer: schedule.buffer(buffer).name.clone(),
+        chunk,
+        problem,
     }
 }
