@@ -32,7 +32,7 @@ impl Schedule {
         &self.ordered
     }
 
-    /// The schedule to be run: verified the first time that anybody asks, refused if it is wrong.
+    /// The schedule to be run: verified on first use and refused if it is wrong.
     pub fn proved(&self) -> Result<&Ordered, VerifyError> {
         self.proof().as_ref().map_err(Clone::clone)?;
         Ok(&self.ordered)
@@ -67,12 +67,8 @@ impl Schedule {
         rings: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Self> {
         let shape = Shape {
-            ranks,
-            root,
-            grid,
-            elements,
-            element_bytes,
             rings: rings.unwrap_or_default(),
+            ..shape(ranks, elements, element_bytes, root, grid)
         };
         wrap(py.detach(|| collectives::build(key, &shape)))
     }
@@ -95,16 +91,8 @@ impl Schedule {
         count: u32,
         both_ways: bool,
     ) -> PyResult<Self> {
-        let shape = Shape {
-            ranks,
-            root,
-            grid,
-            elements,
-            element_bytes,
-            rings: Vec::new(),
-        };
         let traffic = patterns::Traffic {
-            shape,
+            shape: shape(ranks, elements, element_bytes, root, grid),
             seed,
             count,
             both_ways,
@@ -163,9 +151,9 @@ impl Schedule {
         wrap(py.detach(|| transforms::relabel(&self.ordered, &parts)))
     }
 
-    /// Prove that the schedule is right and say what was proved, in numbers; raises if it is wrong.
+    /// Prove that the schedule is right; gives what was proved, in numbers, and raises if it is wrong.
     ///
-    /// Whatever runs a schedule verifies it first, once; so this is for those who want to know.
+    /// Everything that runs a schedule verifies it first, once, so calling this is optional.
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let proof = py.detach(|| self.proof().clone());
         let proved = proof.map_err(errors::verify)?;
@@ -250,6 +238,21 @@ impl Schedule {
             self.ordered.ops().len(),
             self.ordered.message_count()
         )
+    }
+}
+
+fn shape(
+    ranks: u32,
+    elements: u64,
+    element_bytes: u32,
+    root: u32,
+    grid: Option<(u32, u32)>,
+) -> Shape {
+    Shape {
+        root,
+        grid,
+        element_bytes,
+        ..Shape::new(ranks, elements)
     }
 }
 

@@ -23,9 +23,9 @@ use crate::spec::Collective;
 pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "all_pairs",
-    summary: "everyone sums its part of all vectors where they lie, then reads all other parts",
-    description: "Two exchanges between all pairs with a barrier in between. Good where all ranks \
-                  reach each other, latency is long and messages are cheap.",
+    summary: "every rank sums its part of all vectors in place, then reads the other parts",
+    description: "Two exchanges between all pairs, with a barrier in between. Good where all \
+                 ranks reach each other, latency is high and messages are cheap.",
     cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
     needs: "",
     source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",

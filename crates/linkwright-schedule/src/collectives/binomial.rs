@@ -39,8 +39,8 @@ use crate::spec::Collective;
 pub static BROADCAST: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "binomial",
-    summary: "everyone who has the vector sends it on, from far to near",
-    description: "The least rounds; the choice for small vectors.",
+    summary: "every rank that has the vector forwards it, farthest first",
+    description: "Fewest rounds; the choice for small vectors.",
     cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -52,8 +52,8 @@ pub static BROADCAST: Algorithm = Algorithm {
 pub static REDUCE: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "binomial",
-    summary: "ranks add their vector into one nearer to the root, from near to far",
-    description: "The least rounds; the choice for small vectors.",
+    summary: "ranks add their vectors into one nearer to the root, nearest first",
+    description: "Fewest rounds; the choice for small vectors.",
     cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -66,8 +66,8 @@ pub static ALLREDUCE: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "reduce_broadcast",
     summary: "binomial reduce to rank 0, then binomial broadcast from it",
-    description: "Two trees one after the other: the baseline. Serves any number of ranks in the \
-                  same way.",
+    description: "Two trees, one after the other: the baseline. Treats every number of ranks \
+                 alike.",
     cost: "2 ceil(log2 p) rounds of S bytes; rank 0 receives and sends S log2(p)",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -79,9 +79,9 @@ pub static ALLREDUCE: Algorithm = Algorithm {
 pub static BROADCAST_LARGE: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "scatter_allgather",
-    summary: "scatter the vector along a tree, then allgather it round a ring",
-    description: "Moves about 2 S per rank however many there are (van de Geijn's algorithm); the \
-                  choice for large vectors.",
+    summary: "scatter the vector along a tree, then allgather it around a ring",
+    description: "Moves about 2 S per rank, however many there are (van de Geijn's algorithm); \
+                 the choice for large vectors.",
     cost: "ceil(log2 p) + p-1 rounds, 2 S (p-1)/p bytes from the root",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -93,8 +93,8 @@ pub static BROADCAST_LARGE: Algorithm = Algorithm {
 pub static GATHER: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "binomial",
-    summary: "blocks flow down a binomial tree and are bundled",
-    description: "The least rounds; the choice for small blocks. Relaying ranks need scratch.",
+    summary: "blocks flow down a binomial tree and are bundled on the way",
+    description: "Fewest rounds; the choice for small blocks. Ranks that relay need scratch.",
     cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -106,8 +106,8 @@ pub static GATHER: Algorithm = Algorithm {
 pub static SCATTER: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "binomial",
-    summary: "bundles of blocks flow up a binomial tree and are split",
-    description: "The least rounds; the choice for small blocks. Relaying ranks need scratch.",
+    summary: "bundles of blocks flow up a binomial tree and are split on the way",
+    description: "Fewest rounds; the choice for small blocks. Ranks that relay need scratch.",
     cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",

@@ -26,9 +26,10 @@ use crate::spec::Collective;
 pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "by_rows",
-    summary: "the rows of a grid are collected side by side, in two stages beyond four rows",
-    description: "Every row sends to a rank of its own beside the root, which adds; the root adds these. Beyond \
-                  four rows the rows of each group of four are first added to one of them, column by column.",
+    summary: "the rows of a grid are collected in parallel, in two stages beyond four rows",
+    description: "Every row sends to its own rank next to the root, which adds; the root adds \
+                 these sums. Beyond four rows, the rows of each group of four are first added \
+                 into one of them, column by column.",
     cost: "2 rounds, 3 beyond four rows; S columns bytes into each of `rows` ranks",
     needs: "a grid; the root's row must have as many columns as there are rows to collect",
     source: "Jia, Tillman, Maggioni and Scarpazza 2019",

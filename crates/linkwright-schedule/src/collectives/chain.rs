@@ -24,10 +24,9 @@ use crate::spec::Collective;
 pub static BROADCAST: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "ring",
-    summary: "the vector passes from the root once round a ring",
-    description:
-        "Every rank sends only to its successor. Cut into slices it is a pipeline that moves \
-                  each byte over each hop once: the choice for large vectors.",
+    summary: "the vector passes from the root once around a ring",
+    description: "Every rank sends only to its successor. Cut into slices, it is a pipeline that \
+                 moves each byte over each hop once: the choice for large vectors.",
     cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
     needs: "",
     source: "Watts and van de Geijn, Parallel Processing Letters 1995",
@@ -39,10 +38,9 @@ pub static BROADCAST: Algorithm = Algorithm {
 pub static REDUCE: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "ring",
-    summary: "partial sums pass once round a ring and end at the root",
-    description:
-        "Every rank sends only to its successor. Cut into slices it is a pipeline that moves \
-                  each byte over each hop once: the choice for large vectors.",
+    summary: "partial sums pass once around a ring and end at the root",
+    description: "Every rank sends only to its successor. Cut into slices, it is a pipeline that \
+                 moves each byte over each hop once: the choice for large vectors.",
     cost: "p-1 rounds, S bytes per rank; p-2+k slices in k slices",
     needs: "",
     source: "Watts and van de Geijn, Parallel Processing Letters 1995, reversed",

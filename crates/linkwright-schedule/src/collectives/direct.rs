@@ -31,9 +31,9 @@ use crate::symmetric::{Group, Program};
 pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "linear",
-    summary: "everyone sends its block to everyone at once",
-    description: "No forwarding and no order: the network sees all messages at once. Good where \
-                  it is a crossbar and messages are cheap.",
+    summary: "every rank sends its block to every other rank at once",
+    description: "No forwarding and no order: the network sees all messages at once. Good on a \
+                 crossbar, where messages are cheap.",
     cost: "1 round of p-1 messages, S (p-1)/p bytes per rank",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -45,9 +45,9 @@ pub static ALLGATHER: Algorithm = Algorithm {
 pub static REDUCE_SCATTER: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "pairwise",
-    summary: "everyone sends each block straight to its owner, one owner after the other",
-    description: "Serves any number of ranks with the least bytes and without forwarding, so it \
-                  suits networks on which everyone is equally near.",
+    summary: "every rank sends each block straight to its owner, one owner after another",
+    description: "Moves the fewest bytes for any number of ranks and forwards nothing, so it \
+                 suits networks on which all ranks are equally near.",
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -59,8 +59,8 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
 pub static ALLTOALL: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "linear",
-    summary: "everyone posts a message to everyone at once",
-    description: "No waits and no forwarding; shows how the network shares itself.",
+    summary: "every rank posts a message to every other rank at once",
+    description: "No waits and no forwarding; shows how the network shares its capacity.",
     cost: "1 round of p-1 messages per rank, S (p-1)/p bytes per rank",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -72,9 +72,9 @@ pub static ALLTOALL: Algorithm = Algorithm {
 pub static ALLTOALL_PAIRWISE: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "pairwise",
-    summary: "everyone exchanges with one rank after the other",
-    description: "One message per rank at a time, so ports are not fought for; the choice for \
-                  large blocks.",
+    summary: "every rank exchanges with one rank after another",
+    description: "One message per rank at a time, so ports are free of contention; the choice for \
+                 large blocks.",
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",

@@ -36,8 +36,8 @@ use crate::symmetric::{Group, Program};
 pub static BARRIER: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "dissemination",
-    summary: "in round k everyone signals rank r + 2^k",
-    description: "The least rounds for every number of ranks, and no rank is special.",
+    summary: "in round k every rank r signals rank r + 2^k",
+    description: "Fewest rounds for any number of ranks, and all ranks do the same.",
     cost: "ceil(log2 p) rounds of one empty message per rank",
     needs: "",
     source: "Hensgen, Finkel and Manber, IJPP 1988",
@@ -49,9 +49,9 @@ pub static BARRIER: Algorithm = Algorithm {
 pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "bruck",
-    summary: "everyone tells rank r - 2^k all that it has",
-    description: "The least rounds and bytes for every number of ranks; the choice for small \
-                  messages off powers of two.",
+    summary: "in round k every rank r sends all it has to rank r - 2^k",
+    description: "Fewest rounds and bytes for any number of ranks; the choice for small messages \
+                 where that number is not a power of two.",
     cost: "ceil(log2 p) rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Bruck et al., IEEE TPDS 1997",
@@ -63,9 +63,9 @@ pub static ALLGATHER: Algorithm = Algorithm {
 pub static ALLTOALL: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "bruck",
-    summary: "blocks hop along the binary digits of their way",
-    description: "The least rounds for every number of ranks at the price of log2(p)/2 times the \
-                  bytes; the choice for small blocks.",
+    summary: "blocks hop by the binary digits of their distance",
+    description: "Fewest rounds for any number of ranks, at log2(p)/2 times the bytes; the choice \
+                 for small blocks.",
     cost: "ceil(log2 p) rounds of about S/2 bytes per rank, two local copies of S",
     needs: "",
     source: "Bruck et al., IEEE TPDS 1997",

@@ -35,9 +35,9 @@ pub static ONE_RING: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "hamiltonian_ring",
     summary: "ring along a directed Hamiltonian cycle of a torus",
-    description: "Ring allreduce whose every hop is one forward link of a two-dimensional \
-                  torus. Without a grid the squarest torus of as many ranks that has the cycle \
-                  is taken.",
+    description: "Ring allreduce in which every hop is one forward link of a two-dimensional \
+                 torus. Without a grid it takes the squarest torus of as many ranks that has the \
+                 cycle.",
     cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
     needs: "a torus with a directed Hamiltonian cycle, such as a square one",
     source: "Trotter and Erdos, Journal of Graph Theory 1978",
@@ -50,9 +50,9 @@ pub static TWO_RINGS: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "hamiltonian_rings",
     summary: "two rings along edge-disjoint Hamiltonian cycles of a torus",
-    description: "Each of two directed Hamiltonian cycles carries half of the vector, so all \
-                  forward links of a torus work all the time. Without a grid the squarest torus \
-                  of as many ranks that has the cycles is taken.",
+    description: "Each of two directed Hamiltonian cycles carries half of the vector, which keeps \
+                 all forward links of a torus busy. Without a grid it takes the squarest torus of \
+                 as many ranks that has the cycles.",
     cost: "2(p-1) rounds of two messages, 2 S (p-1)/p bytes per rank",
     needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
     source: "Trotter and Erdos, Journal of Graph Theory 1978",
@@ -64,10 +64,10 @@ pub static TWO_RINGS: Algorithm = Algorithm {
 pub static FOUR_RINGS: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "hamiltonian_rings_bidirectional",
-    summary: "four rings: both edge-disjoint Hamiltonian cycles of a torus, both ways",
+    summary: "four rings: both edge-disjoint Hamiltonian cycles of a torus, in both directions",
     description: "Two directed Hamiltonian cycles and their reversals carry a quarter of the \
-                  vector each, so all links of a torus in all directions work all the time. \
-                  Without a grid the squarest torus of as many ranks that has the cycles is taken.",
+                 vector each, which keeps the links of a torus busy in all directions. Without a \
+                 grid it takes the squarest torus of as many ranks that has the cycles.",
     cost: "2(p-1) rounds of four messages, 2 S (p-1)/p bytes per rank",
     needs: "a torus with two edge-disjoint directed Hamiltonian cycles, such as a square one",
     source: "Trotter and Erdos, Journal of Graph Theory 1978",

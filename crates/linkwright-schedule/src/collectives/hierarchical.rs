@@ -32,9 +32,10 @@ use std::ops::Range;
 pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "hierarchical",
-    summary: "inside the rows of a grid, along its columns, inside again",
-    description: "Rows are nodes. A ring inside every node leaves each device a block, the devices of one column \
-                  reduce it across the nodes, a ring inside spreads it. Few bytes between nodes and few rounds.",
+    summary: "within the rows of a grid, along its columns, within the rows again",
+    description: "Rows are nodes. A ring within every node leaves each device one block, the \
+                 devices of a column reduce it across the nodes, and a second ring spreads it. \
+                 Few bytes between nodes, and few rounds.",
     cost: "2(columns-1) + 2 log2 rows rounds, 2 S (p-1)/p bytes per rank",
     needs: "a grid: devices of a node x nodes",
     source: "Jia and others 2018; Thakur, Rabenseifner and Gropp, IJHPCA 2005",

@@ -46,9 +46,8 @@ pub static ALLREDUCE_LATENCY: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "recursive_doubling_latency",
     summary: "partners at distance 1, 2, 4, ... exchange whole vectors",
-    description: "The least number of rounds, so it is for small messages. Surplus ranks beyond a \
-                  power of two fold into a partner first. With a grid the steps alternate between \
-                  its axes.",
+    description: "Fewest rounds: for small messages. Ranks beyond a power of two first fold into \
+                 a partner. With a grid, the steps alternate between its axes.",
     cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -61,9 +60,9 @@ pub static ALLREDUCE_BANDWIDTH: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "recursive_doubling_bandwidth",
     summary: "halve the vector between partners at distance 1, 2, 4, ..., then double it back",
-    description: "Moves the least bytes possible in few rounds (Rabenseifner's algorithm): good \
-                  from medium sizes on. Surplus ranks beyond a power of two fold into a partner \
-                  first. With a grid the steps alternate between its axes.",
+    description: "Moves the fewest bytes in few rounds (Rabenseifner's algorithm): good for \
+                 medium and large sizes. Ranks beyond a power of two first fold into a partner. \
+                 With a grid, the steps alternate between its axes.",
     cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
            of two",
     needs: "",
@@ -83,9 +82,9 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "recursive_halving",
     summary: "partners at distance 1, 2, 4, ... exchange halves of what is left",
-    description: "The least rounds and bytes for powers of two. Surplus ranks beyond fold into a \
-                  partner, which costs them a whole vector. With a grid the steps alternate \
-                  between its axes.",
+    description: "Fewest rounds and bytes for powers of two. Ranks beyond that fold into a \
+                 partner, which costs them a whole vector. With a grid, the steps alternate \
+                 between its axes.",
     cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -103,10 +102,9 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
 pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "recursive_doubling",
-    summary: "partners at distance ..., 4, 2, 1 exchange all that they have",
-    description: "The least rounds and bytes for powers of two. Surplus ranks beyond get \
-                  everything from a partner at the end. With a grid the steps alternate between \
-                  its axes.",
+    summary: "partners at distance ..., 4, 2, 1 exchange all they have",
+    description: "Fewest rounds and bytes for powers of two. Ranks beyond that get everything \
+                 from a partner at the end. With a grid, the steps alternate between its axes.",
     cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -119,8 +117,8 @@ pub static REDUCE: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "reduce_scatter_gather",
     summary: "recursive halving, then gather the blocks to the root along the same partners",
-    description: "Moves about 2 S per rank however many there are (Rabenseifner's algorithm); the \
-                  choice for large vectors. With a grid the steps alternate between its axes.",
+    description: "Moves about 2 S per rank, however many there are (Rabenseifner's algorithm); \
+                 the choice for large vectors. With a grid, the steps alternate between its axes.",
     cost: "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off powers of two",
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",

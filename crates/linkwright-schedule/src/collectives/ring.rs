@@ -32,10 +32,10 @@ use crate::symmetric::Program;
 pub static ALLREDUCE: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "ring",
-    summary: "reduce-scatter, then allgather, once round a ring each",
-    description: "Every rank sends only to its successor. Moves the least bytes possible and \
-                  loads every link of a ring equally; the rounds grow with p, so it is for large \
-                  messages.",
+    summary: "reduce-scatter, then allgather, each once around a ring",
+    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
+                 loads every link of a ring equally; since the rounds grow with p, it suits large \
+                 messages.",
     cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
@@ -47,10 +47,10 @@ pub static ALLREDUCE: Algorithm = Algorithm {
 pub static REDUCE_SCATTER: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "ring",
-    summary: "blocks travel once round a ring and collect contributions",
-    description: "Every rank sends only to its successor. Moves the least bytes possible and \
-                  loads every link of a ring equally; the rounds grow with p, so it is for large \
-                  messages.",
+    summary: "blocks travel once around a ring and collect contributions",
+    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
+                 loads every link of a ring equally; since the rounds grow with p, it suits large \
+                 messages.",
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
@@ -62,10 +62,10 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
 pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "ring",
-    summary: "blocks travel once round a ring",
-    description: "Every rank sends only to its successor. Moves the least bytes possible and \
-                  loads every link of a ring equally; the rounds grow with p, so it is for large \
-                  messages.",
+    summary: "blocks travel once around a ring",
+    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
+                 loads every link of a ring equally; since the rounds grow with p, it suits large \
+                 messages.",
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",

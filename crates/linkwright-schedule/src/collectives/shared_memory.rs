@@ -24,9 +24,10 @@ use crate::spec::Collective;
 pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "shared_memory",
-    summary: "everyone writes to a common memory, sums its part of all vectors, reads the result",
+    summary: "every rank writes to a common memory, sums its part of all vectors, reads the \
+             result",
     description: "Uses one passive memory and two barriers instead of messages between ranks. The \
-                  port of the memory is the bottleneck.",
+                 port of the memory is the bottleneck.",
     cost: "2 barriers; 3 p S + S bytes through the memory, p reads one after another per rank",
     needs: "one memory besides the ranks",
     source: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150, Sapienza \

@@ -36,8 +36,9 @@ use crate::spec::Collective;
 pub static BROADCAST: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "linear",
-    summary: "the root sends its vector to everyone itself",
-    description: "No forwarding: the port of the root carries everything. The baseline, and right for few ranks.",
+    summary: "the root sends its vector to every other rank",
+    description: "No forwarding: the root's port carries everything. The baseline, and suitable \
+                 for few ranks.",
     cost: "1 round of p-1 messages, S (p-1) bytes from the root",
     needs: "",
     source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
@@ -49,8 +50,8 @@ pub static BROADCAST: Algorithm = Algorithm {
 pub static MULTICAST: Algorithm = Algorithm {
     collective: Collective::Broadcast,
     name: "multicast",
-    summary: "one multicast from the root to everyone",
-    description: "Leaves the copying to the network; without multicast in hardware it is the linear broadcast.",
+    summary: "one multicast from the root to all other ranks",
+    description: "Lets the network copy; without hardware multicast it is the linear broadcast.",
     cost: "1 round of 1 message, S bytes from the root",
     needs: "",
     source: "Ni and McKinley, IEEE Computer 1993",
@@ -62,9 +63,9 @@ pub static MULTICAST: Algorithm = Algorithm {
 pub static REDUCE: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "linear",
-    summary: "everyone sends its vector to the root, which adds them one by one",
-    description: "No forwarding: the port and the arithmetic of the root do everything. The \
-                  baseline, and right for few ranks.",
+    summary: "every rank sends its vector to the root, which adds them one by one",
+    description: "No forwarding: the root's port and arithmetic do all the work. The baseline, \
+                 and suitable for few ranks.",
     cost: "1 round of p-1 messages, S (p-1) bytes into the root, p-1 additions there",
     needs: "",
     source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
@@ -76,9 +77,8 @@ pub static REDUCE: Algorithm = Algorithm {
 pub static GATHER: Algorithm = Algorithm {
     collective: Collective::Gather,
     name: "linear",
-    summary: "everyone sends its block straight to the root",
-    description:
-        "Every byte moves once; the port of the root is the limit, and its cost per message.",
+    summary: "every rank sends its block straight to the root",
+    description: "Every byte moves once; the root's port and its cost per message are the limit.",
     cost: "1 round of p-1 messages, S (p-1)/p bytes into the root",
     needs: "",
     source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
@@ -90,9 +90,8 @@ pub static GATHER: Algorithm = Algorithm {
 pub static SCATTER: Algorithm = Algorithm {
     collective: Collective::Scatter,
     name: "linear",
-    summary: "the root sends everyone its block itself",
-    description:
-        "Every byte moves once; the port of the root is the limit, and its cost per message.",
+    summary: "the root sends every rank its block directly",
+    description: "Every byte moves once; the root's port and its cost per message are the limit.",
     cost: "1 round of p-1 messages, S (p-1)/p bytes from the root",
     needs: "",
     source: "Chan, Heimlich, Purkayastha and van de Geijn, CCPE 2007",
@@ -104,8 +103,8 @@ pub static SCATTER: Algorithm = Algorithm {
 pub static BARRIER: Algorithm = Algorithm {
     collective: Collective::Barrier,
     name: "linear",
-    summary: "everyone reports to rank 0, which tells everyone",
-    description: "Two rounds through one rank: the baseline, and right for few ranks.",
+    summary: "every rank reports to rank 0, which tells all",
+    description: "Two rounds through one rank: the baseline, and suitable for few ranks.",
     cost: "2 rounds of p-1 empty messages at rank 0",
     needs: "",
     source: "Hensgen, Finkel and Manber, IJPP 1988",

@@ -31,10 +31,11 @@ use crate::spec::Collective;
 pub static ALLREDUCE_LATENCY: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "swing_latency",
-    summary: "partners at distance 1, 1, 3, 5, ... in turning directions exchange whole vectors",
-    description: "The rounds and bytes of recursive doubling on shorter ways, made for rings and \
-                  tori. Surplus ranks beyond a power of two fold into a partner first. With a \
-                  grid the steps alternate between its axes.",
+    summary: "partners at distance 1, 1, 3, 5, ... in alternating directions exchange whole \
+             vectors",
+    description: "The rounds and bytes of recursive doubling over shorter routes, made for rings \
+                 and tori. Ranks beyond a power of two first fold into a partner. With a grid, \
+                 the steps alternate between its axes.",
     cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
     needs: "",
     source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
@@ -47,10 +48,9 @@ pub static ALLREDUCE_BANDWIDTH: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "swing_bandwidth",
     summary: "halve the vector between partners at distance 1, 1, 3, 5, ..., then double it back",
-    description:
-        "The rounds and bytes of Rabenseifner's algorithm on shorter ways, made for rings \
-                  and tori. Surplus ranks beyond a power of two fold into a partner first. With a \
-                  grid the steps alternate between its axes.",
+    description: "The rounds and bytes of Rabenseifner's algorithm over shorter routes, made for \
+                 rings and tori. Ranks beyond a power of two first fold into a partner. With a \
+                 grid, the steps alternate between its axes.",
     cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
            of two",
     needs: "",
@@ -63,10 +63,10 @@ pub static ALLREDUCE_BANDWIDTH: Algorithm = Algorithm {
 pub static REDUCE_SCATTER: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "swing",
-    summary: "partners at distance 1, 1, 3, 5, ... in turning directions exchange halves",
-    description: "The rounds and bytes of recursive halving on shorter ways, made for rings and \
-                  tori. Surplus ranks beyond a power of two fold into a partner, which costs them \
-                  a whole vector. With a grid the steps alternate between its axes.",
+    summary: "partners at distance 1, 1, 3, 5, ... in alternating directions exchange halves",
+    description: "The rounds and bytes of recursive halving over shorter routes, made for rings \
+                 and tori. Ranks beyond a power of two fold into a partner, which costs them a \
+                 whole vector. With a grid, the steps alternate between its axes.",
     cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
     needs: "",
     source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",
@@ -78,11 +78,11 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
 pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "swing",
-    summary:
-        "partners at distance ..., 5, 3, 1, 1 in turning directions exchange all that they have",
-    description: "The rounds and bytes of recursive doubling on shorter ways, made for rings and \
-                  tori. Surplus ranks beyond a power of two get everything from a partner at the \
-                  end. With a grid the steps alternate between its axes.",
+    summary: "partners at distance ..., 5, 3, 1, 1 in alternating directions exchange all they \
+             have",
+    description: "The rounds and bytes of recursive doubling over shorter routes, made for rings \
+                 and tori. Ranks beyond a power of two get everything from a partner at the end. \
+                 With a grid, the steps alternate between its axes.",
     cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
     needs: "",
     source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",

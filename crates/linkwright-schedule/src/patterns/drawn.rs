@@ -24,8 +24,8 @@ use crate::ir::Schedule;
 /// Registry entry of pattern/random_permutation.
 pub static PERMUTATION: Pattern = Pattern {
     name: "random_permutation",
-    summary: "everyone sends to one rank and receives from one, drawn at random",
-    description: "Every port carries the same, so what is slow is the network between them.",
+    summary: "every rank sends to one rank and receives from one, drawn at random",
+    description: "Every port carries the same load, so any slowness is the network's.",
     needs: "",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
@@ -35,9 +35,9 @@ pub static PERMUTATION: Pattern = Pattern {
 /// Registry entry of pattern/uniform_random.
 pub static UNIFORM: Pattern = Pattern {
     name: "uniform_random",
-    summary: "every message goes to a rank drawn anew",
-    description:
-        "In the mean balanced, at any moment not; what analytic models of networks assume.",
+    summary: "every message goes to a randomly drawn rank",
+    description: "Balanced on average but not at any moment; the traffic that analytic network \
+                 models assume.",
     needs: "",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",

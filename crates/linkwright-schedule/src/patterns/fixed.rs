@@ -35,17 +35,22 @@ use crate::ir::Schedule;
 pub static PAIRS: Pattern = Pattern {
     name: "pairs",
     summary: "disjoint pairs stream from the first half of the ranks to the second",
-    description: "With two ranks the bandwidth of one connection, with more how it holds up when many talk at once.",
+    description: "With two ranks, the bandwidth of one connection; with more, how it holds up \
+                 when many send at once.",
     needs: "",
     source: "OSU micro-benchmarks, osu_mbw_mr",
-    build: |traffic| { let half = traffic.shape.ranks / 2; PAIRS.each(traffic, |r| (r < half).then_some((r, r + half))) },
+    build: |traffic| {
+        let half = traffic.shape.ranks / 2;
+        PAIRS.each(traffic, |r| (r < half).then_some((r, r + half)))
+    },
 };
 
 /// Registry entry of pattern/complement.
 pub static COMPLEMENT: Pattern = Pattern {
     name: "complement",
     summary: "rank r sends to rank p-1-r, across the middle",
-    description: "Everything crosses the middle, so it measures the bisection of the network.",
+    description: "All traffic crosses the middle, so it measures the bisection bandwidth of the \
+                 network.",
     needs: "",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
@@ -58,9 +63,9 @@ pub static COMPLEMENT: Pattern = Pattern {
 /// Registry entry of pattern/neighbour.
 pub static NEIGHBOUR: Pattern = Pattern {
     name: "neighbour",
-    summary: "everyone sends to the next rank, on a grid along either axis",
-    description:
-        "The kindest traffic, that of stencils; both ways on a grid it is a halo exchange.",
+    summary: "every rank sends to the next one, on a grid along either axis",
+    description: "The easiest traffic, that of stencils; in both directions on a grid, it is a \
+                 halo exchange.",
     needs: "",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
@@ -70,9 +75,9 @@ pub static NEIGHBOUR: Pattern = Pattern {
 /// Registry entry of pattern/tornado.
 pub static TORNADO: Pattern = Pattern {
     name: "tornado",
-    summary: "everyone sends just short of half way round every axis",
-    description: "All shortest ways turn the same way, so half of the links of a ring or torus \
-                  are idle: the worst case of shortest routes.",
+    summary: "every rank sends just short of halfway around every axis",
+    description: "All shortest routes go the same way around, so half of the links of a ring or \
+                 torus are idle: the worst case for shortest-path routing.",
     needs: "an axis of three or more ranks",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
@@ -83,8 +88,8 @@ pub static TORNADO: Pattern = Pattern {
 pub static TRANSPOSE: Pattern = Pattern {
     name: "transpose",
     summary: "place (x, y) of the grid sends to place (y, x) of its transpose",
-    description: "The traffic of matrix transposes; routes along one axis first all turn on the \
-                  diagonal. Without a grid the squarest one is taken.",
+    description: "The traffic of matrix transposes; routes that follow one axis first all turn on \
+                 the diagonal. Without a grid it takes the squarest one.",
     needs: "ranks that form a grid with more than one row",
     source:
         "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",

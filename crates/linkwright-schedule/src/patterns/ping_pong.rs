@@ -22,9 +22,9 @@ use crate::spec::Collective;
 /// Registry entry.
 pub static PATTERN: Pattern = Pattern {
     name: "ping_pong",
-    summary: "pairs return one message to each other: latency",
-    description: "Half of the time per round trip is the latency of one message. With more than \
-                  two ranks every pair plays at once: latency under load.",
+    summary: "pairs return one message to each other: measures latency",
+    description: "Half of the round-trip time is the latency of one message. With more than two \
+                 ranks, every pair plays at once: latency under load.",
     needs: "",
     source: "Hockney, Parallel Computing 1991",
     build,

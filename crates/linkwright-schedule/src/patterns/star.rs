@@ -19,8 +19,8 @@ use super::pattern::Pattern;
 /// Registry entry of pattern/hot_spot.
 pub static HOT_SPOT: Pattern = Pattern {
     name: "hot_spot",
-    summary: "everyone sends to the root",
-    description: "Shows the port of one rank, and whether the senders share it fairly.",
+    summary: "every rank sends to the root",
+    description: "Measures the port of one rank, and whether the senders share it fairly.",
     needs: "",
     source: "Pfister and Norton, IEEE Transactions on Computers 1985",
     build: |traffic| HOT_SPOT.each(traffic, |r| Some((r, traffic.shape.root))),
@@ -29,8 +29,8 @@ pub static HOT_SPOT: Pattern = Pattern {
 /// Registry entry of pattern/one_to_many.
 pub static ONE_TO_MANY: Pattern = Pattern {
     name: "one_to_many",
-    summary: "the root sends to everyone else in turn",
-    description: "Shows how fast one rank can feed many: its port and its cost per message.",
+    summary: "the root sends to every other rank in turn",
+    description: "Measures how fast one rank can feed many: its port and its cost per message.",
     needs: "",
     source: "TT-Metalium data movement tests, one to all",
     build: |traffic| ONE_TO_MANY.each(traffic, |r| Some((traffic.shape.root, r))),

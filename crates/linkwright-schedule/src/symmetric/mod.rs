@@ -31,9 +31,9 @@ mod cells;
 mod expand;
 mod folded;
 mod group;
-mod lay;
 mod order;
 mod program;
+mod step;
 mod verify;
 
 pub use folded::{Folded, Wait};

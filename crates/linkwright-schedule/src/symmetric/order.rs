@@ -9,8 +9,8 @@
 
 use super::cells::{Cells, NONE};
 use super::folded::{Folded, Instance, Wait};
-use super::lay::lay;
 use super::program::Program;
+use super::step::close_steps;
 use super::Group;
 use crate::error::{Result, ScheduleError};
 use crate::ir::{Completion, Op, OpKind, MAX_OPS};
@@ -48,10 +48,10 @@ struct Orderer {
     tail: Vec<u32>,
     /// Last notice from each witness.
     last_notice: Vec<(u32, u32)>,
-    /// What was issued since the last fence, what that waited for, and the lane behind it; only where there are
-    /// fences.
-    since: Vec<u32>,
-    held: (Vec<u32>, u8),
+    /// What was issued since the last fence; only where there are fences.
+    issued_since: Vec<u32>,
+    /// What the last fence waited for, and its lane.
+    fence_waits: (Vec<u32>, u8),
     fenced: bool,
     needs: Vec<(Instance, Need)>,
     proven: Vec<(Instance, Completion)>,
@@ -63,7 +63,7 @@ struct Orderer {
 impl Program {
     /// The schedule of one rank, which stands for all; `fused` where transfers may combine.
     pub fn fold(self, fused: bool) -> Result<Folded> {
-        let program = lay(self, fused)?;
+        let program = close_steps(self, fused)?;
         let count = program.ops.len();
         let mut orderer = Orderer {
             group: program.group,
@@ -79,8 +79,8 @@ impl Program {
             links: Vec::with_capacity(count),
             tail: Vec::new(),
             last_notice: Vec::new(),
-            since: Vec::new(),
-            held: (Vec::new(), 0),
+            issued_since: Vec::new(),
+            fence_waits: (Vec::new(), 0),
             needs: Vec::new(),
             proven: Vec::new(),
             waits: Vec::new(),
@@ -205,11 +205,11 @@ impl Orderer {
             }
         });
         if op.fenced {
-            self.held = (std::mem::take(&mut self.since), op.lane);
+            self.fence_waits = (std::mem::take(&mut self.issued_since), op.lane);
         }
-        if op.fenced || op.lane != self.held.1 {
+        if op.fenced || op.lane != self.fence_waits.1 {
             let complete = |&k: &u32| ((k, 0), Need::DeliveredAt(program.ops[k as usize].to));
-            needs.extend(self.held.0.iter().map(complete));
+            needs.extend(self.fence_waits.0.iter().map(complete));
         }
     }
 
@@ -364,7 +364,7 @@ impl Orderer {
             (first..first + count).for_each(|chunk| cells.set_writer(op.dst_buffer, chunk, k));
         });
         if self.fenced {
-            self.since.push(k);
+            self.issued_since.push(k);
         }
     }
 }

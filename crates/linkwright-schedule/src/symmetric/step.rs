@@ -13,17 +13,17 @@ use std::collections::HashMap;
 #[derive(Default)]
 struct Marks(Vec<Vec<Mark>>);
 
-struct Layer {
+struct Steps {
     program: Program,
     marks: Marks,
     /// Scratch made here: (buffer mirrored, layer) -> scratch.
     mirrors: HashMap<(BufferId, u32), BufferId>,
-    laid: Vec<Op>,
+    closed: Vec<Op>,
 }
 
 /// The program with scratch where steps conflict and, unless `fused`, with combinations after the copy
 /// (see `transforms::unfuse`).
-pub(super) fn lay(mut program: Program, fused: bool) -> Result<Program> {
+pub(super) fn close_steps(mut program: Program, fused: bool) -> Result<Program> {
     let alone = |step: &[Op]| match step {
         [op] => {
             let fuses = op.combine == Combine::Reduce && op.is_message();
@@ -35,29 +35,29 @@ pub(super) fn lay(mut program: Program, fused: bool) -> Result<Program> {
         return Ok(program);
     }
     let ops = std::mem::take(&mut program.ops);
-    let mut layer = Layer {
+    let mut steps = Steps {
         marks: Marks::default(),
-        laid: Vec::with_capacity(ops.len()),
+        closed: Vec::with_capacity(ops.len()),
         mirrors: HashMap::new(),
         program,
     };
     for step in ops.chunk_by(|a, b| a.step == b.step) {
-        layer.close(step)?;
+        steps.close(step)?;
     }
     if !fused {
-        layer.unfuse()?;
+        steps.unfuse()?;
     }
     Ok(Program {
-        ops: layer.laid,
-        ..layer.program
+        ops: steps.closed,
+        ..steps.program
     })
 }
 
-impl Layer {
+impl Steps {
     fn close(&mut self, ops: &[Op]) -> Result<()> {
         if let [op] = ops {
             if self.program.is_one_chunk(op) && !self.program.meets_itself(op) {
-                self.laid.push(*op);
+                self.closed.push(*op);
                 return Ok(());
             }
         }
@@ -68,13 +68,13 @@ impl Layer {
         for (k, op) in (0u32..).zip(ops) {
             let (conflict, layer) = self.conflict(op, k)?;
             if !conflict {
-                self.laid.push(*op);
+                self.closed.push(*op);
                 continue;
             }
             let scratch = self.mirror(op.dst_buffer, layer)?;
             locals.push(self.redirect(op, scratch));
         }
-        self.laid.append(&mut locals);
+        self.closed.append(&mut locals);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Layer {
 
     /// Send `op` to `scratch`; gives the operation that brings it from there to its place.
     fn redirect(&mut self, op: &Op, scratch: BufferId) -> Op {
-        self.laid.push(Op {
+        self.closed.push(Op {
             dst_buffer: scratch,
             combine: Combine::Replace,
             ..*op
@@ -143,13 +143,13 @@ impl Layer {
 
     /// Combinations of messages become copies into scratch, and local ones at the end of the step.
     fn unfuse(&mut self) -> Result<()> {
-        let ops = std::mem::take(&mut self.laid);
+        let ops = std::mem::take(&mut self.closed);
         let mut scratch: Vec<Option<BufferId>> = vec![None; self.program.buffers.len()];
         for step in ops.chunk_by(|a, b| a.step == b.step) {
             let mut locals = Vec::new();
             for op in step {
                 if op.combine != Combine::Reduce || op.kind == OpKind::Local {
-                    self.laid.push(*op);
+                    self.closed.push(*op);
                     continue;
                 }
                 let slot = op.dst_buffer.0 as usize;
@@ -159,7 +159,7 @@ impl Layer {
                 };
                 locals.push(self.redirect(op, into));
             }
-            self.laid.append(&mut locals);
+            self.closed.append(&mut locals);
         }
         Ok(())
     }
