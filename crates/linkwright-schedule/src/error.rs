@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule or with a request for one.
+//! Errors of schedules and of requests for them.
 
 use thiserror::Error;
 

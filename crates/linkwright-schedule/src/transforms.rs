@@ -2,7 +2,7 @@
 //!
 //! A transform drops all notices and edges, rewrites the operations, and lets [`crate::order`]
 //! find the hazards again; what comes out is verified like anything else before it runs. Waits
-//! that an author gave beside the hazards cannot be rewritten, so a schedule that has some is
+//! that an author gave in addition to the hazards cannot be rewritten, so a schedule that has some is
 //! refused.
 //!
 //! | transform | what it does |

@@ -53,7 +53,7 @@ impl Written<'_> {
         self.change(|op| op.lane = lane)
     }
 
-    /// Prefer this way.
+    /// Prefer this direction.
     pub fn hint(self, hint: Hint) -> Self {
         self.change(|op| op.hint = hint)
     }
@@ -255,7 +255,7 @@ impl Builder {
         self.control(OpKind::Compute, rank, rank, index)
     }
 
-    /// Nobody of `ranks` goes on before all of them have come here.
+    /// No rank of `ranks` continues until all of them have arrived here.
     pub fn barrier(&mut self, ranks: &[u32]) {
         self.step();
         let set = self.set(ranks);
@@ -270,7 +270,7 @@ impl Builder {
         self.fences(&[rank]);
     }
 
-    /// A fence of each of `ranks` for itself; nobody waits for another.
+    /// A separate fence for each of `ranks`; they do not wait for each other.
     pub fn fences(&mut self, ranks: &[u32]) {
         self.step();
         for &rank in ranks {
@@ -386,7 +386,7 @@ impl Builder {
             self.fail(ScheduleError::TooLarge(MAX_WRITTEN as u64));
         }
         if self.error.is_some() {
-            // Nothing will come of it; the author's loop must not fill the memory all the same.
+            // The schedule is refused anyway; the author's loop must not fill the memory meanwhile.
             let ordered = self.orderer.ordered();
             self.orderer.out.ops.truncate(ordered);
         }

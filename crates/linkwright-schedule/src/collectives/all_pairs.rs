@@ -1,4 +1,4 @@
-//! Allreduce in two exchanges between all pairs: everyone reads, nobody is told.
+//! Allreduce in two exchanges between all pairs: every rank reads, and no notices are sent.
 //!
 //! ```text
 //!   1  rank r reads part r of the vectors of r+1, r+2, ... r-1 and sums them into its own
@@ -6,10 +6,10 @@
 //!   2  rank r reads part q from rank q, for all q
 //! ```
 //!
-//! Two latencies instead of 2 log2 p, for p-1 small messages each: the way where all reach all and
-//! a message costs little beside its latency, as among the SMs of a GPU. It needs no memory besides
-//! the vectors: in the first half everyone writes the part that nobody else reads. Nobody is asked
-//! whether its vector is ready: that all are when the collective begins is the caller's affair.
+//! Two latencies instead of 2 log2 p, for p-1 small messages each: good where all ranks reach each
+//! other and a message costs little compared with its latency, as among the SMs of a GPU. It needs no
+//! memory besides the vectors: in the first half each rank writes the part that no other rank reads.
+//! No rank asks whether a vector is ready: the caller ensures that all are when the collective begins.
 //!
 //! Source: "MSCCLang: Microsoft Collective Communication Language" (ASPLOS 2023), All Pairs.
 

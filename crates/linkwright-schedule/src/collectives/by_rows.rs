@@ -9,7 +9,7 @@
 //!   then  root+1, root+2 --> root          group g is led by its row g mod 4
 //! ```
 //!
-//! A row is a chip: all rows send at once, each to a rank of its own beside the root, so links between
+//! A row is a chip: all rows send at once, each to its own rank next to the root, so links between
 //! chips carry one row each and no port takes more than one. A second stage keeps the number of ranks that
 //! send across the machine small; leaders in turn spread over the positions of their groups.
 //!
@@ -95,7 +95,7 @@ fn add_groups(b: &mut Builder, own: Chunks, columns: u32, rows: u32, leading: &[
     }
 }
 
-/// A rank beside the root that collects a row, and how much of it has a place there.
+/// A rank near the root that collects a row, and how many of its vectors have a place there.
 struct Collector {
     row: u32,
     rank: u32,
@@ -172,7 +172,7 @@ fn add_sums(b: &mut Builder, own: Chunks, root: u32, sums: Chunks, others: &[Col
     }
 }
 
-/// Room for so many vectors.
+/// A buffer with room for `count` vectors.
 fn places(name: &str, count: u32) -> Buffer {
     Buffer {
         mul: count,

@@ -1,4 +1,4 @@
-//! Dissemination: in round k everyone sends to the rank 2^k away, and knows twice as many.
+//! Dissemination: in round k every rank sends to the rank 2^k away, which doubles what ranks know.
 //!
 //! ```text
 //!   p = 5     barrier, tokens         allgather                 alltoall: slot i holds block for r+i
@@ -12,11 +12,11 @@
 //! the least bytes, S (p-1)/p per rank. A barrier is an allgather of tokens, chunks without bytes,
 //! one per rank: whoever has everyone's token may leave.
 //!
-//! In an alltoall a block hops along the binary digits of its way, which is as many times as these
-//! have ones, log2(p)/2 in the mean: few messages for many bytes. Every rank first turns its
-//! vector so that slot i holds the block for r+i; slots whose digit k is 1 move in round k, into
-//! the same slots; at the end slot i holds the block from r-i and is turned back. Both turns are
-//! local copies of a whole vector; sent slots are replaced, so the builder adds landing scratch.
+//! In an alltoall a block hops once for each binary one of its distance, log2(p)/2 times on average:
+//! few messages for many bytes. Every rank first rotates its vector so that slot i holds the block
+//! for r+i; slots whose digit k is 1 move in round k, into the same slots; at the end slot i holds
+//! the block from r-i and is rotated back. Both rotations are local copies of a whole vector. Sent
+//! slots are overwritten, so the builder adds scratch to receive into.
 //!
 //! Bruck's allgather was published with a rotation of the result at the end; here blocks lie where
 //! they belong from the start, so a message wraps round the end of the vector as two runs instead.

@@ -8,12 +8,12 @@
 //!   four rings   and both reversed: -x and -y
 //! ```
 //!
-//! A plain ring over ranks in row order jumps from the end of a row to the start of the next,
-//! which on one-way links is a way through both. Cycle A never leaves the neighbourhood and uses
-//! forward links only, but leaves half of them idle. With B, which shares no link with A, each
-//! forward link is used once per round, by a message of half the size. With two-way links, or with
-//! a second network of one-way links in the other direction, the reversals use the others: on
-//! 8 x 8 all 4 x 64 links carry one message of S/256 per round.
+//! A plain ring over ranks in row order jumps from the end of a row to the start of the next, which
+//! on one-way links is a route through both. Cycle A goes from neighbour to neighbour over forward
+//! links only, but leaves half of them idle. With B, which shares no link with A, each forward link
+//! carries one message of half the size per round. With two-way links, or with a second network of
+//! one-way links in the other direction, the reversals use the backward links: on 8 x 8 all 4 x 64
+//! links carry one message of S/256 per round.
 //!
 //! Tori that are not square have such cycles where the sides share a suitable divisor; the general
 //! rule and its proof are in `common/hamiltonian.rs`.

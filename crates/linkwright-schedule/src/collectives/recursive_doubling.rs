@@ -18,10 +18,10 @@
 //! Each takes log2 p rounds and S (p-1)/p bytes per rank, both the least possible for powers of
 //! two; whole vectors take S log2 p bytes in half of the rounds of an allreduce.
 //!
-//! The textbook halves with the farthest partner first and sends contiguous halves. Here near
-//! partners exchange the most, so that large messages go short ways; the price is that a message
-//! consists of many scattered runs (32, 16, 8, 4, 2, 1 over 64 ranks), which some machines pay for
-//! one by one. On a grid the steps alternate between rows and columns.
+//! The textbook starts with the farthest partner and sends contiguous halves. Here near partners
+//! exchange the most, so that large messages travel short distances; the price is that a message
+//! consists of many scattered runs (32, 16, 8, 4, 2, 1 over 64 ranks), each of which costs extra on
+//! some machines. On a grid the steps alternate between rows and columns.
 //!
 //! Off powers of two a surplus rank adds its vector into a partner, which acts for both and
 //! returns the result at the end. If the root of a reduce is a surplus rank, it gets the vector in

@@ -1,4 +1,4 @@
-//! Allreduce through a memory that everyone reaches: nobody talks to anybody.
+//! Allreduce through a memory that every rank can reach, without messages between ranks.
 //!
 //! ```text
 //!   1  rank r writes its vector to memory                 barrier
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Through the port of the memory go p S bytes in, p S out, S in and p S out again: about 3 p S
-//! where the other algorithms move 2 S per rank side by side. It is what a program does that
-//! knows no communication, and shows what communication is worth.
+//! where the other algorithms move 2 S per rank in parallel. A program without communication would
+//! do this, so it shows what communication gains.
 //!
 //! Source: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150" (Sapienza
 //! University of Rome, 2025), variant SM.

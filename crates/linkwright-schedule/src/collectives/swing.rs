@@ -13,11 +13,10 @@
 //!   allreduce, bandwidth     the reduce_scatter, then the allgather
 //! ```
 //!
-//! Rounds and bytes are those of [`super::recursive_doubling`], but the ways on a ring are a third
+//! Rounds and bytes are those of [`super::recursive_doubling`], but the routes on a ring are a third
 //! shorter, so fewer messages share a link: at most 1, 1, 2, 3, 6 over 32 ranks instead of 1, 2, 4,
-//! 8, 16. Half of the bytes go to a direct neighbour and the longest way, about p/3, carries one
-//! block. On a grid the steps alternate between rows and columns. Off powers of two surplus ranks
-//! fold.
+//! 8, 16. Half of the bytes go to a direct neighbour and the longest route, about p/3, carries one
+//! block. On a grid the steps alternate between rows and columns. Ranks beyond a power of two fold.
 //!
 //! Source: De Sensi, Bonato, Saam and Hoefler, "Swing: short-cutting rings for higher bandwidth
 //! allreduce" (NSDI 2024).

@@ -56,7 +56,7 @@ pub enum OpKind {
     Notice,
 }
 
-/// How arriving data meet the data that are there.
+/// What arriving data do to the data at the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Combine {
@@ -274,7 +274,7 @@ pub struct Schedule {
     pub(crate) ranges: Vec<(u32, u32, u32)>,
     /// Work of computes, in operations.
     pub(crate) work: Vec<u64>,
-    /// Whether there are waits beside the hazards, where somebody has found out.
+    /// Whether there are waits besides the hazards, if that has been determined.
     pub(crate) own_waits: Remembered,
 }
 

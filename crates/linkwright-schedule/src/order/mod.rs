@@ -106,7 +106,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
 }
 
 impl Orderer {
-    /// Nothing ordered yet; the operations of `header` are none.
+    /// Nothing is ordered yet; `header` has no operations.
     pub fn new(header: Draft) -> Self {
         Orderer {
             out: Schedule {
@@ -201,7 +201,7 @@ impl Orderer {
         false
     }
 
-    /// The operations to come are `ops`; to be said where notices may be among them.
+    /// Announce the operations to come, `ops`; required where notices may be among them.
     pub fn expect_fences(&mut self, ops: &[Op]) {
         if ops.iter().any(fences::is_fenced) {
             self.fences.begin(&self.out);

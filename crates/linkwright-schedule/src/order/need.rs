@@ -12,7 +12,7 @@ pub(super) enum Need {
     DeliveredAt(u32),
 }
 
-/// That nothing of operation `id` is under way any more.
+/// The need that operation `id` is complete in every respect.
 pub(super) fn full_completion(out: &Schedule, id: u32) -> Need {
     let op = &out.ops[id as usize];
     match op.kind {

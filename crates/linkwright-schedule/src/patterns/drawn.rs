@@ -1,16 +1,16 @@
-//! Random patterns: whom a rank sends to is drawn.
+//! Random patterns: destinations are drawn at random.
 //!
 //! ```text
 //!   random_permutation   p = 5, say   0 -> 3   1 -> 4   2 -> 0   3 -> 2   4 -> 1
 //!   uniform_random       p = 4, say   0 -> 2, 3, 3   1 -> 0, 2, 3   2 -> 0, 0, 1   3 -> 1, 0, 2
 //! ```
 //!
-//! In a permutation every port carries the same, so what is slow is the network between: the fair
-//! test of a topology. All permutations without a rank that sends to itself are equally likely;
-//! drawn again until there is none, which takes e = 2.7 draws in the mean.
+//! In a permutation every port carries the same load, so any slowness is the network's: the fair
+//! test of a topology. All permutations in which no rank sends to itself are equally likely; others
+//! are drawn again, which takes e = 2.7 draws on average.
 //!
-//! Uniform traffic, in which every message goes to a rank drawn anew, is what analytic models of
-//! networks assume: in the mean balanced, at any moment not. Nobody sends to itself.
+//! Uniform traffic, in which every message goes to a freshly drawn rank, is what analytic network
+//! models assume: balanced on average, but not at any moment. No rank sends to itself.
 //!
 //! Source: Dally and Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! section 3.2.

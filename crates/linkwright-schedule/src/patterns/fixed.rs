@@ -1,4 +1,4 @@
-//! Fixed patterns: whom a rank sends to follows from its own place.
+//! Fixed patterns: the place of a rank determines the rank it sends to.
 //!
 //! ```text
 //!   pairs        r -> r + p/2       p = 6:   0 -> 3   1 -> 4   2 -> 5          an odd rank is idle
@@ -11,16 +11,16 @@
 //! ```
 //!
 //! - **Pairs** measure the bandwidth of one connection; with more than two ranks, how it holds up
-//!   when many talk at once.
+//!   when many send at once.
 //! - In the **complement** everything crosses the middle, so it measures the bisection. For powers
 //!   of two it flips all bits of the rank, hence the name.
-//! - **Neighbour** is the kindest traffic, that of stencils: no link is shared on a ring or a torus.
-//!   Both ways on a grid it is the exchange of halos with four neighbours.
-//! - In a **tornado** all shortest ways turn the same way round, so half of a ring's links carry
-//!   everything and the others nothing: the worst case of shortest routes on rings and tori.
-//! - **Transpose** is the traffic of matrix transposes and of Fourier transforms. With routes that
-//!   go along one axis first all ways turn on the diagonal, which makes it the hard case of such
-//!   networks. Without a grid the squarest one of as many ranks is taken.
+//! - **Neighbour** is the easiest traffic, that of stencils: no link is shared on a ring or a torus.
+//!   In both directions on a grid, it is the exchange of halos with four neighbours.
+//! - In a **tornado** all shortest routes go the same way around, so half of a ring's links carry
+//!   everything and the others nothing: the worst case for shortest-path routing on rings and tori.
+//! - **Transpose** is the traffic of matrix transposes and of Fourier transforms. Routes that follow
+//!   one axis first all turn on the diagonal, which makes it the hard case for such networks.
+//!   Without a grid it takes the squarest one of as many ranks.
 //!
 //! Sources: Dally and Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! section 3.2; pairs: the multiple-pair bandwidth test of the OSU micro-benchmarks

@@ -1,5 +1,5 @@
-//! Traffic patterns: who sends to whom, without anything to be achieved; one file each, one line
-//! in [`REGISTRY`].
+//! Traffic patterns: who sends to whom, with no result to achieve. Each is one line in
+//! [`REGISTRY`]; related patterns share a file.
 //!
 //! A pattern is unordered: every message has a slot of its own at its destination, so none waits
 //! for another and the network sees as much at once as the issue policy allows. Senders read the

@@ -7,7 +7,7 @@
 //! Half of the time per round trip is what one message takes when nothing overlaps. The message
 //! lies in one chunk at either side, so each return waits for what it returns: the order follows
 //! from the data. With more than two ranks every pair plays at once, which gives the latency
-//! under load. Both ways: a second ball per pair, served by the other side.
+//! under load. In both directions, each pair has a second ball, served by the other side.
 //!
 //! Source: Hockney, "Performance parameters and benchmarking of supercomputers" (Parallel
 //! Computing 1991).

@@ -18,7 +18,7 @@ pub struct Traffic {
     pub seed: u64,
     /// Messages per pair, or per sender where there are no pairs.
     pub count: u32,
-    /// Also the other way: every message has one in the opposite direction.
+    /// Send in both directions: every message is paired with one in the opposite direction.
     pub both_ways: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::ir::{Completion, Op, OpKind, MAX_OPS};
 /// Instances visited by one search for an implied wait; as in `crate::order`.
 const SEARCH_LIMIT: usize = 48;
 
-/// What about an earlier instance has to be known; participants are so many steps on.
+/// What has to be known about an earlier instance; participants are offsets from the waiting rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// Its source may be overwritten.

@@ -1,4 +1,4 @@
-//! Writing a program: at this step, what rank 0 sends to whom, and with it everybody else.
+//! Writing a program: what rank 0 sends at this step and to whom; all other ranks do the same.
 
 use super::Group;
 use crate::builder::{list_runs, operation, Chunks, Shape, Slot};
@@ -124,12 +124,12 @@ impl Program {
         self.scattered(OpKind::Put, src, ahead, dst, runs)
     }
 
-    /// Copy chunks of one's own.
+    /// Copy chunks within the rank.
     pub fn local(&mut self, src: Chunks, dst: Chunks) -> Written<'_> {
         self.write(OpKind::Local, 0, src, dst, false)
     }
 
-    /// Copy runs (first source chunk, first destination chunk, count) of one's own.
+    /// Copy runs (first source chunk, first destination chunk, count) within the rank.
     pub fn local_runs(&mut self, src: Slot, dst: Slot, runs: &[(u32, u32, u32)]) -> Written<'_> {
         self.scattered(OpKind::Local, src, 0, dst, runs.iter().copied())
     }

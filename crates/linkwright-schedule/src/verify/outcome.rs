@@ -99,7 +99,7 @@ fn at(step: &Option<u32>) -> String {
     }
 }
 
-/// A participant as people call it.
+/// The name of a participant in messages.
 pub(super) fn participant(schedule: &Schedule, participant: u32) -> String {
     match participant < schedule.ranks {
         true => format!("rank {participant}"),

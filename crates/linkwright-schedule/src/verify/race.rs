@@ -77,7 +77,7 @@ struct Used<'a> {
 impl Used<'_> {
     #[inline]
     fn read(&mut self, hazards: &mut OpenHazards, from: u32, buffer: BufferId, chunk: u32) {
-        // Nobody gets in the way of reading what nobody writes.
+        // Reading a chunk that no operation writes cannot conflict.
         if let Some(cell) = self.cells.read(from, buffer, chunk) {
             let writer = self.accesses.writer(cell);
             hazards.add(writer, Need::DeliveredAt(from), (from, buffer, chunk));

@@ -182,7 +182,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                     Expected::All { chunk } => {
                         let sum = sum_of(schedule, chunk, &mut sums);
                         let right = found == sum;
-                        // Ranks share what they passed on, and what is shared is equal at a glance.
+                        // Ranks share what they passed on, and comparing shared values is immediate.
                         sum.clone_from(found);
                         right
                     }

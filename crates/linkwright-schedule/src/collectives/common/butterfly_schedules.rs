@@ -134,7 +134,7 @@ fn core_blocks(butterfly: &Butterfly, shape: &Shape) -> (u32, Owned) {
     (butterfly.core().len() as u32, owned)
 }
 
-/// One block per rank; after `i` folds the block of `r` belongs to whom acts for `r`: entry `i`.
+/// One block per rank; after `i` folds the rank that acts for `r` owns the block of `r`: entry `i`.
 fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
     let after = |folds| {
         let mut owned = vec![Vec::new(); shape.ranks as usize];

@@ -7,8 +7,8 @@
 //!   double       backwards, in step s send the blocks reach(s+1): those one has
 //! ```
 //!
-//! No rank is special, so the schedules of [`super::butterfly_schedules`] are one program here. Surplus
-//! ranks beyond a power of two fold into others and do less: those shapes stay with the butterfly.
+//! All ranks do the same, so each schedule of [`super::butterfly_schedules`] is one program here. Ranks
+//! beyond a power of two fold into others and do less: the butterfly serves those shapes.
 
 use super::Phase;
 use crate::builder::{Shape, Slot};
@@ -24,7 +24,7 @@ pub struct Cube {
 }
 
 impl Cube {
-    /// The cube over the grid of `shape`, or over its ranks in a line; waived where it is none.
+    /// The cube over the grid of `shape`, or over its ranks in a line; waived unless powers of two.
     pub fn new(algorithm: &Algorithm, shape: &Shape) -> Result<Self> {
         shape.check()?;
         let (columns, rows) = shape.grid.unwrap_or((shape.ranks, 1));

@@ -16,7 +16,7 @@ use super::Folded;
 use crate::ir::OpKind;
 use crate::verify::{Verified, VerifyError};
 
-/// Operations from which on a thread is worth its start.
+/// Number of operations above which a separate thread pays off.
 const LONG: usize = 1 << 16;
 
 impl Folded {

@@ -132,7 +132,7 @@ struct Past<'a> {
     /// The operation before each in its lane.
     before: Vec<u32>,
     last_in_lane: [u32; 256],
-    /// Of the search under way; kept for its room.
+    /// Instances visited by the current search; kept to reuse the allocation.
     seen: HashSet<Instance>,
     visited: usize,
 }

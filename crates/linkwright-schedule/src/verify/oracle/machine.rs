@@ -59,7 +59,7 @@ pub(super) struct Machine<'a> {
     pub with_contents: bool,
 }
 
-/// Everything that an operation names exists, and it does not get in its own way.
+/// Everything that an operation names exists, and it does not conflict with itself.
 pub(super) fn well_formed(s: &Schedule) -> Verdict {
     for (id, op) in s.ops().iter().enumerate() {
         if op.initiator() >= s.ranks {
