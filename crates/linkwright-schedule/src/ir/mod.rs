@@ -294,6 +294,21 @@ pub(crate) fn edge_end(edges: usize) -> crate::error::Result<u32> {
     u32::try_from(edges).map_err(|_| ScheduleError::TooLarge(u64::from(u32::MAX)))
 }
 
+/// Chunk ranges of `op`, of a schedule with the table `ranges`: (first source chunk, first destination chunk,
+/// count).
+#[inline]
+pub(crate) fn ranges_of<'a>(
+    op: &'a Op,
+    ranges: &'a [(u32, u32, u32)],
+) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
+    let listed = match op.scattered {
+        true => &ranges[op.src as usize..(op.src + op.count) as usize],
+        false => &[],
+    };
+    let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
+    inline.into_iter().chain(listed.iter().copied())
+}
+
 impl Schedule {
     /// The edges since the last call are what the next operation waits for.
     #[inline]

@@ -1,11 +1,11 @@
 //! From a program to a folded schedule: hazards become waits and notices, as in `crate::order`.
 //!
-//! The rules are those of the whole schedule, applied to instances (operation, steps on). Whoever reads
-//! a chunk of rank 0 is rank 0; whoever writes it by operation k is `to` steps back. All instances of
-//! one operation are entered at once: none depends on another, for conflicts within a step went
-//! through scratch. So a hazard always leads to an operation before.
+//! The rules are those of the whole schedule, applied to instances (operation, offset of its rank). A
+//! chunk of rank 0 is read by rank 0, and written by operation k of the rank at offset back(`to`). All
+//! instances of one operation are entered at once: none depends on another, because conflicts within a
+//! step went through scratch. So a hazard always leads to an earlier operation.
 //!
-//! A notice goes from a witness w steps on to rank 0, hence from rank 0 to the rank back(w).
+//! A notice goes from a witness at offset w to rank 0, hence from rank 0 to the rank back(w).
 
 use super::cells::{Cells, NONE};
 use super::folded::{Folded, Instance, Wait};
@@ -61,7 +61,7 @@ struct Orderer {
 }
 
 impl Program {
-    /// The schedule of one rank, which stands for all; `fused` where transfers may combine.
+    /// The schedule of one rank, which represents all; `fused` where transfers may combine.
     pub fn fold(self, fused: bool) -> Result<Folded> {
         let program = close_steps(self, fused)?;
         let count = program.ops.len();
@@ -258,7 +258,7 @@ impl Orderer {
         }
     }
 
-    /// The wait by which the rank `at` steps on can see that instance `id` meets `need`.
+    /// The wait by which the rank at offset `at` can see that instance `id` meets `need`.
     fn visible(&self, id: Instance, need: Need, at: u32) -> Option<Wait> {
         let (op, group) = (self.op(id.0), self.group);
         let seen = group.act(group.back(at), id.1);

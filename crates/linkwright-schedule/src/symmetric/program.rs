@@ -3,7 +3,7 @@
 use super::Group;
 use crate::builder::{list_runs, operation, Chunks, Shape, Slot};
 use crate::error::Result;
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind};
+use crate::ir::{ranges_of, Buffer, BufferId, Combine, Hint, Op, OpKind};
 use crate::spec::{Collective, Spec};
 
 /// What every rank does, in the coordinates of rank 0.
@@ -175,12 +175,7 @@ impl Program {
         &'a self,
         op: &'a Op,
     ) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
-        let listed = match op.scattered {
-            true => &self.ranges[op.src as usize..(op.src + op.count) as usize],
-            false => &[],
-        };
-        let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
-        inline.into_iter().chain(listed.iter().copied())
+        ranges_of(op, &self.ranges)
     }
 
     /// The chunks that `op` writes, as the rank that has them sees them: (first, count).

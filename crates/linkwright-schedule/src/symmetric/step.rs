@@ -1,7 +1,7 @@
 //! Closing the steps of a program: conflicts go through scratch, as in `builder/step.rs`.
 //!
 //! Who accesses a chunk in a step is seen from the rank that has it: operation k of rank 0 reads its
-//! own chunks, and writes at the rank `to` steps on, which sees the writer `to` steps back.
+//! own chunks, and writes at the rank at offset `to`, which sees the writer at offset back(`to`).
 
 use super::program::Program;
 use crate::error::{Result, ScheduleError};

@@ -1,4 +1,4 @@
-//! What a chunk is made of, seen from the rank that has it: contributions of ranks so many steps on.
+//! What a chunk is made of, seen from the rank that has it: contributions of ranks, by offset.
 //!
 //! In a ring a chunk gathers neighbours one after the other, in a cube it gathers aligned blocks: one
 //! interval of ranks is nearly always enough. It turns with the rank that has it.
@@ -35,7 +35,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// One contribution of the rank `rank` steps on.
+    /// One contribution of the rank at offset `rank`.
     pub fn one(chunk: u32, rank: u32) -> Contents {
         Contents::One(Interval {
             chunk,
@@ -53,7 +53,7 @@ impl Turn {
         })
     }
 
-    /// `contents`, as the rank sees them that sees this one `by` steps on.
+    /// `contents`, as seen by a rank for which this one is at offset `by`.
     pub fn turned(self, contents: &Contents, by: u32) -> Contents {
         match contents {
             Contents::Nothing => Contents::Nothing,

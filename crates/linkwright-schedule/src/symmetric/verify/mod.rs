@@ -1,4 +1,4 @@
-//! Proof that a folded schedule does what its spec demands: for rank 0, and so for everyone.
+//! Proof that a folded schedule does what its spec demands: for rank 0, and so for all.
 //!
 //! The steps are those of `crate::verify`; what it says of operations is said of instances here. Where
 //! each rank does the same in its own coordinates, the schedule is the image of itself under the group,

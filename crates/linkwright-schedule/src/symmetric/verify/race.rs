@@ -95,7 +95,7 @@ impl OpenHazards<'_, '_> {
         });
     }
 
-    /// Operation `writer`, if any, wrote the chunk of the rank `at` steps on.
+    /// Operation `writer`, if any, wrote the chunk of the rank at offset `at`.
     #[inline]
     fn add_writer(&mut self, writer: u32, at: u32, buffer: BufferId, chunk: u32) {
         if writer != NONE {
