@@ -58,10 +58,11 @@ test-slow: ## the Rust tests that take minutes and are off by default
 test-python: setup-dev
 	$(BIN)/python -m pytest
 
-lint: setup-dev ## clippy and rustdoc without warnings, ruff, both formatters
+lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	cargo fmt --all -- --check
 	$(BIN)/ruff format --check .
 

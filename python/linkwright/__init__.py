@@ -1,12 +1,29 @@
 """linkwright dissects how a machine communicates.
 
-Names are imported when they are first used, so that `import linkwright` and `linkwright --help` stay
-fast.
+Names are imported on first use, so that `import linkwright` and `linkwright --help` stay fast.
 """
 
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editors
+    from ._native import Machine as Machine
+    from ._native import Schedule as Schedule
+    from .api import Builder as Builder
+    from .api import Proof as Proof
+    from .api import Result as Result
+    from .api import machine as machine
+    from .api import results as results
+    from .api import run as run
+    from .api import schedule as schedule
+    from .api import simulate as simulate
+    from .api import verify as verify
+    from .errors import LinkwrightError as LinkwrightError
+    from .errors import UsageError as UsageError
+    from .errors import VerifyError as VerifyError
+    from .units import parse_size as parse_size
 
 # Public name -> module that defines it.
 _EXPORTS = {

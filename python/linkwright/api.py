@@ -1,12 +1,12 @@
 """linkwright from Python: machines, schedules, verification, simulation and runs in a few names.
 
-    import linkwright as lw
+    >>> import linkwright as lw
+    >>> schedule = lw.schedule("allreduce", "ring", ranks=64, size="128K")
+    >>> lw.simulate(schedule, "wormhole-n150").time_us > 0
+    True
 
-    schedule = lw.schedule("allreduce", "ring", ranks=64, size="128K")
-    print(lw.simulate(schedule, "wormhole-n150").time_us)
-
-A name of a machine may stand for the machine, a text such as `128K` for a size. A schedule may come from
-a registered algorithm, from `Builder`, or from a transform; whatever runs it verifies it first.
+Wherever a machine is expected, its name will do; wherever a size, text such as `128K`. A schedule comes from
+a registered algorithm, from `Builder` or from a transform; whatever runs it verifies it first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from linkwright import _native, executors, machines, schedules
-from linkwright.errors import LinkwrightError, ShapeError, UsageError, unknown
+from linkwright.errors import ShapeError, UsageError, reported, unknown
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
+from linkwright.executors.reference import Reference
+from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
-from linkwright.store.record import Ended, Outcome
+from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
 from linkwright.units import parse_size
@@ -30,12 +32,28 @@ from linkwright.verification import describe
 if TYPE_CHECKING:
     import pandas as pd
 
-# Launches of `run`: enough for an interval, with some to spare.
+# Launches of `run`: somewhat more than an interval needs.
 LAUNCHES = 8
 
 
 def machine(name: str | Path, *, ranks: int | None = None, grid: tuple[int, int] | None = None) -> _native.Machine:
-    """The machine called `name`, or described by the file at that path; sized where its file leaves that open."""
+    """Load a described machine.
+
+    Args:
+        name: the name of a shipped machine (`linkwright list machines`), or the path of a machine file.
+        ranks: the number of endpoints that run ranks, for a machine that leaves it open.
+        grid: (columns, rows), for a machine that leaves its grid open.
+    Returns:
+        The machine.
+    Raises:
+        UnknownNameError: no machine has this name.
+        FileError: the machine file is wrong, or the machine cannot have this size.
+        ShapeError: `ranks` is out of range.
+    Example:
+        >>> import linkwright as lw
+        >>> lw.machine("loggp", ranks=8).ranks
+        8
+    """
     if ranks is not None and not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"machine {name}: {ranks} ranks; 1 to {MAX_RANKS} are possible")
     found = machines.load(name)
@@ -55,7 +73,29 @@ def schedule(
     grid: tuple[int, int] | None = None,
     rings: Sequence[Sequence[int]] | None = None,
 ) -> _native.Schedule:
-    """The schedule of a registered algorithm for messages of `size` bytes; ring algorithms go round `rings`."""
+    """Build the schedule of a registered algorithm.
+
+    Args:
+        collective: the name of a collective, such as `allreduce`.
+        algorithm: the name of one of its algorithms, such as `ring` (`linkwright list algorithms`).
+        ranks: the number of ranks, 1 to 4,194,304.
+        size: the message size S, as bytes or as text such as `64K` (see `parse_size`); a whole number of elements.
+        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
+        root: the rank that a rooted collective starts or ends at.
+        grid: (columns, rows), for algorithms that need a grid.
+        rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
+    Returns:
+        The schedule.
+    Raises:
+        WaivedError: the algorithm cannot serve this shape.
+        UnknownNameError: there is no such algorithm or data type.
+        ShapeError: the shape makes no sense.
+        UsageError: `size` is not a size, or not a whole number of elements.
+    Example:
+        >>> import linkwright as lw
+        >>> lw.schedule("allreduce", "ring", ranks=4, size="4K")
+        <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
+    """
     if not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"schedule: {ranks} ranks; 1 to {MAX_RANKS} are possible")
     made = collective_experiment(
@@ -64,23 +104,73 @@ def schedule(
     return schedules.of(made, rings)
 
 
-def Builder(  # noqa: N802 (makes a Builder)
-    collective: str,
-    ranks: int,
-    size: int | str,
-    *,
-    dtype: str = "f32",
-    root: int = 0,
-    grid: tuple[int, int] | None = None,
-) -> _native.Builder:
-    """Writes a schedule of one's own: at this step, who sends which chunks to whom."""
-    elements = _bytes(size, dtype) // DTYPES[dtype]
-    return _native.Builder(collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+class Builder(_native.Builder):
+    """Write your own schedule: at this step, who sends which chunks to whom.
+
+    Declare buffers, then for each step say what moves; `finish` finds the hazards between steps and gives the
+    schedule.
+
+    Args:
+        collective: the collective that the schedule must carry out, or `pattern` for mere traffic.
+        ranks: the number of ranks, at least 1.
+        size: the message size S, as bytes or as text such as `64K`; a whole number of elements.
+        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; only its size matters.
+        root: the rank that a rooted collective starts or ends at.
+        grid: (columns, rows), if the ranks form a grid.
+    Raises:
+        UnknownNameError: there is no such collective or data type.
+        ShapeError: the shape makes no sense.
+        UsageError: `size` is not a size, or not a whole number of elements.
+    Example:
+        >>> import linkwright as lw
+        >>> builder = lw.Builder("broadcast", ranks=3, size="4K")
+        >>> builder.buffer("output")
+        >>> builder.step()
+        >>> builder.put(0, 1, "output", 0)
+        >>> builder.step()
+        >>> builder.put(1, 2, "output", 0)
+        >>> builder.finish()
+        <Schedule broadcast over 3 ranks: 2 operations, 2 messages>
+    """
+
+    def __new__(
+        cls,
+        collective: str,
+        ranks: int,
+        size: int | str,
+        *,
+        dtype: str = "f32",
+        root: int = 0,
+        grid: tuple[int, int] | None = None,
+    ) -> Self:
+        """Measure `size` in elements of `dtype`."""
+        elements = _bytes(size, dtype) // DTYPES[dtype]
+        return super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What verification proved, in numbers; prints as one line."""
+    """What verification proved, in numbers; prints as one line.
+
+    Attributes:
+        operations: operations of the schedule.
+        messages: messages, notices included.
+        notices: messages without data, which tell a rank what it cannot see.
+        edges: waits of one operation for another.
+        chunk_moves: chunks moved or combined, one by one.
+        hazards: pairs of accesses to one chunk that had to be ordered.
+        long_searches: hazards whose order took a search to prove.
+        exact: whether contributions were counted exactly; otherwise fingerprints stood for them.
+    Example:
+        >>> import linkwright as lw
+        >>> proof = lw.verify(lw.schedule("allreduce", "ring", ranks=4, size="4K"))
+        >>> proof.operations, proof.messages, proof.notices, proof.edges
+        (24, 24, 0, 20)
+        >>> proof.chunk_moves, proof.hazards, proof.long_searches, proof.exact
+        (24, 40, 0, True)
+        >>> print(proof)
+        24 operations, 24 messages, 0 notices; 40 hazards ordered; exact contributions
+    """
 
     operations: int
     messages: int
@@ -96,18 +186,56 @@ class Proof:
 
 
 def verify(schedule: _native.Schedule) -> Proof:
-    """Prove that `schedule` is right in every execution; raises a `VerifyError` if it is not."""
+    """Prove that a schedule is right in every execution: in bounds, ordered, exact and free of races.
+
+    Whatever runs a schedule verifies it first; call this to see the proof.
+
+    Args:
+        schedule: the schedule to verify.
+    Returns:
+        What was proved, in numbers.
+    Raises:
+        VerifyError: the schedule is wrong; `code` says which property it lacks, the message where.
+    Example:
+        >>> import linkwright as lw
+        >>> lw.verify(lw.schedule("allreduce", "ring", ranks=4, size="4K")).exact
+        True
+    """
     return Proof(**schedule.verify())
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one experiment: the time of the slowest rank, and everything else as tidy rows."""
+    """The result of one experiment: the time of the slowest rank, and everything else as tidy rows.
 
-    rows: list[rows.Row]
+    Attributes:
+        rows: one dictionary per metric, with the columns that docs/formats.md lists.
+    Example:
+        >>> import linkwright as lw
+        >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+        >>> result.time_us, result.limit_us, result.limit_name
+        (9.19824, 8.4, 'latency')
+        >>> len(result.rows)
+        12
+    """
 
-    def row(self, metric: str) -> rows.Row:
-        """The row of one metric."""
+    rows: list[dict[str, Any]]
+
+    def row(self, metric: str) -> dict[str, Any]:
+        """The row of one metric.
+
+        Args:
+            metric: the name of the metric, such as `time` (ns), `alg_bw` or `bus_bw` (bytes per second).
+        Returns:
+            The row, a dictionary.
+        Raises:
+            UnknownNameError: the result has no such metric.
+        Example:
+            >>> import linkwright as lw
+            >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+            >>> result.row("time")["value"], result.row("time")["unit"]
+            (9198.24, 'ns')
+        """
         for row in self.rows:
             if row["metric"] == metric:
                 return row
@@ -115,22 +243,33 @@ class Result:
 
     @property
     def time_us(self) -> float:
-        """Time of the slowest rank in microseconds; of a measurement, the median over launches."""
-        return self.row("time")["value"] / 1e3
+        """The time of the slowest rank in microseconds; of a measurement, the median over launches."""
+        return float(self.row("time")["value"]) / 1e3
 
     @property
     def limit_us(self) -> float | None:
-        """The largest physical lower bound on the time, where one is known."""
+        """The largest physical lower bound on the time in microseconds, or None if none is known."""
         limit = self.row("time")["limit"]
-        return None if limit is None else limit / 1e3
+        return None if limit is None else float(limit) / 1e3
 
     @property
     def limit_name(self) -> str | None:
-        """Which bound it is."""
-        return self.row("time")["limit_name"]
+        """The name of the bound in `limit_us`."""
+        name = self.row("time")["limit_name"]
+        return None if name is None else str(name)
 
     def frame(self) -> pd.DataFrame:
-        """The tidy rows as a pandas frame."""
+        """The tidy rows as a pandas frame.
+
+        Returns:
+            A frame with one row per metric and the columns that docs/formats.md lists.
+        Example:
+            >>> import linkwright as lw
+            >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+            >>> frame = result.frame()
+            >>> frame[frame.metric == "time"].value.tolist()
+            [9198.24]
+        """
         import pandas as pd
 
         return pd.DataFrame(self.rows)
@@ -147,10 +286,38 @@ def simulate(
     arithmetic: bool = True,
     seed: int = 0,
 ) -> Result:
-    """The modelled times of `schedule` on a described machine.
+    """Simulate a schedule on a described machine.
 
-    A machine of open size gets as many ranks as the schedule has. Where the path or the fabric needs
-    it, combinations follow copies and barriers become notices, as `linkwright simulate` does.
+    A machine of open size gets as many ranks as the schedule has. Where the path or the fabric cannot combine
+    while it writes, combinations follow copies; where the fabric has no barrier, notices replace it.
+
+    Args:
+        schedule: the schedule to simulate; it is verified first.
+        on: a machine, the name of one, or the path of a machine file.
+        path: the name of a path of the machine (`Machine.paths`); by default its first.
+        issue: how many transfers a lane keeps under way: `blocking` (one, the default), `window(k)` (up to k, each
+            completion frees one place), `batch(k)` (k at a time, then wait for all) or `unlimited`.
+        skew: when ranks start: `none` (together, the default), `uniform:2us` (each at a random time within 2 us),
+            `late:RANK:2us` (one rank 2 us after the others) or `list:0us,1us` (the delay of each rank). Times have a
+            unit, `ns`, `us`, `ms` or `s`.
+        placement: the endpoint of each rank; by default the schedule and the machine decide.
+        arithmetic: whether combining takes time.
+        seed: the seed of random arrival times and of a fabric's random choices.
+    Returns:
+        Times, bandwidths, limits and counts.
+    Raises:
+        VerifyError: the schedule is wrong.
+        UnknownNameError: there is no such machine or path.
+        UnsuitedError: the machine has too few endpoints, or too little memory for a message.
+        UsageError: an option makes no sense.
+        SimError: the simulation cannot go on, for example because two endpoints are not connected.
+    Example:
+        >>> import linkwright as lw
+        >>> schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
+        >>> lw.simulate(schedule, "loggp").time_us
+        9.19824
+        >>> lw.simulate(schedule, "loggp", issue="window(2)", skew="late:0:2us", arithmetic=False).time_us > 9
+        True
     """
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     if described.open_size:
@@ -178,18 +345,42 @@ def run(
     skew: str | None = None,
     seed: int = 0,
 ) -> Result:
-    """The measured times of `schedule` on an executor, checked against the exact answer.
+    """Run a schedule and check every element of the result.
 
-    `on` is a key of `linkwright list executors`; a described machine is simulated, as by `simulate`. On `mpi` every
-    rank of the job calls this with the same schedule, and each gets the result; `reference` only checks the data and
-    takes no time. Each launch has fresh memory, in this process, and at most `budget_s` seconds. For launches as
-    processes of their own, and a stopping rule, use `linkwright run`.
+    Each launch has fresh memory, in this process. For launches as processes of their own, and a stopping rule, use
+    `linkwright run`.
+
+    Args:
+        schedule: the schedule to run; it is verified first.
+        on: a key of `linkwright list executors`, or a described machine, which is simulated as by `simulate`. On `mpi`
+            every rank of the job calls this with the same schedule, and each gets the result; `reference` only
+            checks the data and takes no time.
+        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
+            schedule, and by default follows from it.
+        op: the reduction, `sum`, `max`, `min` or `prod`.
+        launches: the number of launches; the interval of a metric is over launches.
+        samples: the most samples per launch.
+        budget_s: the most seconds per launch.
+        skew: when ranks start, as for `simulate`.
+        seed: the seed of the data and of random arrival times.
+    Returns:
+        Times, bandwidths and limits, each with its interval; one row without a value if the executor cannot run
+        this schedule.
+    Raises:
+        VerifyError: the schedule is wrong.
+        UsageError: an option makes no sense, or every sample was disturbed.
+        WrongResultError: the result is not what the collective demands.
+        LinkwrightError: the run failed in another way; `code` says how.
+    Example:
+        >>> import linkwright as lw
+        >>> schedule = lw.schedule("allreduce", "ring", ranks=2, size="4K")
+        >>> lw.run(schedule, on="threads", launches=2, samples=10).time_us > 0
+        True
     """
     schedule.verify()
     dtype = dtype or _dtype_of(schedule)
-    target = executors.EXECUTORS["reference"].of(schedule.ranks) if on == "reference" else None
-    target = target or executors.resolve_one(on, schedule.ranks)
-    if target.modelled:
+    target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
+    if isinstance(target, ModelledTarget):
         return simulate(schedule, target.machine, skew=skew, seed=seed)
     experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
     options = Options(samples=samples, seed=seed)
@@ -204,9 +395,9 @@ def run(
     ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
     if ended:
         if ended.status == "failed":
-            raise LinkwrightError(ended.reason)
+            raise reported(ended.reason, ended.code)
         return Result(rows.without_value(context, experiment, ended.status, ended.reason, ended.code))
-    measured = Measured.of(outcomes)
+    measured = Measured.of([outcome for outcome in outcomes if isinstance(outcome, Record)])
     if measured is None:
         raise UsageError(
             "run: every sample was disturbed by something else; stop what runs on this machine, or give more `budget_s`"
@@ -215,7 +406,22 @@ def run(
 
 
 def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
-    """The tidy rows of a stored run as a pandas frame."""
+    """Read the tidy rows of a stored run.
+
+    Args:
+        run: the id of a run, or `latest`, or `latest~1` for the one before.
+        folder: the folder that holds the runs.
+    Returns:
+        A frame with one row per metric and experiment, and the columns that docs/formats.md lists.
+    Raises:
+        UsageError: there is no such run.
+        StoreError: the run cannot be read.
+    Example:
+        >>> import linkwright as lw
+        >>> frame = lw.results("latest")
+        >>> frame[frame.metric == "time"].ranks.tolist()
+        [2]
+    """
     from linkwright.store import run as runs
 
     return runs.find(Path(folder), run).results().to_pandas()
@@ -230,7 +436,7 @@ def _bytes(size: int | str, dtype: str) -> int:
         raise unknown("data type", dtype, DTYPES)
     size_bytes = size if isinstance(size, int) else parse_size(size)
     if size_bytes < 0 or size_bytes % DTYPES[dtype]:
-        raise UsageError(f"size {size}: no whole number of {dtype} elements of {DTYPES[dtype]} bytes")
+        raise UsageError(f"size {size}: not a whole number of {dtype} elements of {DTYPES[dtype]} bytes")
     return size_bytes
 
 
@@ -238,8 +444,8 @@ def _dtype_of(schedule: _native.Schedule) -> str:
     return _DTYPE_OF_BYTES[schedule.element_bytes]
 
 
-def _experiment(schedule: _native.Schedule, **how: object) -> Experiment:
-    """What is known of a schedule that may be of one's own."""
+def _experiment(schedule: _native.Schedule, **how: Any) -> Experiment:
+    """The experiment of a schedule that need not come from the registry."""
     traffic = schedule.collective == "pattern"
     how.setdefault("dtype", _dtype_of(schedule))
     return Experiment(

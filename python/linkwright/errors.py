@@ -1,229 +1,151 @@
 """Every error that a user can cause.
 
-An error message names the thing, the state and the cure, in one sentence or two. The command line
-prints it without a traceback and exits with `exit_status`; a broken invariant is an ordinary Python
-exception or a Rust panic and keeps its traceback, because that one is a bug of ours.
+An error message names the thing, its state and the cure, in one or two sentences. The command line
+prints it without a traceback and exits with `exit_status`. A broken invariant stays an ordinary Python
+exception or a Rust panic and keeps its traceback, because it is a bug in linkwright.
 
-The native half raises these classes by name, one per error variant of the Rust crates.
+Catch a class; tell its cases apart by `code`, a stable word such as `machine.unknown-key`.
+`linkwright list errors` shows every code, class and meaning.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 
 class LinkwrightError(Exception):
-    """Something named, its state and what to do about it."""
+    """Any of the errors; `code` says which."""
 
-    exit_status = 1
-    code: str | None = None
+    exit_status: int = 1
+    code: str = "linkwright.failed"
+
+    def __init__(self, message: str, *, code: str | None = None):
+        super().__init__(message)
+        if code is not None:
+            self.code = code
 
 
 class UsageError(LinkwrightError):
-    """The command or call itself is wrong: an unknown name, a size that is none."""
+    """A command or call that is wrong in itself, such as a size that is not a number."""
 
     exit_status = 2
+    code = "usage.wrong"
 
 
 class UnknownNameError(UsageError):
-    """A name that no registry knows."""
+    """A name that no registry has."""
+
+    code = "usage.unknown-name"
 
 
-class StoreError(LinkwrightError):
-    """A run folder that cannot be read or written."""
+class FileError(UsageError):
+    """A machine, suite, program or schedule file with wrong content; the message names file, key and cure."""
 
-
-class BackendError(LinkwrightError):
-    """Workers or a scheduler that cannot run experiments, or no longer."""
-
-
-class SuiteError(UsageError):
-    """A suite file that says something impossible."""
-
-
-class AppError(UsageError):
-    """A program file that says something impossible; names file, key and cure."""
-
-
-class MachineError(UsageError):
-    """A machine file that says something impossible; names file, key and cure."""
-
-
-class ScheduleError(LinkwrightError):
-    """A schedule that cannot be made or is wrong."""
-
-
-class WaivedError(ScheduleError):
-    """An algorithm that cannot serve this shape; says why and what would do."""
+    code = "file.wrong"
 
 
 class ShapeError(UsageError):
     """Ranks, root, grid or sizes that no algorithm can serve."""
 
-
-class NoParticipantError(ScheduleError):
-    """An operation names a rank or memory that does not exist."""
+    code = "shape.wrong"
 
 
-class NoChunkError(ScheduleError):
-    """An operation names a chunk that its participant does not have."""
+class UnsuitedError(UsageError):
+    """An experiment that the machine is too small for, or that cannot be folded or streamed."""
+
+    code = "experiment.unsuited"
 
 
-class DoubleWriteError(ScheduleError):
-    """Two operations of one step overwrite the same chunk."""
+class NoGpuError(UsageError):
+    """A GPU was requested on a host that has none."""
+
+    code = "cuda.no-gpu"
 
 
-class OperationError(ScheduleError):
-    """An operation that contradicts itself."""
+class StoreError(LinkwrightError):
+    """A run folder that cannot be read or written."""
+
+    code = "store.failed"
 
 
-class TooLargeError(ScheduleError):
-    """A schedule that outgrows its tables."""
+class BackendError(LinkwrightError):
+    """Workers or a scheduler that cannot run experiments, or have stopped doing so."""
+
+    code = "backend.failed"
 
 
-class ParseError(UsageError):
-    """A text that is no schedule; names the line and the cure."""
+class ScheduleError(LinkwrightError):
+    """A schedule that cannot be built or is wrong."""
+
+    code = "schedule.failed"
+
+
+class WaivedError(ScheduleError):
+    """An experiment that an algorithm, executor or model cannot serve; the message says why and what would do."""
+
+    code = "experiment.waived"
 
 
 class VerifyError(ScheduleError):
-    """A wrong schedule: it yields no number anywhere."""
+    """A wrong schedule, which nothing simulates or runs."""
 
-
-class WrongShapeError(VerifyError):
-    """Buffers, sets or a spec that cannot be what the collective needs."""
-
-
-class BoundsError(VerifyError):
-    """An operation that names something that does not exist, or whose two sides differ."""
-
-
-class OrderError(VerifyError):
-    """An operation that waits for what cannot come or what its rank cannot see."""
-
-
-class SemanticsError(VerifyError):
-    """A chunk that lacks a contribution, has one twice, or has a wrong one."""
-
-
-class RaceError(VerifyError):
-    """Two accesses to one chunk that nothing orders, of which one writes."""
+    code = "verify.failed"
 
 
 class ExecError(LinkwrightError):
     """An execution that gave no number."""
 
-
-class ElementSizeError(ExecError):
-    """A schedule made for elements of another size than the data type has."""
-
-
-class UnequalChunksError(ExecError):
-    """Source and destination of an operation differ in length."""
-
-
-class OutOfBoundsError(ExecError):
-    """An operation that reaches beyond its buffers."""
-
-
-class BlindEdgeError(ExecError):
-    """An operation waits for something that its rank cannot see happen."""
-
-
-class NoProcessorError(ExecError):
-    """A rank placed on a processor that this process may not use."""
-
-
-class OutOfMemoryError(ExecError):
-    """Buffers that need more memory than there is."""
+    code = "exec.failed"
 
 
 class WrongResultError(ExecError):
-    """Data that are not what the collective demands; such a run yields no number."""
+    """Wrong data or an impossible value; nothing is reported."""
 
-
-class RankFailedError(ExecError):
-    """A rank that ended before its work was done."""
-
-
-class StuckError(ExecError):
-    """Nothing moves any more, and not everything is done."""
-
-
-class RoundTripError(ExecError):
-    """Two processes that could not talk, or said something wrong; such a probe yields no number."""
-
-
-class ImplausibleError(ExecError):
-    """A value beyond a physical bound; such a probe yields no number."""
-
-
-class CancelledError(ExecError):
-    """Stopped before the first sample was complete."""
+    code = "exec.wrong-data"
 
 
 class MpiError(ExecError):
-    """An MPI library, or a job of it, that cannot do what is asked; `everywhere`: every rank finds the same."""
+    """An MPI library or job that cannot do what was asked; with `everywhere`, every rank finds the same."""
 
-    def __init__(self, message: str, *, everywhere: bool = False):
-        super().__init__(message)
+    code = "mpi.failed"
+
+    def __init__(self, message: str, *, code: str | None = None, everywhere: bool = False):
+        super().__init__(message, code=code)
         self.everywhere = everywhere
 
 
 class CudaError(ExecError):
-    """A GPU, its driver or its compiler that is not there, or cannot do what is asked."""
+    """A GPU, driver or CUDA compiler that is missing or cannot do what was asked."""
 
-
-class NoGpuError(UsageError):
-    """A GPU is asked for where there is none."""
+    code = "cuda.failed"
 
 
 class SimError(LinkwrightError):
     """A simulation that gave no number."""
 
-
-class NotFusedError(SimError):
-    """A transfer that combines, on a path that only copies."""
+    code = "sim.failed"
 
 
-class TooLongError(SimError):
-    """More simulated time than the engine counts."""
+def entries() -> Iterator[Mapping[str, object]]:
+    """Every code once: `key`, the `class` that carries it, and what it means (`summary`)."""
+    from . import _native
+
+    defined = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, LinkwrightError)]
+    for kind in defined:
+        yield {"key": kind.code, "class": kind.__name__, "summary": kind.__doc__}
+    yield from _native.errors()
 
 
-class NoRouteError(SimError):
-    """A message between endpoints that the machine does not connect."""
-
-
-class NoBarrierError(SimError):
-    """A barrier, on a fabric that has none."""
-
-
-class NoComputeRateError(SimError):
-    """Arithmetic without a rate to time it."""
-
-
-class NoRoomError(UsageError):
-    """A message is larger than the memory at one of its ends."""
-
-
-class TooFewEndpointsError(UsageError):
-    """More ranks or memories than the machine has places for."""
-
-
-class OptionError(UsageError):
-    """An option of a run that makes no sense."""
-
-
-class UnsuitedError(UsageError):
-    """Something that cannot be folded or streamed, because ranks, endpoints or options make a difference."""
-
-
-class BelowLimitError(SimError):
-    """A simulated time that physics forbids; a bug of the model."""
+def reported(message: str, code: str | None) -> LinkwrightError:
+    """The exception of an error that another process, or a row, reports by its code."""
+    classes = {str(entry["key"]): str(entry["class"]) for entry in entries()}
+    made: LinkwrightError = globals()[classes.get(code or "", "LinkwrightError")](message, code=code)
+    return made
 
 
 def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
-    """The error for `name`, which is no `what`, with the closest known names as the cure."""
+    """The error for a `name` that is not a known `what`; it suggests the closest known names."""
     known = sorted(set(known))
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:

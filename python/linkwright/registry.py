@@ -1,7 +1,7 @@
-"""What there is: machines and suites are files, everything else registers itself in the native half.
+"""Everything that has a name, by kind: machines, suites and workloads are files, the rest are registries in code.
 
 An entry is a dict with at least `key` and `summary`; `list`, `describe`, completion and the docs are
-made from entries and from nothing else.
+made from entries only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Entry = dict[str, object]
 
 @functools.cache
 def _files(folder: str) -> dict[str, Path]:
-    """The shipped files of a folder by key; they stay as they are while the process runs."""
+    """The shipped files of a folder by key; they do not change while the process runs."""
     with resources.as_file(resources.files("linkwright") / folder) as root:
         return {path.stem: path for path in sorted(root.glob("*.toml"))}
 
@@ -46,10 +46,10 @@ def _native(function: str) -> Callable[[], list[Entry]]:
 def _studies() -> list[Entry]:
     from . import studies
 
-    return [{"key": key, "summary": summary} for key, (_, summary) in studies.REGISTRY.items()]
+    return [{"key": key, "summary": study.summary} for key, study in studies.REGISTRY.items()]
 
 
-# Kind -> how its entries are found. `linkwright list KIND` takes these names.
+# Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
     "algorithms": _native("algorithms"),
@@ -64,11 +64,12 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "suites": functools.partial(_file_entries, "suites", "suite"),
     "workloads": functools.partial(_file_entries, "workloads", "app"),
     "studies": _studies,
+    "errors": functools.partial(_of, "errors", "entries"),
 }
 
 
 def entries(kind: str) -> list[Entry]:
-    """All entries of one kind, in the order of their registry."""
+    """All entries of one kind, in registry order."""
     if kind not in KINDS:
         raise unknown("kind of thing", kind, KINDS)
     return KINDS[kind]()
@@ -93,28 +94,27 @@ def find(name: str) -> list[tuple[str, Entry]]:
 
 
 def machine_path(name: str) -> Path:
-    """The file of a shipped machine, or of a user's own where `name` is a path."""
+    """The file of the shipped machine `name`, or `name` itself if it is a path."""
     return _data_path("machine", "machines", name)
 
 
 def suite_path(name: str) -> Path:
-    """The file of a shipped suite, or of a user's own where `name` is a path."""
+    """The file of the shipped suite `name`, or `name` itself if it is a path."""
     return _data_path("suite", "suites", name)
 
 
 def workload_path(name: str) -> Path:
-    """The file of a shipped network, or of a user's own where `name` is a path."""
+    """The file of the shipped workload `name`, or `name` itself if it is a path."""
     return _data_path("workload", "workloads", name)
 
 
 def _data_path(what: str, folder: str, name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
-        if path.is_dir():
-            raise UsageError(f"{what} file `{name}` is a folder; give a path to a TOML file or a shipped name")
-        if not path.is_file():
-            raise UsageError(f"{what} file `{name}` does not exist; give a path to a TOML file or a shipped name")
-        return path
+        if path.is_file():
+            return path
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise UsageError(f"{what} file `{name}` {problem}; give a path to a TOML file or a shipped name")
     shipped = _files(folder)
     if name not in shipped:
         raise unknown(what, name, shipped)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwright import _native
 from linkwright.store.files import read_text
@@ -26,9 +27,9 @@ def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> 
     return _native.Schedule.build(experiment.algorithm_key, **shape(experiment), rings=rings)
 
 
-def shape(experiment: Experiment) -> dict[str, object]:
+def shape(experiment: Experiment) -> dict[str, Any]:
     """What a schedule is asked for, by the keywords of `Schedule.build` or, of a pattern, of `Schedule.pattern`."""
-    found = {
+    found: dict[str, Any] = {
         "ranks": experiment.ranks,
         "elements": experiment.elements,
         "element_bytes": experiment.element_bytes,
@@ -67,12 +68,12 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
     )
 
 
-def rounded(values_ns: np.ndarray) -> list[float]:
+def rounded(values_ns: npt.NDArray[np.float64]) -> list[float]:
     """To a hundredth of a nanosecond, far below what any clock resolves."""
-    return np.round(values_ns, 2).tolist()
+    return list(map(float, np.round(values_ns, 2)))
 
 
-def _notes(found: dict) -> Iterator[Note]:
+def _notes(found: _native._Launch) -> Iterator[Note]:
     """What a reader must know of these samples."""
     if found["oversubscribed"]:
         sharing = f"{found['ranks']} ranks share {len(set(found['cpus']))} processors"
@@ -125,13 +126,13 @@ def options(experiment: Experiment) -> dict[str, object]:
     }
 
 
-def simulated(found: dict) -> Simulated:
+def simulated(found: _native._Simulation) -> Simulated:
     """The columns of the native half in the units of result rows."""
     from linkwright.suite.rows import Simulated
 
     rank_times_ns = (found["finish_ps"] - found["start_ps"]) / 1e3
     shares = found["critical"]
-    cause = max(shares, key=shares.get)
+    cause = max(shares, key=shares.__getitem__)
     return Simulated(
         rank_times_ns=rank_times_ns,
         time_ns=float(rank_times_ns.max()),

@@ -21,7 +21,19 @@ MAX_BYTES = 1 << 50
 
 
 def parse_size(text: str) -> int:
-    """Bytes from `8`, `64K`, `1M` or `2GiB`."""
+    """Read a size in bytes.
+
+    Args:
+        text: a whole number, with K, M, G or T for powers of 1024: `8`, `64K`, `1M`, `2GiB`; at most 1024T.
+    Returns:
+        The size in bytes.
+    Raises:
+        UsageError: the text is not a size.
+    Example:
+        >>> import linkwright as lw
+        >>> lw.parse_size("64K")
+        65536
+    """
     match = _SIZE.fullmatch(text.strip())
     if not match or (match[3] and not match[2]):
         raise UsageError(

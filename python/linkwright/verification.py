@@ -1,14 +1,15 @@
-"""Proving algorithms and files right, one finding each; the proof itself is in the native half."""
+"""Verify algorithms and files, one finding each; the native half does the proof."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import _native
-from linkwright.errors import LinkwrightError, WaivedError
+from linkwright.errors import LinkwrightError, UsageError, WaivedError
 
-# Elements have no meaning for a proof, only chunks do; the size decides how long they are.
+# A proof is about chunks; elements only decide how long they are.
 ELEMENT_BYTES = 4
 
 
@@ -26,17 +27,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one proof."""
+    """The outcome of one proof."""
 
     key: str
     ranks: int | None
     status: str  # `ok`, `waived` or `failed`
     text: str
-    proved: dict[str, object] | None = None
+    proved: Mapping[str, object] | None = None
 
 
 def check(request: Request) -> Finding:
-    """Build and verify; a wrong schedule is a finding, an algorithm that does not suit is waived."""
+    """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived."""
     try:
         schedule = _native.Schedule.build(
             request.key,
@@ -70,7 +71,7 @@ def check_file(path: Path) -> Finding:
     return Finding(path.name, schedule.ranks, "ok", describe(proved), proved)
 
 
-def describe(proved: dict) -> str:
+def describe(proved: Mapping[str, object]) -> str:
     """A proof in one line."""
     how = "exact contributions" if proved["exact"] else "contributions by fingerprints"
     counts = ", ".join(f"{proved[name]} {name.replace('_', ' ')}" for name in ("operations", "messages", "notices"))
@@ -79,6 +80,9 @@ def describe(proved: dict) -> str:
 
 def _sized(request: Request) -> _native.Machine:
     from linkwright.executors import resolve
+    from linkwright.executors.sim import ModelledTarget
 
     (target,) = resolve(str(request.machine), request.ranks, request.grid)
+    if not isinstance(target, ModelledTarget):
+        raise UsageError(f"--on {request.machine}: an executor measures; name a described machine to verify for it")
     return target.machine

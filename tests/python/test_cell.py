@@ -36,16 +36,17 @@ def test_table_1_is_exact(machine):
 @pytest.mark.parametrize("operation", curves.OPERATIONS)
 def test_blocking_figures(machine, operation):
     rate = 15 if operation == "get from memory" else 22.5
-    assert curves.blocking(machine, operation, 16384).total == pytest.approx(rate, rel=0.03)
+    assert curves.point(machine, operation, "blocking", 16384).total == pytest.approx(rate, rel=0.03)
     if operation != "get from memory":
-        assert curves.blocking(machine, operation, 128).dma_ns == pytest.approx(91, rel=0.03)
-        assert curves.blocking(machine, operation, 512).dma_ns == pytest.approx(91, rel=0.03)
+        for size in (128, 512):
+            assert curves.point(machine, operation, "blocking", size).dma_ns == pytest.approx(91, rel=0.03)
 
 
 def test_the_other_reading_keeps_the_bandwidth_and_loses_the_flatness(machine):
     changed = variant(machine, "data phase covers one line")
     # 10 + 30 + 100 + 140 + 16 x 127 SPU cycles and 10 to read the completion.
-    times = {size: curves.blocking(changed, "put to local store", size).dma_ns for size in (128, 512, 16384)}
+    sizes = (128, 512, 16384)
+    times = {size: curves.point(changed, "put to local store", "blocking", size).dma_ns for size in sizes}
     assert times == pytest.approx({128: 90.625, 512: 105.625, 16384: 725.625})
 
 

@@ -87,6 +87,7 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["machines", "show", "nowhere/x.toml"], "`nowhere/x.toml` does not exist"),
         (["simulate", "allreduce", "--on", "./"], "machine file `./` is a folder; give a path"),
         (["verify", "allreduce", "-a", "nccl"], "only `--on gpus` has it (allreduce, allgather, broadcast)"),
+        (["verify", "allreduce", "-a", "ring", "--ranks", "2", "--on", "threads"], "name a described machine"),
         (["run", "allreduce", "-a", "ring,cuda-native"], "algorithm `cuda-native`: only `--on cuda` has it"),
         (["fit", "nosuch"], "nosuch: no such run"),
         (["report", "latest", "--runs", "nowhere"], "nowhere: holds 0 runs, so no `latest`"),

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwright.compare import references, runs
+from linkwright.compare import runs
 from linkwright.compare.verdict import Verdict, exact, measured
-from linkwright.errors import UnknownNameError
 from linkwright.store import run, schema
 from linkwright.store.record import Record
 
@@ -108,26 +107,3 @@ def test_launches_that_were_set_aside_are_not_compared(tmp_path):
     first, second = run_with(500.0), run_with(900.0)
     assert set(first.samples()["set_aside"].to_pylist()) == {None, "foreign"}
     assert runs.compare_runs(first, second).counts() == {Verdict.SAME: 1}
-
-
-def test_reference_tables_are_read_with_their_keys():
-    cells = references.read("wormhole", "data_movement", value="cycles", unit="cycle")
-    assert len(cells) == 300
-    assert cells[0].keys["pattern"] == "one_to_one_write"
-    assert (cells[0].reference, cells[0].split) == (294.0, "open")
-
-
-def test_errors_of_a_table():
-    def cell(reference, predicted):
-        return references.Cell("t", {}, reference, "ns", "open", predicted)
-
-    errors = references.errors([cell(100, 101), cell(100, 90), cell(100, 150), cell(None, 5)])
-    assert (errors.cells, errors.compared) == (4, 3)
-    assert errors.median == pytest.approx(0.1)
-    assert errors.largest == pytest.approx(0.5)
-    assert errors.within_10_percent == pytest.approx(2 / 3)
-
-
-def test_an_unknown_study_is_named():
-    with pytest.raises(UnknownNameError, match="did you mean `wormhole`"):
-        references.read("wormhol", "facts", value="value")

@@ -1,17 +1,16 @@
 """Probes of computing: right results, right counts, limits from the same run, reasons where there is no number."""
 
-import csv
 import itertools
 
 import numpy as np
 import pytest
 
 from linkwright import _native, probes
-from linkwright.compare import references
 from linkwright.errors import WaivedError, WrongResultError
 from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import FMA_PEAK, STORE, Peaks
 from linkwright.probes import Setting, convolution, matmul, random
+from linkwright.studies.references import reference_rows
 from linkwright.suite import axes as suite_axes
 from linkwright.suite.rows import Context, of_samples
 
@@ -60,8 +59,7 @@ def test_what_does_not_fit_is_waived_with_the_numbers():
 
 
 def test_layers_are_those_of_the_published_table():
-    with references.table_path("ipu", "t5_03_conv_peak_ipu_vs_v100").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = reference_rows("ipu", "t5_03_conv_peak_ipu_vs_v100.csv")
     names = ("filter", "input", "in_ch", "out_ch", "stride", "groups")
     published = [(row["layer"].lower(), *(int(row[name]) for name in names)) for row in rows]
     mine = ("filter", "input", "in_channels", "out_channels", "stride", "groups")

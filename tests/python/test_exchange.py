@@ -246,7 +246,7 @@ def test_devices_are_computed_from_the_ladder(server):
         ("0,16", "no chip 16; .* 0..15"),
         ("31", r"no device 31 .* 0\.\.30"),
         ("-1", "no device -1"),
-        ("five", "names no chips"),
+        ("five", "does not name chips"),
     ],
 )
 def test_what_is_no_device(server, wanted, message):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, t
 from linkwright.suite.expand import collective_experiment
 from linkwright_cases import invoke
 
-SOURCES = sorted((Path(__file__).parents[2] / "python" / "linkwright").rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "python" / "linkwright").rglob("*.py"))
 RING = lw.schedule("allreduce", "ring", ranks=2, size="4K")
 RECORD = Record(
     experiment="e", launch=3, values_ns=[1.5, 2.5], first_ns=9.0, dropped={"migrated": 2},
@@ -95,6 +97,21 @@ def test_an_executor_is_an_object_and_a_line(doubling, tmp_path):
     assert (row["machine"], row["status"], row["code"]) == ("Box", "unconverged", "wide-interval")
     assert "doubling" in invoke("list", "executors").out
     assert lw.run(RING, on="doubling", launches=1).time_us == 0.001
+
+
+def test_the_sample_of_an_executor_works_as_printed(monkeypatch, tmp_path):
+    """CONTRIBUTING says how to add one; what it prints is registered and asked for by every door."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Add an executor")[2]
+    sample: dict[str, object] = {}
+    exec(textwrap.dedent(re.search(r" {3}```python\n(.*?) {3}```", text, re.DOTALL)[1]), sample)
+    monkeypatch.setitem(EXECUTORS, "serial", sample["Serial"]())
+    arguments = ["--on", "serial", "-p", "3", "--sizes", "1K", "--iters", "5", "--runs", str(tmp_path)]
+    result = invoke("run", "allreduce/ring", *arguments, "--time-budget", "20s")
+    assert result.status == 0, result.err
+    rows = lw.results(folder=tmp_path)
+    (time,) = rows[rows["metric"] == "time"].to_dict("records")
+    assert (time["executor"], time["machine"], time["ranks"], time["n"] >= 6) == ("serial", "one core", 3, True)
+    assert lw.run(RING, on="serial", launches=6, samples=3).time_us > 0
 
 
 def test_an_outcome_without_samples_is_a_row(doubling):

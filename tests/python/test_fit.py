@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fit_cases import constant, measured, stored
 from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
 from linkwright.models import hierarchy, host, prediction
@@ -16,26 +17,20 @@ from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit, Regime, regimes
 from linkwright.report.sections import fitted
 from linkwright.store import run as runs
-from linkwright.store import schema
 from linkwright_cases import invoke
 
 KNOWN = host.Model(
-    name="known", of="a known machine", run="r", ranks=2,
-    start=Fit(40, 40, 40), latency=Fit(100, 100, 100),
+    name="known", of="a known machine", run="r", ranks=2, start=constant(40), latency=constant(100),
     lines=(
-        host.Line(0, Fit(0, 0, 0), Fit(0.05, 0.05, 0.05)),
-        host.Line(4096, Fit(300, 300, 300), Fit(0.1, 0.1, 0.1)),
+        host.Line(0, constant(0), constant(0.05)),
+        host.Line(4096, constant(300), constant(0.1)),
     ),
     arithmetic={
-        "combine_start": Fit(30, 30, 30), "combine_rate": Fit(0.2, 0.2, 0.2),
-        "copy_start": Fit(25, 25, 25), "copy_rate": Fit(0.08, 0.08, 0.08),
+        "combine_start": constant(30), "combine_rate": constant(0.2),
+        "copy_start": constant(25), "copy_rate": constant(0.08),
     },
 )  # fmt: skip
 SIZES = [8 * 4**k for k in range(9)]
-
-
-def constant(value):
-    return Fit(value, value, value)
 
 
 # Two hosts of two ranks each; between hosts messages are slower in every way.
@@ -68,15 +63,10 @@ def on_a_cluster():
             yield from (replace(experiment, placement=pair) for pair in ((0, 1), (0, 2)))
 
 
-def measured_on(model, noise=0.0, seed=1, of=experiments):
-    """Points of a machine that is exactly like the model, as `points` would judge them."""
+def measured_on(model, noise=0.0, of=experiments):
+    """Points of a machine that is exactly like the model."""
     machine, prepared = model.machine(), {}
-    drawn = np.random.default_rng(seed)
-    for experiment in of():
-        time_ns = host.simulated_ns(experiment, machine, prepared) * drawn.lognormal(0, noise)
-        held_out = SIZES.index(experiment.size_bytes) % 3 == 1
-        plain = experiment.collective is None or experiment.algorithm_key in SEEN
-        yield Point(experiment, time_ns, 0.02 * time_ns, seen=plain and not held_out)
+    return measured(lambda experiment: host.simulated_ns(experiment, machine, prepared), of(), noise)
 
 
 # --- lines and change points ----------------------------------------------------------------------------
@@ -117,7 +107,7 @@ def test_the_lines_never_fall(times, seed):
 def test_no_regime_of_a_machine_file_is_faster_than_the_one_before(lines, cuts):
     """Whatever lines were found, the file is one that the simulator takes."""
     at = [0, *sorted(cuts)]
-    same = [Fit(v, v, v) for pair in lines for v in pair]
+    same = [constant(v) for pair in lines for v in pair]
     found = [Regime(at[k], same[2 * k], same[2 * k + 1], 3, 0.0) for k in range(len(lines))]
     machine = replace(KNOWN, lines=host._lines(found)).machine()
     ping_pong = Experiment("latency", None, "ping_pong", 2, 1024, "u8")
@@ -129,7 +119,7 @@ def test_start_and_latency_are_never_negative(pingpong_ns, row_ns):
     """Half a ping-pong above, below and between what messages in a row take."""
     short = Point(Experiment("l", None, "ping_pong", 2, 8, "u8"), pingpong_ns, 2 * pingpong_ns, seen=True)
     row = Fit(row_ns / 16, row_ns / 32, row_ns / 8)
-    for fit in host._short([short], Regime(0, row, Fit(1e-4, 1e-4, 1e-4), 3, 0.0), 16):
+    for fit in host._short([short], Regime(0, row, constant(1e-4), 3, 0.0), 16):
         assert 0 <= fit.low <= fit.value <= fit.high
 
 
@@ -142,7 +132,7 @@ def test_two_points_are_no_line():
 
 
 def test_a_known_machine_is_found_again():
-    found = host.fit(list(measured_on(KNOWN)), "Known Machine", "a known machine", "r")
+    found = host.fit(measured_on(KNOWN), "Known Machine", "a known machine", "r")
     assert found.name == "known-machine"
     # A ping-pong's first byte is free in loggp, hence the slack.
     assert found.start.value == pytest.approx(40, rel=0.05)
@@ -155,7 +145,7 @@ def test_a_known_machine_is_found_again():
 
 
 def test_hosts_of_a_cluster_are_told_apart():
-    data = list(measured_on(CLUSTER, of=on_a_cluster))
+    data = measured_on(CLUSTER, of=on_a_cluster)
     found = host.fit(data, "known", "a known cluster", "r", CLUSTER.hierarchy)
     (near,) = found.nearer
     assert near.name == "host"
@@ -170,7 +160,7 @@ def test_hosts_of_a_cluster_are_told_apart():
 
 
 def test_what_was_not_seen_is_predicted():
-    data = list(measured_on(KNOWN, noise=0.03))
+    data = measured_on(KNOWN, noise=0.03)
     model = host.fit(data, "known", "a known machine", "r")
     predictions = prediction.predict(model, data, Protocol())
     assert np.median(prediction.errors(predictions, seen=False)) < 0.1
@@ -198,18 +188,7 @@ def test_too_few_sizes_name_the_cure():
 
 @pytest.fixture
 def run(tmp_path):
-    made = runs.create(tmp_path / "runs", "fit", "", {})
-    rows = [
-        schema.row(
-            run=made.id, machine="Box 1", executor="threads", **p.experiment.columns(), metric="time",
-            value=p.time_ns, unit="ns", ci_low=0.98 * p.time_ns, ci_high=1.02 * p.time_ns, status="ok",
-            placement="topology",
-        )
-        for p in measured_on(KNOWN)
-    ]  # fmt: skip
-    made.write_results(rows, runs.samples_table(made, []))
-    made.mark("done")
-    return made
+    return stored(tmp_path / "runs", measured_on(KNOWN), "Box 1", "threads")
 
 
 def test_a_third_of_the_sizes_and_all_but_plain_algorithms_are_held_out(run):
@@ -262,4 +241,4 @@ def test_what_the_table_of_ratios_leaves_empty_is_said_once():
     table = fitted._ratios(made)
     assert [cell.text for cell in table.rows[1][2:]] == ["0.90", ""]
     assert all(not cell.detail for row in table.rows for cell in row)
-    assert "empty where nothing was measured" in table.how_to_read
+    assert "Empty: not measured" in table.how_to_read

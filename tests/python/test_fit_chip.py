@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 import gpu_walk
+from fit_cases import constant, measured, stored
 from linkwright import machines, schedules
 from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
-from linkwright.models import chip, host, points, prediction
+from linkwright.models import chip, host, prediction
 from linkwright.models.points import SEEN, Point
 from linkwright.models.protocol import Protocol
-from linkwright.models.regimes import Fit
-from linkwright.store import run as runs
-from linkwright.store import schema
 from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20
@@ -35,7 +33,7 @@ def invented(seed: int) -> chip.Chip:
     """Each number drawn within a factor of 1.4 either way."""
     drawn = np.random.default_rng(seed)
     found = {key: value * float(np.exp(drawn.uniform(-0.33, 0.33))) for key, value in NUMBERS.items()}
-    numbers = {key: Fit(value, value, value) for key, value in found.items()}
+    numbers = {key: constant(value) for key, value in found.items()}
     return chip.Chip("invented", "an invented GPU", "r", RANKS[-1], L2_BYTES, numbers)
 
 
@@ -65,16 +63,8 @@ def walked(experiment: Experiment) -> float:
 
 
 def measured_on(time_of, noise: float) -> list[Point]:
-    """What a GPU of these times would have given, as `points` would judge it."""
-    drawn = np.random.default_rng(5)
-    found = []
-    for experiment in experiments():
-        time_ns = time_of(experiment) * drawn.lognormal(0, noise)
-        found.append(Point(experiment, time_ns, max(0.02, noise) * time_ns, seen=False))
-    sizes: dict[tuple, list[int]] = {}
-    for point in found:
-        sizes.setdefault(point.sweep, []).append(point.experiment.size_bytes)
-    return [points._judged(point, sorted(sizes[point.sweep])) for point in found]
+    """What a GPU of these times would have given."""
+    return measured(time_of, experiments(), noise, seed=5)
 
 
 def unseen_allreduce(found: chip.Chip, data: list[Point]) -> np.ndarray:
@@ -123,18 +113,7 @@ def test_too_few_points_name_the_cure():
 def run(tmp_path):
     """A run of an invented GPU."""
     about = {"cuda": {"gpu": "Invented GPU", "l2_bytes": L2_BYTES}}
-    made = runs.create(tmp_path / "runs", "fit", "", {}, about)
-    rows = []
-    for point in measured_on(like(invented(2)), 0.03):
-        e = point.experiment
-        rows.append(schema.row(
-            run=made.id, machine="Invented GPU", executor="cuda", metric="time",
-            value=point.time_ns, ci_low=0.98 * point.time_ns, ci_high=1.02 * point.time_ns, unit="ns", status="ok",
-            placement="topology", **e.columns(),
-        ))  # fmt: skip
-    made.write_results(rows, runs.samples_table(made, []))
-    made.mark("done")
-    return made
+    return stored(tmp_path / "runs", measured_on(like(invented(2)), 0.03), "Invented GPU", "cuda", about)
 
 
 def test_the_verb_writes_a_gpu_that_can_be_simulated(run):

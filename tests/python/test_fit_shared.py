@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from fit_cases import constant, measured, stored
 from linkwright import _native
 from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
@@ -12,9 +13,6 @@ from linkwright.models import hierarchy, points, prediction, shared
 from linkwright.models.hierarchy import ANY_TWO, CacheLevel, Hierarchy
 from linkwright.models.points import SEEN, Point
 from linkwright.models.protocol import Protocol
-from linkwright.models.regimes import Fit
-from linkwright.store import run as runs
-from linkwright.store import schema
 from linkwright.store.record import Record
 from linkwright_cases import invoke
 
@@ -41,7 +39,7 @@ def known(levels: Hierarchy, seed: int) -> shared.Shared:
     fits = {}
     for key, value in numbers.items():
         value *= scale["byte" if shared._is_rate(key) else "time"] * float(np.exp(drawn.uniform(-0.2, 0.2)))
-        fits[key] = Fit(value, value, value)
+        fits[key] = constant(value)
     return shared.Shared("invented", "an invented host", "r", levels.ranks, levels, 1.0, fits)
 
 
@@ -59,17 +57,14 @@ def experiments(levels: Hierarchy):
                 yield Experiment("collectives", collective, algorithm, ranks, size, "f32", op)
 
 
-def measured_on(model: shared.Shared, noise: float, seed: int = 1) -> list[Point]:
-    """What a host exactly like the model would have given, as `points` would judge it."""
-    machine, protocol, drawn = model.machine(), Protocol(starts_together=False), np.random.default_rng(seed)
-    found = []
-    for experiment in experiments(model.hierarchy):
-        time_ns = protocol.time_ns(experiment, machine, model.release_ns, model.kind) * drawn.lognormal(0, noise)
-        found.append(Point(experiment, time_ns, max(0.02, noise) * time_ns, seen=False))
-    sizes = {}
-    for point in found:
-        sizes.setdefault(point.sweep, []).append(point.experiment.size_bytes)
-    return [points._judged(point, sorted(sizes[point.sweep])) for point in found]
+def measured_on(model: shared.Shared, noise: float) -> list[Point]:
+    """What a host exactly like the model would have given."""
+    machine, protocol = model.machine(), Protocol(starts_together=False)
+    return measured(
+        lambda experiment: protocol.time_ns(experiment, machine, model.release_ns, model.kind),
+        experiments(model.hierarchy),
+        noise,
+    )
 
 
 @pytest.mark.parametrize(("levels", "seed"), [(FLAT, 1), pytest.param(TWO_PACKAGES, 2, marks=pytest.mark.slow)])
@@ -194,25 +189,17 @@ def test_hosts_of_a_cluster():
 @pytest.fixture
 def run(tmp_path):
     """A run whose machine is near in a third of the launches and three times as far in the others."""
-    made = runs.create(tmp_path / "runs", "fit", "", {}, environment(1, 1, 2))
-    far = measured_on(known(FLAT, 1), noise=0.0)
-    rows, records = [], []
+    far, records = measured_on(known(FLAT, 1), noise=0.0), []
     for k, point in enumerate(far):
-        e = point.experiment
-        rows.append(schema.row(
-            run=made.id, machine="Box", executor="threads", metric="time",
-            value=point.time_ns / 2, unit="ns", status="ok", placement="topology", **e.columns(),
-        ))  # fmt: skip
         for launch in range(3):
             state = 3 if launch == k % 3 else 1
             probe = 400 / state
             records.append(Record(
-                experiment=e.key, launch=launch, values_ns=[point.time_ns / state] * 2, first_ns=1.0,
+                experiment=point.experiment.key, launch=launch, values_ns=[point.time_ns / state] * 2, first_ns=1.0,
                 canary_ns=(probe, 1.1 * probe),
             ))  # fmt: skip
-    made.write_results(rows, runs.samples_table(made, records))
-    made.mark("done")
-    return made
+    about, half = environment(1, 1, 2), lambda point: point.time_ns / 2
+    return stored(tmp_path / "runs", far, "Box", "threads", about, records, half)
 
 
 def test_only_launches_in_the_most_frequent_state_count(run):

@@ -13,21 +13,21 @@ def machines():
 
 
 @pytest.fixture(scope="module")
-def runs(machines):
-    return training.runs(machines)
+def scalings(machines):
+    return training.scalings(machines)
 
 
-def test_no_threshold_gives_the_gaps(runs):
+def test_no_threshold_gives_the_gaps(scalings):
     # 4 B x 10.8 M x 512 = 22.1 GB; half of it fits.
-    assert training.predicted_gaps(runs) == {("GoogLeNet", 512, 1)}
+    assert training.predicted_gaps(scalings) == {("GoogLeNet", 512, 1)}
     assert len(training.published_gaps()) == 6
-    assert ("GoogLeNet", 128, (256, 2), (512, 4)) in training.contradictions(runs)
+    assert ("GoogLeNet", 128, (256, 2), (512, 4)) in training.contradictions(scalings)
 
 
-def test_the_simple_model_holds_to_first_order(runs):
+def test_the_simple_model_holds_to_first_order(scalings):
     # f x a = A2 / T2 x (A2 - A1) / A1, and lead = (T2 - T1) / T1 with T2 - T1 = A2 - A1.
-    for run in runs:
-        for lead in run.leads:
+    for scaling in scalings:
+        for lead in scaling.leads:
             if lead.lead is not None:
                 assert lead.simple == pytest.approx(lead.lead / (1 + lead.lead) * (1 + lead.allreduce), abs=1e-9)
 
@@ -37,13 +37,13 @@ def test_a_claim_is_open_where_the_ends_differ():
     assert training._claim("x", "", [False, False], "").holds is False
 
 
-def test_input_is_hidden_behind_every_step(runs, machines):
-    assert all(step.causes_ns["input"] == 0 for run in runs for step in run.steps[DGX1] if step.causes_ns)
+def test_input_is_hidden_behind_every_step(scalings, machines):
+    assert all(step.causes_ns["input"] == 0 for scaling in scalings for step in scaling.steps[DGX1] if step.causes_ns)
     # Not hidden, it makes the gap on one GPU that claim 13 speaks of, and the same one at every batch.
     serial = {
-        run.batch: run.lead(1).lead
-        for run in training.runs(machines, Choices(input="serial"))
-        if run.network == "ResNet/1"
+        scaling.batch: scaling.lead(1).lead
+        for scaling in training.scalings(machines, Choices(input="serial"))
+        if scaling.network == "ResNet/1"
     }
     assert serial[16] == pytest.approx(serial[64], rel=0.05)
     assert 0 < serial[16] < 0.01

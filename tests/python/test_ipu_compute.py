@@ -5,11 +5,11 @@ import statistics
 import pytest
 
 from linkwright.report.model import Plot
-from linkwright.studies import reference_rows
 from linkwright.studies.ipu import convolution, figures_compute, fit_compute, matmul, memory
 from linkwright.studies.ipu import random as generators
 from linkwright.studies.ipu.arithmetic import device
 from linkwright.studies.ipu.claims import chapter5
+from linkwright.studies.references import reference_rows
 
 TABLES = [*memory.TABLES, *matmul.TABLES, *convolution.TABLES]
 

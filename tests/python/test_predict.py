@@ -164,7 +164,7 @@ def test_a_machine_without_room_is_compared_all_the_same(tmp_path):
 
 
 def test_endpoints_must_exist():
-    with pytest.raises(lw.errors.AppError, match="endpoints is 65; wormhole-n150 has 64"):
+    with pytest.raises(lw.errors.FileError, match="endpoints is 65; wormhole-n150 has 64"):
         forecast(HEAD.replace("= 4", "= 65") + STEP, "wormhole-n150")
 
 

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from linkwright import _native, machines, probes
-from linkwright.errors import LinkwrightError, SuiteError, UsageError, WaivedError
+from linkwright.errors import FileError, LinkwrightError, UsageError, WaivedError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import Experiment
 from linkwright.store import run as runs
@@ -89,7 +89,7 @@ def test_axes_expand_for_the_machine():
     ],
 )
 def test_mistakes_in_a_suite_name_the_cure(old, new, message):
-    with pytest.raises((SuiteError, UsageError), match=message):
+    with pytest.raises((FileError, UsageError), match=message):
         expand(load.parse(SUITE.replace(old, new), "s.toml"), Extent("measured", 2))
 
 

@@ -244,8 +244,9 @@ def test_a_builder_refuses_chunks_that_are_not_there(first, count):
     b.buffer("output", 4)
     b.step()
     b.put(0, 1, "output", first, count)
-    with pytest.raises(lw.errors.NoChunkError, match=r"the buffer has chunks 0\.\.4"):
+    with pytest.raises(lw.errors.ScheduleError, match=r"the buffer has chunks 0\.\.4") as refused:
         b.finish()
+    assert refused.value.code == "schedule.no-chunk"
 
 
 def test_a_schedule_is_copied_only_where_a_machine_changes_it():
@@ -292,7 +293,7 @@ def test_names_and_sizes_are_checked():
     for ranks in (-1, 0, 10**30):
         with pytest.raises(lw.UsageError, match="1 to 4194304 are possible"):
             lw.schedule("allreduce", "ring", ranks=ranks, size=8)
-    with pytest.raises(lw.UsageError, match="no whole number"):
+    with pytest.raises(lw.UsageError, match="not a whole number"):
         lw.schedule("allreduce", "ring", ranks=2, size=6)
     with pytest.raises(lw.UsageError, match="unknown machine"):
         lw.simulate(star(2), "lgogp")

@@ -1,7 +1,7 @@
 import pytest
 
 from linkwright import registry
-from linkwright.errors import SuiteError, UnknownNameError
+from linkwright.errors import FileError, UnknownNameError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import Experiment
 from linkwright.suite import load
@@ -62,13 +62,13 @@ def test_blocks_are_whole_elements_of_every_rank():
             UnknownNameError,
             r"part\[0\]: unknown key `patern`; did you mean",
         ),
-        (HEAD + PART.replace('"8"', '"8 bytes"'), SuiteError, "sizes: size `8 bytes`"),
-        (HEAD + PART + 'collectives = "all"\n', SuiteError, "either a `pattern`, `collectives`"),
+        (HEAD + PART.replace('"8"', '"8 bytes"'), FileError, "sizes: size `8 bytes`"),
+        (HEAD + PART + 'collectives = "all"\n', FileError, "either a `pattern`, `collectives`"),
         (HEAD + PART + 'placement = "nowhere"\n', UnknownNameError, "unknown placement `nowhere`"),
-        (HEAD + PART.replace('name = "p"\n', ""), SuiteError, "missing key `name`"),
-        (HEAD + PART + PART, SuiteError, "same name"),
-        (HEAD.replace("format = 1", "format = 2") + PART, SuiteError, "format is not 1"),
-        (HEAD + "[[part", SuiteError, "no valid TOML"),
+        (HEAD + PART.replace('name = "p"\n', ""), FileError, "missing key `name`"),
+        (HEAD + PART + PART, FileError, "same name"),
+        (HEAD.replace("format = 1", "format = 2") + PART, FileError, "format is not 1"),
+        (HEAD + "[[part", FileError, "no valid TOML"),
     ],
 )
 def test_a_wrong_suite_is_named(text, error, message):

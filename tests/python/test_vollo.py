@@ -10,7 +10,8 @@ from linkwright.cli.main import status_of
 from linkwright.errors import StoreError, UsageError
 from linkwright.machines import load
 from linkwright.plans import io
-from linkwright.studies import Options, reference_rows
+from linkwright.studies import Options
+from linkwright.studies.references import reference_rows
 from linkwright.studies.vollo import MACHINE, REFERENCE, fit, grid
 
 # Median and largest relative error that each table may have on its open cells.

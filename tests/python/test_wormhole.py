@@ -7,7 +7,8 @@ import pytest
 from linkwright import studies
 from linkwright.machines import load
 from linkwright.studies import Options
-from linkwright.studies.wormhole import _grounds, allreduce, claims, facts, movement
+from linkwright.studies.outcome import Cell
+from linkwright.studies.wormhole import allreduce, claims, facts, movement
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.layout import Layout, hop_table, link_loads
 
@@ -19,8 +20,7 @@ def machine():
 
 @pytest.fixture(scope="module")
 def grounds(machine):
-    values = {r["key"]: float(r["value"]) for r in machine.numbers() if not r["value"].startswith("[")}
-    return _grounds(machine, values)
+    return facts.grounds(machine)
 
 
 # Median and largest relative error that each table may have.
@@ -105,7 +105,7 @@ def test_rings_are_right_and_run(machine):
 
 def test_errors_of_cells():
     def error(predicted, reference):
-        return studies.Cell("t", {}, predicted, reference, "us").error
+        return Cell("t", {}, predicted, reference, "us").error
 
     assert error(11.0, 10.0) == pytest.approx(0.1)
     assert error(11.0, None) is None

@@ -8,7 +8,9 @@ use linkwright_schedule::Collective;
 use pyo3::prelude::*;
 
 /// Writes a schedule step by step: at this step, who sends which chunks to whom.
-#[pyclass(module = "linkwright._native")]
+///
+/// `linkwright.Builder` makes one from a size; it documents the idea.
+#[pyclass(subclass, module = "linkwright._native")]
 pub struct Builder {
     writer: Option<Writer>,
     slots: Vec<(String, Slot)>,
@@ -16,7 +18,7 @@ pub struct Builder {
 
 #[pymethods]
 impl Builder {
-    /// Start a schedule for `collective` over `ranks` ranks and vectors of `elements` elements.
+    /// Start a schedule for `collective` over `ranks` ranks and vectors of `elements` elements of `element_bytes`.
     #[new]
     #[pyo3(signature = (collective, ranks, elements, *, element_bytes=4, root=0, grid=None))]
     fn new(
@@ -49,8 +51,19 @@ impl Builder {
         })
     }
 
-    /// Declare buffer `name` in `blocks` blocks: the vector divided by `parts`, at every rank or
-    /// only at one participant.
+    /// Declare a buffer, which every rank has and operations address by chunk.
+    ///
+    /// Args:
+    ///     name: the name of the buffer; the collective reads and writes `input` and `output`.
+    ///     blocks: the number of equal chunks.
+    ///     parts: the buffer holds the vector divided by this number.
+    ///     only_at: the one participant that has the buffer; by default every rank.
+    /// Raises:
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("broadcast", 2, "4K")
+    ///     >>> builder.buffer("output", 4)
     #[pyo3(signature = (name, blocks=1, *, parts=1, only_at=None))]
     fn buffer(
         &mut self,
@@ -69,21 +82,59 @@ impl Builder {
         Ok(())
     }
 
-    /// Begin the next step.
+    /// Begin the next step; what one step contains happens at once.
+    ///
+    /// Raises:
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("broadcast", 2, "4K")
+    ///     >>> builder.step()
     fn step(&mut self) -> PyResult<()> {
         self.writer()?.step();
         Ok(())
     }
 
-    /// Add a passive memory; gives its participant number.
+    /// Add a passive memory, which takes part in operations but starts none.
+    ///
+    /// Returns:
+    ///     Its participant number; memories follow the ranks.
+    /// Raises:
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.Builder("pattern", 2, "4K").memory()
+    ///     2
     fn memory(&mut self) -> PyResult<u32> {
         Ok(self.writer()?.memory())
     }
 
-    /// `source` pushes `count` chunks of `buffer` from `first` on to `target`, into `into` (default:
-    /// the same buffer) from chunk `at` (default: `first`) on; with `reduce` they are combined. With
-    /// `get` the target pulls them. `hint` is one of `+x -x +y -y`; with `fenced` whoever initiates it first
-    /// finishes everything earlier.
+    /// Move chunks from one participant to another.
+    ///
+    /// Args:
+    ///     source: the participant that the chunks come from; it pushes them.
+    ///     target: the participant that they go to.
+    ///     buffer: the buffer at the source.
+    ///     first: the first chunk at the source.
+    ///     count: the number of chunks.
+    ///     into: the buffer at the target; by default the same one.
+    ///     at: the first chunk at the target; by default `first`.
+    ///     reduce: combine with what the target holds, instead of overwriting it.
+    ///     get: let the target pull the chunks.
+    ///     hint: the direction to leave by on a torus: `+x`, `-x`, `+y` or `-y`; empty for any.
+    ///     fenced: whoever starts the transfer finishes everything earlier first.
+    /// Raises:
+    ///     UnknownNameError: the buffer or the hint does not exist.
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("broadcast", 3, "4K")
+    ///     >>> builder.buffer("output")
+    ///     >>> for rank in range(2):
+    ///     ...     builder.step()
+    ///     ...     builder.put(rank, rank + 1, "output", 0)
+    ///     >>> print(lw.verify(builder.finish()))
+    ///     2 operations, 2 messages, 0 notices; 1 hazards ordered; exact contributions
     #[pyo3(signature = (source, target, buffer, first, count=1, *, into=None, at=None, reduce=false, get=false, hint="", fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn put(
@@ -113,7 +164,29 @@ impl Builder {
         Ok(())
     }
 
-    /// Like `put`, for the chunks `blocks` (ascending, with gaps) of both buffers in one transfer.
+    /// Move chunks that need not be adjacent, in one transfer.
+    ///
+    /// Args:
+    ///     source: the participant that the chunks come from.
+    ///     target: the participant that they go to.
+    ///     buffer: the buffer at the source.
+    ///     blocks: the chunks, ascending; the same ones at both ends.
+    ///     into: the buffer at the target; by default the same one.
+    ///     reduce: as for `put`.
+    ///     get: as for `put`.
+    ///     hint: as for `put`.
+    ///     fenced: as for `put`.
+    /// Raises:
+    ///     UnknownNameError: the buffer or the hint does not exist.
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("pattern", 2, "4K")
+    ///     >>> builder.buffer("output", 4)
+    ///     >>> builder.step()
+    ///     >>> builder.put_blocks(0, 1, "output", [0, 2])
+    ///     >>> builder.finish().operations()["runs"].tolist()
+    ///     [2]
     #[pyo3(signature = (source, target, buffer, blocks, *, into=None, reduce=false, get=false, hint="", fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn put_blocks(
@@ -139,7 +212,27 @@ impl Builder {
         Ok(())
     }
 
-    /// `source` pushes one chunk to all `targets` at once; `fenced` as for `put`.
+    /// Move one chunk from a rank to several at once.
+    ///
+    /// Args:
+    ///     source: the rank that pushes the chunk.
+    ///     targets: the ranks that it goes to.
+    ///     buffer: the buffer at the source.
+    ///     chunk: the chunk at the source.
+    ///     into: the buffer at the targets; by default the same one.
+    ///     at: the chunk at the targets; by default `chunk`.
+    ///     fenced: as for `put`.
+    /// Raises:
+    ///     UnknownNameError: the buffer does not exist.
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("broadcast", 3, "4K")
+    ///     >>> builder.buffer("output")
+    ///     >>> builder.step()
+    ///     >>> builder.multicast(0, [1, 2], "output", 0)
+    ///     >>> builder.finish().operations()["kind"]
+    ///     ['multicast']
     #[pyo3(signature = (source, targets, buffer, chunk, *, into=None, at=None, fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn multicast(
@@ -159,7 +252,28 @@ impl Builder {
         Ok(())
     }
 
-    /// `rank` copies chunks of its own; with `reduce` it combines them; `fenced` as for `put`.
+    /// Copy or combine chunks within one rank.
+    ///
+    /// Args:
+    ///     rank: the rank.
+    ///     buffer: the buffer to read.
+    ///     first: the first chunk to read.
+    ///     into: the buffer to write.
+    ///     at: the first chunk to write.
+    ///     count: the number of chunks.
+    ///     reduce: combine with what is there, instead of overwriting it.
+    ///     fenced: as for `put`.
+    /// Raises:
+    ///     UnknownNameError: a buffer does not exist.
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("pattern", 2, "4K")
+    ///     >>> builder.buffer("output", 4)
+    ///     >>> builder.step()
+    ///     >>> builder.local(0, "output", 0, "output", 1)
+    ///     >>> builder.finish().operations()["kind"]
+    ///     ['local']
     #[pyo3(signature = (rank, buffer, first, into, at, count=1, *, reduce=false, fenced=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
     fn local(
@@ -179,13 +293,40 @@ impl Builder {
         Ok(())
     }
 
-    /// `rank` computes `operations`.
+    /// Let a rank compute.
+    ///
+    /// Args:
+    ///     rank: the rank.
+    ///     operations: the number of arithmetic operations.
+    /// Raises:
+    ///     UsageError: the builder is finished.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("pattern", 2, "4K")
+    ///     >>> builder.step()
+    ///     >>> builder.compute(0, 1_000_000)
+    ///     >>> builder.finish().operations()["kind"]
+    ///     ['compute']
     fn compute(&mut self, rank: u32, operations: u64) -> PyResult<()> {
         self.writer()?.compute(rank, operations);
         Ok(())
     }
 
-    /// Find the hazards and close the schedule.
+    /// Find the hazards, order the operations and close the builder.
+    ///
+    /// Returns:
+    ///     The schedule.
+    /// Raises:
+    ///     ScheduleError: an operation names what does not exist or contradicts another.
+    ///     UsageError: the builder is finished already.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> builder = lw.Builder("pattern", 2, "4K")
+    ///     >>> builder.buffer("output")
+    ///     >>> builder.step()
+    ///     >>> builder.put(0, 1, "output", 0)
+    ///     >>> builder.finish()
+    ///     <Schedule pattern over 2 ranks: 1 operations, 1 messages>
     fn finish(&mut self, py: Python<'_>) -> PyResult<Schedule> {
         self.writer()?;
         let writer = self.writer.take();

@@ -37,6 +37,7 @@ pub fn device_of<'py>(
 
 /// Positions of the chips on the way from one position to another, both ends included.
 #[pyfunction]
+#[pyo3(signature = (machine, from, to, /), text_signature = "(machine, start, end, /)")]
 pub fn chip_route(machine: &Machine, from: u32, to: u32) -> PyResult<Vec<u32>> {
     let ladder = exchange::ladder(&machine.described).map_err(errors::sim)?;
     let chips = ladder.chips();

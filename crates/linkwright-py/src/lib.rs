@@ -26,6 +26,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(errors::kinds, module)?)?;
     module.add_class::<machine::Machine>()?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<builder::Builder>()?;

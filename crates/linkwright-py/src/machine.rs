@@ -6,7 +6,21 @@ use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A machine read from a machine file.
+/// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
+///
+/// `linkwright.machine` loads one by name or path.
+///
+/// Example:
+///     >>> import linkwright as lw
+///     >>> machine = lw.machine("wormhole-n150")
+///     >>> machine.name, machine.fabric, machine.ranks, machine.memories, machine.open_size
+///     ('wormhole-n150', 'torus_noc', 64, 12, None)
+///     >>> machine.paths, machine.networks
+///     (['write', 'stream', 'read'], ['NoC 0', 'NoC 1'])
+///     >>> machine.grid, machine.rank_grid, machine.fitted
+///     ((10, 12), (8, 8), 7)
+///     >>> machine.summary.split(":")[0], machine.description[:17], len(machine.sources) > 0
+///     ('Tenstorrent Wormhole n150', 'One chip of 10 x ', True)
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Machine {
     pub described: Described,
@@ -14,10 +28,23 @@ pub struct Machine {
 
 #[pymethods]
 impl Machine {
-    /// Read the text of a machine file; `file` is its name, for messages.
+    /// Read the text of a machine file.
     ///
-    /// Only a fabric or a probe's model knows its own keys, so they read them once, on the smallest size
-    /// where that is open: a misspelt key is an error here and not one in each experiment.
+    /// Reading checks every key, including those that only the fabric or the model of a probe knows.
+    ///
+    /// Args:
+    ///     text: the contents of the file, in TOML; docs/formats.md describes the format.
+    ///     file: the name of the file, for messages.
+    /// Returns:
+    ///     The machine.
+    /// Raises:
+    ///     FileError: the text is not a machine; `code` starts with `machine.`.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.Machine.parse("[machine]", "mine.toml")
+    ///     Traceback (most recent call last):
+    ///     ...
+    ///     linkwright.errors.FileError: mine.toml:1: machine: missing key `name`; add it
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
@@ -35,7 +62,18 @@ impl Machine {
         Ok(Machine { described })
     }
 
-    /// The machine with `ranks` endpoints, where its file leaves the number open.
+    /// Choose the number of ranks, for a machine whose file leaves it open.
+    ///
+    /// Args:
+    ///     ranks: the number of endpoints that run ranks, at least 1.
+    /// Returns:
+    ///     The machine of that size.
+    /// Raises:
+    ///     FileError: the machine cannot have that size (`machine.wrong-size`).
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.machine("loggp").with_endpoints(8).ranks
+    ///     8
     fn with_endpoints(&self, ranks: usize) -> PyResult<Self> {
         let described = self
             .described
@@ -44,40 +82,56 @@ impl Machine {
         Ok(Machine { described })
     }
 
-    /// The machine with a grid of `columns` x `rows`, where its file leaves it open.
+    /// Choose the grid, for a machine whose file leaves it open.
+    ///
+    /// Args:
+    ///     columns: the width of the grid, at least 1.
+    ///     rows: the height of the grid, at least 1.
+    /// Returns:
+    ///     The machine of that size.
+    /// Raises:
+    ///     FileError: the machine cannot have that grid (`machine.wrong-size`).
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.machine("torus-2d").with_grid(4, 2).rank_grid
+    ///     (4, 2)
     fn with_grid(&self, columns: u32, rows: u32) -> PyResult<Self> {
         let grid = Grid { columns, rows };
         let described = self.described.with_grid(grid).map_err(errors::machine)?;
         Ok(Machine { described })
     }
 
+    /// The name of the machine.
     #[getter]
     fn name(&self) -> &str {
         self.described.name()
     }
 
+    /// The machine in one line.
     #[getter]
     fn summary(&self) -> &str {
         self.described.summary()
     }
 
+    /// The machine in a paragraph.
     #[getter]
     fn description(&self) -> &str {
         self.described.description()
     }
 
+    /// The publications that the numbers come from.
     #[getter]
     fn sources(&self) -> Vec<String> {
         self.described.sources().to_vec()
     }
 
-    /// Kind of the fabric, such as `loggp`.
+    /// The kind of the fabric, such as `loggp`.
     #[getter]
     fn fabric(&self) -> &str {
         self.described.fabric_kind()
     }
 
-    /// Names of the paths, the default first.
+    /// The names of the paths, the default first.
     #[getter]
     fn paths(&self) -> Vec<String> {
         self.described
@@ -87,25 +141,25 @@ impl Machine {
             .collect()
     }
 
-    /// Names of the networks, in the order of their numbers.
+    /// The names of the networks, by number.
     #[getter]
     fn networks(&self) -> Vec<String> {
         self.described.hints().networks().to_vec()
     }
 
-    /// Number of rank endpoints; 0 while the size is open.
+    /// The number of endpoints that run ranks; 0 while the size is open.
     #[getter]
     fn ranks(&self) -> usize {
         self.described.ranks()
     }
 
-    /// Number of memory endpoints.
+    /// The number of memory endpoints.
     #[getter]
     fn memories(&self) -> usize {
         self.described.memories()
     }
 
-    /// What is open: `ranks`, `grid` or `None`.
+    /// What the file leaves open: `ranks`, `grid` or None.
     #[getter]
     fn open_size(&self) -> Option<&'static str> {
         self.described.open_size().map(|open| match open {
@@ -114,13 +168,27 @@ impl Machine {
         })
     }
 
-    /// (columns, rows) of all places, hidden ones included, where they form a grid.
+    /// (columns, rows) of all places, hidden ones included; None unless they form a grid.
     #[getter]
     fn grid(&self) -> Option<(u32, u32)> {
         self.described.grid().map(|grid| (grid.columns, grid.rows))
     }
 
-    /// The machine with another value for one number or choice; it is then listed as assumed.
+    /// Replace one number or choice, which is then listed as assumed.
+    ///
+    /// Args:
+    ///     key: the dotted path of the key, as `numbers` lists it, such as `fabric.latency`.
+    ///     value: the new value as the file would write it: `12` or `[1, 2]` for a number, which keeps its
+    ///         unit; `"dynamic"` or `true` for a choice.
+    /// Returns:
+    ///     The changed machine.
+    /// Raises:
+    ///     FileError: there is no such key, or it cannot have this value.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> slower = lw.machine("loggp").with_value("fabric.latency", "2")
+    ///     >>> [(row["value"], row["unit"], row["status"]) for row in slower.numbers() if row["key"] == "fabric.latency"]
+    ///     [('2', 'us', 'assumed')]
     fn with_value(&self, key: &str, value: &str) -> PyResult<Self> {
         let described = self
             .described
@@ -129,7 +197,7 @@ impl Machine {
         Ok(Machine { described })
     }
 
-    /// (columns, rows) of the ranks, where they form a grid.
+    /// (columns, rows) of the ranks; None unless they form a grid.
     #[getter]
     fn rank_grid(&self) -> Option<(u32, u32)> {
         self.described
@@ -137,7 +205,14 @@ impl Machine {
             .map(|grid| (grid.columns, grid.rows))
     }
 
-    /// The hierarchy from outermost to innermost: `name, count` each.
+    /// The hierarchy of the machine.
+    ///
+    /// Returns:
+    ///     (name, count) of each level, outermost first.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.machine("wormhole-n150").levels()
+    ///     [('board', 1), ('chip', 1), ('tile', 64)]
     fn levels(&self) -> Vec<(String, usize)> {
         let levels = self.described.levels().iter();
         levels
@@ -145,7 +220,15 @@ impl Machine {
             .collect()
     }
 
-    /// Endpoints, ranks first: `name, kind, x, y` each.
+    /// The endpoints of the machine.
+    ///
+    /// Returns:
+    ///     One dictionary per endpoint, ranks first: `name`, `kind` (`rank` or `memory`), and the place
+    ///     `x`, `y` on the grid, None without one.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.machine("wormhole-n150").endpoints()[0]
+    ///     {'name': 'tile (1,1)', 'kind': 'rank', 'x': 1, 'y': 1}
     fn endpoints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |endpoint: &linkwright_core::machine::Endpoint| {
             let row = PyDict::new(py);
@@ -159,7 +242,16 @@ impl Machine {
         self.described.endpoints().iter().map(row).collect()
     }
 
-    /// Every number of the file: `key, value, unit, status, source` each.
+    /// Every number of the machine file, with its source.
+    ///
+    /// Returns:
+    ///     One dictionary per number: `key`, `value`, `unit`, `status` (documented, measured, derived,
+    ///     fitted or assumed) and `source`, all text.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> first = lw.machine("loggp").numbers()[0]
+    ///     >>> first["key"], first["value"], first["unit"], first["status"]
+    ///     ('fabric.latency', '1', 'us', 'assumed')
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |number: linkwright_core::machine::NumberRow| {
             let row = PyDict::new(py);
@@ -173,7 +265,15 @@ impl Machine {
         self.described.numbers().into_iter().map(row).collect()
     }
 
-    /// The structural rules of the model: `name, statement, evidence, post_hoc` each.
+    /// The structural rules of the model.
+    ///
+    /// Returns:
+    ///     One dictionary per rule: `name`, `statement`, `evidence`, and `post_hoc`, whether the rule was
+    ///     found by looking at the numbers it explains.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> sorted(lw.machine("ipu-c2-chip").rules()[0])
+    ///     ['evidence', 'name', 'post_hoc', 'statement']
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |rule: &linkwright_core::machine::Rule| {
             let row = PyDict::new(py);
@@ -192,7 +292,14 @@ impl Machine {
         self.described.fitted()
     }
 
-    /// Bytes of each described level of local memory, nearest first.
+    /// The levels of local memory that the machine file describes.
+    ///
+    /// Returns:
+    ///     The bytes of each level, nearest first; empty if none is described.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.machine("loggp").memory_levels()
+    ///     []
     fn memory_levels(&self) -> Vec<u64> {
         linkwright_sim::probes::memory_levels(&self.described)
     }

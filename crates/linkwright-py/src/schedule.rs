@@ -11,7 +11,21 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What is to be moved, verified before anything runs it.
+/// What to move, where to and in which order, without any time. It never changes.
+///
+/// `linkwright.schedule` builds one from a registered algorithm, `linkwright.Builder` one of your own, and
+/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `repeat`, `relabel`) make one from
+/// another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
+///
+/// Example:
+///     >>> import linkwright as lw
+///     >>> schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
+///     >>> schedule
+///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
+///     >>> schedule.collective, schedule.ranks, schedule.memories
+///     ('allreduce', 4, 0)
+///     >>> schedule.size_bytes, schedule.element_bytes, schedule.messages, len(schedule)
+///     (4096, 4, 24, 24)
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Schedule {
     ordered: Ordered,
@@ -49,10 +63,26 @@ pub fn wrap(made: linkwright_schedule::error::Result<Ordered>) -> PyResult<Sched
 
 #[pymethods]
 impl Schedule {
-    /// The schedule of algorithm `key` (`collective/name`).
+    /// Build the schedule of a registered algorithm.
     ///
-    /// `elements` counts one vector (S / `element_bytes`); `grid` is (columns, rows); `rings` are orders of the
-    /// ranks for ring algorithms.
+    /// Args:
+    ///     key: `collective/name`, such as `allreduce/ring`; `linkwright list algorithms` shows all.
+    ///     ranks: the number of ranks, at least 1.
+    ///     elements: the length of one vector in elements, S / `element_bytes`.
+    ///     element_bytes: the bytes of one element.
+    ///     root: the rank that a rooted collective starts or ends at.
+    ///     grid: (columns, rows) for algorithms that need a grid.
+    ///     rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
+    /// Returns:
+    ///     The schedule.
+    /// Raises:
+    ///     WaivedError: the algorithm cannot serve this shape.
+    ///     UnknownNameError: there is no such algorithm.
+    ///     ShapeError: the shape makes no sense.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.Schedule.build("allreduce/ring", 4, 1024)
+    ///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
     #[staticmethod]
     #[pyo3(signature = (key, ranks, elements, *, element_bytes=4, root=0, grid=None, rings=None))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
@@ -73,9 +103,28 @@ impl Schedule {
         wrap(py.detach(|| collectives::build(key, &shape)))
     }
 
-    /// The schedule of traffic pattern `key` (`pattern/name` or `name`).
+    /// Build the schedule of a traffic pattern.
     ///
-    /// `elements` counts one message; `count` messages per pair, `both_ways` doubles them.
+    /// Args:
+    ///     key: `pattern/name` or `name`; `linkwright list patterns` shows all.
+    ///     ranks: the number of ranks, at least 1.
+    ///     elements: the length of one message in elements.
+    ///     element_bytes: the bytes of one element.
+    ///     root: the rank that a pattern with a center starts or ends at.
+    ///     grid: (columns, rows) for patterns that need a grid.
+    ///     seed: the seed of random patterns.
+    ///     count: the number of messages per pair.
+    ///     both_ways: whether messages also go back.
+    /// Returns:
+    ///     The schedule.
+    /// Raises:
+    ///     WaivedError: the pattern cannot serve this shape.
+    ///     UnknownNameError: there is no such pattern.
+    ///     ShapeError: the shape makes no sense.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.Schedule.pattern("pairs", 4, 1024, both_ways=True).messages
+    ///     4
     #[staticmethod]
     #[pyo3(signature = (key, ranks, elements, *, element_bytes=1, root=0, grid=None, seed=0, count=1, both_ways=false))]
     #[allow(clippy::too_many_arguments)] // the keywords of one Python method
@@ -101,59 +150,162 @@ impl Schedule {
         wrap(py.detach(|| (pattern.build)(&traffic)))
     }
 
-    /// Read the canonical text form; `file` is its name, for messages.
+    /// Read the text form of a schedule.
+    ///
+    /// Args:
+    ///     content: the text, as `text` writes it; docs/schedules.md describes the format.
+    ///     file: the name of the file, for messages.
+    /// Returns:
+    ///     The schedule.
+    /// Raises:
+    ///     FileError: the text is not a schedule (`schedule.syntax`); the message names the line.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> ring = lw.schedule("allreduce", "ring", ranks=4, size="4K")
+    ///     >>> lw.Schedule.parse(ring.text()).text() == ring.text()
+    ///     True
     #[staticmethod]
     #[pyo3(signature = (content, file="schedule"))]
     fn parse(py: Python<'_>, content: &str, file: &str) -> PyResult<Self> {
         let read = py.detach(|| text::parse(content));
-        let ordered =
-            read.map_err(|error| errors::raise("ParseError", format!("{file}: {error}")))?;
+        let ordered = read.map_err(|error| errors::parse(file, &error))?;
         Ok(Schedule::new(ordered))
     }
 
-    /// The canonical text form, which `parse` reads back to the same schedule.
+    /// The text form of the schedule, which `parse` reads back to the same schedule.
+    ///
+    /// Returns:
+    ///     The text, one operation per line.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("allreduce", "ring", ranks=4, size="4K").text().splitlines()[:2]
+    ///     ['linkwright-schedule 1', 'ranks 4']
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| text::print(&self.ordered))
     }
 
-    /// Every transfer in `slices` parts that follow each other.
+    /// Cut every transfer into slices that follow each other, so that a relay passes on the first while the next arrives.
+    ///
+    /// Args:
+    ///     slices: the number of slices, at least 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the operations cannot be cut this way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> len(lw.schedule("allreduce", "ring", ranks=4, size="4K").pipeline(2))
+    ///     48
     fn pipeline(&self, py: Python<'_>, slices: u32) -> PyResult<Self> {
         wrap(py.detach(|| transforms::pipeline(&self.ordered, slices)))
     }
 
-    /// Every transfer in `lanes` parts on as many lanes.
+    /// Cut every transfer into parts, each on a lane of its own, so that they move at the same time.
+    ///
+    /// Args:
+    ///     lanes: the number of lanes, at least 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the operations cannot be cut this way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> sorted(set(lw.schedule("allreduce", "ring", ranks=4, size="4K").stripe(2).operations()["lane"].tolist()))
+    ///     [0, 1]
     fn stripe(&self, py: Python<'_>, lanes: u32) -> PyResult<Self> {
         wrap(py.detach(|| transforms::stripe(&self.ordered, lanes)))
     }
 
-    /// Every chunk cut into `slices`, operations left whole.
+    /// Cut every chunk and leave the operations whole, so that `windows` finds borders inside a chunk.
+    ///
+    /// Args:
+    ///     slices: the number of chunks that each chunk becomes, at least 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the chunks cannot be cut this way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> len(lw.schedule("allreduce", "ring", ranks=4, size="4K").refine(2))
+    ///     24
     fn refine(&self, py: Python<'_>, slices: u32) -> PyResult<Self> {
         wrap(py.detach(|| transforms::refine(&self.ordered, slices)))
     }
 
-    /// Combined transfers in `windows` windows with a signal each.
+    /// Cut transfers that combine into windows with a signal each, as GPU kernels do.
+    ///
+    /// Args:
+    ///     windows: the number of windows of one vector, at least 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the operations cannot be cut this way.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> len(lw.schedule("allreduce", "ring", ranks=4, size="4K").windows(2))
+    ///     44
     fn windows(&self, py: Python<'_>, windows: u32) -> PyResult<Self> {
         wrap(py.detach(|| windows::windows(&self.ordered, windows)))
     }
 
-    /// Combinations at the destination as local operations.
+    /// Make every combination at a destination a local operation after a copy, for paths that only copy.
+    ///
+    /// Returns:
+    ///     The new schedule.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> sorted(set(lw.schedule("allreduce", "ring", ranks=4, size="4K").unfuse().operations()["kind"]))
+    ///     ['local', 'put']
     fn unfuse(&self, py: Python<'_>) -> PyResult<Self> {
         wrap(py.detach(|| transforms::unfuse(&self.ordered)))
     }
 
-    /// `times` runs back to back.
+    /// Run the schedule several times back to back.
+    ///
+    /// Args:
+    ///     times: the number of runs, at least 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: the schedule leaves partial results behind, so it cannot be repeated.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("allreduce", "ring", ranks=4, size="4K").repeat(2).messages
+    ///     52
     fn repeat(&self, py: Python<'_>, times: u32) -> PyResult<Self> {
         wrap(py.detach(|| transforms::repeat(&self.ordered, times)))
     }
 
-    /// Rank r plays the part of rank `parts[r]`.
+    /// Exchange the parts that ranks play: the same algorithm over another order of ranks.
+    ///
+    /// Args:
+    ///     parts: for each rank r, the rank whose part it plays; a permutation of 0 to `ranks` - 1.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ScheduleError: `parts` is not a permutation of the ranks.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("broadcast", "ring", ranks=3, size="4K").relabel([0, 2, 1]).operations()["to"].tolist()
+    ///     [2, 1]
     fn relabel(&self, py: Python<'_>, parts: Vec<u32>) -> PyResult<Self> {
         wrap(py.detach(|| transforms::relabel(&self.ordered, &parts)))
     }
 
-    /// Prove that the schedule is right; gives what was proved, in numbers, and raises if it is wrong.
+    /// Prove that the schedule is right in every execution.
     ///
-    /// Everything that runs a schedule verifies it first, once, so calling this is optional.
+    /// `linkwright.verify` gives the same as a `Proof`.
+    ///
+    /// Returns:
+    ///     What was proved, in numbers: `operations, messages, notices, edges, chunk_moves, hazards,
+    ///     long_searches`, and `exact`, whether contributions were counted exactly or by fingerprints.
+    /// Raises:
+    ///     VerifyError: the schedule is wrong; `code` says which property it lacks.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> proved = lw.schedule("allreduce", "ring", ranks=4, size="4K").verify()
+    ///     >>> proved["operations"], proved["hazards"], proved["exact"]
+    ///     (24, 40, True)
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let proof = py.detach(|| self.proof().clone());
         let proved = proof.map_err(errors::verify)?;
@@ -169,40 +321,52 @@ impl Schedule {
         Ok(table)
     }
 
+    /// The collective that the schedule carries out, or `pattern`.
     #[getter]
     fn collective(&self) -> &'static str {
         self.ordered.spec.collective.name()
     }
 
+    /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.ordered.ranks
     }
 
+    /// The number of passive memories.
     #[getter]
     fn memories(&self) -> u32 {
         self.ordered.memories
     }
 
-    /// Bytes of one element.
+    /// The bytes of one element.
     #[getter]
     fn element_bytes(&self) -> u32 {
         self.ordered.element_bytes
     }
 
-    /// Message size S of the collective, in bytes.
+    /// The message size S of the collective, in bytes.
     #[getter]
     fn size_bytes(&self) -> u64 {
         self.ordered.size_bytes()
     }
 
-    /// Number of messages, notices included.
+    /// The number of messages, notices included.
     #[getter]
     fn messages(&self) -> usize {
         self.ordered.message_count()
     }
 
-    /// One row per operation, by id: `kind, from, to, step, lane, bytes, runs, hint`.
+    /// The operations of the schedule as columns, by operation id.
+    ///
+    /// Returns:
+    ///     `kind` and `hint`, lists of text; `from`, `to` (participants), `step`, `lane`, `bytes` and
+    ///     `runs` (contiguous pieces), uint64 arrays. All have one entry per operation.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> table = lw.schedule("broadcast", "ring", ranks=3, size="4K").operations()
+    ///     >>> table["kind"], table["from"].tolist(), table["to"].tolist(), table["bytes"].tolist()
+    ///     (['put', 'put'], [0, 1], [1, 2], [4096, 4096])
     fn operations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (schedule, ops) = (&self.ordered, self.ordered.ops());
         let table = PyDict::new(py);

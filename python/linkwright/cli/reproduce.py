@@ -12,29 +12,30 @@ from linkwright.cli import options
 from linkwright.cli.output import Progress, print_table
 from linkwright.errors import UsageError
 from linkwright.store.files import check_place
-from linkwright.studies import REGISTRY, Options, Outcome, held
+from linkwright.studies import REGISTRY, Options
+from linkwright.studies.outcome import Outcome, held
 
 if TYPE_CHECKING:
     from linkwright.store.run import Run
 
-# Tables of a study that are printed as well as shown in its report, where it has them.
+# Tables that are printed as well as shown in the report, if the study has them.
 PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
 
 
 @click.command(name="reproduce")
 @click.argument("study", required=False, metavar="STUDY", shell_complete=options.completed("studies"))
-@click.option("--full", is_flag=True, help="Also more seeds, variants of the model and blind predictions.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all that is random.")
-@click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Only this table; may be repeated.")
-@click.option("--ablate", is_flag=True, help="Also without each mechanism in turn: what it is worth.")
-@click.option("--holdout-scale", is_flag=True, help="Also fitted on the small scales only, predicting the large.")
+@click.option("--full", is_flag=True, help="Add more seeds, variants of the model and blind predictions.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything random.")
+@click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Run only this table; may be repeated.")
+@click.option("--ablate", is_flag=True, help="Also drop each mechanism in turn, to show what it contributes.")
+@click.option("--holdout-scale", is_flag=True, help="Also fit on small scales only and predict the large ones.")
 @click.option(
     "--json",
     "json_file",
     metavar="[FILE]",
     is_flag=False,
     flag_value="-",
-    help="Every cell and claim as JSON, to FILE besides, or to standard output and nothing else.",
+    help="Write every cell and claim as JSON: to FILE in addition, or only to standard output.",
 )
 @options.runs
 def command(
@@ -49,11 +50,11 @@ def command(
 ) -> int:
     """Re-run a published STUDY on its model.
 
-    Gives the errors of each table, |predicted / published - 1|, and the claims that hold or fail. The numbers
-    of the machine file that were fitted stand beside them: with enough of those any table can be matched.
-    Cells that nobody may see (holdout) are predicted all the same. A claim that fails is a finding, not an
-    error: the exit status stays 0. Some studies offer single tables, ablations and scaling up from small
-    cases; others say that they do not. `linkwright list studies` names them.
+    Prints the errors of each table, |predicted / published - 1|, and the claims that hold or fail. The fitted
+    numbers of the machine file are listed with them, because with enough of those any table can be matched.
+    Holdout cells, whose published values are withheld, are predicted too. A claim that fails is a finding, not
+    an error: the exit status stays 0. Some studies offer single tables, ablations and scaling up from small
+    cases; others refuse these options. `linkwright list studies` lists all studies.
     """
     from linkwright import report, studies
 
@@ -67,7 +68,7 @@ def command(
     if json_file == "-":
         click.echo(_json(outcome), nl=False)
     else:
-        # First of all what is kept: a reader of the rest may go away, as `head` does.
+        # Save first: whoever reads the output may stop early, as `head` does.
         run = _save(study, outcome, json_file, root_folder)
         shown = report.render(run.folder)
         _print(outcome)
@@ -89,7 +90,7 @@ def _check_file(study: str | None, json_file: str | None) -> None:
 
 
 def _json(outcome: Outcome) -> str:
-    """Cells, claims and tables; charts of the report would only make it long."""
+    """Cells, claims and tables, without the charts of the report, which would only make it longer."""
     return (
         json.dumps(
             {key: part for key, part in outcome.as_dict().items() if key != "sections"}, indent=1, ensure_ascii=False
@@ -153,7 +154,7 @@ def _save(study: str, outcome: Outcome, json_file: str | None, root_folder: Path
 
 
 class _Bar:
-    """The progress of a study, which tells what it does and how much of it is done."""
+    """The progress of a study: what it is doing, and how much of that is done."""
 
     def __init__(self) -> None:
         self._what = ""

@@ -1,1 +1,1 @@
-"""Two runs against each other, and results against published values and physical limits."""
+"""Two runs against each other, experiment by experiment."""

@@ -1,4 +1,4 @@
-"""Is the second of two measurements SAME, FASTER, SLOWER, or can nobody tell: UNKNOWN?
+"""Is the second of two measurements the SAME, FASTER or SLOWER, or can the data not tell: UNKNOWN?
 
 The launch medians of both sides are compared by interval and by rank.
 
@@ -36,7 +36,7 @@ SAME_WITHIN = 0.05
 
 
 class Verdict(enum.StrEnum):
-    """What became of the second measurement."""
+    """How the second measurement compares with the first."""
 
     SAME = "SAME"
     FASTER = "FASTER"
@@ -95,11 +95,11 @@ def _pair(first: np.ndarray, second: np.ndarray, note: str) -> Comparison:
     from scipy.stats import mannwhitneyu
 
     a, b = float(np.median(first)), float(np.median(second))
-    intervals = median_interval(first), median_interval(second)
-    if intervals[0] is None or intervals[1] is None:
+    interval_a, interval_b = median_interval(first), median_interval(second)
+    if interval_a is None or interval_b is None:
         few = f"{len(first)} and {len(second)} launches; an interval needs {MIN_VALUES} in each"
         return Comparison(Verdict.UNKNOWN, a, b, few + note)
-    (low_a, high_a), (low_b, high_b) = intervals
+    (low_a, high_a), (low_b, high_b) = interval_a, interval_b
     test = mannwhitneyu(second, first, alternative="two-sided")
     delta = 2 * test.statistic / (len(first) * len(second)) - 1
     numbers = f"p = {test.pvalue:.2g}, delta = {delta:+.2f}{note}"

@@ -147,6 +147,7 @@ class Executor(Protocol):
 
     def begin(self, target: Target, run_id: str, root: Path) -> None:
         """A run begins that this target takes part in."""
+        return None
 
     def share(self, target: Target, work: Callable[[], Found]) -> Found:
         """What `work` gives, for every process that calls this together; most executors have one process."""
@@ -158,6 +159,7 @@ class Executor(Protocol):
 
     def discard(self, target: Target, folder: Path) -> None:
         """Those samples are merged and written; their files go."""
+        return None
 
     def entry(self) -> dict[str, object]:
         """What `list` and `describe` show."""

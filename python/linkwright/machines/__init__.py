@@ -16,7 +16,7 @@ def load(name: str | os.PathLike[str]) -> _native.Machine:
 
 @functools.lru_cache(maxsize=8)
 def _parsed(text: str, file: str) -> _native.Machine:
-    """The machine of a text; it never changes, and a program mostly asks for the same one again."""
+    """The machine in a text; cached, because it never changes and programs mostly ask for the same one again."""
     return _native.Machine.parse(text, file)
 
 

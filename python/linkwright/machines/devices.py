@@ -1,6 +1,6 @@
-"""The devices of a machine whose chips form a ladder: single chips, and slices of 2, 4, 8, ... of them.
+"""Devices of a machine whose chips form a ladder: single chips, and slices of 2, 4, 8, ... of them.
 
-A chip has a device id, the order in which the host found it, and a position on the ladder. Inside a device its
+A chip has a device id, the order in which the host found it, and a position on the ladder. Inside a device,
 chips are counted from 0 by position (the vendor's DNC id), and tiles in the same order.
 """
 
@@ -10,8 +10,8 @@ from linkwright import _native
 from linkwright.errors import UsageError
 
 
-def rows(machine: _native.Machine) -> list[dict]:
-    """One each: `device, type, position`, `members` (device ids by DNC id), `tiles` (first and last of each)."""
+def rows(machine: _native.Machine) -> list[dict[str, object]]:
+    """One row per device: `device, type, position`, `members` (device ids by DNC id), `tiles` (first, last of each)."""
     listed = _native.devices(machine)
     chips = sum(len(device["members"]) == 1 for device in listed)
     tiles = machine.ranks // chips
@@ -28,11 +28,11 @@ def rows(machine: _native.Machine) -> list[dict]:
 
 
 def of(machine: _native.Machine, wanted: str) -> int:
-    """The device that consists of just the chips `wanted`, device ids with commas between; one id is that device."""
+    """The device made of exactly the chips `wanted`, as device ids separated by commas; a single id is that device."""
     try:
         ids = [int(word) for word in wanted.split(",")]
     except ValueError:
-        raise UsageError(f"`{wanted}` names no chips; write device ids with commas between, such as 5,7") from None
+        raise UsageError(f"`{wanted}` does not name chips; write device ids separated by commas, such as 5,7") from None
     listed = _native.devices(machine)
     if len(ids) > 1:
         return _native.device_of(machine, ids)["id"]

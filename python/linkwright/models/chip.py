@@ -1,8 +1,8 @@
-"""A machine file for one GPU whose ranks are SMs: one L2 that holds everybody's data, each rank moves its own.
+"""A machine file for one GPU whose ranks are SMs: one L2 holds the data of all, each rank moves its own.
 
 The model is the fabric `coherent` with a path whose memory is the L2 and what lies behind it
-(docs/fabrics/coherent.md). Unlike in a host, a line costs the same whoever wrote it, because waiting for others empties
-the L1. Known is the size of the L2; the rest is fitted at once to everything that is seen, by `search`:
+(docs/fabrics/coherent.md). Unlike on a host, a line costs the same whoever wrote it, because waiting for others empties
+the L1. The size of the L2 is known; `search` fits the rest together to all points that are seen:
 
     start                   barriers, which are nothing but flags, and plain algorithms with messages to many
     run                     short messages in a row, of which only the last one raises a flag; scattered chunks
@@ -21,13 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwright import _native
-from linkwright.errors import StoreError
-
+from .machine_file import HEAD, MachineFile, number
 from .points import Point
 from .protocol import Protocol
 from .regimes import Fit
-from .search import search
+from .search import check_enough, constants, protocol_times_ns, search, sweeps
 
 # Where the search begins: times as shares of half a short ping-pong, rates as factors of what messages in a row show.
 _BEGIN = {"start": 0.1, "latency": 0.5, "look": 0.2, "run": 0.2, "combine_start": 0.1}
@@ -35,11 +33,10 @@ _BEGIN_RATES = {"l2": 1.0, "beyond": 1.5, "combine_rate": 1.0}
 # All SMs together begin at so many times what a byte of one alone takes: what does not bind shows nothing.
 _BINDING = 2.0
 _RATES = (*_BEGIN_RATES, "total")
-_LEAST_POINTS = 12
 
 
 @dataclass(frozen=True)
-class Chip:
+class Chip(MachineFile):
     """The numbers of a GPU, each with its interval; times in ns, rates as ns per byte."""
 
     name: str
@@ -48,8 +45,7 @@ class Chip:
     ranks: int
     l2_bytes: int
     numbers: Mapping[str, Fit]
-    kind: str = "chip"
-    release_ns: float = 0.0  # all SMs start at one time of the GPU's timer
+    kind: str = "chip"  # all SMs start at one time of the GPU's timer, so `release_ns` is 0
 
     def text(self, open_size: bool = True) -> str:
         """The machine file, for any number of ranks or for those of the run."""
@@ -57,64 +53,39 @@ class Chip:
         words |= {"count": '"any"' if open_size else self.ranks, "ranks": self.ranks}
         # At a barrier a flag is raised, seen and looked at.
         words["barrier"] = f"{sum(self.numbers[key].value for key in ('start', 'latency', 'look')):.6g}"
-        return _FILE.format(**words, n={key: self._number(key) for key in _EVIDENCE})
-
-    def machine(self) -> _native.Machine:
-        """The machine of the run, as the simulator reads it."""
-        return _native.Machine.parse(self.text(open_size=False), f"{self.name}.toml")
+        n = {key: number(self.numbers[key], of, self.run, rate=key in _RATES) for key, of in _EVIDENCE.items()}
+        return _FILE.format(**words, n=n)
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number."""
         return [(key, fit, "ns/B" if key in _RATES else "ns") for key, fit in self.numbers.items()]
-
-    def _number(self, key: str) -> str:
-        """What stands in the file for a number."""
-        fit = self.numbers[key]
-        value, low, high, unit = fit.value, fit.low, fit.high, "ns"
-        if key in _RATES:
-            value, low, high, unit = 1 / value, 1 / high, 1 / low, "GB/s"
-        source = f"{_EVIDENCE[key]}, run {self.run}; 95 % interval {low:.4g} to {high:.4g} {unit}"
-        return f'{{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, l2_bytes: int, protocol: Protocol) -> Chip:
     """The model of the GPU that gave these points; looks at some of those that are `seen`."""
     ranks = max(point.experiment.ranks for point in points)
     seen = _looked_at(points)
-    if len(seen) < _LEAST_POINTS:
-        raise StoreError(
-            f"run {run}: {len(seen)} ping-pongs, messages in a row and plain algorithms are seen; {_LEAST_POINTS} are "
-            "needed: run the suite `fit` with a longer --time-budget"
-        )
+    check_enough(seen, run)
 
     def made(fits: Mapping[str, Fit]) -> Chip:
         return Chip(name, of, run, ranks, l2_bytes, fits)
 
     def times_ns(values: Mapping[str, float]) -> list[float]:
-        trial = made({key: Fit(value, value, value) for key, value in values.items()})
-        machine = trial.machine()
-        return [protocol.time_ns(p.experiment, machine, trial.release_ns, trial.kind) for p in seen]
+        return protocol_times_ns(made(constants(values)), seen, protocol)
 
     return made(search(_begin(seen, run), seen, times_ns))
 
 
 def _looked_at(points: Sequence[Point]) -> list[Point]:
-    """Those seen on two SMs, on the most, and on the number in the middle: what lies between tells nothing new."""
+    """Points seen on the fewest, the median and the most SMs; the numbers in between add nothing."""
     counts = sorted({p.experiment.ranks for p in points if p.seen})
     kept = {counts[0], counts[len(counts) // 2], counts[-1]} if counts else set()
     return [p for p in points if p.seen and p.experiment.ranks in kept]
 
 
 def _begin(seen: Sequence[Point], run: str) -> dict[str, float]:
-    """First guesses: what single sweeps show when everything else is forgotten."""
-    pairs = [p for p in seen if p.experiment.ranks == 2 and not p.experiment.collective and p.experiment.size_bytes]
-    trips = [p for p in pairs if p.experiment.algorithm == "ping_pong"]
-    rows = [p for p in pairs if p.experiment.algorithm == "pairs"]
-    if not trips or not rows:
-        missing = "messages in a row" if trips else "ping-pongs"
-        raise StoreError(
-            f"run {run}: no {missing} between two SMs are seen; run the suite `fit` with a longer --time-budget"
-        )
+    """First guesses: what single sweeps show on their own."""
+    trips, rows = sweeps(seen, run, "SMs")
     shortest = min(trips, key=lambda p: p.experiment.size_bytes)
     half_ns = shortest.time_ns / (2 * shortest.experiment.messages)
     # A byte is read and written.
@@ -135,11 +106,9 @@ _EVIDENCE = {
     "combine_start": "plain algorithms by size",
     "combine_rate": "plain algorithms by size",
 }
-_FILE = """\
-# Fitted by `linkwright fit` to run {run}; the sources say which experiments each number comes from.
-
-[machine]
-name = "{name}"
+_FILE = (
+    HEAD
+    + """\
 summary = "{of}, fitted to what was measured of its SMs"
 description = "The SMs of one GPU around its L2; ranks are SMs and move their data themselves."
 format = 1
@@ -187,3 +156,4 @@ shared = true
 [[path.message.memory.cache]]
 rate = {n[beyond]}
 """
+)

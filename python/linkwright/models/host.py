@@ -27,8 +27,10 @@ from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
 
 from .hierarchy import FLAT, Hierarchy
+from .machine_file import HEAD, MachineFile, number
 from .points import Point
-from .regimes import CONFIDENCE, MIN_POINTS, Fit, Regime, regimes
+from .regimes import MIN_POINTS, Fit, Regime, regimes
+from .search import constants, with_intervals
 
 # Faster than any memory: where a line has no slope its rate is not known, and this one costs nothing.
 FASTEST_NS_PER_BYTE = 1e-4
@@ -61,7 +63,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(MachineFile):
     """The numbers of a machine, each with its interval; times in ns, rates as ns per byte."""
 
     name: str
@@ -78,7 +80,7 @@ class Model:
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to come the others leave a barrier."""
+        """How much later than the last to arrive the others leave a barrier."""
         return self.start.value + self.latency.value
 
     def text(self, open_size: bool = True) -> str:
@@ -93,10 +95,6 @@ class Model:
         words |= {"count": '"any"' if open_size else self.ranks}
         words |= {"levels": replace(self.hierarchy, ranks=self.ranks).tables(self.run, open_size)}
         return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path))
-
-    def machine(self) -> _native.Machine:
-        """The machine, as the simulator reads it."""
-        return _native.Machine.parse(self.text(open_size=False), f"{self.name}.toml")
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number, as they stand in the file."""
@@ -127,13 +125,10 @@ def _link(at: str, latency: Fit, lines: Sequence[Line], run: str) -> list[str]:
 
 def _number(key: str, fit: Fit, run: str) -> str:
     """One line of the machine file."""
-    if key.endswith(("bandwidth", "rate")):
-        value, low, high, unit = *(_gb_per_s(ns) for ns in (fit.value, fit.high, fit.low)), "GB/s"
-    else:
-        # A machine file holds no number with fifty digits behind the point.
-        value, low, high, unit = fit.value if fit.value > 1e-6 else 0.0, fit.low, fit.high, "ns"
-    source = f"{_EVIDENCE[key]}, run {run}; 95 % interval {low:.4g} to {high:.4g} {unit}"
-    return f'{key} = {{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
+    rate = key.endswith(("bandwidth", "rate"))
+    if rate:
+        fit = Fit(*(max(ns, FASTEST_NS_PER_BYTE) for ns in (fit.value, fit.low, fit.high)))
+    return f"{key} = {number(fit, _EVIDENCE[key], run, rate=rate)}"
 
 
 _EVIDENCE = {
@@ -144,11 +139,9 @@ _EVIDENCE = {
     "bandwidth": "messages in a row by size",
     **dict.fromkeys(_BEGIN, "plain algorithms by size"),
 }
-_FILE = """\
-# Fitted by `linkwright fit` to run {run}; the sources say which experiments each number comes from.
-
-[machine]
-name = "{name}"
+_FILE = (
+    HEAD
+    + """\
 summary = "{of}, fitted to what was measured of it"
 description = "LogGP with regimes by message size. Without contention: too fast where ranks share a cache or a link."
 format = 1
@@ -172,6 +165,7 @@ fused_combine = true
 engine = "rank"
 {path}
 """
+)
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy = FLAT) -> Model:
@@ -195,7 +189,7 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierar
     levels += [_farther(distance, *sweeps[distance], start) for distance in farther]
     *nearer, last = levels
     ranks = max([point.experiment.ranks for point in points] + [hierarchy.ranks])
-    begin = {key: Fit(v, v, v) for key, v in _BEGIN.items()}
+    begin = constants(_BEGIN)
     model = Model(slug(name), of, run, ranks, start, last.latency, last.lines, begin, tuple(nearer), hierarchy)
     return _with_arithmetic(model, [point for point in seen if point.experiment.collective])
 
@@ -286,7 +280,6 @@ def _lines(found: Sequence[Regime]) -> tuple[Line, ...]:
 def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
     """The same with the costs of combining and copying fitted to plain algorithms."""
     from scipy.optimize import least_squares
-    from scipy.stats import t
 
     keys, prepared = list(_BEGIN), {}
     if len(points) <= len(keys):
@@ -294,8 +287,7 @@ def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
     errors = np.array([point.error_ns / point.time_ns for point in points])
 
     def trial(logs: np.ndarray) -> Model:
-        fits = {key: Fit(*3 * (float(np.exp(x)),)) for key, x in zip(keys, logs, strict=True)}
-        return replace(model, arithmetic=fits)
+        return replace(model, arithmetic=constants(dict(zip(keys, np.exp(logs).tolist(), strict=True))))
 
     def residuals(logs: np.ndarray) -> np.ndarray:
         machine = trial(logs).machine()
@@ -308,14 +300,4 @@ def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
     found = least_squares(
         residuals, begin, bounds=(lowest, lowest + np.log(1e8)), loss="soft_l1", diff_step=0.02, max_nfev=60
     )
-    freedom = len(points) - len(keys)
-    scatter = max(1.0, float(np.median(np.abs(found.fun)) / 0.6745) ** 2)
-    covariance = np.linalg.pinv(found.jac.T @ found.jac) * scatter
-    reach = np.minimum(t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(np.diag(covariance)), np.log(1e6))
-    ends = zip(found.x, found.x - reach, found.x + reach, strict=True)
-    fits = {key: Fit(*(float(np.exp(x)) for x in three)) for key, three in zip(keys, ends, strict=True)}
-    return replace(model, arithmetic=fits)
-
-
-def _gb_per_s(ns_per_byte: float) -> float:
-    return 1 / max(ns_per_byte, FASTEST_NS_PER_BYTE)
+    return replace(model, arithmetic=with_intervals(keys, found, len(points)))

@@ -1,12 +1,12 @@
-"""What a fit looks at: the measured times of a run, and which of them it may see.
+"""What a fit works from: the measured times of a run, and which of them it may see.
 
-A third of the sizes of every sweep is held out, and of the collectives only a few simple algorithms are
-seen; all else is there to be predicted.
+A third of the sizes of every sweep is held out, and of the collectives only a few simple algorithms are seen. The fit
+has to predict everything else.
 
-A virtual machine changes under the run: two of its processors may share a core in one launch and be far apart
-in the next, and the median over all launches is then of neither machine. Each launch of an experiment lies between two
-ping-pongs (`canary_before_ns`, `canary_after_ns`); those that saw the machine in the state that is the most
-frequent over the whole run count, and an experiment that never saw that state is left out.
+A virtual machine changes during a run: two of its processors may share a core in one launch and be far apart in the
+next. The median over all launches then describes neither state. Each launch of an experiment lies between two
+ping-pongs (`canary_before_ns`, `canary_after_ns`). Only launches in the state that is most frequent over the whole run
+count, and an experiment without such a launch is left out.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from linkwright.experiment import Experiment
 from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
 
-# No interval is believed beyond this share of its value: what differs between launches of one day.
+# Smallest half interval, as a share of the value: launches of one day differ by as much.
 LEAST_ERROR = 0.02
-# Half the interval of a value whose launches are too few to tell.
+# Half the interval, as a share of the value, where launches are too few for one.
 UNKNOWN_ERROR = 0.1
-# Algorithms whose steps are plain: what the machine's arithmetic and copies cost is read off them.
+# Algorithms with simple steps, from which the costs of arithmetic and copies are fitted.
 SEEN = (
     "broadcast/linear",
     "reduce/linear",
@@ -58,7 +58,7 @@ class Point:
 
 @dataclass(frozen=True)
 class State:
-    """Where the machine was in most launches, by its ping-pong in ns."""
+    """The state of the machine in most launches, as a range of its ping-pong in ns."""
 
     low_ns: float
     high_ns: float

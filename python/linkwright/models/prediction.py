@@ -1,7 +1,7 @@
-"""Predicted beside measured, and which algorithm to take: what a fit is worth.
+"""How good a fit is: predicted against measured times, and which algorithm to choose.
 
-`runs/<id>/fit.json` holds it for the report and for exporters; the machine file lies beside the run's other
-machines and in `--out`.
+`runs/<id>/fit.json` holds both for the report and for exporters. The machine file is written to the run's `machines`
+folder and to `--out`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def errors(predictions: Sequence[Predicted], seen: bool) -> np.ndarray:
 
 
 def choices(predictions: Sequence[Predicted]) -> list[Choice]:
-    """What to take at each size and rank count, where there is a choice."""
+    """The algorithm to choose at each size and number of ranks, where there is a choice."""
     cells: dict[tuple, list[Predicted]] = {}
     for p in predictions:
         if p.collective and p.predicted_ns is not None:
@@ -100,7 +100,7 @@ def choices(predictions: Sequence[Predicted]) -> list[Choice]:
 
 
 def write(run: Run, model: Model, predictions: Sequence[Predicted], state: State | None) -> Path:
-    """Keep the fit with its run; gives the path of the machine file."""
+    """Store the fit with its run; returns the path of the machine file."""
     folder = run.folder / "machines"
     make_folder(folder)
     path = folder / f"{model.name}.toml"
@@ -116,6 +116,6 @@ def write(run: Run, model: Model, predictions: Sequence[Predicted], state: State
 
 
 def read(run: Run) -> dict | None:
-    """What `write` kept, or None."""
+    """What `write` stored, or None."""
     path = run.folder / FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -1,9 +1,9 @@
 """A machine file for one host whose ranks are threads: coherent caches, each rank moves its data itself.
 
-The model is the fabric `coherent` with a path that has a `memory` (docs/fabrics/coherent.md). What is known of
-the processors is written down (sizes of caches, what ranks share, that messages of at most 48 bytes travel in the
-line of their flag); the rest is fitted at once to everything that is seen, by `search`, because no experiment
-shows one of these numbers alone:
+The model is the fabric `coherent` with a path that has a `memory` (docs/fabrics/coherent.md). What is known about the
+processors is taken as given: sizes of caches, what ranks share, and that messages of at most 48 bytes travel in the
+line of their flag. `search` fits the rest together to all points that are seen, because no experiment shows one of
+these numbers alone:
 
     start, latency, receive   short ping-pongs and broadcasts; how long until a flag is seen, and who handles it
     gap                       short messages in a row
@@ -13,8 +13,8 @@ shows one of these numbers alone:
     copy, combine             local operations of the plain algorithms
 
 Ranks that share different levels of the machine (a cache, a package) have their own `latency`, `crossing` and
-`other`. How far a cache that ranks share reaches is not what its size says, as others use it too: the share of it
-that explains the times best is taken.
+`other`. Other programs use a shared cache too, so its size overstates how far it reaches; the model uses the share
+of it that explains the times best.
 
 What it leaves out: docs/fit.md.
 """
@@ -24,14 +24,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from linkwright import _native, units
-from linkwright.errors import StoreError
+from linkwright import units
 
 from .hierarchy import Hierarchy
+from .machine_file import HEAD, MachineFile, number
 from .points import Point
 from .protocol import Protocol
 from .regimes import Fit
-from .search import cost, search
+from .search import check_enough, constants, cost, protocol_times_ns, search, sweeps
 
 # A put of so many bytes travels in the cache line of its flag: `MAIL_BYTES` of `threads/flags.rs`.
 EAGER_BYTES = 48
@@ -41,11 +41,10 @@ SHARES = (1.0, 0.5, 0.25)
 _BEGIN = {"start": 0.1, "receive": 0.1, "gap": 0.3, "copy_start": 0.1, "combine_start": 0.1}
 _BEGIN_AT = {"latency": 0.7, "crossing": 0.3, "other_start": 0.3}
 _FARTHER = 1.5  # one cache beyond those that the sweeps reach, against the one before
-_LEAST_POINTS = 12
 
 
 @dataclass(frozen=True)
-class Shared:
+class Shared(MachineFile):
     """The numbers of a host, each with its interval; times in ns, rates as ns per byte."""
 
     name: str
@@ -61,17 +60,13 @@ class Shared:
         """The machine file, for any number of ranks or for those that have a processor."""
         return _File(self, open_size).text()
 
-    def machine(self) -> _native.Machine:
-        """The machine of the run, as the simulator reads it: ranks beyond its processors have no place there."""
-        return _native.Machine.parse(self.text(open_size=False), f"{self.name}.toml")
-
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number."""
         return [(key, fit, "ns/B" if _is_rate(key) else "ns") for key, fit in self.numbers.items()]
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to come the others leave a barrier."""
+        """How much later than the last to arrive the others leave a barrier."""
         return self.numbers[f"latency@{self.hierarchy.distances[-1]}"].value
 
 
@@ -81,30 +76,22 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierar
     spinning = hierarchy.ranks
     # Ranks that share a processor take turns by the clock of the kernel, which is no property of the caches.
     seen = [point for point in points if point.seen and point.experiment.ranks <= spinning]
-    if len(seen) < _LEAST_POINTS:
-        raise StoreError(
-            f"run {run}: {len(seen)} ping-pongs, messages in a row and plain algorithms are seen; {_LEAST_POINTS} are "
-            "needed: run the suite `fit` with a longer --time-budget"
-        )
-    begin = _begin(seen, hierarchy)
-
-    def model(values: Mapping[str, float], share: float) -> Shared:
-        return made({key: Fit(value, value, value) for key, value in values.items()}, share)
+    check_enough(seen, run)
+    begin = _begin(seen, run, hierarchy)
 
     def made(fits: Mapping[str, Fit], share: float) -> Shared:
         return Shared(name, of, run, ranks, hierarchy, share, _both_ways(fits))
 
-    def times_ns(trial: Shared) -> list[float]:
-        machine = trial.machine()
-        return [protocol.time_ns(p.experiment, machine, trial.release_ns, trial.kind) for p in seen]
+    def times_ns(values: Mapping[str, float], share: float) -> list[float]:
+        return protocol_times_ns(made(constants(values), share), seen, protocol)
 
-    numbers = search(begin, seen, lambda values: times_ns(model(values, 1.0)))
+    numbers = search(begin, seen, lambda values: times_ns(values, 1.0))
     if not any(cache.shared for cache in hierarchy.caches):
         return made(numbers, 1.0)
-    found = {key: number.value for key, number in numbers.items()}
-    share = min(SHARES, key=lambda share: cost(seen, times_ns(model(found, share))))
+    found = {key: fit.value for key, fit in numbers.items()}
+    share = min(SHARES, key=lambda share: cost(seen, times_ns(found, share)))
     if share < 1:
-        numbers = search(begin, seen, lambda values: times_ns(model(values, share)))
+        numbers = search(begin, seen, lambda values: times_ns(values, share))
     return made(numbers, share)
 
 
@@ -118,13 +105,12 @@ def _both_ways(fits: Mapping[str, Fit]) -> dict[str, Fit]:
     return found
 
 
-def _begin(seen: Sequence[Point], hierarchy: Hierarchy) -> dict[str, float]:
-    """First guesses: what single sweeps show when everything else is forgotten."""
-    trips = _sweep(seen, "ping_pong")
-    rows = _sweep(seen, "pairs")
-    if not trips or not rows:
-        missing = "ping-pongs" if not trips else "messages in a row"
-        raise StoreError(f"no {missing} between two ranks are seen; run the suite `fit` with a longer --time-budget")
+def _begin(seen: Sequence[Point], run: str, hierarchy: Hierarchy) -> dict[str, float]:
+    """First guesses: what single sweeps show on their own."""
+    trips, rows = (
+        sorted((p.experiment.size_bytes, p.time_ns, p.experiment.messages) for p in sweep)
+        for sweep in sweeps(seen, run, "ranks")
+    )
     half_ns = trips[0][1] / 2
     begin = {key: share * half_ns for key, share in _BEGIN.items()}
     for distance in hierarchy.distances:
@@ -142,13 +128,6 @@ def _begin(seen: Sequence[Point], hierarchy: Hierarchy) -> dict[str, float]:
     beyond = begin[f"cache{len(hierarchy.caches) - 1}"]
     begin |= {f"other_lost@{distance}": _FARTHER * beyond for distance in hierarchy.distances}
     return begin | {"combine_rate": 2 * begin["cache0"]}
-
-
-def _sweep(seen: Sequence[Point], pattern: str) -> list[tuple[int, float, int]]:
-    """(size, time, messages) of a pattern between two ranks, by ascending size."""
-    of = [p for p in seen if p.experiment.algorithm_key == pattern and p.experiment.ranks == 2]
-    found = [(p.experiment.size_bytes, p.time_ns, p.experiment.messages) for p in of if p.experiment.size_bytes]
-    return sorted(found)
 
 
 def _is_rate(key: str) -> bool:
@@ -208,13 +187,8 @@ class _File:
 
     def _number(self, key: str, of: str) -> str:
         """One line: the number `of` the model under `key`."""
-        fit = self.model.numbers[of]
-        value, low, high, unit = fit.value if fit.value > 1e-6 else 0.0, fit.low, fit.high, "ns"
-        if _is_rate(of):
-            value, low, high, unit = 1 / fit.value, 1 / fit.high, 1 / fit.low, "GB/s"
-        source = f"{_EVIDENCE[of.split('@')[0].rstrip('0123456789')]}, run {self.model.run}"
-        source += f"; 95 % interval {low:.4g} to {high:.4g} {unit}"
-        return f'{key} = {{ value = {value:.6g}, unit = "{unit}", status = "fitted", source = "{source}" }}'
+        evidence = _EVIDENCE[of.split("@")[0].rstrip("0123456789")]
+        return f"{key} = {number(self.model.numbers[of], evidence, self.model.run, rate=_is_rate(of))}"
 
 
 def _bytes(text: str) -> str:
@@ -240,11 +214,9 @@ _EVIDENCE = {
     "combine_start": "plain algorithms by size",
     "combine_rate": "plain algorithms by size",
 }
-_FILE = """\
-# Fitted by `linkwright fit` to run {run}; the sources say which experiments each number comes from.
-
-[machine]
-name = "{name}"
+_FILE = (
+    HEAD
+    + """\
 summary = "{of}, fitted to what was measured of it"
 description = "Coherent caches of one host; ranks are threads and move their data themselves."
 format = 1
@@ -277,3 +249,4 @@ prefetch = {{ value = 192, unit = "B", status = "assumed", source = "three lines
 eager = {{ value = {eager}, unit = "B", status = "documented", source = "such messages travel in their flag's line" }}
 {memory}
 """
+)

@@ -4,9 +4,9 @@
     2.3.5   buffer 4 MiB per ring, 2 chunks of 2 MiB, 2 slices (8 for broadcast and reduce); chunk = min(2 MiB,
             ceil(rest / (N rings))) up to threads x 8 B
 
-A ring algorithm sends whole blocks; cut into as many slices as these chunks have (`pipeline`), at most two under way
-per hop (`window(2)`), it is the same pipeline. The loops of NCCL go round all steps for one chunk before the next chunk
-begins; here step after step, each for all chunks. Both keep every link busy all the time.
+A ring algorithm sends whole blocks. Cut into as many slices as these chunks have (`pipeline`), with at most two in
+flight per hop (`window(2)`), it is the same pipeline. NCCL takes one chunk through all steps before the next chunk
+begins; here each step handles all chunks before the next step. Either way every link is busy all the time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from linkwright.nccl.search import VERSIONS
 
 MIB = 1 << 20
 IN_FLIGHT = 2
-MOST_SLICES = 64  # of one block; more change nothing but the number of events
+MOST_SLICES = 64  # of one block; more would only add events
 LINE_DATA_BYTES = 8
 LAST_BOUND_BYTES = 32
-FIRST_THREADS = 64
+THREADS = (64, 128, 256)  # that the low-latency mode tries in turn
+MOST_RINGS_EARLY = 4  # that it may need, on more than 4 ranks, before it takes the last number of threads
 P100_THREADS = 128  # halved from 256, which remains the limit of the low-latency mode
-LIMIT_THREADS = 256
 FLOAT_BYTES = 4
 
 
@@ -53,14 +53,11 @@ def plan(version: str, collective: str, size_bytes: int, ranks: int, rings: int 
 
 def low_latency(size_bytes: int, ranks: int, rings: int) -> int | None:
     """Rings that 2.3.5 uses in its low-latency mode; None where it takes the normal one."""
-    threads = FIRST_THREADS
-    while threads < LIMIT_THREADS:
+    for threads in THREADS:
+        last = threads == THREADS[-1]
         needed = -(-size_bytes // (LINE_DATA_BYTES * threads * ranks))
-        if needed <= (1 if ranks <= 4 else LIMIT_THREADS // 64):
-            used = max(1, min(needed, rings))
-            if size_bytes <= LINE_DATA_BYTES * ranks * used * threads:
-                return used
-        threads *= 2
-    needed = -(-size_bytes // (LINE_DATA_BYTES * threads * ranks))
-    used = max(1, min(needed, rings))
-    return used if size_bytes <= LAST_BOUND_BYTES * ranks * used * threads else None
+        used = max(1, min(needed, rings))
+        bound = LAST_BOUND_BYTES if last else LINE_DATA_BYTES
+        if size_bytes <= bound * ranks * used * threads and (last or needed <= (1 if ranks <= 4 else MOST_RINGS_EARLY)):
+            return used
+    return None

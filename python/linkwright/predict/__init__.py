@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwright import registry
-from linkwright.errors import AppError, UsageError, unknown
+from linkwright.errors import FileError, UsageError, unknown
 from linkwright.predict.document import Table, read
 
 if TYPE_CHECKING:
@@ -152,5 +152,5 @@ def forecast(document: Table, machine: _native.Machine) -> Forecast:
     found = opened(document)
     module = importlib.import_module(REGISTRY[found.kind][0])
     if not hasattr(module, "forecast"):
-        raise AppError(f"{found.head.where}: kind {found.kind} gives more than one forecast; use {module.__name__}")
+        raise FileError(f"{found.head.where}: kind {found.kind} gives more than one forecast; use {module.__name__}")
     return module.forecast(found.document, found.head, machine)

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 from linkwright import units
-from linkwright.errors import AppError, UsageError, unknown
+from linkwright.errors import FileError, UsageError, unknown
 from linkwright.store.files import read_text
 
 
@@ -24,7 +24,7 @@ def parse(text: str, name: str) -> Table:
     try:
         return Table(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
-        raise AppError(f"{name}: no valid TOML: {error}") from error
+        raise FileError(f"{name}: no valid TOML: {error}") from error
 
 
 class Table:
@@ -40,9 +40,9 @@ class Table:
         self._known.add(key)
         return key in self._values
 
-    def error(self, problem: str) -> AppError:
+    def error(self, problem: str) -> FileError:
         """The error of this table that says `problem`."""
-        return AppError(f"{self.where}: {problem}")
+        return FileError(f"{self.where}: {problem}")
 
     def expect(self, key: str, value: object) -> None:
         """The key has this value, the only one that this version reads."""

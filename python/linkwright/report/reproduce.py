@@ -1,19 +1,19 @@
 """Is the model of that machine right? The report of a reproduced study, from what ``--json`` prints.
 
-``{paper, fitted, cells: [{<key columns of the reference CSV>, predicted, reference, unit, split}],
-claims: [{id, statement, holds, why}]}``. The error of a cell is predicted / reference - 1. A cell
-without a reference (a holdout, predicted blind) counts in no error. Fitted numbers stand beside
-every error, because with enough of them any table can be matched. Theory curves, hop tables and
-spreads stand under ``sections`` of the dict, as `Section` objects or in their plain form.
+``{paper, fitted: [{key, value, unit, ...}], cells: [{table, <key columns of the reference CSV>, predicted, reference,
+unit, split}], claims: [{id, statement, holds, why}]}``. The error of a cell is predicted / reference - 1. A cell
+without a reference (a holdout, predicted blind) counts in no error. Fitted numbers are shown with every error,
+because with enough of them any table can be matched. ``sections`` holds the study's own charts, as `Section` objects
+or in their plain form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from linkwright.studies.scoring import CLOSE, Score
 
 from . import plain, quantity, study_tables
 from .agreement import NOT_KEYS, charts, error, is_number
@@ -21,7 +21,6 @@ from .model import Badge, Cell, Column, Report, Section, Table
 from .runs import natural
 from .sections.values import missing
 
-_CLOSE = 0.10
 _VERDICTS = {
     True: Cell("held", 2, tone="good"),
     False: Cell("failed", 0, tone="bad"),
@@ -29,9 +28,9 @@ _VERDICTS = {
 }
 
 SUMMARY_HELP = (
-    "Error is the distance of the prediction from the published value, in percent of it. A fitted "
-    "number was chosen so that the model matches; the fewer of them per cell, the more the agreement "
-    "means. Blind cells have no published value here."
+    "Error is the distance of the prediction from the published value, as a percentage of the published "
+    "value. Fitted numbers were chosen so that the model matches; the fewer there are per cell, the more "
+    "the agreement means. Blind cells have no published value here."
 )
 
 
@@ -55,13 +54,15 @@ def report(study: Mapping[str, Any], extras: Sequence[Section] = (), facts: Sequ
 
 
 def sections(study: Mapping[str, Any]) -> list[Section]:
-    """The sections of a study: how close, claims, fitted numbers, its own charts, every cell."""
-    cells = study.get("cells", [])
-    by_table = _by_table(cells, str(study.get("paper", "study")))
+    """The sections of a study: accuracy, claims, fitted numbers, its own charts, every cell."""
+    by_table: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in study.get("cells", []):
+        by_table.setdefault(str(cell["table"]), []).append(cell)
+    fitted = study.get("fitted", [])
     built = [
-        Section("How close", [_summary(by_table, study.get("fitted", {})), *charts(by_table)]),
+        Section("How close", [_summary(by_table, fitted), *charts(by_table)]),
         _claims(study.get("claims", [])),
-        _fitted(study.get("fitted", {})),
+        _fitted(fitted),
         *study_tables.sections(study.get("tables", {}), study.get("notes", {})),
         *plain.load(study.get("sections", [])),
         Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
@@ -69,14 +70,7 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
     return [section for section in built if section and (section.items or section.parts)]
 
 
-def _by_table(cells: Iterable[Mapping[str, Any]], default: str) -> dict[str, list[Mapping[str, Any]]]:
-    tables: dict[str, list[Mapping[str, Any]]] = {}
-    for cell in cells:
-        tables.setdefault(str(cell.get("table") or cell.get("pattern") or default), []).append(cell)
-    return tables
-
-
-def _summary(by_table: Mapping[str, list], fitted: Any) -> Table:
+def _summary(by_table: Mapping[str, list], fitted: Sequence[Mapping[str, Any]]) -> Table:
     columns = (
         Column("Table"),
         Column("Cells", numeric=True),
@@ -90,46 +84,34 @@ def _summary(by_table: Mapping[str, list], fitted: Any) -> Table:
     rows = [_summary_row(name, cells, _fitted_for(fitted, name)) for name, cells in by_table.items()]
     if len(by_table) > 1:
         everything = [cell for cells in by_table.values() for cell in cells]
-        rows.append(_summary_row("all tables", everything, _fitted_for(fitted, None)))
+        rows.append(_summary_row("all tables", everything, len(fitted)))
     return Table("Predicted against published", columns, rows, SUMMARY_HELP)
 
 
 def _summary_row(name: str, cells: Sequence[Mapping[str, Any]], fitted: int | None) -> list[Cell | str]:
-    errors = sorted(abs(e) for e in map(error, cells) if e is not None)
+    score = Score(name, tuple(sorted(abs(e) for e in map(error, cells) if e is not None)))
     blind = sum(cell.get("reference") is None for cell in cells)
     counts = [Cell(str(len(cells)), len(cells)), Cell(str(blind), blind)]
     numbers = Cell(str(fitted), fitted) if fitted is not None else missing("not stated per table")
-    if not errors:
+    if not score.errors:
         return [name, *counts, numbers, *[missing("no published value")] * 4]
-    within = sum(e <= _CLOSE for e in errors) / len(errors)
-    figures = (np.median(errors), errors[min(len(errors) - 1, int(0.9 * len(errors)))], errors[-1])
+    within = score.within()
     return [
         Cell(name, tone="strong"),
         *counts,
         numbers,
-        *(Cell(quantity.percent(e), float(e), tone=_tone(e)) for e in figures),
+        *(Cell(quantity.percent(e), e, tone=_tone(e)) for e in (score.median, score.p90, score.largest)),
         Cell(quantity.percent(within), within, share=within),
     ]
 
 
 def _tone(relative: float) -> str:
-    return "good" if relative <= _CLOSE / 2 else "" if relative <= _CLOSE else "warn" if relative <= 0.25 else "bad"
+    return "good" if relative <= CLOSE / 2 else "" if relative <= CLOSE else "warn" if relative <= 0.25 else "bad"
 
 
-def _fitted_for(fitted: Any, table: str | None) -> int | None:
-    """How many numbers were fitted for `table` (None: in all), as far as the study says."""
-    if isinstance(fitted, int):
-        return fitted if table is None else None
-    if isinstance(fitted, Mapping):
-        counts = {str(k): v for k, v in fitted.items()}
-        if counts and all(isinstance(v, int) for v in counts.values()):
-            return counts.get(table) if table is not None else sum(counts.values())
-        return len(counts) if table is None else None
-    entries = list(fitted)
-    if table is None:
-        return len(entries)
-    told = [entry["tables"] for entry in entries if isinstance(entry, Mapping) and "tables" in entry]
-    return sum(table in tables for tables in told) if len(told) == len(entries) else None
+def _fitted_for(fitted: Sequence[Mapping[str, Any]], table: str) -> int | None:
+    """How many numbers were fitted for `table`; None where the study does not say."""
+    return sum(table in row["tables"] for row in fitted) if all("tables" in row for row in fitted) else None
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:
@@ -152,18 +134,16 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> Section | None:
 
 
 def _tally(claims: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
-    """Claims held, failed and not judged."""
+    """How many claims held, failed and were not judged."""
     verdicts = [claim["holds"] for claim in claims]
     return verdicts.count(True), verdicts.count(False), verdicts.count(None)
 
 
-def _fitted(fitted: Any) -> Section | None:
-    if isinstance(fitted, int) or not fitted:
+def _fitted(fitted: Sequence[Mapping[str, Any]]) -> Section | None:
+    if not fitted:
         return None
-    entries = [{"number": k, "value": v} for k, v in fitted.items()] if isinstance(fitted, Mapping) else list(fitted)
-    entries = [entry if isinstance(entry, Mapping) else {"number": entry} for entry in entries]
-    names = list(dict.fromkeys(name for entry in entries for name in entry))
-    rows = [[_plain(entry.get(name)) for name in names] for entry in entries]
+    names = list(dict.fromkeys(name for entry in fitted for name in entry))
+    rows = [[_plain(entry.get(name)) for name in names] for entry in fitted]
     columns = [Column(name.replace("_", " ").capitalize()) for name in names]
     return Section("Fitted numbers", [Table("Numbers fitted to the published values", columns, rows)])
 

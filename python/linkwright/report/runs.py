@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linkwright import executors
-from linkwright.errors import LinkwrightError
+from linkwright.errors import StoreError
 from linkwright.store import schema, upgrade
 from linkwright.store.topology import Topology
 
@@ -48,10 +48,6 @@ _WORDS = [
 _SCALED = ("value", "ci_low", "ci_high", "limit", "reference_value")
 
 _PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traffic pattern
-
-
-class ReportError(LinkwrightError):
-    """A run folder that cannot be reported on."""
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that what follows from it can be cached
@@ -103,7 +99,7 @@ def load(folder: Path) -> Run:
     folder = Path(folder)
     results, study = folder / "results.parquet", folder / "study.json"
     if not results.exists() and not study.exists():
-        raise ReportError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
+        raise StoreError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"
     return Run(
@@ -124,7 +120,7 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     """The tidy rows in base units with the added columns, in the order in which they came."""
     unknown = [name for name in ("experiment", "metric", "status") if name not in raw.columns]
     if unknown:
-        raise ReportError(f"results: no column {', '.join(unknown)}; were they written by another version?")
+        raise StoreError(f"results: no column {', '.join(unknown)}; were they written by another version?")
     rows = raw.reindex(columns=list(dict.fromkeys([*COLUMNS, *raw.columns]))).reset_index(drop=True).copy()
     for name in _NUMBERS:
         rows[name] = pd.to_numeric(rows[name], errors="coerce").astype(float)
@@ -207,7 +203,7 @@ def _parquet(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except (OSError, ValueError) as error:
-        raise ReportError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
+        raise StoreError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
 
 
 def _json(path: Path) -> dict[str, Any] | None:
@@ -216,4 +212,4 @@ def _json(path: Path) -> dict[str, Any] | None:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ReportError(f"{path}: not valid JSON ({error}); resume or repeat the run") from error
+        raise StoreError(f"{path}: not valid JSON ({error}); resume or repeat the run") from error

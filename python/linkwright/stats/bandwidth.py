@@ -37,7 +37,8 @@ def bus_bw(collective: str, ranks: int, size_bytes: int, time_ns: float) -> floa
     from linkwright import _native
 
     rate = alg_bw(size_bytes, time_ns)
-    return rate * _native.bus_factor(collective, ranks) if rate is not None and collective in FACTORS else None
+    factor = _native.bus_factor(collective, ranks) if collective in FACTORS else None
+    return rate * factor if rate is not None and factor is not None else None
 
 
 def half_peak_size(sizes: Sequence[int], rates: Sequence[float]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Cluster:
     members: tuple[Hashable, ...]
 
 
-def clusters(values: Mapping[Hashable, float], gap: float = GAP) -> list[Cluster]:
+def clusters(values: Mapping[Any, float], gap: float = GAP) -> list[Cluster]:
     """The groups of `values`, largest first; equal values stay in the order in which they came."""
     found: list[list[tuple[Hashable, float]]] = []
     for member, value in sorted(values.items(), key=lambda item: -item[1]):

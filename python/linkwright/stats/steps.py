@@ -99,7 +99,7 @@ def _plateaus(pieces: list[tuple[int, int]], sizes: np.ndarray, latencies: np.nd
 
     def flat(a: int, b: int) -> bool:
         wide = sizes[b - 1] >= LEAST_WIDTH * sizes[a] * (1 - 1e-9)
-        return wide and latencies[b - 1] <= MOST_SLOPE * latencies[a]
+        return bool(wide and latencies[b - 1] <= MOST_SLOPE * latencies[a])
 
     return [(a, b) for a, b in pieces if b == len(sizes) or flat(a, b)]
 

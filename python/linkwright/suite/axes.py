@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from linkwright import units
-from linkwright.errors import SuiteError
+from linkwright.errors import FileError
 from linkwright.experiment import Experiment
 from linkwright.probes import Axis, Probe, Value
 
@@ -80,7 +80,7 @@ _COUNTS = {
 
 def _sweep(part: str, axis: Axis, stated: dict, last_cache: int) -> list[Value]:
     if axis.kind != "bytes" or stated.keys() != {"min", "max", "factor"}:
-        raise SuiteError(f"{part}: axis {axis.key}: a sweep of sizes is {{ min = .., max = .., factor = .. }}")
+        raise FileError(f"{part}: axis {axis.key}: a sweep of sizes is {{ min = .., max = .., factor = .. }}")
     low, high = (_size(axis, str(stated[end]), last_cache) for end in ("min", "max"))
     return list(units.size_sweep(low, max(low, high), stated["factor"]))
 

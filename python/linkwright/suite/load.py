@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from linkwright import units
-from linkwright.errors import SuiteError, UsageError, unknown
+from linkwright.errors import FileError, UsageError, unknown
 from linkwright.experiment import DTYPES, OPS
 from linkwright.store.files import read_text
 
@@ -82,11 +82,11 @@ def parse(text: str, file: str) -> Suite:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"{file}: no valid TOML: {error}") from error
+        raise FileError(f"{file}: no valid TOML: {error}") from error
     reader = _Reader(document, file, "")
     head = reader.table("suite")
     if head.take("format") != FORMAT:
-        raise SuiteError(f"{file}: suite.format is not {FORMAT}, the only one this version reads")
+        raise FileError(f"{file}: suite.format is not {FORMAT}, the only one this version reads")
     name, summary = head.take("name"), head.take("summary")
     head.take("description", "")
     machines = head.texts("machines") if head.has("machines") else ()
@@ -95,7 +95,7 @@ def parse(text: str, file: str) -> Suite:
     reader.end()
     names = [part.name for part in parts]
     if len(set(names)) < len(names):
-        raise SuiteError(f"{file}: two parts have the same name; every part needs its own")
+        raise FileError(f"{file}: two parts have the same name; every part needs its own")
     return Suite(name, summary, text, parts, machines)
 
 
@@ -126,16 +126,16 @@ def _part(reader: _Reader) -> Part:
     reader.end()
     part = Part(name=name, summary=summary, overrides=overrides, **values)
     if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
-        raise SuiteError(f"{reader.where}: name either a `pattern`, `collectives` or a `probe`")
+        raise FileError(f"{reader.where}: name either a `pattern`, `collectives` or a `probe`")
     if part.probe:
         for stated in (values, *overrides.values()):
             _only_of_probes(reader, stated)
         return part
     if part.axes:
-        raise SuiteError(f"{reader.where}: `axes` are those of a `probe`; name one, or leave them away")
+        raise FileError(f"{reader.where}: `axes` are those of a `probe`; name one, or leave them away")
     for kind in KINDS:
         if not part.on(kind).sizes:
-            raise SuiteError(f"{reader.where}: no `sizes` for {kind} machines")
+            raise FileError(f"{reader.where}: no `sizes` for {kind} machines")
     return part
 
 
@@ -143,7 +143,7 @@ def _only_of_probes(reader: _Reader, values: dict[str, object]) -> None:
     """A probe varies its own axes; what only a schedule has would do nothing."""
     for key in values:
         if key not in ("probe", "axes", "placement", "level"):
-            raise SuiteError(f"{reader.where}: `{key}` means nothing to a probe; state its `axes` instead")
+            raise FileError(f"{reader.where}: `{key}` means nothing to a probe; state its `axes` instead")
 
 
 def _axes(reader: _Reader) -> dict[str, object]:
@@ -178,7 +178,7 @@ def _sizes(reader: _Reader) -> tuple[int, ...]:
             return tuple(units.size_sweep(low, high, factor))
         return tuple(units.parse_size(text) for text in value)
     except UsageError as error:
-        raise SuiteError(f"{reader.where}: sizes: {error}") from error
+        raise FileError(f"{reader.where}: sizes: {error}") from error
 
 
 class _Reader:
@@ -202,14 +202,14 @@ class _Reader:
         self._known.add(key)
         if key not in self.values:
             if default is None:
-                raise SuiteError(f"{self.where}: missing key `{key}`")
+                raise FileError(f"{self.where}: missing key `{key}`")
             return default
         return self.values[key]
 
     def texts(self, key: str) -> tuple[str, ...]:
         found = self.take(key)
         if not isinstance(found, list) or not found or not all(isinstance(text, str) for text in found):
-            raise SuiteError(f"{self.where}: {key} is {found!r}; write a list of names")
+            raise FileError(f"{self.where}: {key} is {found!r}; write a list of names")
         return tuple(found)
 
     def table(self, key: str) -> _Reader:

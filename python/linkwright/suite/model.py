@@ -17,8 +17,6 @@ from linkwright import _native, probes, schedules
 from linkwright.errors import (
     BackendError,
     LinkwrightError,
-    NoRoomError,
-    TooFewEndpointsError,
     UnsuitedError,
     WaivedError,
 )
@@ -30,7 +28,7 @@ from . import rows
 
 Found = tuple[Experiment, list[rows.Row]]
 # What gives no number, and is nobody's mistake.
-_WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError, UnsuitedError)
+_WAIVED = (WaivedError, UnsuitedError)
 # What a reader must know of values for which ranks were not simulated one by one.
 FOLDED = Note("folded", "one rank stands for all")
 

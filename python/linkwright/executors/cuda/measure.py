@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright import _native, schedules
-from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedError
+from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.experiment import Experiment
 from linkwright.stats.interval import MIN_VALUES, median_interval
 from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
@@ -217,7 +217,9 @@ class _Launch:
         times = loaded.read("times")[:repetitions].astype(np.int64)
         cycles, ns = times[..., 1] - times[..., 0], times[..., 3] - times[..., 2]
         if (cycles <= 0).any() or (ns < 0).any():
-            raise ImplausibleError("cuda: a rank finished before it started; no value is reported")
+            raise WrongResultError(
+                "cuda: a rank finished before it started; no value is reported", code="exec.implausible"
+            )
         starts = times[..., 2] - times[..., 2].min(axis=1, keepdims=True)
         expected = delays[:repetitions].astype(np.int64)
         self._starts_ns = max(self._starts_ns, float(np.ptp(times[..., 2] - expected, axis=1).max()))
@@ -242,6 +244,6 @@ class _Launch:
                 f"{rank}; another process may be using the GPU: use it alone"
             )
         if said:
-            raise StuckError(f"{self._gpu.device.name}: {said}; verify the schedule")
+            raise ExecError(f"{self._gpu.device.name}: {said}; verify the schedule", code="exec.stuck")
         if not self._walk.cluster and taken.tolist() != self._walk.placed:
             raise CudaError(f"{self._gpu.device.name}: ranks ran on SMs {taken.tolist()}, not on {self._walk.placed}")

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from linkwright import schedules
-from linkwright.errors import LinkwrightError, MpiError, RankFailedError, WaivedError
+from linkwright.errors import LinkwrightError, MpiError, WaivedError
 from linkwright.experiment import Experiment
 from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record, remarks
 
@@ -180,7 +180,7 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
     errors = [answer.error for answer in answers if answer.error]
     failures = [error for error in errors if not isinstance(error, WaivedError)]
     if failures:  # the rank in question says why, the others that some rank failed
-        first = min(failures, key=lambda error: isinstance(error, RankFailedError))
+        first = min(failures, key=lambda error: error.code == "exec.rank-failed")
         return Ended.by(first, "failed", key, number)
     if errors:
         return Ended.by(errors[0], "waived", key, number)

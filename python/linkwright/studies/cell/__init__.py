@@ -11,29 +11,31 @@ May-June 2006). Text and table 1 are used; of the curves only the points that th
 from __future__ import annotations
 
 from linkwright.machines import load as load_machine
-from linkwright.studies import Options, Outcome, parallel
+from linkwright.studies import Options
 from linkwright.studies.cell import blind, claims, collectives, curves, experiments, facts, load, streams
-from linkwright.studies.cell.chip import SPES, values, variant
+from linkwright.studies.cell.chip import SPES, variant
+from linkwright.studies.numbers import fitted, values
+from linkwright.studies.outcome import Outcome
 
 MACHINE = "cell-be"
 
+BATCH = (
+    "so many issued and then all waited for: time per DMA, and of the whole batch. "
+    "Batches of 32 exceed the queue of 16."
+)
 # What the tables show, in words.
 NOTES = {
     "figure_4a": "One DMA at a time, waited for: latency. Known: 91 ns to 512 B, except for memory gets. The "
     "default reading lets the data phase of table 1 cover four lines; the other reading one line, "
     "which keeps the bandwidth and loses the flatness. Points are what the article's text states.",
     "figure_4b": "The same as bandwidth. Known at 16 KB: 22.5 GB/s, memory get 15 GB/s.",
-    "figure_5a": "Puts to main memory, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5a": f"Puts to main memory, {BATCH}",
     "figure_5b": "Puts to main memory: bandwidth of batches. Known: nonblocking reaches 25.6 GB/s from 2 KB on.",
-    "figure_5c": "Gets from main memory, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5c": f"Gets from main memory, {BATCH}",
     "figure_5d": "Gets from main memory: bandwidth of batches.",
-    "figure_5e": "Puts to a local store, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5e": f"Puts to a local store, {BATCH}",
     "figure_5f": "Puts to a local store: bandwidth of batches. Known: nonblocking reaches 25.6 GB/s from 2 KB on.",
-    "figure_5g": "Gets from a local store, so many issued and then all waited for: time per DMA, and of the whole "
-    "batch. Batches of 32 exceed the queue of 16.",
+    "figure_5g": f"Gets from a local store, {BATCH}",
     "figure_5h": "Gets from a local store: bandwidth of batches. Known: the gain of batches, 2 to 3 between 256 B "
     "and 4 KB.",
     "figure_6a": "All SPEs at main memory, or all others at the local store of SPE 0. Known: gets reach "
@@ -82,7 +84,7 @@ def reproduce(options: Options) -> Outcome:
         paper="cell",
         title="The on-chip network of the Cell Broadband Engine, re-run on a model",
         machine=MACHINE,
-        fitted=[row for row in machine.numbers() if row["status"] == "fitted"],
+        fitted=fitted(machine),
         notes=NOTES,
     )
     outcome.cells = facts.cells(grounds) + blind.cells(uniform, summaries, structures)
@@ -136,6 +138,4 @@ def _components(grounds: facts.Grounds) -> list[dict]:
 def _other_reading(machine, options: Options) -> curves.Points:
     """Figure 4 where the data phase covers one line."""
     changed = variant(machine, "data phase covers one line")
-    cases = [(op, "blocking", size) for op in curves.OPERATIONS for size in curves.SIZES]
-    found = parallel(lambda case: curves.blocking(changed, case[0], case[2]), cases, options, "the other reading")
-    return dict(zip(cases, found, strict=True))
+    return curves.measure(changed, options, ("blocking",), "the other reading")

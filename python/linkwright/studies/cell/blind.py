@@ -1,76 +1,68 @@
-"""Predictions of what the article does not print, each with the structure that nobody has published varied.
+"""Predictions of what the article does not print, under every structural choice that is not published.
 
 Held out are the aggregate of uniform random traffic, the latency distributions under the memory hot spot, and counter
-measurements on another board. No parameter was tuned for any of them; the two put calibrations have no predictive
-value, so every row also stands there without them.
+measurements on another board. No parameter was tuned for any of them. The two put calibrations have no predictive
+value, so every row is also given without them.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from linkwright.studies import Cell, Options, parallel
+from linkwright.studies import Options, parallel, parallel_by_case
 from linkwright.studies.cell import latency, load, streams
 from linkwright.studies.cell.chip import SPES, VARIANTS, variant
 from linkwright.studies.cell.load import Loads
 from linkwright.studies.cell.streams import Stream
+from linkwright.studies.outcome import Cell
 
 VARIANT_SEEDS = (1, 2)
 JITTERS = (1, 2, 3)
+WAYS = (False, True)  # put, get
+# Pattern of eight SPEs -> its stream, of gets or puts.
+PATTERNS: dict[str, Callable[[bool], Stream]] = {
+    "complement": lambda get: streams.complement(SPES, get),
+    "pairwise": lambda get: streams.pairwise(SPES, get),
+    "main memory": lambda get: streams.memory(SPES, get),
+    "local store": lambda get: streams.hot_store(SPES, get),
+    "uniform": lambda get: streams.uniform(SPES, get, seed=1),
+}
 
 
 def uniform(machine, loads: Loads, options: Options) -> list[dict]:
     """Uniform random over eight SPEs, by structural choice: mean and range over seeds."""
-    cases = [
-        (name, get, seed) for name in VARIANTS if name != "default" for get in (False, True) for seed in VARIANT_SEEDS
-    ]
-
-    def one(case: tuple) -> streams.Rates:
-        name, get, seed = case
-        return streams.measure(variant(machine, name), streams.uniform(SPES, get, seed))
-
-    found = dict(zip(cases, parallel(one, cases, options, "uniform random, by structure"), strict=True))
+    others = [name for name in VARIANTS if name != "default"]
+    found = parallel_by_case(
+        lambda name, get, seed: streams.measure(variant(machine, name), streams.uniform(SPES, get, seed)),
+        itertools.product(others, WAYS, VARIANT_SEEDS),
+        options,
+        "uniform random, by structure",
+    )
     rows = []
-    for name in VARIANTS:
-        for get in (False, True):
-            rates = (
-                load.of_seeds(loads, get, SPES)
-                if name == "default"
-                else [found[name, get, seed] for seed in VARIANT_SEEDS]
-            )
-            totals = [r.total for r in rates]
-            figures = {
-                "mean_gb_per_s": float(np.mean(totals)),
-                "least_gb_per_s": min(totals),
-                "most_gb_per_s": max(totals),
-            }
-            rows.append({"structure": name, "operation": load.word(get), "seeds": len(totals), **figures})
+    for name, get in itertools.product(VARIANTS, WAYS):
+        own = [found[name, get, seed] for seed in VARIANT_SEEDS] if name in others else load.of_seeds(loads, get, SPES)
+        totals = [rates.total for rates in own]
+        figures = {"mean_gb_per_s": float(np.mean(totals)), **_range(totals)}
+        rows.append({"structure": name, "operation": load.word(get), "seeds": len(totals), **figures})
     return rows
+
+
+def _range(totals: Sequence[float]) -> dict[str, float]:
+    return {"least_gb_per_s": min(totals), "most_gb_per_s": max(totals)}
 
 
 def patterns(machine, options: Options) -> list[dict]:
     """Complement, pairwise and hot spots by structural choice, with the slowest SPE."""
-    makes = {
-        "complement": lambda get: streams.complement(SPES, get),
-        "pairwise": lambda get: streams.pairwise(SPES, get),
-        "main memory": lambda get: streams.memory(SPES, get),
-        "local store": lambda get: streams.hot_store(SPES, get),
-    }
-    cases = [(name, make, get) for name in VARIANTS for make in makes for get in (False, True)]
 
-    def one(case: tuple) -> dict:
-        name, make, get = case
-        rates = streams.measure(variant(machine, name), makes[make](get))
-        figures = {
-            "aggregate_gb_per_s": rates.total,
-            "slowest_gb_per_s": min(rates.each),
-            "fastest_gb_per_s": max(rates.each),
-        }
-        return {"structure": name, "operation": f"{load.word(get)} {make}", **figures}
+    def one(name: str, make: str, get: bool) -> dict:
+        rates = streams.measure(variant(machine, name), PATTERNS[make](get))
+        return {"structure": name, "operation": f"{load.word(get)} {make}", **load.figures(rates)}
 
-    return parallel(one, cases, options, "patterns, by structure")
+    makes = [make for make in PATTERNS if make != "uniform"]
+    return parallel(one, itertools.product(VARIANTS, makes, WAYS), options, "patterns, by structure")
 
 
 def small_sets(machine, options: Options) -> list[dict]:
@@ -85,54 +77,37 @@ def small_sets(machine, options: Options) -> list[dict]:
         sets[f"six SPEs, {load.word(get)} pairwise"] = streams.pairwise(6, get)
         sets[f"six SPEs, {load.word(get)} memory"] = streams.memory(6, get)
         sets[f"six SPEs, {load.word(get)} uniform"] = streams.uniform(6, get, seed=1)
-    found = parallel(lambda name: streams.measure(machine, sets[name]), sets, options, "small sets of flows")
+    found = parallel_by_case(lambda name: streams.measure(machine, sets[name]), sets, options, "small sets of flows")
     rows = []
-    for name, rates in zip(sets, found, strict=True):
+    for name, rates in found.items():
         busy = {f"{ring.replace(' ', '_')}_percent": share for ring, share in load.ring_shares(rates).items()}
-        figures = {
-            "aggregate_gb_per_s": rates.total,
-            "slowest_gb_per_s": min(rates.each),
-            "fastest_gb_per_s": max(rates.each),
-        }
-        rows.append({"flows": name, **figures, **busy})
+        rows.append({"flows": name, **load.figures(rates), **busy})
     return rows
 
 
 def ordered_pairs(machine, options: Options) -> list[dict]:
     """Every ordered pair of SPEs alone, gets."""
-    pairs = list(itertools.permutations(range(SPES), 2))
 
-    def one(pair: tuple[int, int]) -> dict:
-        own, other = pair
+    def one(own: int, other: int) -> dict:
         rates = streams.measure(machine, streams.one(other, True, 16384, own))
         return {"spe": own, "partner": other, "rate_gb_per_s": rates.total}
 
-    return parallel(one, pairs, options, "pairs alone")
+    return parallel(one, itertools.permutations(range(SPES), 2), options, "pairs alone")
 
 
 def jitter(machine, options: Options) -> list[dict]:
     """The same patterns with start times that differ by up to 40 bus cycles: does a phase lock in?"""
-    makes = {
-        "complement": lambda get: streams.complement(SPES, get),
-        "pairwise": lambda get: streams.pairwise(SPES, get),
-        "main memory": lambda get: streams.memory(SPES, get),
-        "uniform": lambda get: streams.uniform(SPES, get, seed=1),
-    }
-    cases = [(make, get, seed) for make in makes for get in (False, True) for seed in JITTERS]
-
-    def one(case: tuple) -> float:
-        make, get, seed = case
-        return streams.measure(machine, makes[make](get), jitter=seed).total
-
-    found = dict(zip(cases, parallel(one, cases, options, "start jitter"), strict=True))
-    rows = []
-    for make in makes:
-        for get in (False, True):
-            totals = [found[make, get, seed] for seed in JITTERS]
-            rows.append(
-                {"operation": f"{load.word(get)} {make}", "least_gb_per_s": min(totals), "most_gb_per_s": max(totals)}
-            )
-    return rows
+    makes = [make for make in PATTERNS if make != "local store"]
+    found = parallel_by_case(
+        lambda make, get, seed: streams.measure(machine, PATTERNS[make](get), jitter=seed).total,
+        itertools.product(makes, WAYS, JITTERS),
+        options,
+        "start jitter",
+    )
+    return [
+        {"operation": f"{load.word(get)} {make}", **_range([found[make, get, seed] for seed in JITTERS])}
+        for make, get in itertools.product(makes, WAYS)
+    ]
 
 
 def longer(machine, options: Options) -> list[dict]:
@@ -144,62 +119,45 @@ def longer(machine, options: Options) -> list[dict]:
     }
 
     def one(name: str) -> dict:
-        stream, issue = points[name]
-        short, long = (streams.measure(machine, stream, issue, long=flag) for flag in (False, True))
-        apart = 100 * abs(long.total / short.total - 1)
+        short, long = (streams.measure(machine, *points[name], long=flag) for flag in (False, True))
+        rates = {"short_gb_per_s": short.total, "long_gb_per_s": long.total}
         return {
-            "point": name,
-            "short": short.count,
-            "short_gb_per_s": short.total,
-            "long_gb_per_s": long.total,
-            "apart_percent": apart,
-        }
+            "point": name, "short": short.count, **rates, "apart_percent": 100 * abs(long.total / short.total - 1)
+        }  # fmt: skip
 
-    return parallel(one, points, options, "longer runs")
+    return list(parallel_by_case(one, points, options, "longer runs").values())
 
 
 def placements(machine, options: Options, most: int = 1000) -> list[dict]:
     """Complement and pairwise over random placements of logical on hardware numbers."""
     random = np.random.default_rng(options.seed)
     drawn = [",".join(map(str, random.permutation(SPES))) for _ in range(most)]
-    makes = {"complement": streams.complement, "pairwise": streams.pairwise}
     rows = []
-    for name, make in makes.items():
-        for get in (False, True):
-            totals = parallel(
-                lambda place, make=make, get=get: streams.measure(machine, make(SPES, get), placement=place).total,
-                drawn,
-                options,
-                f"placements, {load.word(get)} {name}",
-            )
-            figures = {
-                "least_gb_per_s": min(totals),
-                "median_gb_per_s": float(np.median(totals)),
-                "most_gb_per_s": max(totals),
-            }
-            rows.append({"operation": f"{load.word(get)} {name}", "placements": most, **figures})
+    for name, get in itertools.product(("complement", "pairwise"), WAYS):
+        operation = f"{load.word(get)} {name}"
+        figures = _placed(machine, PATTERNS[name](get), drawn, options, f"placements, {operation}")
+        rows.append({"operation": operation, "placements": most, **figures})
     return rows
 
 
 def six_of_eight(machine, options: Options) -> list[dict]:
     """Every choice of six hardware units: complement and pairwise gets."""
+    chosen = itertools.combinations(range(SPES), 6)
+    places = [",".join(map(str, [*units, *(i for i in range(SPES) if i not in units)])) for units in chosen]
     rows = []
-    for name, make in {"complement": streams.complement, "pairwise": streams.pairwise}.items():
-        units = list(itertools.combinations(range(SPES), 6))
-
-        def one(chosen: tuple[int, ...], make=make) -> float:
-            others = [i for i in range(SPES) if i not in chosen]
-            place = ",".join(map(str, [*chosen, *others]))
-            return streams.measure(machine, make(6, True), placement=place).total
-
-        totals = parallel(one, units, options, f"six of eight, {name}")
-        figures = {
-            "least_gb_per_s": min(totals),
-            "median_gb_per_s": float(np.median(totals)),
-            "most_gb_per_s": max(totals),
-        }
-        rows.append({"operation": f"get {name}", "choices": len(units), **figures})
+    for name, make in (("complement", streams.complement), ("pairwise", streams.pairwise)):
+        figures = _placed(machine, make(6, True), places, options, f"six of eight, {name}")
+        rows.append({"operation": f"get {name}", "choices": len(places), **figures})
     return rows
+
+
+def _placed(machine, stream: Stream, places: Iterable[str], options: Options, what: str) -> dict[str, float]:
+    """Least, median and most of a stream's aggregate over placements."""
+    totals = parallel(
+        lambda place: streams.measure(machine, stream, placement=place).total, ((p,) for p in places), options, what
+    )
+    median = float(np.median(totals))
+    return {"least_gb_per_s": min(totals), "median_gb_per_s": median, "most_gb_per_s": max(totals)}
 
 
 def cells(uniform_rows: list[dict], latency_rows: list[dict], pattern_rows: list[dict]) -> list[Cell]:

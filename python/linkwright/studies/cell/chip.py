@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from linkwright.studies.numbers import changed, values
+
 SPES = 8
 MEMORY = 8  # participant of main memory, after the SPEs
 LINE = 128
@@ -10,7 +12,7 @@ KIB = 1024
 SIZES = tuple(16 << k for k in range(11))  # 16 B to 16 KB
 BATCHES = ("blocking", "batch(2)", "batch(4)", "batch(8)", "batch(16)", "batch(32)", "unlimited")
 
-# Structural choices beside the default of the machine file: name -> values that differ.
+# Structural choices besides the default of the machine file: name -> values that differ.
 VARIANTS = {
     "default": {},
     "arbiter sees the oldest": {"fabric.arbiter_sees": '"oldest"'},
@@ -25,14 +27,7 @@ VARIANTS = {
 
 def variant(machine, name: str):
     """The machine with the structural choice `name`."""
-    for key, value in VARIANTS[name].items():
-        machine = machine.with_value(key, value)
-    return machine
-
-
-def values(machine) -> dict[str, float]:
-    """Numbers of the machine file by key, in the units of the file."""
-    return {row["key"]: float(row["value"]) for row in machine.numbers() if not row["value"].startswith("[")}
+    return changed(machine, VARIANTS[name])
 
 
 def port(machine) -> float:

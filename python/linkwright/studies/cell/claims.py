@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from linkwright.studies import Claim
 from linkwright.studies.cell import experiments, streams
 from linkwright.studies.cell.chip import BATCHES, SIZES, SPES, port, snoop_limit
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
+from linkwright.studies.outcome import Claim, numbered
 
 THREE = ("put to memory", "put to local store", "get from local store")
 TICK_NS = 40
+_claim = partial(numbered, "C")
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,6 @@ def check(f: Findings) -> list[Claim]:
         full_queues_stall(f),
         off_the_line_is_slower(f),
     ]
-
-
-def _claim(number: int, statement: str, holds: bool, why: str) -> Claim:
-    return Claim(f"C-{number:02}", statement, bool(holds), why)
 
 
 def flat_to_512(f: Findings) -> Claim:

@@ -16,8 +16,7 @@ def measure(machine, options: Options) -> list[dict]:
     keys = [row["key"] for row in _native.algorithms() if row["collective"] == "allreduce"]
     cases = [(key, size) for key in keys for size in SIZES]
 
-    def one(case: tuple[str, int]) -> dict | None:
-        key, size = case
+    def one(key: str, size: int) -> dict | None:
         try:
             made = _native.Schedule.build(key, SPES, size // ELEMENT, element_bytes=ELEMENT, grid=None)
         except WaivedError:

@@ -6,7 +6,11 @@ operations is `put` or `get` at `memory` or at the local store of SPE 1.
 
 from __future__ import annotations
 
-from linkwright.studies import Options, parallel
+import functools
+import itertools
+from collections.abc import Iterable
+
+from linkwright.studies import Options, parallel_by_case
 from linkwright.studies.cell import known, streams
 from linkwright.studies.cell.chip import BATCHES, MEMORY, SIZES
 
@@ -23,22 +27,16 @@ NAMES = {"blocking": "blocking", "unlimited": "nonblocking"} | {f"batch({k})": f
 Points = dict[tuple[str, str, int], streams.Rates]
 
 
-def measure(machine, options: Options) -> Points:
-    """Every point of both figures."""
-    cases = [(op, issue, size) for op in OPERATIONS for issue in BATCHES for size in SIZES]
-
-    def one(case: tuple[str, str, int]) -> streams.Rates:
-        op, issue, size = case
-        partner, get = OPERATIONS[op]
-        return streams.measure(machine, streams.one(partner, get, size), issue)
-
-    return dict(zip(cases, parallel(one, cases, options, "latency and bandwidth"), strict=True))
+def measure(machine, options: Options, issues: Iterable[str] = BATCHES, what: str = "latency and bandwidth") -> Points:
+    """Every point of both figures, or those of some `issues`."""
+    cases = itertools.product(OPERATIONS, issues, SIZES)
+    return parallel_by_case(functools.partial(point, machine), cases, options, what)
 
 
-def blocking(machine, op: str, size: int) -> streams.Rates:
-    """One point of figure 4."""
+def point(machine, op: str, issue: str, size: int) -> streams.Rates:
+    """One point of either figure."""
     partner, get = OPERATIONS[op]
-    return streams.measure(machine, streams.one(partner, get, size), "blocking")
+    return streams.measure(machine, streams.one(partner, get, size), issue)
 
 
 PANELS = dict(

@@ -1,9 +1,8 @@
 """Stated numbers of the article beside what the model gives: table 1, the facts, and the known points of the figures.
 
-Numbers that were put into the machine file (clocks, widths, queue depths) come out exactly, which shows no more than
-that they were copied right; what the model makes of them stands under the benchmark's rows. Two cells are
-calibrated: the put deficits of hot spot and pairwise. Facts that are words, or concern parts that no model has, stand
-there without a prediction.
+Numbers of the machine file itself (clocks, widths, queue depths) come out exactly, which only shows that they were
+copied correctly; `_benchmark` has what the model makes of them. Two cells are calibrated: the put deficits of hot spot
+and pairwise. Facts that are words, or that concern parts outside the model, are listed without a prediction.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from linkwright import studies
-from linkwright.studies import Cell, reference_rows
 from linkwright.studies.cell import experiments, known
 from linkwright.studies.cell.chip import LINE
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import facts, reference_cell, reference_rows
 
 ERRATA = {
     "C137": "the components add up to 90.625 ns",
@@ -60,6 +59,15 @@ COUNTED = {
     "fabric.spu_queue": ["C081", "C113"],
     "fabric.proxy_queue": ["C082"],
 }
+# Component of table 1 -> facts that state its cycles, and its nanoseconds.
+COMPONENTS = {
+    "dma_issue": (["C087", "C126"], ["C127"]),
+    "dma_to_eib": (["C089", "C128"], ["C129"]),
+    "list_element_fetch": (["C090", "C130"], ["C131"]),
+    "coherence_protocol": (["C092", "C132"], ["C133"]),
+    "data_transfer_inter_spe_put": (["C134"], ["C135"]),
+    "total": (["C136", "C138"], ["C137", "C139"]),
+}
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,8 @@ class Grounds:
 
 def cells(g: Grounds) -> list[Cell]:
     """Table 1, the known points, the facts."""
-    facts = studies.facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
-    return [*_components(g), *_known_points(g), *facts]
+    stated = facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
+    return [*_components(g), *_known_points(g), *stated]
 
 
 def _components(g: Grounds) -> list[Cell]:
@@ -85,8 +93,7 @@ def _components(g: Grounds) -> list[Cell]:
     clock = g.values["machine.clock"]
     for row in reference_rows("cell", "dma_latency_components.csv"):
         nanoseconds = g.components[row["component"]]
-        for unit, predicted in (("cycles", nanoseconds * clock), ("ns", nanoseconds)):
-            column = "cycles" if unit == "cycles" else "nanoseconds"
+        for unit, column, predicted in (("cycles", "cycles", nanoseconds * clock), ("ns", "nanoseconds", nanoseconds)):
             reference = float(row[column])
             keys = {"table": TABLE_1, "component": row["component"], "quantity": column, "note": row["note"]}
             erratum = ERRATA["C137"] if row["component"] == "total" and unit == "ns" else None
@@ -108,7 +115,7 @@ def _known_points(g: Grounds) -> list[Cell]:
             at = f"{size} B" if size < 1024 else f"{size // 1024} KB"
         predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
         keys = {"table": "known points", "figure": row["figure"], "operation": operation, "at": at}
-        made.append(Cell("known points", keys, predicted, float(row["value"]), row["unit"], row["split"]))
+        made.append(reference_cell(row, "known points", keys, predicted, value=float))
     return made
 
 
@@ -118,8 +125,8 @@ def _rules(g: Grounds) -> dict[str, Callable[[], object]]:
 
 def _stated(g: Grounds) -> dict[str, Callable[[], object]]:
     """Facts that stand in the machine file."""
-    stated = {fact: lambda key=key: g.values[key] for key, facts in STATED.items() for fact in facts}
-    counted = {fact: lambda key=key: int(g.values[key]) for key, facts in COUNTED.items() for fact in facts}
+    stated = {fact: lambda key=key: g.values[key] for key, its in STATED.items() for fact in its}
+    counted = {fact: lambda key=key: int(g.values[key]) for key, its in COUNTED.items() for fact in its}
     return stated | counted
 
 
@@ -177,56 +184,42 @@ def _benchmark(g: Grounds) -> dict[str, Callable[[], object]]:
         sizes = sorted(s for (o, i, s) in g.points if (o, i) == (op, "unlimited"))
         return max(point(op, "unlimited", s).total for s in sizes)
 
-    def deficit() -> float:
-        return g.loads["local store", True, 8].total - g.loads["local store", False, 8].total
+    def load(pattern: str, get: bool) -> float:
+        return g.loads[pattern, get, 8].total
 
     def saturating(spot: str, first: int) -> int:
         most = max(r.total for (s, get, *_), r in g.loads.items() if s == spot and get)
         return next(n for n in range(first, 9) if g.loads[spot, True, n].total >= 0.98 * most)
 
-    return {
-        "C079": lambda: g.mailboxes["round trip"],
-        "C087": lambda: part["dma_issue"] * clock,
-        "C089": lambda: part["dma_to_eib"] * clock,
-        "C090": lambda: part["list_element_fetch"] * clock,
-        "C091": lambda: part["coherence_protocol"] * clock / 2,
-        "C092": lambda: part["coherence_protocol"] * clock,
-        "C097": lambda: g.mailboxes["one way"],
-        "C100": lambda: point("put to memory", "blocking", 128).dma_ns,
-        "C101": flat_to,
-        "C102": lambda: flat_to() // LINE,
-        "C108": lambda: point("put to memory", "blocking", 16384).total,
-        "C109": lambda: point("get from memory", "blocking", 16384).total,
-        "C110": lambda: point("put to memory", "blocking", 16384).dma_ns,
-        "C112": lambda: point("get from memory", "blocking", 16384).dma_ns,
-        "C116": reached,
-        "C120": lambda: statistics.median(gains()),
-        "C121": lambda: max(gains()),
-        "C126": lambda: part["dma_issue"] * clock,
-        "C127": lambda: part["dma_issue"],
-        "C128": lambda: part["dma_to_eib"] * clock,
-        "C129": lambda: part["dma_to_eib"],
-        "C130": lambda: part["list_element_fetch"] * clock,
-        "C131": lambda: part["list_element_fetch"],
-        "C132": lambda: part["coherence_protocol"] * clock,
-        "C133": lambda: part["coherence_protocol"],
-        "C134": lambda: part["data_transfer_inter_spe_put"] * clock,
-        "C135": lambda: part["data_transfer_inter_spe_put"],
-        "C136": lambda: part["total"] * clock,
-        "C137": lambda: part["total"],
-        "C138": lambda: part["total"] * clock,
-        "C139": lambda: part["total"],
-        "C140": lambda: part["total"] - part["list_element_fetch"],
-        "C142": lambda: saturating("local store", 2),
-        "C144": lambda: saturating("main memory", 1),
-        "C145": deficit,
-        "C146": lambda: g.loads["local store", False, 8].total,
-        "C149": lambda: (
-            100 * g.loads["complement", True, 8].total / g.values["fabric.line"] / g.values["fabric.bus_clock"]
-        ),
-        "C150": lambda: g.loads["complement", True, 8].total,
-        "C151": lambda: g.loads["pairwise", True, 8].total - g.loads["pairwise", False, 8].total,
-    }
+    cycles = {fact: lambda name=name: part[name] * clock for name, (its, _) in COMPONENTS.items() for fact in its}
+    times = {fact: lambda name=name: part[name] for name, (_, its) in COMPONENTS.items() for fact in its}
+    return (
+        cycles
+        | times
+        | {
+            "C079": lambda: g.mailboxes["round trip"],
+            "C091": lambda: part["coherence_protocol"] * clock / 2,
+            "C097": lambda: g.mailboxes["one way"],
+            "C100": lambda: point("put to memory", "blocking", 128).dma_ns,
+            "C101": flat_to,
+            "C102": lambda: flat_to() // LINE,
+            "C108": lambda: point("put to memory", "blocking", 16384).total,
+            "C109": lambda: point("get from memory", "blocking", 16384).total,
+            "C110": lambda: point("put to memory", "blocking", 16384).dma_ns,
+            "C112": lambda: point("get from memory", "blocking", 16384).dma_ns,
+            "C116": reached,
+            "C120": lambda: statistics.median(gains()),
+            "C121": lambda: max(gains()),
+            "C140": lambda: part["total"] - part["list_element_fetch"],
+            "C142": lambda: saturating("local store", 2),
+            "C144": lambda: saturating("main memory", 1),
+            "C145": lambda: load("local store", True) - load("local store", False),
+            "C146": lambda: load("local store", False),
+            "C149": lambda: 100 * load("complement", True) / g.values["fabric.line"] / g.values["fabric.bus_clock"],
+            "C150": lambda: load("complement", True),
+            "C151": lambda: load("pairwise", True) - load("pairwise", False),
+        }
+    )
 
 
 def grounds(machine, values: dict[str, float], points: Points, loads: Loads) -> Grounds:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from linkwright.studies import number, reference_rows
+from linkwright.studies.references import number, reference_rows
 
 
 def stated() -> list[dict[str, str]]:

@@ -1,14 +1,14 @@
 """Figure 6: hot spots and patterns under full load, the documented ways to lose bandwidth, and small sets of flows.
 
-All DMAs are of 16 KB and nonblocking. Aggregates are sums over the SPEs that issue; beside each stand the slowest
-and the fastest SPE, because a sum can be perfect while somebody starves.
+All DMAs are of 16 KB and nonblocking. Aggregates are sums over the SPEs that issue. The slowest and the fastest SPE
+are listed with each, because a sum can be perfect while one SPE starves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwright.studies import Options, parallel
+from linkwright.studies import Options, parallel_by_case
 from linkwright.studies.cell import known, streams
 from linkwright.studies.cell.streams import Rates, Stream
 
@@ -33,10 +33,7 @@ def measure(machine, options: Options, seeds: tuple[int, ...] = SEEDS) -> Loads:
             drawn = seeds if count > 2 else seeds[:1]  # two SPEs have only each other
             cases |= {("uniform", get, count, seed): streams.uniform(count, get, seed) for seed in drawn}
 
-    def one(key: tuple) -> Rates:
-        return streams.measure(machine, cases[key])
-
-    return dict(zip(cases, parallel(one, cases, options, "hot spots and patterns"), strict=True))
+    return parallel_by_case(lambda *key: streams.measure(machine, cases[key]), cases, options, "hot spots and patterns")
 
 
 def word(get: bool) -> str:
@@ -49,12 +46,14 @@ def hot_rows(loads: Loads) -> list[dict]:
     rows = []
     for spot, (_, counts) in HOT.items():
         for get in (False, True):
-            for count in counts:
-                figures = _figures(loads[spot, get, count])
-                operation = f"{word(get)} at {spot}"
-                figures["published_aggregate_gb_per_s"] = known.load_rate(operation, count)
-                rows.append({"operation": operation, "spes": count, **figures})
+            rows += [_known_row(f"{word(get)} at {spot}", loads[spot, get, count], count) for count in counts]
     return rows
+
+
+def _known_row(operation: str, rates: Rates, spes: int) -> dict:
+    """One point beside the published aggregate, if there is one."""
+    published = {"published_aggregate_gb_per_s": known.load_rate(operation, spes)}
+    return {"operation": operation, "spes": spes, **figures(rates), **published}
 
 
 def pattern_rows(loads: Loads) -> list[dict]:
@@ -62,18 +61,14 @@ def pattern_rows(loads: Loads) -> list[dict]:
     rows = []
     for pattern in STATIC:
         for get in (False, True):
-            for count in COUNTS:
-                figures = _figures(loads[pattern, get, count])
-                operation = f"{word(get)} {pattern}"
-                figures["published_aggregate_gb_per_s"] = known.load_rate(operation, count)
-                rows.append({"operation": operation, "spes": count, **figures})
+            rows += [_known_row(f"{word(get)} {pattern}", loads[pattern, get, count], count) for count in COUNTS]
     for get in (False, True):
         for count in COUNTS:
             found = of_seeds(loads, get, count)
             mean = sum(r.total for r in found) / len(found)
             each = [rate for r in found for rate in r.each]
-            figures = {"aggregate_gb_per_s": mean, "slowest_gb_per_s": min(each), "fastest_gb_per_s": max(each)}
-            rows.append({"operation": f"{word(get)} uniform", "spes": count, **figures})
+            of_all = {"aggregate_gb_per_s": mean, "slowest_gb_per_s": min(each), "fastest_gb_per_s": max(each)}
+            rows.append({"operation": f"{word(get)} uniform", "spes": count, **of_all})
     return rows
 
 
@@ -82,7 +77,8 @@ def of_seeds(loads: Loads, get: bool, count: int) -> list[Rates]:
     return [rates for key, rates in loads.items() if key[:3] == ("uniform", get, count)]
 
 
-def _figures(rates: Rates) -> dict:
+def figures(rates: Rates) -> dict:
+    """Aggregate, and the slowest and the fastest SPE."""
     return {"aggregate_gb_per_s": rates.total, "slowest_gb_per_s": min(rates.each), "fastest_gb_per_s": max(rates.each)}
 
 
@@ -118,15 +114,12 @@ LOSSES: dict[str, Callable[[], Stream]] = {
 
 def losses(machine, options: Options) -> list[dict]:
     """The documented loss cases beside the best pattern; distances are of identity placement."""
-    names = list(LOSSES)
-    found = parallel(lambda name: streams.measure(machine, LOSSES[name]()), names, options, "loss cases")
-    best = found[0].total
-    rows = []
-    for name, rates in zip(names, found, strict=True):
-        rows.append(
-            {"case": name, "flows": len(rates.each), **_figures(rates), "of_best_percent": 100 * rates.total / best}
-        )
-    return rows
+    found = parallel_by_case(lambda name: streams.measure(machine, LOSSES[name]()), LOSSES, options, "loss cases")
+    best = next(iter(found.values())).total
+    return [
+        {"case": name, "flows": len(rates.each), **figures(rates), "of_best_percent": 100 * rates.total / best}
+        for name, rates in found.items()
+    ]
 
 
 def ring_shares(rates: Rates) -> dict[str, float]:

@@ -10,7 +10,7 @@ Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.
 
 from __future__ import annotations
 
-from linkwright.studies import Options, Outcome, reference_rows
+from linkwright.studies import Options
 from linkwright.studies.gpu_nodes import (
     claims,
     collectives,
@@ -23,6 +23,9 @@ from linkwright.studies.gpu_nodes import (
 )
 from linkwright.studies.gpu_nodes.machine_pair import GPUS, PAYLOAD_BYTES, Machines
 from linkwright.studies.gpu_nodes.networks import networks, resnets
+from linkwright.studies.numbers import fitted
+from linkwright.studies.outcome import Outcome
+from linkwright.studies.references import reference_rows
 
 # Sources of claims; each gives a list for both machines.
 CLAIMS = (claims.check, training.check, figure_1.check)
@@ -66,12 +69,7 @@ def reproduce(options: Options) -> Outcome:
         paper="gpu-nodes",
         title="Eight P100s on NVLink or in a PCIe tree, re-run on a model",
         machine=f"{machines.dgx1.name} and {machines.gx8.name}",
-        fitted=[
-            {"machine": name, **row}
-            for name, machine in machines.items()
-            for row in machine.numbers()
-            if row["status"] == "fitted"
-        ],
+        fitted=[{"machine": name, **row} for name, machine in machines.items() for row in fitted(machine)],
         cells=cells,
         notes=NOTES,
     )
@@ -133,12 +131,11 @@ def _latencies(machines: Machines) -> list[dict]:
 
 
 def _host_copies(cells: list) -> list[dict]:
-    own = [cell for cell in cells if cell.table == "host copies"]
-    readings = (("GB/s", 1.0), ("GiB/s", 2**30 / 1e9))
     return [
         {"machine": cell.keys["machine"], "read_as": unit, "means": f"{cell.reference * factor:.2f} GB/s"}
-        for cell in own
-        for unit, factor in readings
+        for cell in cells
+        if cell.table == "host copies"
+        for unit, factor in (("GB/s", 1.0), ("GiB/s", 2**30 / 1e9))
     ]
 
 
@@ -148,26 +145,27 @@ def _allreduces(machines: Machines) -> list[dict]:
         for path in collectives.PATHS:
             for gpus in collectives.COUNTS:
                 for size in collectives.SIZES:
-                    run = collectives.allreduce(machine, size, gpus, path)
-                    bus = run.alg_bw * 2 * (gpus - 1) / gpus
-                    rates = {"alg_bw_gib_per_s": run.alg_bw, "bus_bw_gib_per_s": bus}
+                    rate = collectives.allreduce(machine, size, gpus, path).alg_bw
+                    rates = {"alg_bw_gib_per_s": rate, "bus_bw_gib_per_s": rate * 2 * (gpus - 1) / gpus}
                     rows.append({"machine": name, "path": path, "gpus": str(gpus), "size_bytes": size, **rates})
     return rows
 
 
 def _one_step(cells: list) -> list[dict]:
     ideal = {row["gpus"]: float(row["value"]) for row in reference_rows("gpu-nodes", "one_step.csv")}
-    own = [cell for cell in cells if cell.table == "allreduce"]
-    return [
-        {
-            "cell": cell.keys["id"],
-            "published": f"{cell.reference:g} GiB/s",
-            "one_step_ideal": f"{ideal[cell.keys['quantity'].split()[1]]:g} GB/s",
-            "efficiency_needed": f"{cell.reference * 2**30 / 1e9 / ideal[cell.keys['quantity'].split()[1]]:.3f}",
-            "ring_model": f"{cell.predicted:.2f} GiB/s",
-        }
-        for cell in own
-    ]
+    rows = []
+    for cell in (cell for cell in cells if cell.table == "allreduce"):
+        gb_per_s = ideal[cell.keys["quantity"].split()[1]]
+        rows.append(
+            {
+                "cell": cell.keys["id"],
+                "published": f"{cell.reference:g} GiB/s",
+                "one_step_ideal": f"{gb_per_s:g} GB/s",
+                "efficiency_needed": f"{cell.reference * 2**30 / 1e9 / gb_per_s:.3f}",
+                "ring_model": f"{cell.predicted:.2f} GiB/s",
+            }
+        )
+    return rows
 
 
 def _gradients(machines: Machines) -> list[dict]:
@@ -175,17 +173,10 @@ def _gradients(machines: Machines) -> list[dict]:
     for key, workload in resnets().items():
         for name, machine in machines.items():
             for path in collectives.PATHS:
-                run = collectives.allreduce(machine, workload.gradient_bytes, GPUS, path)
-                figures = {"rate": f"{run.alg_bw:.2f} GiB/s", "time": f"{1e6 * run.seconds:.1f} us"}
-                rows.append(
-                    {
-                        "network": key,
-                        "payload": f"{workload.gradient_bytes:,} B",
-                        "machine": name,
-                        "path": path,
-                        **figures,
-                    }
-                )
+                found = collectives.allreduce(machine, workload.gradient_bytes, GPUS, path)
+                figures = {"rate": f"{found.alg_bw:.2f} GiB/s", "time": f"{1e6 * found.seconds:.1f} us"}
+                about = {"network": key, "payload": f"{workload.gradient_bytes:,} B", "machine": name, "path": path}
+                rows.append(about | figures)
     return rows
 
 
@@ -201,7 +192,7 @@ def _versions(machines: Machines) -> list[dict]:
 
 
 def _gaps(machines: Machines) -> list[dict]:
-    model = training.predicted_gaps(training.runs(machines))
+    model = training.predicted_gaps(training.scalings(machines))
     return [
         {"network": name, "batch": str(batch), "gpus": str(gpus), "model": "gap" if case in model else "fits"}
         for case in sorted(training.published_gaps())

@@ -5,11 +5,13 @@ Numbers as in the machine document; 13 to 17 are about training and belong to th
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 from linkwright import _native, nccl
 from linkwright.stats.clusters import Cluster
-from linkwright.studies import Claim
+from linkwright.studies.numbers import values
+from linkwright.studies.outcome import Claim, numbered
 
 from . import collectives, copies
 from .machine_pair import GPUS, PAYLOAD_BYTES, Machines
@@ -18,6 +20,7 @@ SMALL_BYTES = (4, 1024, 65_536, 1_000_000)
 MEDIUM_BYTES = (65_536, 262_144, 1 << 20, 4 << 20)
 ANOMALY = (0, 5)
 TIE = 0.05
+_claim = partial(numbered, "GN")
 
 
 def check(machines: Machines) -> list[Claim]:
@@ -27,10 +30,6 @@ def check(machines: Machines) -> list[Claim]:
         same_end(machines), across_latency(machines), dma(machines), latency_clusters(machines), anomaly(machines),
         four_and_eight(machines), start_up(machines), broadcast(machines), limits(machines),
     ]  # fmt: skip
-
-
-def _claim(number: int, statement: str, holds: bool, why: str) -> Claim:
-    return Claim(f"GN-{number:02}", statement, bool(holds), why)
 
 
 def _levels(groups: list[Cluster]) -> str:
@@ -173,8 +172,7 @@ def limits(machines: Machines) -> Claim:
             ring = [table[r, (r + 1) % gpus] for r in range(gpus)]
             bound = min(ring) * gpus / (2 * (gpus - 1))
             worst = max(worst, collectives.allreduce(machine, PAYLOAD_BYTES, gpus).alg_bw / bound)
-    nominal = {row["key"]: float(row["value"]) for row in machines.dgx1.numbers() if row["key"].endswith("bandwidth")}
     fastest = max(copies.matrix(machines.dgx1).values()) * 2**30 / 1e9
-    share = fastest / nominal["fabric.links.nvlink.bandwidth"]
+    share = fastest / values(machines.dgx1)["fabric.links.nvlink.bandwidth"]
     why = f"largest allreduce is {worst:.3f} of its ring at full efficiency, largest copy {share:.3f} of its link"
     return _claim(18, "no allreduce exceeds its own ring, no copy its link", worst <= 1 and share <= 1, why)

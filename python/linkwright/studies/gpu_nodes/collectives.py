@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwright import _native, nccl
-from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import reference_rows
 
-from .machine_pair import GPUS, PAYLOAD_BYTES, Machines, gib_per_s
+from .machine_pair import GPUS, PAYLOAD_BYTES, Machines, gib_per_s, paper_cell
 
 PATHS = ("ring", "flags")
 COUNTS = (2, 4, 8)
@@ -24,11 +25,10 @@ ELEMENT_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Run:
-    """One collective that was simulated."""
+class Simulated:
+    """One collective and its simulated time."""
 
     size_bytes: int
-    ranks: int
     seconds: float
 
     @property
@@ -37,18 +37,18 @@ class Run:
         return gib_per_s(self.size_bytes, self.seconds)
 
 
-def allreduce(machine: _native.Machine, size_bytes: int, ranks: int, path: str = "ring") -> Run:
+def allreduce(machine: _native.Machine, size_bytes: int, ranks: int, path: str = "ring") -> Simulated:
     """The one ring of the paper."""
     schedule = _native.Schedule.build("allreduce/ring", ranks, size_bytes // ELEMENT_BYTES)
-    return Run(size_bytes, ranks, _seconds(schedule, machine, path, "blocking"))
+    return Simulated(size_bytes, _seconds(schedule, machine, path, "blocking"))
 
 
-def broadcast(machine: _native.Machine, size_bytes: int, ranks: int = GPUS, path: str = "ring") -> Run:
+def broadcast(machine: _native.Machine, size_bytes: int, ranks: int = GPUS, path: str = "ring") -> Simulated:
     """A pipeline round the same ring."""
     elements = size_bytes // ELEMENT_BYTES
     slices = max(1, min(BROADCAST_SLICES, size_bytes // nccl.plan("1.3.4", "broadcast", size_bytes, ranks).chunk_bytes))
     schedule = _native.Schedule.build("broadcast/ring", ranks, elements).pipeline(slices)
-    return Run(size_bytes, ranks, _seconds(schedule, machine, path, "window(2)"))
+    return Simulated(size_bytes, _seconds(schedule, machine, path, "window(2)"))
 
 
 def by_version(machine: _native.Machine, version: str, kind: str, size_bytes: int, ranks: int = GPUS) -> dict:
@@ -81,6 +81,5 @@ def cells(machines: Machines) -> list[Cell]:
             continue
         machine = dict(machines.items())[row["machine"]]
         rate = allreduce(machine, PAYLOAD_BYTES, int(row["quantity"].split()[1])).alg_bw
-        keys = {"id": row["id"], "machine": row["machine"], "quantity": row["quantity"]}
-        found.append(Cell("allreduce", keys, rate, number(row["value"]), row["unit"], row["split"]))
+        found.append(paper_cell(row, "allreduce", rate))
     return found

@@ -9,9 +9,10 @@ import functools
 
 from linkwright import _native
 from linkwright.stats.clusters import Cluster, clusters
-from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import reference_cell, reference_rows
 
-from .machine_pair import DGX1, GPUS, GX8, LARGE_BYTES, Machines, gb_per_s, gib_per_s
+from .machine_pair import DGX1, GPUS, GX8, LARGE_BYTES, Machines, gb_per_s, gib_per_s, paper_cell
 
 COPY, DMA = "copy", "dma"
 SIZES = tuple(4 << (2 * i) for i in range(14))  # 4 B to 256 MiB
@@ -82,26 +83,20 @@ def cells(machines: Machines) -> list[Cell]:
         if pair:
             machine = dict(machines.items())[row["machine"]]
             rate = gib_per_s(LARGE_BYTES, time_s(machine, pair, LARGE_BYTES))
-            found.append(_cell("copies", row, rate))
+            found.append(paper_cell(row, "copies", rate))
         elif row["quantity"] == "host copy":
             machine = dict(machines.items())[row["machine"]]
             rate = gb_per_s(LARGE_BYTES, time_s(machine, (GPUS, 0), LARGE_BYTES))
-            found.append(_cell("host copies", row, rate))
+            found.append(paper_cell(row, "host copies", rate))
     return found + [_tartan_cell(machines.dgx1, row) for row in reference_rows("gpu-nodes", "tartan.csv")]
-
-
-def _cell(table: str, row: dict[str, str], predicted: float) -> Cell:
-    keys = {"id": row["id"], "machine": row["machine"], "quantity": row["quantity"]}
-    return Cell(table, keys, predicted, number(row["value"]), row["unit"], row["split"])
 
 
 def _tartan_cell(machine: _native.Machine, row: dict[str, str]) -> Cell:
     kind, column = row["column"].split()
     size = int(row["size_bytes"])
-    predicted = _tartan(machine, kind, PAIRS[column], size)
     keys = {"id": row["id"], "column": row["column"], "size_bytes": size}
     table = f"Tartan, time, {column}" if kind == "t" else f"Tartan, rate, {row['column']}"
-    return Cell(table, keys, predicted, number(row["value"]), row["unit"], row["split"])
+    return reference_cell(row, table, keys, _tartan(machine, kind, PAIRS[column], size))
 
 
 @functools.cache

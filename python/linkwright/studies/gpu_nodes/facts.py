@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from linkwright import nccl
 from linkwright.predict.training.workload import Workload
-from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import reference_cell, reference_rows
 
-from .machine_pair import DGX1, Machines
+from .machine_pair import DGX1, Machines, paper_cell
 from .networks import networks
 
 
@@ -16,14 +17,12 @@ def cells(machines: Machines) -> list[Cell]:
     for row in reference_rows("gpu-nodes", "interconnect.csv"):
         made = _STRUCTURE.get(row["quantity"])
         if made and row["machine"] == DGX1:
-            keys = {"id": row["id"], "machine": row["machine"], "quantity": row["quantity"]}
-            predicted = made(nccl.nvlinks(machines.dgx1))
-            found.append(Cell("structure", keys, predicted, number(row["value"]), row["unit"], row["split"]))
+            found.append(paper_cell(row, "structure", made(nccl.nvlinks(machines.dgx1))))
     shipped = networks()
     for row in reference_rows("gpu-nodes", "workloads.csv"):
-        keys = {"id": row["id"], "network": row["network"], "quantity": row["quantity"], "batch": row["batch"]}
+        keys = {key: row[key] for key in ("id", "network", "quantity", "batch")}
         predicted = _workload(shipped[row["network"]], row["quantity"], row["batch"], row["value"])
-        found.append(Cell("workloads", keys, predicted, number(row["value"]), row["unit"], row["split"]))
+        found.append(reference_cell(row, "workloads", keys, predicted))
     return found
 
 

@@ -15,7 +15,7 @@ from linkwright.machines import load
 from linkwright.predict.training import compute as rates
 from linkwright.predict.training.step import Choices, Trainer
 from linkwright.predict.training.workload import Workload
-from linkwright.studies import Claim
+from linkwright.studies.outcome import Claim
 
 from .machine_pair import DGX1, GPUS, Machines
 from .networks import network

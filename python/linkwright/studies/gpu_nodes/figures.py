@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.report import plain
 from linkwright.report.model import Axis, Curve, HeatMap, Plot, Section
-from linkwright.studies import Cell
+from linkwright.studies.outcome import Cell
 
 from . import collectives, copies
 from .machine_pair import DGX1, GIB, GPUS, GX8, LARGE_BYTES, PAYLOAD_BYTES, Machines

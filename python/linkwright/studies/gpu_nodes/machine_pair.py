@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.machines import load
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import reference_cell
 
 DGX1 = "dgx1-p100"
 GX8 = "gx8-p100"
@@ -36,6 +38,11 @@ class Machines:
     def items(self) -> tuple[tuple[str, _native.Machine], ...]:
         """(name, machine) of both."""
         return ((DGX1, self.dgx1), (GX8, self.gx8))
+
+
+def paper_cell(row: dict[str, str], table: str, predicted: object) -> Cell:
+    """A row of `interconnect.csv` beside its prediction."""
+    return reference_cell(row, table, {key: row[key] for key in ("id", "machine", "quantity")}, predicted)
 
 
 def gib_per_s(size_bytes: float, seconds: float) -> float:

@@ -19,7 +19,8 @@ from linkwright.predict.training import compute as rates
 from linkwright.predict.training.lead import Lead, leads
 from linkwright.predict.training.step import Choices, Step, Trainer
 from linkwright.predict.training.workload import Workload
-from linkwright.studies import Claim, reference_rows
+from linkwright.studies.outcome import Claim
+from linkwright.studies.references import reference_rows
 
 from .machine_pair import DGX1, Machines
 from .networks import DEPTHS, network, networks
@@ -33,7 +34,7 @@ CALM = Choices()
 
 
 @dataclass(frozen=True)
-class Run:
+class Scaling:
     """One network with one batch: steps on both machines by number of GPUs, and the leads of the DGX-1."""
 
     network: str
@@ -48,14 +49,14 @@ class Run:
 
 
 @lru_cache(maxsize=4)
-def runs(machines: Machines, choices: Choices = CALM) -> tuple[Run, ...]:
+def scalings(machines: Machines, choices: Choices = CALM) -> tuple[Scaling, ...]:
     """Every network with every batch of the paper."""
     found = []
     for name, workload in networks().items():
         trainers = [_trainer(workload, machine, choices) for _, machine in machines.items()]
         for batch in workload.batches:
             steps = {t.machine.name: [t.step(batch, gpus) for gpus in GPUS] for t in trainers}
-            found.append(Run(name, batch, workload, steps, leads(*trainers, [(batch, gpus) for gpus in GPUS])))
+            found.append(Scaling(name, batch, workload, steps, leads(*trainers, [(batch, gpus) for gpus in GPUS])))
     return tuple(found)
 
 
@@ -65,7 +66,7 @@ def _trainer(workload: Workload, machine, choices: Choices) -> Trainer:
 
 def check(machines: Machines) -> list[Claim]:
     """Claims 13 to 17."""
-    found = runs(machines)
+    found = scalings(machines)
     return [
         one_gpu(found), host_gap(machines), batches(found), googlenet(found), resnets(found), always_close(found),
         intensities(), gaps(found),
@@ -84,9 +85,9 @@ def _ends(judge: Callable[[Callable[[Lead], float]], bool]) -> list[bool]:
     return [judge(take) for take in (lambda lead: lead.low, lambda lead: lead.lead, lambda lead: lead.high)]
 
 
-def _own(found: Sequence[Run], networks: str, gpus: Iterable[int]) -> list[Lead]:
+def _own(found: Sequence[Scaling], networks: str, gpus: Iterable[int]) -> list[Lead]:
     """Leads of the networks whose name begins so, where they fit."""
-    own = [run.lead(count) for run in found if run.network.startswith(networks) for count in gpus]
+    own = [scaling.lead(count) for scaling in found if scaling.network.startswith(networks) for count in gpus]
     return [lead for lead in own if lead.lead is not None]
 
 
@@ -96,7 +97,7 @@ def _span(found: Sequence[Lead]) -> str:
     return f"{min(values):+.1%} to {max(values):+.1%} (uncalibrated, {low:+.1%} to {high:+.1%})"
 
 
-def one_gpu(found: Sequence[Run]) -> Claim:
+def one_gpu(found: Sequence[Scaling]) -> Claim:
     """Claim 13, first half."""
     own = [lead for lead in _own(found, "AlexNet", [1]) + _own(found, "ResNet", [1]) if lead.batch >= 64]
     verdicts = _ends(lambda take: all(abs(take(lead)) < EQUAL for lead in own))
@@ -106,8 +107,8 @@ def one_gpu(found: Sequence[Run]) -> Claim:
 
 def host_gap(machines: Machines) -> Claim:
     """Claim 13, second half: with input that nothing hides, which is the most that the host links can do."""
-    found = runs(machines, Choices(input="serial"))
-    own = [[run.lead(1) for run in found if run.network == f"ResNet/{depth}"] for depth in DEPTHS]
+    found = scalings(machines, Choices(input="serial"))
+    own = [[scaling.lead(1) for scaling in found if scaling.network == f"ResNet/{depth}"] for depth in DEPTHS]
 
     def shrinks(take: Callable[[Lead], float]) -> bool:
         return all(take(a) > take(b) > take(c) for a, b, c in own)
@@ -120,13 +121,13 @@ def host_gap(machines: Machines) -> Claim:
     return _claim("13b", "one GPU: a small gap at batches 16 and 32 shrinks with the batch", _ends(shrinks), why)
 
 
-def batches(found: Sequence[Run]) -> Claim:
+def batches(found: Sequence[Scaling]) -> Claim:
     """Claim 14, first half."""
     groups = {}
-    for run in found:
+    for scaling in found:
         for gpus in (2, 4, 8):
-            if run.lead(gpus).lead is not None:
-                groups.setdefault((run.network, gpus), []).append(run.lead(gpus))
+            if scaling.lead(gpus).lead is not None:
+                groups.setdefault((scaling.network, gpus), []).append(scaling.lead(gpus))
 
     def falls(take: Callable[[Lead], float]) -> bool:
         return all(abs(take(a)) >= abs(take(b)) for own in groups.values() for a, b in pairwise(own))
@@ -136,7 +137,7 @@ def batches(found: Sequence[Run]) -> Claim:
     return _claim("14", "the interconnect matters less as the batch grows", _ends(falls), why)
 
 
-def googlenet(found: Sequence[Run]) -> Claim:
+def googlenet(found: Sequence[Scaling]) -> Claim:
     """Claim 14, second half."""
     one, other = (_own(found, name, (2, 4)) for name in ("AlexNet", "GoogLeNet"))
 
@@ -149,7 +150,7 @@ def googlenet(found: Sequence[Run]) -> Claim:
     return _claim("14b", "the interconnect matters far less for GoogLeNet than for AlexNet", _ends(less), why)
 
 
-def resnets(found: Sequence[Run]) -> Claim:
+def resnets(found: Sequence[Scaling]) -> Claim:
     """Claim 15, first half."""
     own = _own(found, "ResNet", (2, 4))
     verdicts = _ends(lambda take: all(0 < take(lead) < CLOSE for lead in own))
@@ -157,7 +158,7 @@ def resnets(found: Sequence[Run]) -> Claim:
     return _claim("15", "ResNet/x on 2 and 4 GPUs: DGX-1 a little ahead", verdicts, why)
 
 
-def always_close(found: Sequence[Run]) -> Claim:
+def always_close(found: Sequence[Scaling]) -> Claim:
     """Claim 15, second half: the GX8 is never far behind."""
     own = _own(found, "ResNet", GPUS)
     verdicts = _ends(lambda take: max(map(take, own)) < CLOSE)
@@ -191,21 +192,22 @@ def intensities() -> Claim:
 
 
 def published_gaps() -> set[tuple[str, int, int]]:
-    """(network, batch, GPUs) that did not run."""
+    """(network, batch, GPUs) that did not scaling."""
     return {(row["network"], int(row["batch"]), int(row["gpus"])) for row in reference_rows("gpu-nodes", GAPS)}
 
 
-def predicted_gaps(found: Sequence[Run]) -> set[tuple[str, int, int]]:
+def predicted_gaps(found: Sequence[Scaling]) -> set[tuple[str, int, int]]:
     """Those whose activations alone exceed the memory of a GPU."""
-    return {
-        (run.network, run.batch, step.gpus) for run in found for step in run.steps[DGX1] if step.fits is False
-    }  # fmt: skip
+    steps = ((scaling, step) for scaling in found for step in scaling.steps[DGX1])
+    return {(scaling.network, scaling.batch, step.gpus) for scaling, step in steps if step.fits is False}
 
 
-def contradictions(found: Sequence[Run]) -> list[tuple[str, int, tuple[int, int], tuple[int, int]]]:
+def contradictions(found: Sequence[Scaling]) -> list[tuple[str, int, tuple[int, int], tuple[int, int]]]:
     """(network, images per GPU, (batch, GPUs) that did not run, and that ran): no threshold on images divides them."""
     missing = published_gaps()
-    cases = [(run.network, step.images, (run.batch, step.gpus)) for run in found for step in run.steps[DGX1]]
+    cases = [
+        (scaling.network, step.images, (scaling.batch, step.gpus)) for scaling in found for step in scaling.steps[DGX1]
+    ]
     lost = [case for case in cases if (case[0], *case[2]) in missing]
     ran = [case for case in cases if (case[0], *case[2]) not in missing]
     return [
@@ -213,7 +215,7 @@ def contradictions(found: Sequence[Run]) -> list[tuple[str, int, tuple[int, int]
     ]
 
 
-def gaps(found: Sequence[Run]) -> Claim:
+def gaps(found: Sequence[Scaling]) -> Claim:
     """Claim 17, which is expected to fail: the gaps are facts."""
     model, paper = predicted_gaps(found), published_gaps()
     twice = contradictions(found)

@@ -13,7 +13,7 @@ from linkwright.report import plain
 from linkwright.report.model import Axis, Curve, Plot, Section
 
 from .machine_pair import NAMES, Machines
-from .training import GPUS, Run, by_library, late_ranks, runs
+from .training import GPUS, Scaling, by_library, late_ranks, scalings
 
 COUNT = Axis("GPUs", "1", "log2")
 RATE = Axis("iterations per second", "1", "log10")
@@ -23,17 +23,17 @@ HOW = "Uncalibrated. Bars: from the slowest to the fastest computing that the as
 
 def section(machines: Machines) -> dict:
     """One section with a part per figure, in the plain form that a run folder keeps."""
-    found = runs(machines)
-    large = [run for run in found if not run.network.startswith("ResNet")]
-    small = [run for run in found if run.network.startswith("ResNet")]
+    found = scalings(machines)
+    large = [scaling for scaling in found if not scaling.network.startswith("ResNet")]
+    small = [scaling for scaling in found if scaling.network.startswith("ResNet")]
     parts = [
         Section("Figure 12: AlexNet and GoogLeNet", [_rates("Iterations per second", large), _leads("Leads", large)]),
         Section(
             "Figure 13: ResNet/x",
             [
                 plot
-                for batch in sorted({run.batch for run in small})
-                for own in [[run for run in small if run.batch == batch]]
+                for batch in sorted({scaling.batch for scaling in small})
+                for own in [[scaling for scaling in small if scaling.batch == batch]]
                 for plot in (_rates(f"Batch {batch}", own), _leads(f"Leads at batch {batch}", own))
             ],
         ),
@@ -42,14 +42,14 @@ def section(machines: Machines) -> dict:
     return plain.dump(Section("Training", parts=parts, intro=intro))
 
 
-def _rates(title: str, own: Sequence[Run]) -> Plot:
+def _rates(title: str, own: Sequence[Scaling]) -> Plot:
     curves = []
-    for run in own:
+    for scaling in own:
         for name in NAMES:
-            steps = [step for step in run.steps[name] if step.causes_ns]
+            steps = [step for step in scaling.steps[name] if step.causes_ns]
             curves.append(
                 Curve(
-                    f"{run.network}, {run.batch}, {name}",
+                    f"{scaling.network}, {scaling.batch}, {name}",
                     [step.gpus for step in steps],
                     [1e9 / step.time_ns for step in steps],
                     [1e9 / step.high_ns for step in steps],
@@ -60,12 +60,12 @@ def _rates(title: str, own: Sequence[Run]) -> Plot:
     return Plot(title, COUNT, RATE, curves, how_to_read=HOW)
 
 
-def _leads(title: str, own: Sequence[Run]) -> Plot:
+def _leads(title: str, own: Sequence[Scaling]) -> Plot:
     curves = []
-    for run in own:
-        leads = [lead for lead in run.leads if lead.lead is not None]
+    for scaling in own:
+        leads = [lead for lead in scaling.leads if lead.lead is not None]
         values = [[100 * value for value in column] for column in zip(*map(_ends, leads), strict=True)]
-        name = f"{run.network}, {run.batch}"
+        name = f"{scaling.network}, {scaling.batch}"
         curves.append(Curve(name, [lead.gpus for lead in leads], *values, kind="model"))
     return Plot(title, COUNT, LEAD, curves, how_to_read=HOW)
 
@@ -77,16 +77,16 @@ def _ends(lead: Lead) -> tuple[float, float, float]:
 def rows(machines: Machines) -> list[dict]:
     """Every step and lead as a table."""
     return [
-        {"network": run.network, "batch": str(run.batch), "gpus": str(gpus)}
-        | {name: _step(run, name, gpus) for name in NAMES}
-        | _lead(run.lead(gpus))
-        for run in runs(machines)
+        {"network": scaling.network, "batch": str(scaling.batch), "gpus": str(gpus)}
+        | {name: _step(scaling, name, gpus) for name in NAMES}
+        | _lead(scaling.lead(gpus))
+        for scaling in scalings(machines)
         for gpus in GPUS
     ]
 
 
-def _step(run: Run, name: str, gpus: int) -> str:
-    step = next(step for step in run.steps[name] if step.gpus == gpus)
+def _step(scaling: Scaling, name: str, gpus: int) -> str:
+    step = next(step for step in scaling.steps[name] if step.gpus == gpus)
     if not step.causes_ns:
         return f"too big: {step.needed_bytes / 1e9:.1f} GB"
     rate, low, high = (_digits(1e9 / time_ns) for time_ns in (step.time_ns, step.high_ns, step.low_ns))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable
 
+from linkwright.studies import scoring
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
-from linkwright.studies.ipu.scores import errors_of, scores
 from linkwright.studies.ipu.tables import Table
 
 NEVER = "1000000000"
@@ -69,17 +68,15 @@ def table(bench: Bench, tables: Iterable[Table], cells: list, progress) -> list[
 
 
 def _row(name: str, cells: list, whole: list, keys: set[str]) -> dict:
-    errors = errors_of(cell for cell in cells if cell.table in keys)
-    before = {score.name: score.median for score in scores([], whole)}
+    pooled = scoring.score(name, (cell for cell in cells if cell.table in keys))
+    before = {score.name: score.median for score in scoring.scores(whole)}
     worse = [
         (score.median - before[score.name], score.name)
-        for score in scores([], cells)
+        for score in scoring.scores(cells)
         if score.name in keys and score.median > before[score.name] + 0.005
     ]
     return {
         "without": name,
-        "median_percent": round(100 * statistics.median(errors), 2),
-        "largest_percent": round(100 * errors[-1], 1),
-        "within_10_percent": round(100 * sum(error <= 0.1 for error in errors) / len(errors), 1),
+        **pooled.percent_row(digits=2),
         "worse": ", ".join(f"{table} (+{100 * by:.0f})" for by, table in sorted(worse, reverse=True)[:8]),
     }

@@ -6,11 +6,12 @@ Rates are in TFlop/s; efficiency is per watt of nominal power, as the report cou
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwright import _native
 from linkwright.errors import WaivedError
 from linkwright.machines import load
+from linkwright.studies.numbers import changed
 
 # Name in the reference files -> (machine file, how the arithmetic of one product is spread over endpoints).
 MACHINES = {"IPU": "ipu-c2-chip", "V100": "v100"}
@@ -68,10 +69,8 @@ class Device:
 
     def changed(self, values: dict[str, float]) -> Device:
         """The same with other numbers."""
-        machine = self.machine
-        for key, value in values.items():
-            machine = machine.with_value(key, repr(float(value)))
-        return Device(self.name, machine, self.threads, self.numbers)
+        written = {key: repr(float(value)) for key, value in values.items()}
+        return replace(self, machine=changed(self.machine, written))
 
 
 @functools.cache

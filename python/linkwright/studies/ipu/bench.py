@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from linkwright import _native
 from linkwright.errors import UsageError
 from linkwright.machines import load
+from linkwright.studies.numbers import changed
 
 TILES = 1216
 WORD = 4
@@ -54,11 +55,8 @@ class Bench:
         """The same machines with other values for some keys; a chip has not all of them."""
         machines = {}
         for name, machine in self.machines.items():
-            known = {row["key"] for row in machine.numbers()}
-            for key, value in values.items():
-                if key in known or name == "server":
-                    machine = machine.with_value(key, value)
-            machines[name] = machine
+            known = values if name == "server" else {row["key"] for row in machine.numbers()}
+            machines[name] = changed(machine, {key: value for key, value in values.items() if key in known})
         bench = Bench(machines, self.seed, self.draws, self.without)
         bench._times = {
             step: time for step, time in self._times.items() if not any(_concerns(key, step) for key in values)

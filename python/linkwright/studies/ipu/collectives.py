@@ -13,7 +13,8 @@ import statistics
 
 from linkwright.studies.ipu.bench import PLACES, TILES, WORD, Bench, Superstep, chip_tiles
 from linkwright.studies.ipu.p2p import BLOCK, SCALES
-from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table, Target, Waived
+from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table, Waived
+from linkwright.studies.scoring import Target
 
 KIB = 1024
 
@@ -133,18 +134,11 @@ def alltoall(bench: Bench, row: dict[str, str], size: int) -> float | Waived:
 
 NOT_SCORED = "90 % size, not scored"
 TABLES = [
-    Table("4.8", "t4_08_broadcast_latency.csv", "broadcast of a word", LATENCY, functools.partial(latency, broadcast)),
-    Table(
-        "4.9",
-        "t4_09_broadcast_bandwidth.csv",
-        "broadcast of a large block",
-        BANDWIDTH,
-        functools.partial(bandwidth, broadcast),
-    ),
+    Table("4.8", "t4_08_broadcast_latency.csv", LATENCY, functools.partial(latency, broadcast)),
+    Table("4.9", "t4_09_broadcast_bandwidth.csv", BANDWIDTH, functools.partial(bandwidth, broadcast)),
     Table(
         "4.10",
         "t4_10_broadcast_message_size.csv",
-        "broadcast by message size",
         Target(0.15, None, 0.15),
         message_size,
         apart={(row, "message_size_for_90pct_peak"): NOT_SCORED for row in range(2, 8)}
@@ -152,11 +146,10 @@ TABLES = [
         | {(row, "bandwidth_aggregate_peak"): "peak" for row in range(1, 11)}
         | {(7, "bandwidth_fraction_of_peak"): "(g), not scored"},
     ),
-    Table("4.11", "t4_11_gather_latency.csv", "gather of words", LATENCY, functools.partial(latency, gather_words)),
+    Table("4.11", "t4_11_gather_latency.csv", LATENCY, functools.partial(latency, gather_words)),
     Table(
         "4.12",
         "t4_12_gather_bandwidth.csv",
-        "gather of blocks",
         LATENCY,
         functools.partial(bandwidth, gather_blocks),
         apart=dict.fromkeys(range(15, 21), "(e) to (j)"),
@@ -164,17 +157,10 @@ TABLES = [
     Table(
         "4.13",
         "t4_13_scatter_latency.csv",
-        "scatter of words",
         LATENCY,
         functools.partial(latency, scatter_words),
         errata={(12, "latency_per_transfer"): "I01: prints the total again"},
     ),
-    Table(
-        "4.14",
-        "t4_14_scatter_bandwidth.csv",
-        "scatter of blocks",
-        BANDWIDTH,
-        functools.partial(bandwidth, scatter_blocks),
-    ),
-    Table("4.15", "t4_15_alltoall_latency.csv", "all-to-all of words", LATENCY, functools.partial(latency, alltoall)),
+    Table("4.14", "t4_14_scatter_bandwidth.csv", BANDWIDTH, functools.partial(bandwidth, scatter_blocks)),
+    Table("4.15", "t4_15_alltoall_latency.csv", LATENCY, functools.partial(latency, alltoall)),
 ]

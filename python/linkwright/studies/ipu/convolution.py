@@ -8,14 +8,16 @@ The numbers of both models were fitted on the open cells of the scored class; `f
 from __future__ import annotations
 
 import functools
-import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from linkwright.studies import Cell, Claim, reference_rows
+from linkwright.studies import scoring
 from linkwright.studies.ipu import matmul
 from linkwright.studies.ipu.arithmetic import device
-from linkwright.studies.ipu.tables import Table, Target
+from linkwright.studies.ipu.tables import Table
+from linkwright.studies.outcome import Cell, Claim
+from linkwright.studies.references import reference_rows
+from linkwright.studies.scoring import Target
 
 LAYER = Target(0.12, None, 0.25)
 WITHIN, SHARE = 0.25, 0.85
@@ -94,9 +96,9 @@ def comparison(bench, row: dict[str, str]) -> float:
 
 
 TABLES = [
-    LayerTable("5.3", "t5_03_conv_peak_ipu_vs_v100.csv", "best rates, IPU and V100", LAYER, comparison),
-    LayerTable("5.4", "t5_04_conv_v100_by_batch.csv", "V100 by batch", LAYER, by_batch),
-    LayerTable("5.5", "t5_05_conv_ipu_by_batch.csv", "IPU by batch", LAYER, by_batch),
+    LayerTable("5.3", "t5_03_conv_peak_ipu_vs_v100.csv", LAYER, comparison),
+    LayerTable("5.4", "t5_04_conv_v100_by_batch.csv", LAYER, by_batch),
+    LayerTable("5.5", "t5_05_conv_ipu_by_batch.csv", LAYER, by_batch),
 ]
 
 
@@ -106,22 +108,17 @@ def score() -> Iterable[dict]:
         cells = [(row, table.cell(None, row)) for row in reference_rows("ipu", table.file)]
         for wanted in ("", "groups", "first layers"):
             for certainty in ("complete", "all"):
-                errors = [
-                    cell.error
-                    for row, cell in cells
-                    if kind(row) == wanted
-                    and cell.error is not None
-                    and not cell.erratum
-                    and certainty in (row["batch_certainty"], "all")
-                ]
-                if errors:
+                chosen = (
+                    cell for row, cell in cells if kind(row) == wanted and certainty in (row["batch_certainty"], "all")
+                )
+                if found := scoring.score(table.key, chosen):
                     yield {
                         "table": table.key,
                         "class": wanted or "scored",
                         "batch_column": certainty,
-                        "cells": len(errors),
-                        "median": statistics.median(errors),
-                        "within_25_percent": sum(error <= WITHIN for error in errors) / len(errors),
+                        "cells": len(found.errors),
+                        "median": found.median,
+                        "within_25_percent": found.within(WITHIN),
                     }
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.optimize import minimize
 
-from linkwright.studies import reference_rows
 from linkwright.studies.ipu.arithmetic import Device, device
 from linkwright.studies.ipu.convolution import LEAST_TFLOP_PER_S, kind, layer
+from linkwright.studies.references import reference_rows
 
 PREFIX = "probe.compute.product."
 # Device -> its fitted numbers and its table.

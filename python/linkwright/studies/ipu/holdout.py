@@ -6,12 +6,11 @@ cells of 8 and 16 IPUs, which took no part, are then predicted.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable
 
+from linkwright.studies import scoring
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
-from linkwright.studies.ipu.scores import scores
 from linkwright.studies.ipu.tables import Table
 
 LARGE = ("four-boards", "system")
@@ -33,16 +32,7 @@ def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[d
         for row in each.rows()
         if row.get("placement") in LARGE and row["value"] and "90pct" not in row["metric"]
     ]
-    rows = [
-        {
-            "table": score.name,
-            "cells": len(score.errors),
-            "median_percent": round(100 * statistics.median(score.errors), 1),
-            "largest_percent": round(100 * score.largest, 1),
-            "within_10_percent": round(100 * score.within, 1),
-        }
-        for score in scores(tables, large)
-    ]
+    rows = [{"table": score.name, "cells": len(score.errors), **score.percent_row()} for score in scoring.scores(large)]
     shipped = fit.shipped(bench)
     numbers = [
         {"number": key, "from_four": float(f"{value:.4g}"), "from_all": float(f"{shipped[key]:.4g}")}

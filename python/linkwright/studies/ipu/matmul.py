@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from linkwright.studies import Claim, reference_rows
 from linkwright.studies.ipu.arithmetic import DTYPES, Device, device, named
-from linkwright.studies.ipu.tables import Table, Target
+from linkwright.studies.ipu.tables import Table
+from linkwright.studies.outcome import Claim
+from linkwright.studies.references import reference_rows
+from linkwright.studies.scoring import Target
 
 PRODUCT = Target(0.12, None, 0.25)
 STEP = 64
@@ -97,22 +99,8 @@ def figures_5_1_to_5_3() -> Iterable[dict]:
 
 
 TABLES = [
-    Table(
-        "5.1",
-        "t5_01_matmul_throughput.csv",
-        "matrix products, IPU and V100",
-        PRODUCT,
-        throughput,
-        apart=dict.fromkeys((1, 2, 5, 6), "limits"),
-    ),
-    Table(
-        "5.2",
-        "t5_02_matmul_peak.csv",
-        "matrix products on an IPU",
-        PRODUCT,
-        throughput,
-        apart={1: "limits"},
-    ),
+    Table("5.1", "t5_01_matmul_throughput.csv", PRODUCT, throughput, apart=dict.fromkeys((1, 2, 5, 6), "limits")),
+    Table("5.2", "t5_02_matmul_peak.csv", PRODUCT, throughput, apart={1: "limits"}),
 ]
 
 

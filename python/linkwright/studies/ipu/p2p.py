@@ -118,48 +118,17 @@ def _transfer_bandwidth(bench: Bench, row: dict[str, str]) -> float:
 
 
 TABLES = [
-    Table("4.1", "t4_01_p2p_latency_noload.csv", "one word, alone", LATENCY, latency),
-    Table(
-        "4.2",
-        "t4_02_p2p_latency_congestion.csv",
-        "one word, alone and under load",
-        LATENCY,
-        functools.partial(loaded, _alone_latency),
-    ),
+    Table("4.1", "t4_01_p2p_latency_noload.csv", LATENCY, latency),
+    Table("4.2", "t4_02_p2p_latency_congestion.csv", LATENCY, functools.partial(loaded, _alone_latency)),
     Table(
         "4.3",
         "t4_03_p2p_latency_load.csv",
-        "one word by each of many tiles",
         LATENCY,
         latency,
         apart=dict.fromkeys((18, 19, 20), "random, 4 and more chips"),
     ),
-    Table(
-        "4.4",
-        "t4_04_p2p_bandwidth_noload.csv",
-        "one large block, alone",
-        BANDWIDTH,
-        functools.partial(bandwidth, BLOCK),
-    ),
-    Table(
-        "4.5",
-        "t4_05_p2p_bandwidth_congestion.csv",
-        "one large block, alone and under load",
-        BANDWIDTH,
-        functools.partial(loaded, _transfer_bandwidth),
-    ),
-    Table(
-        "4.6",
-        "t4_06_p2p_bandwidth_load.csv",
-        "one large block by each of many tiles",
-        BANDWIDTH,
-        functools.partial(bandwidth, BLOCK),
-    ),
-    Table(
-        "4.7",
-        "t4_07_p2p_bandwidth_multithreaded.csv",
-        "the same, 1 to 6 threads of a tile",
-        BANDWIDTH,
-        functools.partial(bandwidth, SMALL_BLOCK),
-    ),
+    Table("4.4", "t4_04_p2p_bandwidth_noload.csv", BANDWIDTH, functools.partial(bandwidth, BLOCK)),
+    Table("4.5", "t4_05_p2p_bandwidth_congestion.csv", BANDWIDTH, functools.partial(loaded, _transfer_bandwidth)),
+    Table("4.6", "t4_06_p2p_bandwidth_load.csv", BANDWIDTH, functools.partial(bandwidth, BLOCK)),
+    Table("4.7", "t4_07_p2p_bandwidth_multithreaded.csv", BANDWIDTH, functools.partial(bandwidth, SMALL_BLOCK)),
 ]

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from linkwright.studies import Cell, number, reference_rows
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import number, reference_cell, reference_rows
+from linkwright.studies.scoring import Target
 
 # Columns of a reference file that are not conditions of the experiment.
 RESULT = ("value", "split", "unit")
@@ -23,15 +25,6 @@ class Waived:
     reason: str
 
 
-@dataclass(frozen=True)
-class Target:
-    """What a table should reach: median, 90th percentile and largest error."""
-
-    median: float
-    p90: float | None
-    largest: float
-
-
 BANDWIDTH = Target(0.02, None, 0.08)
 LATENCY = Target(0.04, 0.10, 0.16)
 
@@ -42,7 +35,6 @@ class Table:
 
     key: str
     file: str
-    title: str
     target: Target | None
     predict: Callable
     # (row, metric) or row -> what is wrong with the printed value; shown and not scored.
@@ -81,9 +73,8 @@ class Table:
         if isinstance(predicted, Waived):
             keys["waived"] = predicted.reason
             predicted = None
-        reference = float(row["value"]) if row["value"] else None
         label = self.label(int(row["row"]), row["metric"])
-        return Cell(label, keys, predicted, reference, row["unit"], row["split"], self.erratum(row))
+        return reference_cell(row, label, keys, predicted, value=float, erratum=self.erratum(row))
 
     def label(self, row: int, metric: str) -> str:
         """Name under which a row is scored."""

@@ -12,7 +12,10 @@ import math
 import statistics
 
 from linkwright.machines import load
-from linkwright.studies import Cell, Options, Outcome, reference_rows
+from linkwright.studies import Options
+from linkwright.studies.numbers import fitted
+from linkwright.studies.outcome import Cell, Outcome
+from linkwright.studies.references import reference_rows
 from linkwright.studies.vollo import claims, curves, grid, shown
 from linkwright.studies.vollo.grid import PRINT_STEP_US, Grid
 
@@ -54,7 +57,7 @@ def reproduce(options: Options) -> Outcome:
         paper="vollo",
         title="Host round trips of Vollo on an IA-420F card, on a model",
         machine=MACHINE,
-        fitted=[r | {"tables": grid.tables_of(r["key"])} for r in machine.numbers() if r["status"] == "fitted"],
+        fitted=[row | {"tables": grid.tables_of(row["key"])} for row in fitted(machine)],
         cells=cells,
         claims=claims.check(model, page),
         notes=NOTES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable
 
-from linkwright.studies import Claim
+from linkwright.studies.outcome import Claim, numbered
 
 from .grid import MODES, PRINT_STEP_US, STATISTICS, VALUES, Grid
 
@@ -34,7 +34,7 @@ def check(model: Grid, page: Grid) -> list[Claim]:
     for number, (statement, judge) in enumerate(judges, 1):
         holds, on_model = judge(model, page)
         _, on_page = judge(page, page)
-        claims.append(Claim(f"V-{number:02}", statement, holds, f"model: {on_model}; page: {on_page}"))
+        claims.append(numbered("V", number, statement, holds, f"model: {on_model}; page: {on_page}"))
     return claims
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkwright import _native
+from linkwright.studies.numbers import changed, values
 
 from . import grid
 from .grid import BYTES_PER_VALUE, MODES, VALUES, Grid
@@ -80,9 +81,9 @@ def limit_lines(machine, model: Grid) -> list[dict]:
     """Raw with as many bytes there as back, beside the time of these bytes on the link alone."""
     links = {f"theory_{g}_x{n}_us": configured(machine, g, n) for g, n in DRAWN}
     rows = []
-    for values in VALUES:
-        size = values * BYTES_PER_VALUE
-        row = {"size_bytes": size, "raw_us": model["raw", "mean", values, values]}
+    for count in VALUES:
+        size = count * BYTES_PER_VALUE
+        row = {"size_bytes": size, "raw_us": model["raw", "mean", count, count]}
         for name, link in links.items():
             carried = _native.pcie_link(link, size, size)
             row[name] = (carried["read_ps"] + carried["write_ps"]) / 1e6
@@ -93,13 +94,13 @@ def limit_lines(machine, model: Grid) -> list[dict]:
 def configured(machine, generation: str, lanes: int):
     """The machine with another link; the share left to packets is that of its width."""
     share = next(r["value"] for r in machine.numbers() if r["key"] == f"facts.link_efficiency_x{lanes}")
-    changed = machine.with_value("fabric.generation", f'"{generation}"').with_value("fabric.lanes", str(lanes))
-    return changed.with_value("fabric.link_efficiency", share)
+    link = {"fabric.generation": f'"{generation}"', "fabric.lanes": str(lanes), "fabric.link_efficiency": share}
+    return changed(machine, link)
 
 
 def configurations(machine) -> list[dict]:
     """Which links carry what the fitted engine moves."""
-    rate = next(float(r["value"]) for r in machine.numbers() if r["key"] == "fabric.dma_rate")
+    rate = values(machine)["fabric.dma_rate"]
     rows = []
     for generation in GENERATIONS:
         for lanes in (8, 16):

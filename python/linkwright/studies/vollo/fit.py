@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.machines import load
-from linkwright.studies import reference_rows
+from linkwright.studies.numbers import changed, fitted
+from linkwright.studies.references import reference_rows
 
 from . import grid
 
@@ -47,14 +48,12 @@ _NUDGE = 0.01  # of a number, for its slope
 
 def with_values(machine, values: dict[str, float]):
     """The machine with other numbers, exactly as a machine file would write them."""
-    for key, value in values.items():
-        machine = machine.with_value(key, f"{value:.6f}")
-    return machine
+    return changed(machine, {key: f"{value:.6f}" for key, value in values.items()})
 
 
 def refit(machine, cells: grid.Grid) -> dict[str, float]:
     """Key -> fitted value, starting from the numbers of `machine`."""
-    now = {row["key"]: float(row["value"]) for row in machine.numbers() if row["status"] == "fitted"}
+    now = {row["key"]: float(row["value"]) for row in fitted(machine)}
     for stage in STAGES:
         own = {key: value for key, value in cells.items() if key[0] in stage.modes and key[1] == stage.statistic}
         for _ in range(_STEPS):

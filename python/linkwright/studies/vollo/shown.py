@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.report import plain
 from linkwright.report.model import HeatMap, Section
-from linkwright.studies import Cell
+from linkwright.studies.outcome import Cell
 
 from .grid import BYTES_PER_VALUE, VALUES
 

@@ -11,13 +11,16 @@ Sources: "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n15
 
 from __future__ import annotations
 
-from linkwright import _native
+import itertools
+
 from linkwright.machines import load
-from linkwright.studies import Options, Outcome, parallel
+from linkwright.studies import Options, parallel, parallel_by_case
+from linkwright.studies.numbers import fitted
+from linkwright.studies.outcome import Outcome
 from linkwright.studies.wormhole import allreduce, blind, claims, facts, movement
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.layout import Layout
-from linkwright.studies.wormhole.theory import KIB, RANKS, from_machine
+from linkwright.studies.wormhole.theory import KIB
 
 # What the tables show, in words; the names of variants are those of the thesis.
 NOTES = {
@@ -42,14 +45,13 @@ RING_SIZES_KIB = (2, 8, 32, 128, 384, 640)
 def reproduce(options: Options) -> Outcome:
     """The whole study: cells, claims, and the tables behind the figures."""
     machine = load(MACHINE)
-    values = {row["key"]: float(row["value"]) for row in machine.numbers() if _is_scalar(row["value"])}
-    grounds = _grounds(machine, values)
+    grounds = facts.grounds(machine)
     times = _run_times(machine, options)
     outcome = Outcome(
         paper="wormhole",
         title="Allreduce on the Tenstorrent Wormhole n150, re-run on a model",
         machine=MACHINE,
-        fitted=[row for row in machine.numbers() if row["status"] == "fitted"],
+        fitted=fitted(machine),
     )
     outcome.cells = movement.cells(machine, options.progress) + facts.cells(grounds)
     outcome.claims = claims.check(times, grounds.theory, grounds, machine)
@@ -69,44 +71,16 @@ def reproduce(options: Options) -> Outcome:
     return outcome
 
 
-def _is_scalar(text: str) -> bool:
-    return not text.startswith("[")
-
-
-def _grounds(machine, values: dict[str, float]) -> facts.Grounds:
-    def build(key: str, ranks: int = RANKS, grid: tuple[int, int] | None = allreduce.GRID):
-        return _native.Schedule.build(f"allreduce/{key}", ranks, 64 * 1024, element_bytes=2, grid=grid)
-
-    layout = Layout.of(machine)
-    doubling = build("recursive_doubling_latency")
-    # The theory charges every variant the worst case of recursive doubling.
-    hops = int(facts.hop_table(doubling, layout).max(1).sum())
-    return facts.Grounds(
-        swing=build("swing_latency"),
-        doubling=doubling,
-        swing_blocks=build("swing_bandwidth"),
-        line_swing=build("swing_latency", 32, None),
-        line_doubling=build("recursive_doubling_latency", 32, None),
-        layout=layout,
-        theory=from_machine(values, hops),
-        values=values,
-    )
-
-
 def _run_times(machine, options: Options) -> claims.Times:
     """Every variant and size, with and without arithmetic."""
     cases = [
-        (variant, size, arithmetic)
-        for variant in allreduce.VARIANTS
-        for size in allreduce.sizes_kib(variant)
-        for arithmetic in (True, False)
+        (v, s, arithmetic) for v in allreduce.VARIANTS for s in allreduce.sizes_kib(v) for arithmetic in (True, False)
     ]
 
-    def one(case: tuple[str, int, bool]) -> allreduce.Timing:
-        variant, size, arithmetic = case
+    def one(variant: str, size: int, arithmetic: bool) -> allreduce.Timing:
         return allreduce.measure(machine, variant, size, Conditions(arithmetic=arithmetic, seed=options.seed))
 
-    return dict(zip(cases, parallel(one, cases, options, "allreduce"), strict=True))
+    return parallel_by_case(one, cases, options, "allreduce")
 
 
 def _time_rows(times: claims.Times, grounds: facts.Grounds) -> list[dict]:
@@ -158,8 +132,7 @@ def _ideal_rows(times: claims.Times, options: Options) -> list[dict]:
     variants = [v for v in allreduce.VARIANTS if v != "SM"]
     cases = [(v, s) for v in variants for s in sorted({allreduce.sizes_kib(v)[0], 128})]
 
-    def one(case: tuple[str, int]) -> dict:
-        variant, size = case
+    def one(variant: str, size: int) -> dict:
         here = allreduce.measure(ideal, variant, size, Conditions(seed=options.seed)).slowest()
         real = times[variant, size, True].slowest()
         return {"variant": variant, "size_kib": size, "ideal_us": here, "real_us": real}
@@ -169,27 +142,23 @@ def _ideal_rows(times: claims.Times, options: Options) -> list[dict]:
 
 def _signal_rows(machine, options: Options) -> list[dict]:
     """Sensitivity to the number of progress signals per step, at 128 kB."""
-    cases = [(v, n) for v in ("swing_LO", "swing_BO") for n in (1, 4, 16, 32, 64)]
 
-    def one(case: tuple[str, int]) -> dict:
-        variant, signals = case
+    def one(variant: str, signals: int) -> dict:
         conditions = Conditions(signals=signals, seed=options.seed)
         time = allreduce.measure(machine, variant, 128, conditions).slowest()
         return {"variant": variant, "size_kib": 128, "signals": signals, "time_us": time}
 
-    return parallel(one, cases, options, "progress signals")
+    return parallel(one, itertools.product(("swing_LO", "swing_BO"), (1, 4, 16, 32, 64)), options, "progress signals")
 
 
 def _ring_rows(machine, times: claims.Times, options: Options) -> list[dict]:
     """The proposed rings beside the best of the five variants."""
-    cases = [(ring, size) for ring in allreduce.RINGS for size in RING_SIZES_KIB]
 
-    def one(case: tuple[str, int]) -> dict:
-        ring, size = case
+    def one(ring: str, size: int) -> dict:
         time = allreduce.measure(machine, ring, size, Conditions(seed=options.seed)).slowest()
         others = {v: times[v, size, True].slowest() for v in allreduce.VARIANTS if (v, size, True) in times}
         best = min(others, key=others.get)
         known = {"best_variant": best, "best_variant_us": others[best]}
         return {"ring": ring, "size_kib": size, "time_us": time, **known}
 
-    return parallel(one, cases, options, "rings")
+    return parallel(one, itertools.product(allreduce.RINGS, RING_SIZES_KIB), options, "rings")

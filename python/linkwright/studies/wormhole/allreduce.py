@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright import _native
+from linkwright.studies.numbers import values
 from linkwright.studies.wormhole.theory import KIB, RANKS, clock_hz
 
 TILE_BYTES = 2048
@@ -124,9 +125,8 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
 
 def skipped_elements_per_s(machine) -> float:
     """Rate of popping tiles that are not combined: handling without addition."""
-    numbers = {row["key"]: row["value"] for row in machine.numbers()}
-    tile_elements = float(numbers["path.write.combine_tile"]) / ELEMENT_BYTES
-    cycles = float(numbers["path.write.tile_handling"])
+    numbers = values(machine)
+    tile_elements, cycles = numbers["path.write.combine_tile"] / ELEMENT_BYTES, numbers["path.write.tile_handling"]
     # Handling may be swept down to nothing; a rate must stay finite.
     return tile_elements * clock_hz(machine) / max(cycles, 1e-3)
 

@@ -1,17 +1,19 @@
-"""Predictions of what nobody has published, as ranges over the admissible set.
+"""Predictions of unpublished quantities, as ranges over the admissible set.
 
 Two costs of the machine have no published value: handling a tile and adding one. Several pairs satisfy claims
-3 to 5; `admissible` sweeps them, and every prediction is a range over the pairs that remain, with finite and
-infinite buffers and with static and dynamic channels beside it.
+3 to 5; `admissible` sweeps them, and every prediction is a range over the pairs that remain. Finite and infinite
+buffers, and static and dynamic channels, are compared too.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.studies import Options, parallel
+from linkwright.studies.numbers import changed
 from linkwright.studies.wormhole import allreduce, movement
 from linkwright.studies.wormhole.allreduce import Conditions
 from linkwright.studies.wormhole.facts import Grounds
@@ -20,7 +22,10 @@ from linkwright.studies.wormhole.theory import KIB, RANKS
 HANDLING_CYCLES = (10, 20, 40, 80)
 ADD_CYCLES = (64, 104)
 PROBE_SIZES_KIB = (128, 640)
-PATHS = ("write",)
+# Cases at which costs, buffers, channels and start skew are compared.
+PROBES = tuple((v, s) for v in ("swing_LO", "rd_LO", "swing_BO", "rd_BO") for s in PROBE_SIZES_KIB)
+TRANSACTIONS = (1, 4, 16, 64, 256)
+TRANSACTION_BYTES = tuple(2**k for k in range(5, 17))
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,8 @@ class Costs:
 
     def on(self, machine):
         """The machine with these costs."""
-        for path in PATHS:
-            machine = machine.with_value(f"path.{path}.tile_handling", str(self.handling))
-            machine = machine.with_value(f"path.{path}.combine_per_tile", str(self.add))
-        return machine
+        handling, add = "path.write.tile_handling", "path.write.combine_per_tile"
+        return changed(machine, {handling: str(self.handling), add: str(self.add)})
 
 
 def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
@@ -55,35 +58,26 @@ def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]
 
 def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
     """Every pair of costs, whether it satisfies claims 3 to 5, and why not."""
-    pairs = [Costs(handling, add) for handling in HANDLING_CYCLES for add in ADD_CYCLES]
-    return parallel(lambda costs: _judge(machine, grounds, costs, options.seed), pairs, options, "admissible set")
 
+    def judge(handling: int, add: int) -> dict:
+        there = Costs(handling, add).on(machine)
+        ratios, gains = [], []
+        for variant, size in PROBES:
+            full = allreduce.measure(there, variant, size, Conditions(seed=options.seed)).slowest()
+            bare = allreduce.measure(there, variant, size, Conditions(arithmetic=False, seed=options.seed)).slowest()
+            ratios.append(full / grounds.theory.time_us(size * KIB, variant[-2:]))
+            gains.append(1 - bare / full)
+        return {
+            "handling_cycles": handling,
+            "add_cycles": add,
+            "theory_ratio_min": min(ratios),
+            "theory_ratio_max": max(ratios),
+            "arithmetic_share_min": min(gains),
+            "arithmetic_share_max": max(gains),
+            "admissible": min(ratios) >= 1 and max(ratios) <= 2 and min(gains) > 0 and max(gains) <= 0.05,
+        }
 
-def _judge(machine, grounds: Grounds, costs: Costs, seed: int) -> dict:
-    changed = costs.on(machine)
-    low = high = share = least = None
-    for variant in ("swing_LO", "rd_LO", "swing_BO", "rd_BO"):
-        for size in PROBE_SIZES_KIB:
-            full = allreduce.measure(changed, variant, size, Conditions(seed=seed)).slowest()
-            bare = allreduce.measure(changed, variant, size, Conditions(arithmetic=False, seed=seed)).slowest()
-            ratio = full / grounds.theory.time_us(size * KIB, variant[-2:])
-            gain = 1 - bare / full
-            low, high = _extend(low, high, ratio)
-            least, share = _extend(least, share, gain)
-    ok = low >= 1 and high <= 2 and least > 0 and share <= 0.05
-    return {
-        "handling_cycles": costs.handling,
-        "add_cycles": costs.add,
-        "theory_ratio_min": low,
-        "theory_ratio_max": high,
-        "arithmetic_share_min": least,
-        "arithmetic_share_max": share,
-        "admissible": ok,
-    }
-
-
-def _extend(low: float | None, high: float | None, value: float) -> tuple[float, float]:
-    return (value if low is None else min(low, value)), (value if high is None else max(high, value))
+    return parallel(judge, itertools.product(HANDLING_CYCLES, ADD_CYCLES), options, "admissible set")
 
 
 def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
@@ -96,13 +90,12 @@ def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
         for arithmetic in (True, False)
     ]
 
-    def one(case: tuple[str, int, bool]) -> list[dict]:
-        kind, size, arithmetic = case
+    def one(kind: str, size: int, arithmetic: bool) -> list[dict]:
         conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
         ratios: dict[str, list[float]] = {"own": [], "first": []}
-        for changed in machines:
+        for each in machines:
             swing, doubling = (
-                allreduce.measure(changed, f"{order}_{kind}", size, conditions) for order in ("swing", "rd")
+                allreduce.measure(each, f"{order}_{kind}", size, conditions) for order in ("swing", "rd")
             )
             for rule, found in ratios.items():
                 found.append(swing.slowest(rule) / doubling.slowest(rule))
@@ -123,10 +116,9 @@ def _variants(machine, options: Options) -> list[dict]:
         "infinite buffers": machine.with_value("fabric.buffers", '"unlimited"'),
         "dynamic channels": machine.with_value("fabric.channel_choice", '"dynamic"'),
     }
-    cases = [(name, skew, v, s) for name in machines for skew in (0.0, 1.0) for v, s in _probes()]
+    cases = [(name, skew, *probe) for name in machines for skew in (0.0, 1.0) for probe in PROBES]
 
-    def one(case: tuple) -> dict:
-        name, skew, variant, size = case
+    def one(name: str, skew: float, variant: str, size: int) -> dict:
         conditions = Conditions(skew_us=skew, seed=options.seed)
         timing = allreduce.measure(machines[name], variant, size, conditions)
         times = {f"{rule}_start_us": timing.slowest(rule) for rule in ("own", "first")}
@@ -135,37 +127,24 @@ def _variants(machine, options: Options) -> list[dict]:
     return parallel(one, cases, options, "buffers, channels, skew")
 
 
-def _probes() -> list[tuple[str, int]]:
-    return [(v, s) for v in ("swing_LO", "rd_LO", "swing_BO", "rd_BO") for s in PROBE_SIZES_KIB]
-
-
 def _seeds(machine, options: Options) -> list[dict]:
     """Twenty repeats with a seeded start skew of 1 us."""
-    cases = [(seed, v, s) for seed in range(1, 21) for v, s in _probes()]
 
-    def one(case: tuple) -> dict:
-        seed, variant, size = case
+    def one(seed: int, variant: str, size: int) -> dict:
         timing = allreduce.measure(machine, variant, size, Conditions(skew_us=1.0, seed=seed))
         return {"seed": seed, "variant": variant, "size_kib": size, "own_start_us": timing.slowest()}
 
-    return parallel(one, cases, options, "seeds")
+    return parallel(one, ((seed, *probe) for seed in range(1, 21) for probe in PROBES), options, "seeds")
 
 
 def _multi_endpoint(machine, options: Options) -> list[dict]:
     """The multi-endpoint patterns of the data movement suite; cycles at the initiators."""
-    cases = [
-        (name, transactions, size)
-        for name in ENDPOINTS
-        for transactions in (1, 4, 16, 64, 256)
-        for size in (2**k for k in range(5, 17))
-        if _affordable(name, transactions, size)
-    ]
+    cases = [case for case in itertools.product(ENDPOINTS, TRANSACTIONS, TRANSACTION_BYTES) if _affordable(*case)]
 
-    def one(case: tuple) -> dict:
-        name, transactions, size = case
-        made = _pattern(name, transactions, size)
-        path = "read" if "from" in name else "stream"
-        result = _native.simulate(made, machine, {"path": path, "issue": "unlimited"})
+    def one(name: str, transactions: int, size: int) -> dict:
+        get = "from" in name
+        schedule = movement.schedule(ENDPOINTS[name], get, "-x" if get else "+x", transactions, size)
+        result = _native.simulate(schedule, machine, {"path": "read" if get else "stream", "issue": "unlimited"})
         initiators = sorted({source for source, _ in ENDPOINTS[name]})
         taken = [movement.cycles_of(machine, result, rank) for rank in initiators]
         figures = {
@@ -178,23 +157,15 @@ def _multi_endpoint(machine, options: Options) -> list[dict]:
     return parallel(one, cases, options, "multi-endpoint patterns")
 
 
-# Side of the multicast rectangles, which start at logical (0,0), the sender; it is no target itself.
+# Side of the multicast rectangles, which start at logical (0,0), the sender, which is not itself a target.
 RECTANGLES = (2, 5, 8)
 
 
 def _multicast(machine, options: Options) -> list[dict]:
-    """One tile to a rectangle of tiles in one packet each; nobody has published a time."""
-    cases = [
-        (choice, side, transactions, size)
-        for choice in ("linked", "unlinked")
-        for side in RECTANGLES
-        for transactions in (1, 4, 16, 64, 256)
-        for size in (2**k for k in range(5, 17))
-    ]
+    """One tile to a rectangle of tiles in one packet each; no times are published."""
     machines = {choice: machine.with_value("fabric.multicast", f'"{choice}"') for choice in ("linked", "unlinked")}
 
-    def one(case: tuple) -> dict:
-        choice, side, transactions, size = case
+    def one(choice: str, side: int, transactions: int, size: int) -> dict:
         targets = [8 * ly + lx for lx in range(side) for ly in range(side)][1:]
         builder = _native.Builder("pattern", RANKS, transactions * size, element_bytes=1)
         builder.buffer("input", transactions)
@@ -208,14 +179,14 @@ def _multicast(machine, options: Options) -> list[dict]:
         shape = {"transactions": transactions, "transaction_bytes": size}
         return {"choice": choice, "side": side, **shape, "cycles": cycles}
 
+    cases = itertools.product(machines, RECTANGLES, TRANSACTIONS, TRANSACTION_BYTES)
     return parallel(one, cases, options, "multicast")
 
 
 def _places(machine, grounds: Grounds, options: Options) -> list[dict]:
     """Start and finish of every rank after each of five runs back to back, at the probe sizes."""
 
-    def one(case: tuple[str, int]) -> list[dict]:
-        variant, size = case
+    def one(variant: str, size: int) -> list[dict]:
         timing = allreduce.measure(machine, variant, size, Conditions(seed=options.seed))
         return [
             {
@@ -232,7 +203,7 @@ def _places(machine, grounds: Grounds, options: Options) -> list[dict]:
             for rank, (x, y) in enumerate(grounds.layout.places)
         ]
 
-    cases = [*_probes(), *(("SM", size) for size in PROBE_SIZES_KIB)]
+    cases = [*PROBES, *(("SM", size) for size in PROBE_SIZES_KIB)]
     return [row for rows in parallel(one, cases, options, "places") for row in rows]
 
 
@@ -250,23 +221,5 @@ ENDPOINTS = {
 
 
 def _affordable(name: str, transactions: int, size: int) -> bool:
-    """All-to-all beyond 16 MiB per pair of tiles would take minutes and says nothing new."""
+    """All-to-all beyond 64 KiB per pair of tiles would take minutes and show nothing new."""
     return not name.startswith("all") or transactions * size <= 64 * KIB
-
-
-def _pattern(name: str, transactions: int, size: int):
-    """One transfer of `transactions` runs per pair, pair after pair; each initiator has its own slots."""
-    runs = 2 * transactions
-    slots = 1 + max(initiator for initiator, _ in ENDPOINTS[name])
-    builder = _native.Builder("pattern", RANKS, slots * runs * size, element_bytes=1)
-    builder.buffer("input", slots * runs)
-    builder.buffer("output", slots * runs)
-    get = "from" in name
-    for initiator, other in ENDPOINTS[name]:
-        builder.step()
-        source, target = (other, initiator) if get else (initiator, other)
-        taken, given = ("output", "input") if get else ("input", "output")
-        hint = "-x" if get else "+x"
-        blocks = list(range(initiator * runs, (initiator + 1) * runs, 2))
-        builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
-    return builder.finish()

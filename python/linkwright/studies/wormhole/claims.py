@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from linkwright import _native
-from linkwright.studies import Claim
+from linkwright.studies.outcome import Claim, numbered
 from linkwright.studies.wormhole.allreduce import BO_SIZES_KIB, VARIANTS, Timing, sizes_kib
 from linkwright.studies.wormhole.facts import Grounds
 from linkwright.studies.wormhole.layout import Layout, hop_table
@@ -17,17 +18,12 @@ from linkwright.studies.wormhole.theory import KIB, Theory
 ORDERS = ("swing", "rd")
 RULES = ("own", "first")
 LARGE_KIB = 128
+DIRECT = tuple(variant for variant in VARIANTS if variant != "SM")
+
+_claim = partial(numbered, "W")
 
 # (variant, size in KiB, arithmetic) -> timing of the runs.
 Times = dict[tuple[str, int, bool], Timing]
-
-
-def _worst(values: Iterable[tuple[float, str]]) -> tuple[float, str]:
-    return max(values)
-
-
-def _claim(number: int, statement: str, holds: bool, why: str) -> Claim:
-    return Claim(f"W-{number:02}", statement, bool(holds), why)
 
 
 def check(times: Times, theory: Theory, grounds: Grounds, machine) -> list[Claim]:
@@ -61,7 +57,7 @@ def bandwidth_beats_latency(times: Times) -> Claim:
         for s in BO_SIZES_KIB
         for r in RULES
     ]
-    worst, where = _worst(ratios)
+    worst, where = max(ratios)
     why = f"largest BO/LO is {worst:.3f} at {where}"
     return _claim(1, "BO is faster than LO at every size where both run", worst < 1, why)
 
@@ -70,11 +66,10 @@ def shared_memory_is_slow(times: Times) -> Claim:
     """Claim 2."""
     ratios = [
         (-times["SM", s, True].slowest() / times[v, s, True].slowest(), f"{v} {s} kB")
-        for v in VARIANTS
-        if v != "SM"
+        for v in DIRECT
         for s in BO_SIZES_KIB
     ]
-    worst, where = _worst(ratios)
+    worst, where = max(ratios)
     why = f"smallest ratio is {-worst:.1f} at {where}"
     return _claim(2, "SM is more than 10 times slower than LO and than BO", -worst > 10, why)
 
@@ -96,19 +91,20 @@ def arithmetic_costs(times: Times) -> Claim:
 
 def arithmetic_hardly_costs(times: Times) -> Claim:
     """Claim 4."""
-    most, where = _worst(_arithmetic_share(times))
+    most, where = max(_arithmetic_share(times))
     why = f"largest gain without arithmetic is {100 * most:.2f} % at {where}"
     return _claim(4, "... but hardly: at most 5 % of the run", most <= 0.05, why)
+
+
+def _direct(large: bool) -> list[tuple[str, int]]:
+    """Variants other than shared memory with their sizes, from 128 kB on or below."""
+    return [(v, s) for v in DIRECT for s in sizes_kib(v) if (s >= LARGE_KIB) == large]
 
 
 def theory_ratios(times: Times, theory: Theory) -> list[tuple[float, str]]:
     """Modelled over predicted time for 128 kB and above, LO and BO."""
     return [
-        (times[v, s, True].slowest() / theory.time_us(s * KIB, v[-2:]), f"{v} {s} kB")
-        for v in VARIANTS
-        if v != "SM"
-        for s in sizes_kib(v)
-        if s >= LARGE_KIB
+        (times[v, s, True].slowest() / theory.time_us(s * KIB, v[-2:]), f"{v} {s} kB") for v, s in _direct(large=True)
     ]
 
 
@@ -125,19 +121,15 @@ def _spread(values: np.ndarray) -> float:
     return float((high - low) / np.median(values))
 
 
-def _spreads(times: Times, large: bool) -> list[tuple[float, str]]:
-    return [
-        (_spread(times[v, s, True].own_start()), f"{v} {s} kB")
-        for v in VARIANTS
-        if v != "SM"
-        for s in sizes_kib(v)
-        if (s >= LARGE_KIB) == large
-    ]
+def _largest(of: Callable[[Timing], float], times: Times) -> tuple[tuple[float, str], tuple[float, str]]:
+    """Largest value and where it is, at large and at small sizes."""
+    large, small = (max((of(times[v, s, True]), f"{v} {s} kB") for v, s in _direct(large)) for large in (True, False))
+    return large, small
 
 
 def spread_over_ranks(times: Times) -> Claim:
     """Claim 6; a deterministic model repeats exactly, so its slowest rank has no spread."""
-    (large, at_large), (small, at_small) = _worst(_spreads(times, True)), _worst(_spreads(times, False))
+    (large, at_large), (small, at_small) = _largest(lambda timing: _spread(timing.own_start()), times)
     why = (
         f"largest IQR/median is {100 * large:.2f} % at {at_large} (large), {100 * small:.2f} % at {at_small} "
         "(small); repeats of the slowest rank are identical"
@@ -148,17 +140,7 @@ def spread_over_ranks(times: Times) -> Claim:
 
 def slowest_near_median(times: Times) -> Claim:
     """Claim 7."""
-
-    def gaps(large: bool) -> list[tuple[float, str]]:
-        return [
-            (times[v, s, True].slowest() / np.median(times[v, s, True].own_start()) - 1, f"{v} {s} kB")
-            for v in VARIANTS
-            if v != "SM"
-            for s in sizes_kib(v)
-            if (s >= LARGE_KIB) == large
-        ]
-
-    (large, at_large), (small, at_small) = _worst(gaps(True)), _worst(gaps(False))
+    (large, at_large), (small, at_small) = _largest(lambda t: t.slowest() / np.median(t.own_start()) - 1, times)
     why = f"{100 * large:.2f} % at {at_large} (large), {100 * small:.2f} % at {at_small} (small)"
     statement = "slowest rank within 1 % of the median of all at 128 kB and above, within 5 % below"
     return _claim(7, statement, large < 0.01 and small <= 0.05, why)
@@ -180,7 +162,7 @@ def settles_in_three_runs(times: Times) -> Claim:
         for (v, s, arithmetic), t in times.items()
         if arithmetic and v != "SM" and len(t.start_us) == 5
     ]
-    worst, where = _worst(changes)
+    worst, where = max(changes)
     why = f"runs 3 and 4 differ from run 5 by at most {100 * worst:.2f} %, at {where}"
     return _claim(9, "run times settle within three back-to-back runs (1 %)", worst <= 0.01, why)
 

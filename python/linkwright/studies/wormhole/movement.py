@@ -7,11 +7,13 @@ The time is from before the first issue to after that wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwright import _native
-from linkwright.studies import Cell, number, reference_rows
-from linkwright.studies.wormhole.theory import clock_hz
+from linkwright.studies.outcome import Cell
+from linkwright.studies.references import number, reference_rows
+from linkwright.studies.wormhole.theory import RANKS, clock_hz
 
 INITIATOR = 0  # logical (0,0), place (1,1)
 
@@ -35,35 +37,31 @@ PATTERNS = {
 }
 
 
-def schedule(pattern: Pattern, transactions: int, transaction_bytes: int):
-    """One transfer of `transactions` runs; every second chunk, so that runs stay apart."""
+def schedule(pairs: Sequence[tuple[int, int | None]], get: bool, hint: str, transactions: int, transaction_bytes: int):
+    """One transfer of `transactions` runs for each (initiator, other), pair after pair.
+
+    Runs take every second chunk, so that they stay apart; each initiator has slots of its own. None is DRAM channel 0.
+    """
     chunks = 2 * transactions
-    builder = _native.Builder("pattern", 64, chunks * transaction_bytes, element_bytes=1)
-    builder.buffer("input", chunks)
-    other = pattern.target
-    if other is None:
-        other = builder.memory()
-        builder.buffer("output", chunks, only_at=other)
-    else:
-        builder.buffer("output", chunks)
-    source, target = (other, INITIATOR) if pattern.get else (INITIATOR, other)
-    taken, given = ("output", "input") if pattern.get else ("input", "output")
-    builder.step()
-    builder.put_blocks(
-        source,
-        target,
-        taken,
-        list(range(0, chunks, 2)),
-        into=given,
-        get=pattern.get,
-        hint=pattern.hint,
-    )
+    slots = 1 + max(initiator for initiator, _ in pairs)
+    builder = _native.Builder("pattern", RANKS, slots * chunks * transaction_bytes, element_bytes=1)
+    builder.buffer("input", slots * chunks)
+    memory = builder.memory() if pairs[0][1] is None else None
+    builder.buffer("output", slots * chunks, only_at=memory)
+    taken, given = ("output", "input") if get else ("input", "output")
+    for initiator, other in pairs:
+        ends = (initiator, memory if other is None else other)
+        source, target = reversed(ends) if get else ends
+        blocks = list(range(initiator * chunks, (initiator + 1) * chunks, 2))
+        builder.step()
+        builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
     return builder.finish()
 
 
 def cycles(machine, pattern: Pattern, transactions: int, transaction_bytes: int) -> float:
     """Modelled cycles of one experiment."""
-    made = schedule(pattern, transactions, transaction_bytes)
+    pairs = [(INITIATOR, pattern.target)]
+    made = schedule(pairs, pattern.get, pattern.hint, transactions, transaction_bytes)
     result = _native.simulate(made, machine, {"path": pattern.path})
     return cycles_of(machine, result, INITIATOR)
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwright.studies.numbers import values
+
 RANKS = 64
 STEPS = 6
 KIB = 1024
@@ -60,4 +62,4 @@ def from_machine(numbers: dict[str, float], hops: int) -> Theory:
 
 def clock_hz(machine) -> float:
     """Clock of the machine file, which gives it in GHz."""
-    return next(float(row["value"]) for row in machine.numbers() if row["key"] == "machine.clock") * 1e9
+    return values(machine)["machine.clock"] * 1e9

@@ -21,7 +21,7 @@ from types import ModuleType
 
 import numpy as np
 
-from linkwright.errors import CudaError, ImplausibleError, WaivedError
+from linkwright.errors import CudaError, WaivedError, WrongResultError
 from linkwright.probes import Setting, work
 from linkwright.store.record import Record, remarks
 
@@ -174,8 +174,9 @@ def _limit_ns(
     if not peak:
         return None
     if values_ns and min(values_ns) < done / peak and not may_exceed:
-        raise ImplausibleError(
+        raise WrongResultError(
             f"{key}: {min(values_ns):.4g} ns are less than the {done / peak:.4g} ns that {gpu.device.sm_count} SMs "
-            f"take for {dtype} at their peak; no value is reported"
+            f"take for {dtype} at their peak; no value is reported",
+            code="exec.implausible",
         )
     return done / peak

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedError
+from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
 from linkwright.store.record import UNWARMED, Record, remarks
 
@@ -109,9 +109,10 @@ def sampled(
         cycles = loaded.read("cycles").astype(np.int64)
         taken = cycles.max(axis=1) if part is None else cycles[:, part]
         if (taken <= least_cycles * operations).any():
-            raise ImplausibleError(
+            raise WrongResultError(
                 f"{loaded.source}: an operation took {taken.min() / operations:.3g} cycles; it takes more than "
-                f"{least_cycles:g}, so no value is reported"
+                f"{least_cycles:g}, so no value is reported",
+                code="exec.implausible",
             )
         return gpu.clocks.ns(taken, spans) / operations
 
@@ -127,9 +128,10 @@ def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
     loaded.run()
     said = loaded.read("trouble")
     if said[0] == STUCK and said[2] != loaded.address("arrived"):
-        raise StuckError(
+        raise ExecError(
             f"{gpu.device.name}: {loaded.source}: {trouble_of(said, 'part')}; "
-            "if another process uses the GPU, use it alone, else the kernel is wrong"
+            "if another process uses the GPU, use it alone, else the kernel is wrong",
+            code="exec.stuck",
         )
     if said.any():
         raise CudaError(

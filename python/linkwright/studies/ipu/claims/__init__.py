@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwright.studies import Cell, Claim
 from linkwright.studies.ipu.bench import Bench
+from linkwright.studies.outcome import Cell, Claim
 
 
 @dataclass
-class Found:
+class Predictions:
     """The predictions of a run: cells by (table, row, metric), and the bench for what no table holds."""
 
     bench: Bench
     cells: dict[tuple[str, int, str], Cell] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bench: Bench, cells: list[Cell]) -> Found:
+    def of(cls, bench: Bench, cells: list[Cell]) -> Predictions:
         """Index the cells of all tables that were run."""
         return cls(bench, {(str(c.keys["table"]), c.keys["row"], str(c.keys["metric"])): c for c in cells})
 

@@ -6,20 +6,20 @@ import itertools
 
 import numpy as np
 
-from linkwright.studies import Claim
 from linkwright.studies.ipu import figures
-from linkwright.studies.ipu.claims import Found, claim, near
+from linkwright.studies.ipu.claims import Predictions, claim, near
+from linkwright.studies.outcome import Claim
 
 # How far a ratio of two predictions may be from the printed ratio: that of two cells at a table's worst.
 RATIO = 0.16
 
 
-def check(found: Found) -> list[Claim]:
+def check(found: Predictions) -> list[Claim]:
     """Claims 1 to 17."""
     return [judge(found) for judge in CHECKS]
 
 
-def p2p_latency(found: Found) -> Claim:
+def p2p_latency(found: Predictions) -> Claim:
     """Claim 1."""
     chip, board, direct, indirect = (found.latency("4.1", row) for row in (1, 2, 3, 4))
     gaps = [far - chip for far in (board, direct, indirect)]
@@ -31,7 +31,7 @@ def p2p_latency(found: Found) -> Claim:
     )
 
 
-def chip_map(found: Found) -> Claim:
+def chip_map(found: Predictions) -> Claim:
     """Claim 2."""
     latency = figures.chip_latency(found.bench)
     judged = {"two nearest": True, "third": True}
@@ -52,7 +52,7 @@ def chip_map(found: Found) -> Claim:
     )
 
 
-def tile_map(found: Found) -> Claim:
+def tile_map(found: Predictions) -> Claim:
     """Claim 3."""
     latency = figures.tile_latency(found.bench)
     column = latency[: figures.COLUMN, : figures.COLUMN]
@@ -74,7 +74,7 @@ def tile_map(found: Found) -> Claim:
     )
 
 
-def load(found: Found) -> Claim:
+def load(found: Predictions) -> Claim:
     """Claim 4."""
     ratios = [found("4.2", row, "latency_degradation") for row in (1, 2, 3, 4)]
     printed = (1.24, 4.0, 4.8, 7.7)
@@ -89,7 +89,7 @@ def load(found: Found) -> Claim:
     )
 
 
-def p2p_bandwidth(found: Found) -> Claim:
+def p2p_bandwidth(found: Predictions) -> Claim:
     """Claim 5."""
     a, b, c, d = (found("4.4", row, "bandwidth_per_transfer") for row in (1, 2, 3, 4))
     return claim(
@@ -103,7 +103,7 @@ def p2p_bandwidth(found: Found) -> Claim:
     )
 
 
-def link_rates(found: Found) -> Claim:
+def link_rates(found: Predictions) -> Claim:
     """Claim 6."""
     board, direct = found.rate("4.6", 12), found.rate("4.6", 13)
     both = [found.rate("4.6", 15) / board, found.rate("4.6", 17) / found.rate("4.6", 14)]
@@ -125,7 +125,7 @@ def _clusters(levels: list[float]) -> int:
     return 1 + sum(after > 1.1 * before for before, after in itertools.pairwise(levels))
 
 
-def threads(found: Found) -> Claim:
+def threads(found: Predictions) -> Claim:
     """Claim 7."""
     rows: dict[int, list[float]] = {}
     for cell in found.cells.values():
@@ -140,7 +140,7 @@ def threads(found: Found) -> Claim:
     )
 
 
-def broadcast_latency(found: Found) -> Claim:
+def broadcast_latency(found: Predictions) -> Claim:
     """Claim 8."""
     b, c, e, f, j = (found.latency("4.8", row) for row in (13, 14, 16, 17, 21))
     return claim(
@@ -151,7 +151,7 @@ def broadcast_latency(found: Found) -> Claim:
     )
 
 
-def broadcast_rate(found: Found) -> Claim:
+def broadcast_rate(found: Predictions) -> Claim:
     """Claim 9."""
     two, four = (found("4.9", row, "bandwidth_per_transfer") for row in (2, 3))
     b, c, e, h, j = (found.rate("4.9", row) for row in (12, 13, 15, 18, 20))
@@ -169,7 +169,7 @@ def broadcast_rate(found: Found) -> Claim:
     )
 
 
-def broadcast_size(found: Found) -> Claim:
+def broadcast_size(found: Predictions) -> Claim:
     """Claim 10."""
     a, j = (found("4.10", row, "bandwidth_fraction_of_peak") for row in (1, 10))
     h90, j90 = (found("4.10", row, "message_size_for_90pct_peak") for row in (8, 10))
@@ -181,7 +181,7 @@ def broadcast_size(found: Found) -> Claim:
     )
 
 
-def gather_latency(found: Found) -> Claim:
+def gather_latency(found: Predictions) -> Claim:
     """Claim 11."""
     few = [found.latency("4.11", row) for row in (2, 3, 5)]
     slope = (found.latency("4.11", 11) - found.latency("4.11", 10)) / 608 * 1e-6 * found.bench.clock_hz()
@@ -200,7 +200,7 @@ def gather_latency(found: Found) -> Claim:
     )
 
 
-def scatter_against_gather(found: Found) -> Claim:
+def scatter_against_gather(found: Predictions) -> Claim:
     """Claim 12."""
     one = found.latency("4.13", 11) / found.latency("4.11", 11)
     four = found.latency("4.11", 18) / found.latency("4.13", 18)
@@ -213,7 +213,7 @@ def scatter_against_gather(found: Found) -> Claim:
     )
 
 
-def block_scaling(found: Found) -> Claim:
+def block_scaling(found: Predictions) -> Claim:
     """Claim 13."""
     gather = 1 - found.rate("4.12", 20) / found.rate("4.12", 15)
     scatter = 1 - found.rate("4.14", 20) / found.rate("4.14", 15)
@@ -226,7 +226,7 @@ def block_scaling(found: Found) -> Claim:
     )
 
 
-def alltoall(found: Found) -> Claim:
+def alltoall(found: Predictions) -> Claim:
     """Claim 14."""
     slope = (found.latency("4.15", 9) - found.latency("4.15", 7)) / (304 - 76) * 1e-6 * found.bench.clock_hz()
     return claim(
@@ -237,7 +237,7 @@ def alltoall(found: Found) -> Claim:
     )
 
 
-def sums(found: Found) -> Claim:
+def sums(found: Predictions) -> Claim:
     """Claim 15."""
     slope = (found.latency("4.16", 5) - found.latency("4.16", 1)) / (19456 - 1216) * 1e-6 * found.bench.clock_hz()
     apart = found.latency("4.16", 17) / found.latency("4.16", 5)
@@ -258,7 +258,7 @@ def sums(found: Found) -> Claim:
     )
 
 
-def board_pair(found: Found) -> Claim:
+def board_pair(found: Predictions) -> Claim:
     """Claim 16."""
     gather = found.latency
     return claim(
@@ -274,7 +274,7 @@ def board_pair(found: Found) -> Claim:
     )
 
 
-def host(found: Found) -> Claim:
+def host(found: Predictions) -> Claim:
     """Claim 17."""
     each = [found.latency("4.19", row) for row in range(12, 28)]
     four, sixteen = found.rate("4.20", 30), found.rate("4.20", 32)

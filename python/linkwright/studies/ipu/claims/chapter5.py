@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from linkwright.studies import Claim
 from linkwright.studies.ipu import convolution, matmul, memory
+from linkwright.studies.outcome import Claim
 
 
 def check(found) -> list[Claim]:

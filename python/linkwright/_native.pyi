@@ -1,0 +1,478 @@
+"""Types of the native module; tests/python/test_surface.py holds them against the module itself."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, Self, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+_U8 = NDArray[np.uint8]
+_U32 = NDArray[np.uint32]
+_U64 = NDArray[np.uint64]
+_F64 = NDArray[np.float64]
+_Options = Mapping[str, object] | None  # the docstrings name the keys; an unknown key is an error
+_Grid = tuple[int, int] | None  # (columns, rows)
+
+class _Named(TypedDict):
+    key: str
+    summary: str
+
+_ErrorEntry = TypedDict("_ErrorEntry", {"key": str, "class": str, "summary": str})
+
+class _Described(_Named):
+    description: str
+
+class _Fabric(_Described):
+    source: str
+
+class _Pattern(_Described):
+    name: str
+    needs: str
+    source: str
+
+class _Algorithm(_Pattern):
+    collective: str
+    cost: str
+    reads_bytes: bool
+    folds: bool
+
+class _Collective(TypedDict):
+    key: str
+    blocked: bool
+    rooted: bool
+    reduces: bool
+
+class _Endpoint(TypedDict):
+    name: str
+    kind: Literal["rank", "memory"]
+    x: int | None
+    y: int | None
+
+class _Number(TypedDict):
+    key: str
+    value: str
+    unit: str
+    status: str
+    source: str
+
+class _Rule(TypedDict):
+    name: str
+    statement: str
+    evidence: str
+    post_hoc: bool
+
+class _Calibrated(TypedDict):
+    key: str
+    value: float
+    unit: str
+
+class _Cache(TypedDict):
+    level: int
+    kind: str
+    bytes: int
+    shared_by: list[int]
+
+class _Layer(TypedDict):
+    key: str
+    filter: int
+    input: int
+    in_channels: int
+    out_channels: int
+    stride: int
+    groups: int
+    output: int
+    flops: int
+
+class _Axis(TypedDict):
+    key: str
+    kind: str
+    words: list[str]
+    summary: str
+    default: str
+
+class _Metric(TypedDict):
+    key: str
+    unit: str
+    better: str
+    summary: str
+    source: str
+
+class _Probe(_Described):
+    axes: list[_Axis]
+    metrics: list[_Metric]
+    size_axis: str | None
+    table: str
+    source: str
+    waived: str
+    measured: bool
+    modelled: bool
+
+class _Device(TypedDict):
+    id: int
+    first: int
+    members: list[int]
+
+class _PcieLink(TypedDict):
+    read_ps: int
+    write_ps: int
+    read_rate: float
+    write_rate: float
+
+class _Proved(TypedDict):
+    operations: int
+    messages: int
+    notices: int
+    edges: int
+    chunk_moves: int
+    hazards: int
+    long_searches: int
+    exact: bool
+
+# One entry per operation.
+_Operations = TypedDict(
+    "_Operations",
+    {
+        "kind": list[str],
+        "from": _U64,
+        "to": _U64,
+        "step": _U64,
+        "lane": _U64,
+        "bytes": _U64,
+        "runs": _U64,
+        "hint": list[str],
+    },
+)
+
+class _Links(TypedDict):
+    name: list[str]
+    busy_ps: _U64  # by link, as all columns here
+    bytes: _U64
+    peak: _U32
+
+class _Simulated(TypedDict):
+    makespan_ps: int
+    peak_load: int
+    start_ps: _U64  # by rank
+    finish_ps: _U64  # by rank
+    transfers: int
+    notices: int
+    bytes: int
+    byte_hops: int
+    hops_max: int
+    hops_mean: float
+    critical: dict[str, float]
+    limits_ps: dict[str, int]
+    limit_ps: int | None
+    limit_name: str | None
+
+class _Simulation(_Simulated, total=False):
+    links: _Links
+    op_issued_ps: _U64  # by operation
+    op_done_ps: _U64  # by operation
+
+class _Launch(TypedDict):
+    ranks: int
+    slowest_ns: _F64  # by sample
+    start_ns: _F64  # by (sample, rank), flat
+    finish_ns: _F64  # by (sample, rank), flat
+    disturbed_ns: _F64
+    first_ns: float
+    row_ns: tuple[float, float] | None
+    batch: int
+    back_to_back: bool
+    warmup_batches: int
+    warmed_up: bool
+    drops: dict[str, int]
+    out_of_time: bool
+    oversubscribed: bool
+    cpus: list[int]
+    unpinned: str | None
+    checked_elements: int
+
+class _RankLaunch(_Launch):
+    sync: str
+    residual_ns: float
+    probe_ns: float
+
+class _Sampled(TypedDict):
+    drops: dict[str, int]
+    values_ns: _F64  # by sample
+    first_ns: float
+    batch: int
+    warmed_up: bool
+
+class _Measured(_Sampled):
+    counted_bytes: float
+    moved_bytes: float
+    work: float
+    columns: dict[str, _F64]  # by metric, then by sample
+    notes: list[str]
+
+class _Modelled(TypedDict):
+    time_ps: int
+    counted_bytes: int
+    moved_bytes: int
+    work: int
+    columns: dict[str, float]
+
+class _Stream(TypedDict):
+    rank_first: _U32
+    instructions: _U32
+    waits: _U64
+    raises: _U64
+    pieces: _U64
+    readers: _U32
+    participant_first: _U64
+    buffer_first: _U64
+    buffer_bytes: _U64
+    buffers: list[str]
+
+class _Memory(TypedDict):
+    initial: _U8
+    reference: _U8
+    checked_elements: int
+
+class _Programs(TypedDict):
+    program: _U32  # by command, as all but the last two
+    line: _U32
+    issued_ps: _U64
+    queued_ps: _U64
+    selected_ps: _U64
+    requested_ps: _U64
+    data_ps: _U64
+    complete_ps: _U64
+    retries: _U64  # by program
+    lines_ps: list[_U64]  # by program, then by line
+
+__version__: str
+
+class Machine:
+    @staticmethod
+    def parse(text: str, file: str) -> Machine: ...
+    def with_endpoints(self, ranks: int) -> Machine: ...
+    def with_grid(self, columns: int, rows: int) -> Machine: ...
+    def with_value(self, key: str, value: str) -> Machine: ...
+    def levels(self) -> list[tuple[str, int]]: ...
+    def endpoints(self) -> list[_Endpoint]: ...
+    def numbers(self) -> list[_Number]: ...
+    def rules(self) -> list[_Rule]: ...
+    def memory_levels(self) -> list[int]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def sources(self) -> list[str]: ...
+    @property
+    def fabric(self) -> str: ...
+    @property
+    def paths(self) -> list[str]: ...
+    @property
+    def networks(self) -> list[str]: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def memories(self) -> int: ...
+    @property
+    def open_size(self) -> Literal["ranks", "grid"] | None: ...
+    @property
+    def grid(self) -> _Grid: ...
+    @property
+    def rank_grid(self) -> _Grid: ...
+    @property
+    def fitted(self) -> int: ...
+
+class Schedule:
+    @staticmethod
+    def build(
+        key: str,
+        ranks: int,
+        elements: int,
+        *,
+        element_bytes: int = 4,
+        root: int = 0,
+        grid: _Grid = None,
+        rings: Sequence[Sequence[int]] | None = None,
+    ) -> Schedule: ...
+    @staticmethod
+    def pattern(
+        key: str,
+        ranks: int,
+        elements: int,
+        *,
+        element_bytes: int = 1,
+        root: int = 0,
+        grid: _Grid = None,
+        seed: int = 0,
+        count: int = 1,
+        both_ways: bool = False,
+    ) -> Schedule: ...
+    @staticmethod
+    def parse(content: str, file: str = "schedule") -> Schedule: ...
+    def text(self) -> str: ...
+    def pipeline(self, slices: int) -> Schedule: ...
+    def stripe(self, lanes: int) -> Schedule: ...
+    def refine(self, slices: int) -> Schedule: ...
+    def windows(self, windows: int) -> Schedule: ...
+    def unfuse(self) -> Schedule: ...
+    def repeat(self, times: int) -> Schedule: ...
+    def relabel(self, parts: Sequence[int]) -> Schedule: ...
+    def verify(self) -> _Proved: ...
+    def operations(self) -> _Operations: ...
+    def __len__(self) -> int: ...
+    @property
+    def collective(self) -> str: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def memories(self) -> int: ...
+    @property
+    def element_bytes(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def messages(self) -> int: ...
+
+class Builder:
+    def __new__(
+        cls,
+        collective: str,
+        ranks: int,
+        elements: int,
+        *,
+        element_bytes: int = 4,
+        root: int = 0,
+        grid: _Grid = None,
+    ) -> Self: ...
+    def buffer(self, name: str, blocks: int = 1, *, parts: int = 1, only_at: int | None = None) -> None: ...
+    def step(self) -> None: ...
+    def memory(self) -> int: ...
+    def put(
+        self,
+        source: int,
+        target: int,
+        buffer: str,
+        first: int,
+        count: int = 1,
+        *,
+        into: str | None = None,
+        at: int | None = None,
+        reduce: bool = False,
+        get: bool = False,
+        hint: str = "",
+        fenced: bool = False,
+    ) -> None: ...
+    def put_blocks(
+        self,
+        source: int,
+        target: int,
+        buffer: str,
+        blocks: Sequence[int],
+        *,
+        into: str | None = None,
+        reduce: bool = False,
+        get: bool = False,
+        hint: str = "",
+        fenced: bool = False,
+    ) -> None: ...
+    def multicast(
+        self,
+        source: int,
+        targets: Sequence[int],
+        buffer: str,
+        chunk: int,
+        *,
+        into: str | None = None,
+        at: int | None = None,
+        fenced: bool = False,
+    ) -> None: ...
+    def local(
+        self,
+        rank: int,
+        buffer: str,
+        first: int,
+        into: str,
+        at: int,
+        count: int = 1,
+        *,
+        reduce: bool = False,
+        fenced: bool = False,
+    ) -> None: ...
+    def compute(self, rank: int, operations: int) -> None: ...
+    def finish(self) -> Schedule: ...
+
+class MpiGroup:
+    def __new__(
+        cls,
+        functions: Mapping[str, int],
+        handles: Mapping[str, object],
+        data: int,
+        control: int,
+        rank: int,
+        size: int,
+        oversubscribed: bool,
+        part_bytes: int | None,
+    ) -> Self: ...
+    @staticmethod
+    def functions() -> list[str]: ...
+    @staticmethod
+    def dtypes() -> list[str]: ...
+    @staticmethod
+    def ops() -> list[str]: ...
+    def run(self, schedule: Schedule, options: _Options = None) -> _RankLaunch: ...
+    def run_native(
+        self, collective: str, elements: int, *, root: int = 0, in_place: bool = False, options: _Options = None
+    ) -> _RankLaunch: ...
+    def compare_with_reference(self, schedule: Schedule, dtype: str, op: str) -> int: ...
+
+class Simulations:
+    # An experiment is (kind, key, shape or axes, options).
+    def __new__(
+        cls,
+        machine: Machine,
+        experiments: Sequence[tuple[str, str, Mapping[str, object], _Options]],
+        seed: int = 0,
+        jobs: int = 0,
+    ) -> Self: ...
+    def __iter__(self) -> Iterator[tuple[int, _Simulation | _Modelled | Exception]]: ...
+    def __next__(self) -> tuple[int, _Simulation | _Modelled | Exception]: ...
+    def stop(self) -> None: ...
+
+def algorithms() -> list[_Algorithm]: ...
+def arrival_delays(ranks: int, repetitions: int, options: _Options = None) -> _F64: ...
+def available_memory() -> int | None: ...
+def bus_factor(collective: str, ranks: int) -> float | None: ...
+def caches() -> list[_Cache]: ...
+def calibrate_threads() -> list[_Calibrated]: ...
+def check_options(machine: Machine, ranks: int, options: Mapping[str, object], seed: int = 0) -> None: ...
+def chip_route(machine: Machine, start: int, end: int, /) -> list[int]: ...
+def collectives() -> list[_Collective]: ...
+def convolution_layers() -> list[_Layer]: ...
+def cpus() -> list[int]: ...
+def cycles_ns(cpus: Sequence[int] | None = None) -> list[float | None]: ...
+def device_of(machine: Machine, ids: Sequence[int]) -> _Device: ...
+def devices(machine: Machine) -> list[_Device]: ...
+def dma_programs(
+    machine: Machine, programs: Sequence[tuple[str, Sequence[str]]], *, overwrite: bool = False
+) -> _Programs: ...
+def errors() -> list[_ErrorEntry]: ...
+def executors() -> list[_Described]: ...
+def fabrics() -> list[_Fabric]: ...
+def instruction_codes() -> dict[str, int]: ...
+def instruction_stream(schedule: Schedule, options: _Options = None) -> _Stream: ...
+def lower(schedule: Schedule, machine: Machine, path: str | None = None) -> Schedule: ...
+def model_probe(machine: Machine, key: str, axes: Mapping[str, object]) -> _Modelled: ...
+def patterns() -> list[_Pattern]: ...
+def pcie_link(machine: Machine, read_bytes: int, write_bytes: int) -> _PcieLink: ...
+def probes() -> list[_Probe]: ...
+def quiet(
+    machine: Machine, pairs: Sequence[tuple[int, int]], bytes: int, network: int = 0
+) -> list[tuple[int, int] | None]: ...
+def repeats_back_to_back(schedule: Schedule) -> bool: ...
+def run_probe(key: str, axes: Mapping[str, object], options: _Options = None) -> _Measured: ...
+def run_threads(schedule: Schedule, options: _Options = None) -> _Launch: ...
+def sample_work(work: Callable[[int], object], options: _Options = None) -> _Sampled: ...
+def schedule_memory(schedule: Schedule, options: _Options = None) -> _Memory: ...
+def simulate(schedule: Schedule, machine: Machine, options: _Options = None) -> _Simulation: ...

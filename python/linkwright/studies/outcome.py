@@ -1,0 +1,119 @@
+"""What a study produces: cells beside their predictions, claims that hold or fail, and tables for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from linkwright.studies import scoring
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published cell beside its prediction.
+
+    `keys` are the key columns of the reference file, unchanged; `reference` is None for a holdout cell and
+    `predicted` where no model applies; `table` groups cells for the summary. `interval` is where the study expects
+    the published value, if it says so. `erratum` explains what is wrong with the printed value where the source
+    contradicts itself; such a cell is shown but not scored.
+    """
+
+    table: str
+    keys: dict[str, object]
+    predicted: object
+    reference: object
+    unit: str
+    split: str = "open"
+    erratum: str | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Relative error; 0 or 1 for texts and lists; None without a reference or a prediction."""
+        if self.reference is None or self.predicted is None:
+            return None
+        if isinstance(self.predicted, (int, float)) and isinstance(self.reference, (int, float)):
+            if self.reference == 0:
+                return 0.0 if self.predicted == 0 else 1.0
+            return abs(self.predicted - self.reference) / abs(self.reference)
+        return 0.0 if str(self.predicted) == str(self.reference) else 1.0
+
+    def as_dict(self) -> dict:
+        """A flat row: the key columns, then what was predicted and published."""
+        return {
+            "table": self.table,
+            **self.keys,
+            "predicted": self.predicted,
+            **({"low": self.interval[0], "high": self.interval[1]} if self.interval else {}),
+            "reference": self.reference,
+            "unit": self.unit,
+            "split": self.split,
+            **({"erratum": self.erratum} if self.erratum else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, checked; `holds` is None where it could not be judged."""
+
+    id: str
+    statement: str
+    holds: bool | None
+    why: str
+
+
+def numbered(prefix: str, number: int, statement: str, holds: bool, why: str) -> Claim:
+    """Claim `number` of a study that numbers its claims."""
+    return Claim(f"{prefix}-{number:02}", statement, bool(holds), why)
+
+
+@dataclass
+class Outcome:
+    """Everything that a study produces."""
+
+    paper: str
+    title: str
+    machine: str
+    fitted: list[dict] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    # Name -> rows of a table, for the report and for plots.
+    tables: dict[str, list[dict]] = field(default_factory=dict)
+    # Name of a table -> what its columns and words mean, for readers who do not have the paper at hand.
+    notes: dict[str, str] = field(default_factory=dict)
+    # Sections of the report in plain form, for what tables cannot show.
+    sections: list[dict] = field(default_factory=list)
+    # Name of a table -> whether it meets the target that was set for it, in words.
+    verdicts: dict[str, str] = field(default_factory=dict)
+    # Sentences about the study as a whole.
+    remarks: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict:
+        """`{paper, fitted, cells, claims}` as documented in docs/formats.md, and what else the report shows."""
+        optional = {"sections": self.sections, "verdicts": self.verdicts, "remarks": self.remarks}
+        return {
+            "paper": self.paper,
+            "title": self.title,
+            "fitted": self.fitted,
+            "cells": [cell.as_dict() for cell in self.cells],
+            "claims": [vars(claim) for claim in self.claims],
+            "tables": self.tables,
+            "notes": self.notes,
+            **{key: value for key, value in optional.items() if value},
+        }
+
+    def summary(self) -> list[dict]:
+        """One row per table: cells, scored cells and, where there are any, their errors."""
+        found = {score.name: score for score in scoring.scores(self.cells)}
+        rows = []
+        for table in dict.fromkeys(cell.table for cell in self.cells):
+            score = found.get(table)
+            row = {"table": table, "cells": sum(cell.table == table for cell in self.cells)}
+            rows.append(row | (score.summary() if score else {"scored": 0}))
+        return rows
+
+
+def held(claims: Iterable[Claim]) -> tuple[int, int]:
+    """(claims that hold, claims judged)."""
+    judged = [claim for claim in claims if claim.holds is not None]
+    return sum(bool(claim.holds) for claim in judged), len(judged)

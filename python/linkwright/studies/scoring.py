@@ -1,0 +1,107 @@
+"""How close predictions come to published values: every study, ablation and hold-out is scored here.
+
+    error     |predicted / published - 1|, of cells with both values and without an erratum (`Cell.error`)
+    p90       the error that nine cells in ten do not exceed
+    within    share of cells whose error is at most 10 %
+
+A table may have a target; its verdict names what of the target is not met. Pooled errors are shown too, but a table
+of many nearly constant cells dominates them, so a pooled figure alone says little.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from linkwright.studies.outcome import Cell
+
+CLOSE = 0.10
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a table should reach: median, 90th percentile (if set) and largest error."""
+
+    median: float
+    p90: float | None
+    largest: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """The errors of some cells in ascending order; its figures need at least one."""
+
+    name: str
+    errors: tuple[float, ...]
+    target: Target | None = None
+
+    @property
+    def median(self) -> float:
+        """Median error."""
+        return statistics.median(self.errors)
+
+    @property
+    def p90(self) -> float:
+        """Error that 90 % of the cells do not exceed."""
+        return self.errors[min(len(self.errors) - 1, int(0.9 * len(self.errors)))]
+
+    @property
+    def largest(self) -> float:
+        """Largest error."""
+        return self.errors[-1]
+
+    def within(self, bound: float = CLOSE) -> float:
+        """Share of cells whose error is at most `bound`."""
+        return sum(error <= bound for error in self.errors) / len(self.errors)
+
+    def summary(self) -> dict:
+        """The columns of a summary, as fractions."""
+        figures = {"median": self.median, "p90": self.p90, "max": self.largest, "within_10_percent": self.within()}
+        return {"scored": len(self.errors), **figures}
+
+    def percent_row(self, digits: int = 1) -> dict:
+        """Median, with so many digits, largest error and share within 10 %, in percent."""
+        return {
+            "median_percent": round(100 * self.median, digits),
+            "largest_percent": round(100 * self.largest, 1),
+            "within_10_percent": round(100 * self.within(), 1),
+        }
+
+    @property
+    def misses(self) -> list[str]:
+        """What of the target is not met."""
+        if self.target is None:
+            return []
+        missed = []
+        if self.median > self.target.median:
+            missed.append(f"median {self.median:.1%} above {self.target.median:.0%}")
+        if self.target.p90 is not None and self.within() < 0.9:
+            missed.append(f"{self.within():.0%} within {self.target.p90:.0%}, not 90 %")
+        if self.largest > self.target.largest:
+            missed.append(f"largest {self.largest:.1%} above {self.target.largest:.0%}")
+        return missed
+
+    @property
+    def verdict(self) -> str:
+        """Whether the target is met, in words; empty where there is none."""
+        if self.target is None:
+            return ""
+        return "FAILED: " + "; ".join(self.misses) if self.misses else "met"
+
+
+def score(name: str, cells: Iterable[Cell], target: Target | None = None) -> Score | None:
+    """The score of all scored cells together; None where there are none."""
+    errors = tuple(sorted(cell.error for cell in cells if cell.error is not None and not cell.erratum))
+    return Score(name, errors, target) if errors else None
+
+
+def scores(cells: Iterable[Cell], targets: Mapping[str, Target | None] | None = None) -> list[Score]:
+    """One score per table with scored cells; `targets` by the name of the table."""
+    by_table: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_table.setdefault(cell.table, []).append(cell)
+    found = [score(name, its, (targets or {}).get(name)) for name, its in by_table.items()]
+    return [each for each in found if each]
