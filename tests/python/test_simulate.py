@@ -379,4 +379,4 @@ def test_a_mistake_in_a_closed_list_of_words_names_file_line_and_words(tmp_path,
 def test_a_schedule_too_large_to_write_names_the_ways_without_one():
     result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", "1048576", "--sizes", "1G")
     assert result.status == 1
-    assert "simulate without a schedule (`--fold`, `--stream`)" in result.err + result.out
+    assert "simulate the algorithm folded or streamed" in result.err + result.out

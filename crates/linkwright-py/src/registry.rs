@@ -4,7 +4,7 @@ use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_fi
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// All algorithms: `key, collective, name, summary, description, cost, needs, source, reads_bytes, folds`.
+/// All algorithms: `key, collective, name, summary, description, cost, needs, source, folds`.
 #[pyfunction]
 pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let entry = |algorithm: &&algorithm_files::Algorithm| {
@@ -17,7 +17,6 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row.set_item("cost", algorithm.cost)?;
         row.set_item("needs", algorithm.needs)?;
         row.set_item("source", algorithm.source)?;
-        row.set_item("reads_bytes", algorithm.reads_bytes)?;
         row.set_item("folds", algorithm.program.is_some())?;
         Ok(row)
     };

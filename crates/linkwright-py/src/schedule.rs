@@ -46,7 +46,7 @@ impl Schedule {
         &self.ordered
     }
 
-    /// The schedule to be run: verified the first time that anybody asks, refused if it is wrong.
+    /// The schedule to be run: verified on first use and refused if it is wrong.
     pub fn proved(&self) -> Result<&Ordered, VerifyError> {
         self.proof().as_ref().map_err(Clone::clone)?;
         Ok(&self.ordered)
@@ -97,12 +97,8 @@ impl Schedule {
         rings: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Self> {
         let shape = Shape {
-            ranks,
-            root,
-            grid,
-            elements,
-            element_bytes,
             rings: rings.unwrap_or_default(),
+            ..shape(ranks, elements, element_bytes, root, grid)
         };
         wrap(py.detach(|| collectives::build(key, &shape)))
     }
@@ -144,16 +140,8 @@ impl Schedule {
         count: u32,
         both_ways: bool,
     ) -> PyResult<Self> {
-        let shape = Shape {
-            ranks,
-            root,
-            grid,
-            elements,
-            element_bytes,
-            rings: Vec::new(),
-        };
         let traffic = patterns::Traffic {
-            shape,
+            shape: shape(ranks, elements, element_bytes, root, grid),
             seed,
             count,
             both_ways,
@@ -414,6 +402,21 @@ impl Schedule {
             self.ordered.ops().len(),
             self.ordered.message_count()
         )
+    }
+}
+
+fn shape(
+    ranks: u32,
+    elements: u64,
+    element_bytes: u32,
+    root: u32,
+    grid: Option<(u32, u32)>,
+) -> Shape {
+    Shape {
+        root,
+        grid,
+        element_bytes,
+        ..Shape::new(ranks, elements)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Most chunks have one reader at a time, which stands in the cell itself; only a second one makes a
 //! list.
 
-/// Nobody, and the end of a list.
+/// No operation; also the end of a list.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Set in [`Cell::reader`] where it is the head of a list.

@@ -1,7 +1,7 @@
 //! Barriers made of notices, for machines that have none.
 //!
-//! Dissemination: in round k every member i tells member i + 2^k (mod n) that it, and all it has
-//! heard of, have come. After ceil(log2 n) rounds everybody has heard of everybody.
+//! Dissemination: in round k every member i tells member i + 2^k (mod n) that it, and all members it
+//! has heard of, have arrived. After ceil(log2 n) rounds every member has heard of all.
 //!
 //! ```text
 //!   arrive(i)      a fence with the waits of the barrier operation
@@ -9,9 +9,9 @@
 //!   leave(i)       a fence that waits for arrive(i) and everything i has heard
 //! ```
 //!
-//! Whoever waited for a barrier operation waits for the fence that leaves it. All these waits are
-//! edges of the schedule, so what comes out is verified like anything else. Other transforms find
-//! hazards anew and drop notices, so this one comes last.
+//! Operations that waited for a barrier wait for the fence that leaves it. All these waits are edges
+//! of the schedule, so the result is verified like any other. Other transforms find hazards again
+//! and drop notices, so this one must come last.
 //!
 //! Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization" (IJPP 1988).
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule or with a request for one.
+//! Errors of schedules and of requests for them.
 
 use thiserror::Error;
 
@@ -80,7 +80,7 @@ pub enum ScheduleError {
     },
     /// The schedule outgrows 32-bit tables.
     #[error(
-        "the schedule needs more than {0} operations, waits, buffers or chunks; use fewer ranks or slices, or simulate without a schedule (`--fold`, `--stream`)"
+        "the schedule needs more than {0} operations, waits, buffers or chunks; use fewer ranks or slices, or simulate the algorithm folded or streamed, which stores no schedule"
     )]
     TooLarge(u64),
 }

@@ -59,8 +59,8 @@ impl Mark {
         };
     }
 
-    /// Whether operation `k`, which writes the chunk, conflicts with another one; its own reading is none where
-    /// the same rank does it (`itself`).
+    /// Whether operation `k`, which writes the chunk, conflicts with another one. Its own read is no conflict
+    /// if the same rank performs it (`itself`).
     pub fn conflicts(&self, k: u32, combine: Combine, itself: bool) -> Result<bool, DoubleWrite> {
         let read = self.reader != NOBODY && !(itself && self.reader == k);
         let shared = self.writer != k;

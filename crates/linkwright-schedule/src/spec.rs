@@ -18,7 +18,7 @@
 //! | barrier | as allgather, chunks without bytes (tokens) | as allgather |
 //! | pattern | nothing | nothing; only bounds and routes are checked |
 
-use crate::ir::Buffer;
+use crate::ir::buffer::Buffer;
 
 /// Kinds of collective, named as in MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //!
 //! A transform drops all notices and edges, rewrites the operations, and lets [`crate::order`]
 //! find the hazards again; what comes out is verified like anything else before it runs. Waits
-//! that an author gave beside the hazards cannot be rewritten, so a schedule that has some is
+//! that an author gave in addition to the hazards cannot be rewritten, so a schedule that has some is
 //! refused.
 //!
 //! | transform | what it does |
@@ -16,7 +16,7 @@
 //! | [`relabel`] | renames the ranks |
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
 use crate::spec::Collective;
 
@@ -124,7 +124,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
         let slot = op.dst_buffer.0 as usize;
         let scratch = match mirrors[slot] {
             Some(known) => known,
-            None => *mirrors[slot].insert(mirror(&mut draft, op.dst_buffer)?),
+            None => *mirrors[slot].insert(add_scratch(&mut draft.buffers, op.dst_buffer)?),
         };
         draft.ops.push(Op {
             dst_buffer: scratch,
@@ -274,30 +274,9 @@ pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
     match own_waits {
         false => Ok(draft),
         true => Err(ScheduleError::Shape(
-            "the schedule has waits beside its hazards; transform it before they are added".into(),
+            "the schedule has waits besides those for its hazards; transform it before they are added".into(),
         )),
     }
-}
-
-fn mirror(draft: &mut Draft, buffer: BufferId) -> Result<BufferId> {
-    if draft.buffers.len() >= 256 {
-        return Err(ScheduleError::TooLarge(256));
-    }
-    let scratch = draft.buffers[buffer.0 as usize].scratch(&draft.buffers);
-    draft.buffers.push(scratch);
-    Ok(BufferId(draft.buffers.len() as u8 - 1))
-}
-
-pub(crate) fn ranges_of<'a>(
-    op: &'a Op,
-    ranges: &'a [(u32, u32, u32)],
-) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
-    let listed = match op.scattered {
-        true => &ranges[op.src as usize..(op.src + op.count) as usize],
-        false => &[],
-    };
-    let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
-    inline.into_iter().chain(listed.iter().copied())
 }
 
 /// The `count` chunks from the `first` on, counted along `ranges`.

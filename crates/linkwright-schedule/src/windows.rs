@@ -20,9 +20,9 @@
 //! (Sapienza University of Rome, 2025), kernel listings.
 
 use crate::error::Result;
-use crate::ir::{Hint, Op, OpKind, Schedule, COMPUTE_LANE};
+use crate::ir::{ranges_of, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
-use crate::transforms::{behind, loosen, positive, push, ranges_of};
+use crate::transforms::{behind, loosen, positive, push};
 
 /// Runs of chunks: (first source chunk, first destination chunk, count).
 type Runs = Vec<(u32, u32, u32)>;

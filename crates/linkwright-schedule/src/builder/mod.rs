@@ -20,59 +20,22 @@
 //! reducing), the builder sends it to scratch and adds a local operation that moves it from there.
 //! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
 
+mod chunks;
 mod shape;
 mod step;
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, COMPUTE_LANE};
-use crate::order::{Draft, Orderer};
+use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, Schedule, MAX_BUFFERS};
+use crate::order::{check, Draft, Orderer};
 use crate::spec::{Collective, Spec};
-use std::ops::Range;
-use step::Marks;
+use step::Conflicts;
 
+pub(crate) use chunks::{list_runs, operation};
+pub use chunks::{Chunks, Slot};
 pub use shape::Shape;
-pub(crate) use step::check;
 
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
 pub(crate) const MAX_WRITTEN: usize = 1 << 27;
-
-/// A buffer as an author addresses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(pub(crate) BufferId);
-
-impl Slot {
-    /// One chunk.
-    pub fn at(self, chunk: u32) -> Chunks {
-        self.chunks(chunk, 1)
-    }
-
-    /// Consecutive chunks.
-    pub fn range(self, chunks: Range<u32>) -> Chunks {
-        self.chunks(chunks.start, chunks.end.saturating_sub(chunks.start))
-    }
-
-    /// `count` chunks from `start` on.
-    pub fn chunks(self, start: u32, count: u32) -> Chunks {
-        Chunks {
-            buffer: self.0,
-            start,
-            count,
-        }
-    }
-
-    /// Identifier within the schedule.
-    pub fn id(self) -> BufferId {
-        self.0
-    }
-}
-
-/// Consecutive chunks of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunks {
-    pub(crate) buffer: BufferId,
-    pub(crate) start: u32,
-    pub(crate) count: u32,
-}
 
 /// Options of the operation just written.
 pub struct Written<'a> {
@@ -85,12 +48,12 @@ impl Written<'_> {
         self.change(|op| op.combine = Combine::Reduce)
     }
 
-    /// Issue in this lane of the initiator; default 0, of local operations [`COMPUTE_LANE`].
+    /// Issue in this lane of the initiator; default 0, of local operations [`crate::ir::COMPUTE_LANE`].
     pub fn lane(self, lane: u8) -> Self {
         self.change(|op| op.lane = lane)
     }
 
-    /// Prefer this way.
+    /// Prefer this direction.
     pub fn hint(self, hint: Hint) -> Self {
         self.change(|op| op.hint = hint)
     }
@@ -134,12 +97,7 @@ pub struct Builder {
     named: Vec<(u32, u32)>,
     /// Explicit waits of the current step, by the positions that the author knows.
     waits: Vec<(u32, u32)>,
-    marks: Marks,
-    /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
-    mirrors: Vec<((BufferId, u32), BufferId)>,
-    /// (target, chunk) that an operation writes.
-    written_chunks: Vec<(u32, u32)>,
-    scratch_layers: u32,
+    conflicts: Conflicts,
     error: Option<ScheduleError>,
 }
 
@@ -177,10 +135,7 @@ impl Builder {
             written_before: 0,
             named: Vec::new(),
             waits: Vec::new(),
-            marks: Marks::default(),
-            mirrors: Vec::new(),
-            written_chunks: Vec::new(),
-            scratch_layers: 1,
+            conflicts: Conflicts::default(),
             error: shape.check().err(),
         }
     }
@@ -194,8 +149,8 @@ impl Builder {
     /// Declare a buffer.
     pub fn buffer(&mut self, buffer: Buffer) -> Slot {
         let id = self.orderer.out.buffers.len();
-        if id >= 256 {
-            self.fail(ScheduleError::TooLarge(256));
+        if id >= MAX_BUFFERS {
+            self.fail(ScheduleError::TooLarge(MAX_BUFFERS as u64));
         } else if buffer.blocks == 0 || buffer.slices == 0 || buffer.div == 0 {
             self.fail(ScheduleError::Shape(format!(
                 "buffer {}: 0 blocks, slices or parts; at least 1 of each is needed",
@@ -209,7 +164,7 @@ impl Builder {
     /// Use `layers` scratch copies in turn, one per step, so that a step need not wait until the
     /// scratch of the step before is free. Costs memory, saves notices.
     pub fn scratch_layers(&mut self, layers: u32) {
-        self.scratch_layers = layers.max(1);
+        self.conflicts.layers_in_turn = layers.max(1);
     }
 
     /// Begin the next step.
@@ -238,8 +193,7 @@ impl Builder {
         dst: Slot,
         blocks: &[u32],
     ) -> Written<'_> {
-        let runs = blocks.iter().map(|&block| (block, block, 1));
-        self.scattered(OpKind::Put, from, src, to, dst, runs)
+        self.scattered(OpKind::Put, from, src, to, dst, same(blocks))
     }
 
     /// `to` pulls the same blocks; see [`Builder::put_blocks`].
@@ -251,8 +205,7 @@ impl Builder {
         dst: Slot,
         blocks: &[u32],
     ) -> Written<'_> {
-        let runs = blocks.iter().map(|&block| (block, block, 1));
-        self.scattered(OpKind::Get, from, src, to, dst, runs)
+        self.scattered(OpKind::Get, from, src, to, dst, same(blocks))
     }
 
     /// `from` pushes runs (first source chunk, first destination chunk, count) in one message.
@@ -276,7 +229,6 @@ impl Builder {
         runs: &[(u32, u32, u32)],
     ) -> Written<'_> {
         self.scattered(OpKind::Local, rank, src, rank, dst, runs.iter().copied())
-            .lane(COMPUTE_LANE)
     }
 
     /// `from` pushes chunks to all of `targets`, into the same chunks of each.
@@ -294,7 +246,6 @@ impl Builder {
     /// `rank` copies chunks of its own; with `.reduce()` it combines them.
     pub fn local(&mut self, rank: u32, src: Chunks, dst: Chunks) -> Written<'_> {
         self.transfer(OpKind::Local, rank, src, rank, dst)
-            .lane(COMPUTE_LANE)
     }
 
     /// `rank` computes `operations` arithmetic operations.
@@ -302,10 +253,9 @@ impl Builder {
         let index = self.orderer.out.work.len() as u32;
         self.orderer.out.work.push(operations);
         self.control(OpKind::Compute, rank, rank, index)
-            .lane(COMPUTE_LANE)
     }
 
-    /// Nobody of `ranks` goes on before all of them have come here.
+    /// No rank of `ranks` continues until all of them have arrived here.
     pub fn barrier(&mut self, ranks: &[u32]) {
         self.step();
         let set = self.set(ranks);
@@ -320,7 +270,7 @@ impl Builder {
         self.fences(&[rank]);
     }
 
-    /// A fence of each of `ranks` for itself; nobody waits for another.
+    /// A separate fence for each of `ranks`; they do not wait for each other.
     pub fn fences(&mut self, ranks: &[u32]) {
         self.step();
         for &rank in ranks {
@@ -336,6 +286,55 @@ impl Builder {
             Some(error) => Err(error),
             None => Ok(self.orderer.finish()),
         }
+    }
+
+    /// Check the operations of the step, resolve their conflicts, order them.
+    fn close_step(&mut self) {
+        if self.error.is_some() {
+            return;
+        }
+        if let Err(error) = self.order_step() {
+            self.fail(error);
+        }
+    }
+
+    fn order_step(&mut self) -> Result<()> {
+        let (first, written) = (self.orderer.ordered(), self.written());
+        for op in &self.orderer.out.ops[first..] {
+            check(&self.orderer.out, op)?;
+        }
+        let moved = match self.orderer.pending_meet() {
+            true => self.conflicts.resolve(&mut self.orderer, self.step)?,
+            false => Vec::new(),
+        };
+        if !self.named.is_empty() || !self.waits.is_empty() {
+            self.explicit_waits(&moved);
+        }
+        self.written_before = written;
+        self.orderer.order_pending()
+    }
+
+    /// Tell the orderer of the explicit waits of the step.
+    fn explicit_waits(&mut self, moved: &[(u32, u32)]) {
+        let (before, place) = (self.written_before, self.orderer.position());
+        let effect = |this: u32| {
+            let k = this - before;
+            let last = moved.iter().rev().find(|moved| moved.0 == k);
+            last.map_or(place + k, |moved| moved.1)
+        };
+        let new = self.named.partition_point(|named| named.0 < before);
+        for named in &mut self.named[new..] {
+            named.1 = effect(named.0);
+        }
+        let positions = self.named[new..].iter().map(|named| named.1);
+        self.orderer.name(positions.collect());
+        let named = &self.named;
+        let waits = self.waits.drain(..).map(|(this, earlier)| {
+            let at = named.binary_search_by_key(&earlier, |named| named.0);
+            let at = at.expect("an author waits for a position that was asked for");
+            (effect(this), named[at].1)
+        });
+        self.orderer.wait(waits.collect());
     }
 
     /// Operations written so far.
@@ -387,25 +386,13 @@ impl Builder {
             self.fail(ScheduleError::TooLarge(MAX_WRITTEN as u64));
         }
         if self.error.is_some() {
-            // Nothing will come of it; the author's loop must not fill the memory all the same.
+            // The schedule is refused anyway; the author's loop must not fill the memory meanwhile.
             let ordered = self.orderer.ordered();
             self.orderer.out.ops.truncate(ordered);
         }
         self.orderer.out.ops.push(Op {
-            from,
-            to,
-            src: src.start,
-            dst: dst.start,
-            count: src.count,
             step: self.step,
-            kind,
-            combine: Combine::Replace,
-            src_buffer: src.buffer,
-            dst_buffer: dst.buffer,
-            lane: 0,
-            hint: Hint::None,
-            scattered: false,
-            fenced: false,
+            ..operation(kind, from, src, to, dst)
         });
         Written { builder: self }
     }
@@ -419,13 +406,7 @@ impl Builder {
         dst: Slot,
         runs: impl Iterator<Item = (u32, u32, u32)>,
     ) -> Written<'_> {
-        let first = self.orderer.out.ranges.len();
-        for (a, b, n) in runs {
-            match self.orderer.out.ranges[first..].last_mut() {
-                Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
-                _ => self.orderer.out.ranges.push((a, b, n)),
-            }
-        }
+        let first = list_runs(&mut self.orderer.out.ranges, runs);
         let runs = self.orderer.out.ranges.len() - first;
         if runs <= 1 {
             let (a, b, n) = self.orderer.out.ranges[first..]
@@ -452,6 +433,11 @@ impl Builder {
         );
         written.change(|op| op.scattered = true)
     }
+}
+
+/// The same blocks of source and destination, as runs.
+fn same(blocks: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+    blocks.iter().map(|&block| (block, block, 1))
 }
 
 /// Find scratch, edges and notices for operations that were written without, step by step.

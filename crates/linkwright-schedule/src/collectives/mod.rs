@@ -1,21 +1,29 @@
-//! The algorithms: one file each, one line in [`REGISTRY`].
+//! The algorithms: one file for each idea, one line for each algorithm in [`REGISTRY`].
 //!
-//! A new algorithm is a file in the folder of its collective with a constant of type
-//! [`Algorithm`], and one line below. Lists, help, documentation and the tests that sweep all
-//! algorithms come from the registry.
+//! An idea often serves several collectives: a reduce-scatter is an allgather reversed, an
+//! allreduce is both. A new algorithm is a static of type [`Algorithm`] in the file of its idea,
+//! one line below and one row of counts in `tests.rs`. Lists, help, documentation and the tests
+//! that sweep all algorithms come from the registry.
 
-mod allgather;
-mod allreduce;
-mod alltoall;
-mod barrier;
-mod broadcast;
+mod algorithm;
+mod all_pairs;
+mod binomial;
+mod by_rows;
+mod chain;
 mod common;
+mod direct;
+mod dissemination;
+mod hamiltonian;
+mod hierarchical;
+mod recursive_doubling;
+mod ring;
+mod shared_memory;
+mod star;
+mod swing;
 #[cfg(test)]
-mod counts;
-mod gather;
-mod reduce;
-mod reduce_scatter;
-mod scatter;
+mod tests;
+
+pub use algorithm::Algorithm;
 
 use crate::builder::Shape;
 use crate::error::{Result, ScheduleError};
@@ -23,88 +31,48 @@ use crate::ir::Schedule;
 use crate::spec::Collective;
 use crate::symmetric::Program;
 
-/// One algorithm; describes itself.
-pub struct Algorithm {
-    /// What it achieves.
-    pub collective: Collective,
-    /// Name within the collective, in snake case.
-    pub name: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// What it does and when it is good, in a few sentences.
-    pub description: &'static str,
-    /// Rounds and bytes per rank, as a formula in p and S.
-    pub cost: &'static str,
-    /// What it demands of a shape, in words; empty when nothing.
-    pub needs: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// Whether the structure depends on the number of bytes.
-    pub reads_bytes: bool,
-    /// What every rank does, where all do the same: the schedule can then be folded. Waived, too, where
-    /// the shape tells ranks apart.
-    pub program: Option<fn(&Shape) -> Result<Program>>,
-    /// Make the schedule; [`ScheduleError::Waived`] where the shape does not suit.
-    pub build: fn(&Shape) -> Result<Schedule>,
-}
-
-impl Algorithm {
-    /// `collective/name`.
-    pub fn key(&self) -> String {
-        format!("{}/{}", self.collective.name(), self.name)
-    }
-
-    /// The error of an algorithm that cannot serve a shape.
-    pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
-        ScheduleError::Waived {
-            algorithm: self.key(),
-            reason: reason.into(),
-        }
-    }
-}
-
 /// All algorithms, by collective.
 pub static REGISTRY: &[&Algorithm] = &[
-    &allreduce::ring::ALGORITHM,
-    &allreduce::hamiltonian_ring::ALGORITHM,
-    &allreduce::hamiltonian_rings::ALGORITHM,
-    &allreduce::hamiltonian_rings_bidirectional::ALGORITHM,
-    &allreduce::recursive_doubling_latency::ALGORITHM,
-    &allreduce::recursive_doubling_bandwidth::ALGORITHM,
-    &allreduce::swing_latency::ALGORITHM,
-    &allreduce::swing_bandwidth::ALGORITHM,
-    &allreduce::shared_memory::ALGORITHM,
-    &allreduce::all_pairs::ALGORITHM,
-    &allreduce::reduce_broadcast::ALGORITHM,
-    &allreduce::hierarchical::ALGORITHM,
-    &reduce_scatter::ring::ALGORITHM,
-    &reduce_scatter::recursive_halving::ALGORITHM,
-    &reduce_scatter::swing::ALGORITHM,
-    &reduce_scatter::pairwise::ALGORITHM,
-    &allgather::ring::ALGORITHM,
-    &allgather::recursive_doubling::ALGORITHM,
-    &allgather::swing::ALGORITHM,
-    &allgather::bruck::ALGORITHM,
-    &allgather::linear::ALGORITHM,
-    &broadcast::linear::ALGORITHM,
-    &broadcast::binomial::ALGORITHM,
-    &broadcast::scatter_allgather::ALGORITHM,
-    &broadcast::multicast::ALGORITHM,
-    &broadcast::ring::ALGORITHM,
-    &reduce::linear::ALGORITHM,
-    &reduce::binomial::ALGORITHM,
-    &reduce::reduce_scatter_gather::ALGORITHM,
-    &reduce::by_rows::ALGORITHM,
-    &reduce::ring::ALGORITHM,
-    &gather::linear::ALGORITHM,
-    &gather::binomial::ALGORITHM,
-    &scatter::linear::ALGORITHM,
-    &scatter::binomial::ALGORITHM,
-    &alltoall::linear::ALGORITHM,
-    &alltoall::pairwise::ALGORITHM,
-    &alltoall::bruck::ALGORITHM,
-    &barrier::dissemination::ALGORITHM,
-    &barrier::linear::ALGORITHM,
+    &ring::ALLREDUCE,
+    &hamiltonian::ONE_RING,
+    &hamiltonian::TWO_RINGS,
+    &hamiltonian::FOUR_RINGS,
+    &recursive_doubling::ALLREDUCE_LATENCY,
+    &recursive_doubling::ALLREDUCE_BANDWIDTH,
+    &swing::ALLREDUCE_LATENCY,
+    &swing::ALLREDUCE_BANDWIDTH,
+    &shared_memory::ALGORITHM,
+    &all_pairs::ALGORITHM,
+    &binomial::ALLREDUCE,
+    &hierarchical::ALGORITHM,
+    &ring::REDUCE_SCATTER,
+    &recursive_doubling::REDUCE_SCATTER,
+    &swing::REDUCE_SCATTER,
+    &direct::REDUCE_SCATTER,
+    &ring::ALLGATHER,
+    &recursive_doubling::ALLGATHER,
+    &swing::ALLGATHER,
+    &dissemination::ALLGATHER,
+    &direct::ALLGATHER,
+    &star::BROADCAST,
+    &binomial::BROADCAST,
+    &binomial::BROADCAST_LARGE,
+    &star::MULTICAST,
+    &chain::BROADCAST,
+    &star::REDUCE,
+    &binomial::REDUCE,
+    &recursive_doubling::REDUCE,
+    &by_rows::ALGORITHM,
+    &chain::REDUCE,
+    &star::GATHER,
+    &binomial::GATHER,
+    &star::SCATTER,
+    &binomial::SCATTER,
+    &direct::ALLTOALL,
+    &direct::ALLTOALL_PAIRWISE,
+    &dissemination::ALLTOALL,
+    &dissemination::BARRIER,
+    &star::BARRIER,
 ];
 
 /// The algorithm with this key (`collective/name`).

@@ -1,10 +1,14 @@
 //! Buffers and their cut into chunks.
 
+use crate::error::{Result, ScheduleError};
 use linkwright_core::Participant;
 use std::ops::Range;
 
 /// Largest number of chunks of one buffer.
 pub const MAX_CHUNKS: u32 = 1 << 24;
+
+/// Largest number of buffers of one schedule.
+pub(crate) const MAX_BUFFERS: usize = 256;
 
 /// Index of a buffer within a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +21,16 @@ pub enum Owner {
     Ranks,
     /// One participant, such as the root of a gather or a memory.
     One(Participant),
+}
+
+impl Owner {
+    /// Whether `participant`, one of `ranks` or a memory, has the buffer.
+    pub(crate) fn includes(self, participant: u32, ranks: u32) -> bool {
+        match self {
+            Owner::Ranks => participant < ranks,
+            Owner::One(one) => one.0 == participant,
+        }
+    }
 }
 
 /// A named buffer and its cut into chunks.
@@ -92,6 +106,16 @@ impl Buffer {
 fn even_offset(total: u64, parts: u32, i: u32) -> u64 {
     let (parts, i) = (u64::from(parts), u64::from(i));
     i * (total / parts) + i.min(total % parts)
+}
+
+/// Add a scratch buffer cut like `buffer`.
+pub(crate) fn add_scratch(buffers: &mut Vec<Buffer>, buffer: BufferId) -> Result<BufferId> {
+    if buffers.len() >= MAX_BUFFERS {
+        return Err(ScheduleError::TooLarge(MAX_BUFFERS as u64));
+    }
+    let scratch = buffers[buffer.0 as usize].scratch(buffers);
+    buffers.push(scratch);
+    Ok(BufferId(buffers.len() as u8 - 1))
 }
 
 #[cfg(test)]

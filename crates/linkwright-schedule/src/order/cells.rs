@@ -1,4 +1,4 @@
-//! A dense number for every chunk touched so far, while nobody knows which will be.
+//! A dense number for every chunk touched so far, before it is known which ones will be.
 //!
 //! A buffer may be far larger than what is used of it (the output of a gather, at all but the root), so the
 //! chunks of a participant get numbers a page at a time, when the first of the page is touched:

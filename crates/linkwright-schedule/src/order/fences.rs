@@ -4,7 +4,7 @@
 //! everything before. What comes later in the same lane is behind it, for a lane issues in order; other lanes
 //! wait for the same.
 
-use super::{full_completion, Need};
+use super::need::{full_completion, Need};
 use crate::accesses::NONE;
 use crate::ir::{Op, OpKind, Schedule};
 
@@ -16,7 +16,7 @@ struct BarrierSpan {
 }
 
 /// A rank's last fence or barrier, and what it issued since.
-struct Since {
+struct LastFence {
     fence: u32,
     issued: Vec<u32>,
     /// What the last fenced operation waited for, and its lane.
@@ -27,7 +27,7 @@ struct Since {
 /// Fences of all ranks; empty until the first one.
 #[derive(Default)]
 pub(super) struct Fences {
-    ranks: Vec<Since>,
+    ranks: Vec<LastFence>,
     barriers: Vec<BarrierSpan>,
 }
 
@@ -47,7 +47,7 @@ impl Fences {
         if !self.ranks.is_empty() {
             return;
         }
-        let none = || Since {
+        let none = || LastFence {
             fence: NONE,
             issued: Vec::new(),
             held: Vec::new(),

@@ -21,22 +21,25 @@
 //! twice; only where a notice comes between does the rest of the step move.
 
 mod cells;
+mod check;
 mod fences;
+mod last_notices;
+mod need;
 mod notices;
 mod past;
 
 use crate::accesses::NONE;
-use crate::builder;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
-use crate::ir::{
-    Buffer, BufferId, Completion, Edge, Op, OpKind, Owner, Remembered, Schedule, MAX_OPS,
-};
+use crate::ir::{Buffer, BufferId, Completion, Edge, Op, OpKind, Remembered, Schedule, MAX_OPS};
 use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
-use notices::LastNotices;
+use last_notices::LastNotices;
+use need::{full_completion, Need};
 use past::{Chains, Search};
+
+pub(crate) use check::check;
 
 /// A schedule before its hazards are found.
 #[derive(Clone, Debug)]
@@ -53,15 +56,6 @@ pub(crate) struct Draft {
     pub work: Vec<u64>,
     /// Explicit waits (operation, waits for), by position in `ops`, sorted by operation.
     pub waits: Vec<(u32, u32)>,
-}
-
-/// What about an earlier operation has to be known before a later one may start.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
-    /// Its source may be overwritten.
-    SourceFree,
-    /// Its data are at this participant.
-    DeliveredAt(u32),
 }
 
 /// Set in [`Orderer::touched`] where the chunk is written.
@@ -98,7 +92,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
     let waits = std::mem::take(&mut draft.waits);
     let mut orderer = Orderer::new(draft);
     for op in &ops {
-        builder::check(&orderer.out, op)?;
+        check(&orderer.out, op)?;
     }
     orderer.out.edge_start.reserve_exact(ops.len());
     orderer.out.ops = ops;
@@ -112,7 +106,7 @@ pub(crate) fn order(mut draft: Draft) -> Result<Schedule> {
 }
 
 impl Orderer {
-    /// Nothing ordered yet; the operations of `header` are none.
+    /// Nothing is ordered yet; `header` has no operations.
     pub fn new(header: Draft) -> Self {
         Orderer {
             out: Schedule {
@@ -207,7 +201,7 @@ impl Orderer {
         false
     }
 
-    /// The operations to come are `ops`; to be said where notices may be among them.
+    /// Announce the operations to come, `ops`; required where notices may be among them.
     pub fn expect_fences(&mut self, ops: &[Op]) {
         if ops.iter().any(fences::is_fenced) {
             self.fences.begin(&self.out);
@@ -412,23 +406,5 @@ impl Orderer {
             }
         }
         self.fences.record(id, op, &self.out);
-    }
-}
-
-/// That nothing of operation `id` is under way any more.
-fn full_completion(out: &Schedule, id: u32) -> Need {
-    let op = &out.ops[id as usize];
-    match op.kind {
-        OpKind::Multicast => Need::DeliveredAt(NONE),
-        OpKind::Put | OpKind::Get | OpKind::Notice => Need::DeliveredAt(op.to),
-        _ => Need::DeliveredAt(op.from),
-    }
-}
-
-/// Whether `participant` has buffers owned like `owner`.
-pub(crate) fn owns(owner: Owner, participant: u32, ranks: u32) -> bool {
-    match owner {
-        Owner::Ranks => participant < ranks,
-        Owner::One(one) => one.0 == participant,
     }
 }

@@ -4,14 +4,10 @@
 //! end of the earlier one, a *witness* that can sends it a message without data, unless the last one that it
 //! sent there says as much.
 
-use super::{Need, Orderer};
+use super::need::Need;
+use super::Orderer;
 use crate::error::Result;
 use crate::ir::{Completion, Edge, Op, OpKind};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// The last notice from one rank to another.
-pub(super) type LastNotices = HashMap<(u32, u32), u32, BuildHasherDefault<PairHasher>>;
 
 impl Orderer {
     /// The edge by which `rank` itself can see that operation `id` meets `need`.
@@ -81,26 +77,5 @@ impl Orderer {
             self.displaced.extend(self.out.ops.drain(first + 1..).rev());
             self.out.ops.truncate(first);
         }
-    }
-}
-
-/// Mixes two numbers; nothing is ever iterated in the order of these hashes.
-#[derive(Default)]
-pub(super) struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        let mixed =
-            (self.0.rotate_left(32) ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 29;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

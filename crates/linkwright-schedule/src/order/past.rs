@@ -1,6 +1,6 @@
 //! What has certainly happened before an operation, as far as a bounded search finds out.
 
-use super::Need;
+use super::need::Need;
 use crate::ir::{Completion, Schedule};
 
 /// Operations visited by one search for an implied edge.
@@ -38,7 +38,7 @@ impl Chains {
 
     /// Whether `later` stands in the chain of `earlier`, not before it: ids ascend along a chain.
     #[inline]
-    fn leads(&self, earlier: u32, later: u32) -> bool {
+    fn is_reached_by(&self, earlier: u32, later: u32) -> bool {
         later >= earlier && (self.of[earlier as usize] ^ self.of[later as usize]) & !LAST == 0
     }
 }
@@ -82,7 +82,7 @@ impl Search {
             if at == id && (delivered || (source_free && need == Need::SourceFree)) {
                 return true;
             }
-            if delivered && chains.leads(id, at) {
+            if delivered && chains.is_reached_by(id, at) {
                 return true;
             }
             // Edges lead to smaller ids, so nothing below `id` can lead to it.

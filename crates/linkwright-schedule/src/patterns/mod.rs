@@ -1,72 +1,36 @@
-//! Traffic patterns: who sends to whom, without anything to be achieved; one file each, one line
-//! in [`REGISTRY`].
+//! Traffic patterns: who sends to whom, with no result to achieve. Each is one line in
+//! [`REGISTRY`]; related patterns share a file.
 //!
 //! A pattern is unordered: every message has a slot of its own at its destination, so none waits
 //! for another and the network sees as much at once as the issue policy allows. Senders read the
 //! same vector for all their messages. Only `ping_pong` is ordered, because its time is the
 //! question. What is random follows from the seed alone; see [`random`].
 
-mod complement;
-mod hot_spot;
-mod neighbour;
-mod one_to_many;
-mod pairs;
+mod drawn;
+mod fixed;
+mod pattern;
 mod ping_pong;
 pub mod random;
-mod random_permutation;
-mod tornado;
+mod star;
 mod traffic;
-mod transpose;
-mod uniform_random;
 
+pub use pattern::Pattern;
 pub use traffic::Traffic;
 
 use crate::error::{Result, ScheduleError};
-use crate::ir::Schedule;
-
-/// One pattern; describes itself.
-pub struct Pattern {
-    /// Name in snake case.
-    pub name: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// What it stresses and how it is laid out, in a few sentences.
-    pub description: &'static str,
-    /// What it demands of the ranks, in words; empty when nothing beyond two ranks.
-    pub needs: &'static str,
-    /// Where it was published or is commonly used.
-    pub source: &'static str,
-    /// Make the schedule; [`ScheduleError::Waived`] where the ranks do not suit.
-    pub build: fn(&Traffic) -> Result<Schedule>,
-}
-
-impl Pattern {
-    /// `pattern/name`.
-    pub fn key(&self) -> String {
-        format!("pattern/{}", self.name)
-    }
-
-    /// The error of a pattern that cannot serve the ranks.
-    pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
-        ScheduleError::Waived {
-            algorithm: self.key(),
-            reason: reason.into(),
-        }
-    }
-}
 
 /// All patterns.
 pub static REGISTRY: &[&Pattern] = &[
     &ping_pong::PATTERN,
-    &pairs::PATTERN,
-    &random_permutation::PATTERN,
-    &uniform_random::PATTERN,
-    &hot_spot::PATTERN,
-    &one_to_many::PATTERN,
-    &complement::PATTERN,
-    &neighbour::PATTERN,
-    &transpose::PATTERN,
-    &tornado::PATTERN,
+    &fixed::PAIRS,
+    &drawn::PERMUTATION,
+    &drawn::UNIFORM,
+    &star::HOT_SPOT,
+    &star::ONE_TO_MANY,
+    &fixed::COMPLEMENT,
+    &fixed::NEIGHBOUR,
+    &fixed::TRANSPOSE,
+    &fixed::TORNADO,
 ];
 
 /// The pattern called `name`, with or without `pattern/` before it.

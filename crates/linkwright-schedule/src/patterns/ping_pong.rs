@@ -7,12 +7,13 @@
 //! Half of the time per round trip is what one message takes when nothing overlaps. The message
 //! lies in one chunk at either side, so each return waits for what it returns: the order follows
 //! from the data. With more than two ranks every pair plays at once, which gives the latency
-//! under load. Both ways: a second ball per pair, served by the other side.
+//! under load. In both directions, each pair has a second ball, served by the other side.
 //!
 //! Source: Hockney, "Performance parameters and benchmarking of supercomputers" (Parallel
 //! Computing 1991).
 
-use super::{Pattern, Traffic};
+use super::pattern::Pattern;
+use super::traffic::Traffic;
 use crate::builder::Builder;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -21,16 +22,16 @@ use crate::spec::Collective;
 /// Registry entry.
 pub static PATTERN: Pattern = Pattern {
     name: "ping_pong",
-    summary: "pairs return one message to each other: latency",
-    description: "Half of the time per round trip is the latency of one message. With more than \
-                  two ranks every pair plays at once: latency under load.",
+    summary: "pairs return one message to each other: measures latency",
+    description: "Half of the round-trip time is the latency of one message. With more than two \
+                 ranks, every pair plays at once: latency under load.",
     needs: "",
     source: "Hockney, Parallel Computing 1991",
     build,
 };
 
 fn build(traffic: &Traffic) -> Result<Schedule> {
-    traffic.check(&PATTERN)?;
+    PATTERN.check(traffic)?;
     let half = traffic.shape.ranks / 2;
     let balls = 1 + u32::from(traffic.both_ways);
     let mut b = Builder::new(Collective::Pattern, &traffic.shape);

@@ -1,9 +1,8 @@
 //! What a pattern is asked for, and how a list of messages becomes a schedule.
 
-use super::Pattern;
 use crate::builder::{Builder, Shape};
-use crate::error::{Result, ScheduleError};
-use crate::ir::{Buffer, Schedule, MAX_OPS};
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
 /// A message, as (from, to).
@@ -19,7 +18,7 @@ pub struct Traffic {
     pub seed: u64,
     /// Messages per pair, or per sender where there are no pairs.
     pub count: u32,
-    /// Also the other way: every message has one in the opposite direction.
+    /// Send in both directions: every message is paired with one in the opposite direction.
     pub both_ways: bool,
 }
 
@@ -34,32 +33,14 @@ impl Traffic {
         }
     }
 
-    /// Check what no pattern can serve; every pattern begins with it.
-    pub(super) fn check(&self, pattern: &Pattern) -> Result<()> {
-        self.shape.check()?;
-        if self.count == 0 {
-            let text = "0 messages per pair; at least 1 is needed";
-            return Err(ScheduleError::Shape(text.into()));
-        }
-        if self.shape.ranks < 2 {
-            return Err(pattern.waive("1 rank has nobody to send to; use 2 ranks or more"));
-        }
-        // The lists of messages must fit before the schedule can tell whether it does.
-        let messages = u64::from(self.shape.ranks) * u64::from(self.count);
-        match messages > MAX_OPS as u64 / 4 {
-            true => Err(ScheduleError::TooLarge(MAX_OPS as u64 / 4)),
-            false => Ok(()),
-        }
-    }
-
-    /// `count` times the same messages.
-    pub(super) fn repeated(&self, messages: &[Message]) -> Result<Schedule> {
-        self.rounds(|_| messages.to_vec())
+    /// Columns and rows; one row where there is no grid.
+    pub(super) fn grid(&self) -> (u32, u32) {
+        self.shape.grid.unwrap_or((self.shape.ranks, 1))
     }
 
     /// `count` rounds of messages, each into a slot of its own.
-    pub(super) fn rounds(&self, mut messages: impl FnMut(u32) -> Vec<Message>) -> Result<Schedule> {
-        let rounds: Vec<Vec<Message>> = (0..self.count).map(&mut messages).collect();
+    pub(super) fn rounds(&self, mut messages: impl FnMut() -> Vec<Message>) -> Result<Schedule> {
+        let rounds: Vec<Vec<Message>> = (0..self.count).map(|_| messages()).collect();
         let mut b = Builder::new(Collective::Pattern, &self.shape);
         let source = b.buffer(Buffer::vector("input", 1)).at(0);
         let forward = rounds.iter().flatten().map(|&(_, to)| to);
@@ -106,6 +87,7 @@ fn slots(name: &str, ranks: u32, targets: impl Iterator<Item = u32>) -> Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ScheduleError;
     use crate::ir::Owner;
     use crate::patterns::{find, REGISTRY};
     use crate::verify::verify;
@@ -171,6 +153,34 @@ mod tests {
             let random = pattern.name.contains("random");
             assert_eq!(build(&one) != other, random, "{}", pattern.name);
         }
+    }
+
+    #[test]
+    fn who_sends_to_whom() {
+        let line = |ranks| Shape::new(ranks, 1);
+        let messages = |name: &str, shape: Shape| -> Vec<Message> {
+            let schedule = (find(name).unwrap().build)(&Traffic::new(shape)).unwrap();
+            schedule.ops().iter().map(|op| (op.from, op.to)).collect()
+        };
+        let root = line(4).with_root(2);
+        assert_eq!(messages("hot_spot", root.clone()), [(0, 2), (1, 2), (3, 2)]);
+        assert_eq!(messages("one_to_many", root), [(2, 0), (2, 1), (2, 3)]);
+        assert_eq!(messages("pairs", line(7)), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(messages("complement", line(3)), [(0, 2), (2, 0)]);
+        assert_eq!(messages("neighbour", line(3)), [(0, 1), (1, 2), (2, 0)]);
+        let grid = line(6).with_grid(3, 2);
+        assert_eq!(
+            messages("transpose", grid.clone()),
+            [(1, 2), (2, 4), (3, 1), (4, 3)]
+        );
+        assert_eq!(messages("transpose", line(4)), [(1, 2), (2, 1)]);
+        let neighbours = messages("neighbour", grid);
+        assert_eq!(neighbours[4..6], [(2, 0), (2, 5)]);
+        assert_eq!(neighbours.len(), 12);
+        assert_eq!(messages("tornado", line(8))[6], (6, 1));
+        assert_eq!(messages("tornado", line(7))[0], (0, 3));
+        let square = line(64).with_grid(8, 8);
+        assert_eq!(messages("tornado", square)[0], (0, 3 * 8 + 3));
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! A folded schedule: the operations of one rank, each of which stands for one operation of every rank.
+//! A folded schedule: the operations of one rank, each of which represents one operation of every rank.
 //!
-//! *Instance* (k, e) is operation k of the rank e steps on. Whatever is said of instances is said from
-//! where one stands; from x steps on, (k, e) is (k, back(x) e).
+//! *Instance* (k, e) is operation k of the rank at offset e. Offsets count from the observing rank; for
+//! the rank at offset x, (k, e) is (k, back(x) e).
 
 use super::program::{hint_at, Program};
 use super::Group;
 use crate::ir::{BufferId, Completion, Op, Schedule};
 use std::ops::Range;
 
-/// An operation, and how many steps on the rank is that performs it.
+/// An operation, and the offset of the rank that performs it.
 pub(super) type Instance = (u32, u32);
 
-/// "Wait for operation `op` of the rank `rank` steps on."
+/// "Wait for operation `op` of the rank at offset `rank`."
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     op: u32,
@@ -21,7 +21,7 @@ pub struct Wait {
 const ACKNOWLEDGED: u32 = 1 << 31;
 
 impl Wait {
-    /// Until what is done that concerns the waiter: delivered at a target, source free at a source.
+    /// Until the part that concerns the waiter is done: delivered at a target, source free at a source.
     pub(super) fn on(op: u32, rank: u32) -> Self {
         Wait { op, rank }
     }
@@ -44,7 +44,7 @@ impl Wait {
         self.op & !ACKNOWLEDGED
     }
 
-    /// How far on the rank is that performs it.
+    /// Offset of the rank that performs it.
     #[inline]
     pub fn rank(self) -> u32 {
         self.rank
@@ -60,7 +60,7 @@ impl Wait {
 /// One rank's part of a schedule in which all ranks do the same, with its waits.
 ///
 /// Its operations are those of a [`Program`] with one more meaning: `from` says which rank comes first
-/// in the order of ids. Operation k has the ids k p + i over all ranks, and the rank i steps on from
+/// in the order of ids. Operation k has the ids k p + i over all ranks, and the rank at offset i from
 /// `from` performs id k p + i.
 #[derive(Clone, Debug)]
 pub struct Folded {

@@ -1,16 +1,16 @@
 //! From a program to a folded schedule: hazards become waits and notices, as in `crate::order`.
 //!
-//! The rules are those of the whole schedule, applied to instances (operation, steps on). Whoever reads
-//! a chunk of rank 0 is rank 0; whoever writes it by operation k is `to` steps back. All instances of
-//! one operation are entered at once: none depends on another, for conflicts within a step went
-//! through scratch. So a hazard always leads to an operation before.
+//! The rules are those of the whole schedule, applied to instances (operation, offset of its rank). A
+//! chunk of rank 0 is read by rank 0, and written by operation k of the rank at offset back(`to`). All
+//! instances of one operation are entered at once: none depends on another, because conflicts within a
+//! step went through scratch. So a hazard always leads to an earlier operation.
 //!
-//! A notice goes from a witness w steps on to rank 0, hence from rank 0 to the rank back(w).
+//! A notice goes from a witness at offset w to rank 0, hence from rank 0 to the rank back(w).
 
 use super::cells::{Cells, NONE};
 use super::folded::{Folded, Instance, Wait};
-use super::lay::lay;
 use super::program::Program;
+use super::step::close_steps;
 use super::Group;
 use crate::error::{Result, ScheduleError};
 use crate::ir::{Completion, Op, OpKind, MAX_OPS};
@@ -18,7 +18,7 @@ use crate::ir::{Completion, Op, OpKind, MAX_OPS};
 /// Instances visited by one search for an implied wait; as in `crate::order`.
 const SEARCH_LIMIT: usize = 48;
 
-/// What about an earlier instance has to be known; participants are so many steps on.
+/// What has to be known about an earlier instance; participants are offsets from the waiting rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// Its source may be overwritten.
@@ -48,10 +48,10 @@ struct Orderer {
     tail: Vec<u32>,
     /// Last notice from each witness.
     last_notice: Vec<(u32, u32)>,
-    /// What was issued since the last fence, what that waited for, and the lane behind it; only where there are
-    /// fences.
-    since: Vec<u32>,
-    held: (Vec<u32>, u8),
+    /// What was issued since the last fence; only where there are fences.
+    issued_since: Vec<u32>,
+    /// What the last fence waited for, and its lane.
+    fence_waits: (Vec<u32>, u8),
     fenced: bool,
     needs: Vec<(Instance, Need)>,
     proven: Vec<(Instance, Completion)>,
@@ -61,9 +61,9 @@ struct Orderer {
 }
 
 impl Program {
-    /// The schedule of one rank, which stands for all; `fused` where transfers may combine.
+    /// The schedule of one rank, which represents all; `fused` where transfers may combine.
     pub fn fold(self, fused: bool) -> Result<Folded> {
-        let program = lay(self, fused)?;
+        let program = close_steps(self, fused)?;
         let count = program.ops.len();
         let mut orderer = Orderer {
             group: program.group,
@@ -79,8 +79,8 @@ impl Program {
             links: Vec::with_capacity(count),
             tail: Vec::new(),
             last_notice: Vec::new(),
-            since: Vec::new(),
-            held: (Vec::new(), 0),
+            issued_since: Vec::new(),
+            fence_waits: (Vec::new(), 0),
             needs: Vec::new(),
             proven: Vec::new(),
             waits: Vec::new(),
@@ -205,11 +205,11 @@ impl Orderer {
             }
         });
         if op.fenced {
-            self.held = (std::mem::take(&mut self.since), op.lane);
+            self.fence_waits = (std::mem::take(&mut self.issued_since), op.lane);
         }
-        if op.fenced || op.lane != self.held.1 {
+        if op.fenced || op.lane != self.fence_waits.1 {
             let complete = |&k: &u32| ((k, 0), Need::DeliveredAt(program.ops[k as usize].to));
-            needs.extend(self.held.0.iter().map(complete));
+            needs.extend(self.fence_waits.0.iter().map(complete));
         }
     }
 
@@ -258,7 +258,7 @@ impl Orderer {
         }
     }
 
-    /// The wait by which the rank `at` steps on can see that instance `id` meets `need`.
+    /// The wait by which the rank at offset `at` can see that instance `id` meets `need`.
     fn visible(&self, id: Instance, need: Need, at: u32) -> Option<Wait> {
         let (op, group) = (self.op(id.0), self.group);
         let seen = group.act(group.back(at), id.1);
@@ -364,7 +364,7 @@ impl Orderer {
             (first..first + count).for_each(|chunk| cells.set_writer(op.dst_buffer, chunk, k));
         });
         if self.fenced {
-            self.since.push(k);
+            self.issued_since.push(k);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Writing a program: at this step, what rank 0 sends to whom, and with it everybody else.
+//! Writing a program: what rank 0 sends at this step and to whom; all other ranks do the same.
 
 use super::Group;
-use crate::builder::{Chunks, Shape, Slot};
+use crate::builder::{list_runs, operation, Chunks, Shape, Slot};
 use crate::error::Result;
-use crate::ir::{Buffer, BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE};
+use crate::ir::{ranges_of, Buffer, BufferId, Combine, Hint, Op, OpKind};
 use crate::spec::{Collective, Spec};
 
 /// What every rank does, in the coordinates of rank 0.
@@ -124,12 +124,12 @@ impl Program {
         self.scattered(OpKind::Put, src, ahead, dst, runs)
     }
 
-    /// Copy chunks of one's own.
+    /// Copy chunks within the rank.
     pub fn local(&mut self, src: Chunks, dst: Chunks) -> Written<'_> {
         self.write(OpKind::Local, 0, src, dst, false)
     }
 
-    /// Copy runs (first source chunk, first destination chunk, count) of one's own.
+    /// Copy runs (first source chunk, first destination chunk, count) within the rank.
     pub fn local_runs(&mut self, src: Slot, dst: Slot, runs: &[(u32, u32, u32)]) -> Written<'_> {
         self.scattered(OpKind::Local, src, 0, dst, runs.iter().copied())
     }
@@ -142,13 +142,7 @@ impl Program {
         dst: Slot,
         runs: impl Iterator<Item = (u32, u32, u32)>,
     ) -> Written<'_> {
-        let first = self.ranges.len() as u32;
-        for (a, b, n) in runs {
-            match self.ranges[first as usize..].last_mut() {
-                Some((x, y, count)) if (*x + *count, *y + *count) == (a, b) => *count += n,
-                _ => self.ranges.push((a, b, n)),
-            }
-        }
+        let first = list_runs(&mut self.ranges, runs) as u32;
         let listed = first..self.ranges.len() as u32;
         self.write(
             kind,
@@ -168,23 +162,9 @@ impl Program {
         scattered: bool,
     ) -> Written<'_> {
         self.ops.push(Op {
-            from: 0,
-            to,
-            src: src.start,
-            dst: dst.start,
-            count: src.count,
             step: self.step,
-            kind,
-            combine: Combine::Replace,
-            src_buffer: src.buffer,
-            dst_buffer: dst.buffer,
-            lane: match kind {
-                OpKind::Local => COMPUTE_LANE,
-                _ => 0,
-            },
-            hint: Hint::None,
             scattered,
-            fenced: false,
+            ..operation(kind, 0, src, to, dst)
         });
         Written(self.ops.last_mut().expect("just written"))
     }
@@ -195,12 +175,7 @@ impl Program {
         &'a self,
         op: &'a Op,
     ) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
-        let listed = match op.scattered {
-            true => &self.ranges[op.src as usize..(op.src + op.count) as usize],
-            false => &[],
-        };
-        let inline = (op.moves_data() && !op.scattered).then_some((op.src, op.dst, op.count));
-        inline.into_iter().chain(listed.iter().copied())
+        ranges_of(op, &self.ranges)
     }
 
     /// The chunks that `op` writes, as the rank that has them sees them: (first, count).
@@ -238,13 +213,8 @@ impl Program {
         if op.is_message() || pairs.iter().all(|(src, dst)| src == dst) {
             pairs.sort_unstable();
         }
-        let mut runs: Vec<(u32, u32, u32)> = Vec::new();
-        for (src, dst) in pairs {
-            match runs.last_mut() {
-                Some((x, y, count)) if (*x + *count, *y + *count) == (src, dst) => *count += 1,
-                _ => runs.push((src, dst, 1)),
-            }
-        }
+        let mut runs = Vec::new();
+        list_runs(&mut runs, pairs.into_iter().map(|(src, dst)| (src, dst, 1)));
         runs
     }
 

@@ -32,10 +32,7 @@ mod print;
 mod remote;
 
 pub use parse::{parse, ParseError};
-pub use print::{print, write};
-
-/// First line of every schedule file.
-pub const VERSION_LINE: &str = "linkwright-schedule 1";
+pub use print::{print, write, VERSION_LINE};
 
 #[cfg(test)]
 mod tests;

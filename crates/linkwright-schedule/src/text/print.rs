@@ -1,9 +1,11 @@
 //! From a schedule to its canonical text.
 
-use super::VERSION_LINE;
 use crate::ir::{BufferId, Combine, Edge, Hint, Op, OpKind, Owner, Schedule};
 use std::fmt::Write as _;
 use std::io;
+
+/// First line of every schedule file.
+pub const VERSION_LINE: &str = "linkwright-schedule 1";
 
 /// Bytes gathered before they are handed on.
 const BLOCK: usize = 1 << 16;

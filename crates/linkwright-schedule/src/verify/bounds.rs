@@ -1,8 +1,8 @@
 //! Everything that an operation names exists, and both sides of a transfer are equally long.
 
-use super::{participant, shape, VerifyError};
+use super::outcome::{participant, VerifyError};
+use super::shape;
 use crate::ir::{Buffer, BufferId, Op, OpKind, Owner, Schedule};
-use crate::order::owns;
 
 /// Check the shape, then every operation.
 pub(super) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
@@ -156,7 +156,7 @@ fn chunks(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
 }
 
 fn owned(s: &Schedule, buffer: &Buffer, who: u32) -> Result<(), String> {
-    match owns(buffer.owner, who, s.ranks) {
+    match buffer.owner.includes(who, s.ranks) {
         true => Ok(()),
         false => Err(format!(
             "{} has no buffer `{}`",

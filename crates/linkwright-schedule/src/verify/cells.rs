@@ -2,9 +2,9 @@
 //!
 //! A buffer that every rank has may be far larger than what most ranks use of it (the output of a
 //! gather), so only the range between the first and the last touched chunk gets places. What a participant
-//! only reads stays as it is and nobody can get in its way, so such buffers need none.
+//! only reads stays unchanged and cannot conflict, so such buffers need none.
 
-use super::VerifyError;
+use super::outcome::VerifyError;
 use crate::ir::{BufferId, Schedule};
 use std::ops::Range;
 

@@ -6,14 +6,10 @@
 use super::cells::Cells;
 use super::contributions::{Exact, Value};
 use super::difference::{difference, Counted, Due};
-use super::semantics::wrong;
-use super::VerifyError;
-use crate::ir::{BufferId, Combine, Schedule};
+use super::outcome::{wrong, Place, VerifyError};
+use crate::ir::{Combine, Schedule};
 use crate::spec::Expected;
 use std::collections::HashMap;
-
-/// (participant, buffer, chunk).
-pub(super) type Place = (u32, BufferId, u32);
 
 /// Contributions times moves that a replay may handle before it gives up the details.
 const LIMIT: u64 = 50_000_000;

@@ -21,42 +21,21 @@ mod cells;
 mod clocks;
 mod contributions;
 pub(crate) mod difference;
-mod error;
 mod explain;
 mod happens;
 mod hazard;
 mod order;
+mod outcome;
 mod race;
 mod semantics;
 mod shape;
 
-pub use error::VerifyError;
+pub use outcome::{Verified, VerifyError};
 pub(crate) use shape::check as check_shape;
 
 use crate::ir::Schedule;
 use crate::spec::Collective;
 use cells::Cells;
-
-/// What was proved, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// Operations.
-    pub operations: u64,
-    /// Messages among them, notices included.
-    pub messages: u64,
-    /// Notices among them.
-    pub notices: u64,
-    /// Edges.
-    pub edges: u64,
-    /// Chunks moved, counted per operation and target.
-    pub chunk_moves: u64,
-    /// Pairs of accesses to one chunk whose order was proved.
-    pub hazards: u64,
-    /// Operations whose hazards needed a look at the whole past.
-    pub long_searches: u64,
-    /// Whether contributions were compared as exact multisets; by fingerprints otherwise.
-    pub exact: bool,
-}
 
 /// Prove that `schedule` is right; the error names step, rank, chunk and cure.
 pub fn verify(schedule: &Schedule) -> Result<Verified, VerifyError> {
@@ -76,14 +55,6 @@ pub fn verify(schedule: &Schedule) -> Result<Verified, VerifyError> {
     let ordered = race::check(schedule, &cells, &barriers, &mut report);
     semantics::check(schedule, &cells, &mut report)?;
     ordered.map(|()| report)
-}
-
-/// A participant as people call it.
-fn participant(schedule: &Schedule, participant: u32) -> String {
-    match participant < schedule.ranks {
-        true => format!("rank {participant}"),
-        false => format!("memory {participant}"),
-    }
 }
 
 #[cfg(test)]

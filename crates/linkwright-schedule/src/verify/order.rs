@@ -4,7 +4,7 @@
 //! has arrived, so whoever waits for it needs an id above all of its arrivals; otherwise running
 //! the operations by id would stop there.
 
-use super::{Verified, VerifyError};
+use super::outcome::{Verified, VerifyError};
 use crate::ir::{Op, OpKind, Schedule};
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! No race: every two accesses to a chunk, at least one of them a write, are ordered.
 //!
-//! Found again from the operations alone, with no help from what made the edges. Per chunk it is
+//! OpenHazards again from the operations alone, with no help from what made the edges. Per chunk it is
 //! enough to look at the last write and the reads since: older accesses were ordered before that
 //! write, and order is transitive.
 
@@ -8,7 +8,7 @@ use super::cells::Cells;
 use super::happens::Happens;
 use super::hazard::{Hazard, Need};
 use super::order::Barriers;
-use super::{participant, Verified, VerifyError};
+use super::outcome::{participant, Verified, VerifyError};
 use crate::accesses::{Accesses, NONE};
 use crate::ir::{BufferId, Schedule};
 
@@ -32,7 +32,7 @@ pub(super) fn check(
             continue;
         }
         open.clear();
-        let mut found = Found {
+        let mut hazards = OpenHazards {
             id,
             happens: &happens,
             open: &mut open,
@@ -40,19 +40,19 @@ pub(super) fn check(
             count: 0,
         };
         if op.is_single() {
-            used.read(&mut found, op.from, op.src_buffer, op.src);
-            used.write(&mut found, op.to, op.dst_buffer, op.dst);
+            used.read(&mut hazards, op.from, op.src_buffer, op.src);
+            used.write(&mut hazards, op.to, op.dst_buffer, op.dst);
         } else {
             for (src, dst, count) in schedule.chunk_ranges(op) {
                 for k in 0..count {
-                    used.read(&mut found, op.from, op.src_buffer, src + k);
+                    used.read(&mut hazards, op.from, op.src_buffer, src + k);
                     for &target in schedule.targets(op) {
-                        used.write(&mut found, target, op.dst_buffer, dst + k);
+                        used.write(&mut hazards, target, op.dst_buffer, dst + k);
                     }
                 }
             }
         }
-        report.hazards += found.count;
+        report.hazards += hazards.count;
         if !open.is_empty() {
             happens.prove_shortly(id, &mut open);
         }
@@ -76,29 +76,29 @@ struct Used<'a> {
 
 impl Used<'_> {
     #[inline]
-    fn read(&mut self, found: &mut Found, from: u32, buffer: BufferId, chunk: u32) {
-        // Nobody gets in the way of reading what nobody writes.
+    fn read(&mut self, hazards: &mut OpenHazards, from: u32, buffer: BufferId, chunk: u32) {
+        // Reading a chunk that no operation writes cannot conflict.
         if let Some(cell) = self.cells.read(from, buffer, chunk) {
             let writer = self.accesses.writer(cell);
-            found.add(writer, Need::DeliveredAt(from), (from, buffer, chunk));
-            self.accesses.add_reader(cell, found.id);
+            hazards.add(writer, Need::DeliveredAt(from), (from, buffer, chunk));
+            self.accesses.add_reader(cell, hazards.id);
         }
     }
 
     #[inline]
-    fn write(&mut self, found: &mut Found, target: u32, buffer: BufferId, chunk: u32) {
+    fn write(&mut self, hazards: &mut OpenHazards, target: u32, buffer: BufferId, chunk: u32) {
         let place = (target, buffer, chunk);
         let cell = self.cells.index(target, buffer, chunk);
         let writer = self.accesses.writer(cell);
-        found.add(writer, Need::DeliveredAt(target), place);
-        self.accesses.write(cell, found.id, |reader| {
-            found.add(reader, Need::SourceFree, place);
+        hazards.add(writer, Need::DeliveredAt(target), place);
+        self.accesses.write(cell, hazards.id, |reader| {
+            hazards.add(reader, Need::SourceFree, place);
         });
     }
 }
 
 /// The hazards of one operation that its own edges do not settle.
-struct Found<'a, 'b> {
+struct OpenHazards<'a, 'b> {
     id: u32,
     happens: &'a Happens<'b>,
     open: &'a mut Vec<Hazard>,
@@ -106,7 +106,7 @@ struct Found<'a, 'b> {
     count: u64,
 }
 
-impl Found<'_, '_> {
+impl OpenHazards<'_, '_> {
     #[inline]
     fn add(&mut self, op: u32, need: Need, (participant, buffer, chunk): (u32, BufferId, u32)) {
         if op == NONE || op == self.id {

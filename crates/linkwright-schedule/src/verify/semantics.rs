@@ -2,8 +2,8 @@
 
 use super::cells::Cells;
 use super::contributions::{Exact, Fingerprint, Value};
-use super::explain::{explain, Place};
-use super::{participant, Verified, VerifyError};
+use super::explain::explain;
+use super::outcome::{wrong, Place, Verified, VerifyError};
 use crate::ir::{Buffer, BufferId, Combine, Op, Schedule};
 use crate::spec::{Collective, Expected};
 use std::ops::Range;
@@ -138,23 +138,6 @@ fn empty(schedule: &Schedule, op: &Op, place: Place, problem: &str) -> VerifyErr
     wrong(schedule, Some(op.step), place, problem.to_string())
 }
 
-/// The error about the contents of one chunk.
-pub(super) fn wrong(
-    schedule: &Schedule,
-    step: Option<u32>,
-    (who, buffer, chunk): Place,
-    problem: String,
-) -> VerifyError {
-    VerifyError::Semantics {
-        step,
-        participant: who,
-        place: participant(schedule, who),
-        buffer: schedule.buffer(buffer).name.clone(),
-        chunk,
-        problem,
-    }
-}
-
 /// The chunks of a buffer for which the spec may demand something that is not there untouched.
 fn demanded(
     schedule: &Schedule,
@@ -168,7 +151,7 @@ fn demanded(
     }
     let all = 0..buffer.chunks();
     let none = 0..0;
-    if buffer.name != "output" || !crate::order::owns(buffer.owner, rank, schedule.ranks) {
+    if buffer.name != "output" || !buffer.owner.includes(rank, schedule.ranks) {
         return none;
     }
     match schedule.spec.collective {
@@ -199,7 +182,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                     Expected::All { chunk } => {
                         let sum = sum_of(schedule, chunk, &mut sums);
                         let right = found == sum;
-                        // Ranks share what they passed on, and what is shared is equal at a glance.
+                        // Ranks share what they passed on, and comparing shared values is immediate.
                         sum.clone_from(found);
                         right
                     }

@@ -1,8 +1,7 @@
 //! The head of a schedule: how much there is of everything, and the buffers that its collective needs.
 
-use super::VerifyError;
+use super::outcome::VerifyError;
 use crate::ir::{Buffer, Owner, Schedule, MAX_CHUNKS, MAX_OPS, MAX_RANKS};
-use crate::order::owns;
 use crate::spec::Collective;
 
 /// Check everything but the operations.
@@ -165,13 +164,13 @@ fn owner(s: &Schedule, buffer: &Buffer, whose: Whose) -> Result<(), String> {
         Whose::Root => {
             let root = s.spec.root;
             (
-                owns(buffer.owner, root, s.ranks),
+                buffer.owner.includes(root, s.ranks),
                 format!("the root, rank {root},"),
             )
         }
         Whose::Everyone => {
             let all = buffer.owner == Owner::Ranks;
-            let alone = s.ranks == 1 && owns(buffer.owner, 0, 1);
+            let alone = s.ranks == 1 && buffer.owner.includes(0, 1);
             (all || alone, "every rank".to_string())
         }
     };

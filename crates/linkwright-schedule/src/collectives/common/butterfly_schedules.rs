@@ -13,6 +13,7 @@
 //! price is that the blocks of one message are scattered.
 
 use super::butterfly::{Butterfly, Partners};
+use super::Phase;
 use crate::builder::{Builder, Shape, Slot};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -45,8 +46,8 @@ pub fn allreduce_bandwidth(shape: &Shape, partners: Partners) -> Result<Schedule
     let mut b = Builder::new(Collective::Allreduce, shape);
     let data = b.buffer(Buffer::vector("output", count));
     fold_in(&mut b, &butterfly, data, count);
-    halve(&mut b, &butterfly, data, &owned);
-    double(&mut b, &butterfly, data, &owned);
+    pass(&mut b, &butterfly, data, &owned, Phase::ReduceScatter);
+    pass(&mut b, &butterfly, data, &owned, Phase::Allgather);
     fold_out(&mut b, &butterfly, data, |_, _| (0..count).collect());
     b.finish()
 }
@@ -58,7 +59,13 @@ pub fn reduce_scatter(shape: &Shape, partners: Partners) -> Result<Schedule> {
     let mut b = Builder::new(Collective::ReduceScatter, shape);
     let data = b.buffer(Buffer::vector("output", shape.ranks));
     fold_in(&mut b, &butterfly, data, shape.ranks);
-    halve(&mut b, &butterfly, data, &owned[butterfly.folds()]);
+    pass(
+        &mut b,
+        &butterfly,
+        data,
+        &owned[butterfly.folds()],
+        Phase::ReduceScatter,
+    );
     fold_out(&mut b, &butterfly, data, |surplus, fold| {
         owned[fold][surplus as usize].clone()
     });
@@ -77,7 +84,13 @@ pub fn allgather(shape: &Shape, partners: Partners) -> Result<Schedule> {
             b.put_blocks(surplus, data, home, data, &owned[surplus as usize]);
         }
     }
-    double(&mut b, &butterfly, data, &owned[butterfly.folds()]);
+    pass(
+        &mut b,
+        &butterfly,
+        data,
+        &owned[butterfly.folds()],
+        Phase::Allgather,
+    );
     fold_out(&mut b, &butterfly, data, |surplus, fold| {
         let has = &owned[fold][surplus as usize];
         (0..shape.ranks).filter(|r| !has.contains(r)).collect()
@@ -92,7 +105,7 @@ pub fn reduce(shape: &Shape, partners: Partners) -> Result<Schedule> {
     let mut b = Builder::new(Collective::Reduce, shape);
     let data = b.buffer(Buffer::vector("output", count));
     fold_in(&mut b, &butterfly, data, count);
-    halve(&mut b, &butterfly, data, &owned);
+    pass(&mut b, &butterfly, data, &owned, Phase::ReduceScatter);
     let collector = butterfly.home(shape.root, butterfly.folds());
     for s in (0..butterfly.steps()).rev() {
         let reach = butterfly.reach(s + 1);
@@ -121,7 +134,7 @@ fn core_blocks(butterfly: &Butterfly, shape: &Shape) -> (u32, Owned) {
     (butterfly.core().len() as u32, owned)
 }
 
-/// One block per rank; after `i` folds the block of `r` belongs to whom acts for `r`: entry `i`.
+/// One block per rank; after `i` folds the rank that acts for `r` owns the block of `r`: entry `i`.
 fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
     let after = |folds| {
         let mut owned = vec![Vec::new(); shape.ranks as usize];
@@ -164,26 +177,42 @@ fn fold_out(
     }
 }
 
-fn halve(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned) {
-    for s in 0..butterfly.steps() {
+/// Halve the blocks or, backwards, double them.
+fn pass(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned, phase: Phase) {
+    let last = butterfly.steps();
+    for i in 0..last {
+        let halving = phase == Phase::ReduceScatter;
+        let s = if halving { i } else { last - 1 - i };
         let reach = butterfly.reach(s + 1);
         b.step();
         for &m in butterfly.core() {
             let (q, hint) = butterfly.meet(m, s);
-            let blocks = blocks_of(&reach[q as usize], owned);
-            b.put_blocks(m, data, q, data, &blocks).reduce().hint(hint);
+            let reached = if halving { q } else { m };
+            let blocks = blocks_of(&reach[reached as usize], owned);
+            let mut written = b.put_blocks(m, data, q, data, &blocks);
+            if halving {
+                written = written.reduce();
+            }
+            written.hint(hint);
         }
     }
 }
 
-fn double(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned) {
-    for s in (0..butterfly.steps()).rev() {
-        let reach = butterfly.reach(s + 1);
-        b.step();
-        for &m in butterfly.core() {
-            let (q, hint) = butterfly.meet(m, s);
-            let blocks = blocks_of(&reach[m as usize], owned);
-            b.put_blocks(m, data, q, data, &blocks).hint(hint);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_surplus_rank_gets_what_it_lacks() {
+        let shape = Shape::new(5, 5);
+        for partners in [Partners::Doubling, Partners::Swing] {
+            // Rank 0 answers for blocks 0 and 4 and returns block 4.
+            let last = |schedule: Schedule| *schedule.ops().last().unwrap();
+            let op = last(reduce_scatter(&shape, partners).unwrap());
+            assert_eq!((op.from, op.to, op.src, op.count), (0, 4, 4, 1));
+            // Rank 4 has its own block already.
+            let op = last(allgather(&shape, partners).unwrap());
+            assert_eq!((op.from, op.to, op.src, op.count), (0, 4, 0, 4));
         }
     }
 }

@@ -7,11 +7,12 @@
 //!   double       backwards, in step s send the blocks reach(s+1): those one has
 //! ```
 //!
-//! No rank is special, so the schedules of [`super::butterfly_schedules`] are one program here. Surplus
-//! ranks beyond a power of two fold into others and do less: those shapes stay with the butterfly.
+//! All ranks do the same, so each schedule of [`super::butterfly_schedules`] is one program here. Ranks
+//! beyond a power of two fold into others and do less: the butterfly serves those shapes.
 
+use super::Phase;
 use crate::builder::{Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::symmetric::{Group, Program};
 
@@ -23,7 +24,7 @@ pub struct Cube {
 }
 
 impl Cube {
-    /// The cube over the grid of `shape`, or over its ranks in a line; waived where it is none.
+    /// The cube over the grid of `shape`, or over its ranks in a line; waived unless powers of two.
     pub fn new(algorithm: &Algorithm, shape: &Shape) -> Result<Self> {
         shape.check()?;
         let (columns, rows) = shape.grid.unwrap_or((shape.ranks, 1));
@@ -68,24 +69,24 @@ impl Cube {
         }
     }
 
-    /// Reduce-scatter: block 0 of each rank ends complete.
-    pub fn halve(&self, b: &mut Program, data: Slot) {
-        for s in 0..self.steps.len() {
-            self.send(b, data, s, true);
-        }
-    }
-
-    /// Allgather of the blocks 0.
-    pub fn double(&self, b: &mut Program, data: Slot) {
-        for s in (0..self.steps.len()).rev() {
-            self.send(b, data, s, false);
+    /// Halve, so that block 0 of each rank ends complete, or double the blocks 0.
+    pub fn pass(&self, b: &mut Program, data: Slot, phase: Phase) {
+        let last = self.steps.len();
+        for s in 0..last {
+            match phase {
+                Phase::ReduceScatter => self.send(b, data, s, phase),
+                Phase::Allgather => self.send(b, data, last - 1 - s, phase),
+            }
         }
     }
 
     /// Step `s` of halving, or of doubling.
-    fn send(&self, b: &mut Program, data: Slot, s: usize, halving: bool) {
+    fn send(&self, b: &mut Program, data: Slot, s: usize, phase: Phase) {
         let (partner, along_x) = self.steps[s];
-        let mut blocks = vec![if halving { partner } else { 0 }];
+        let mut blocks = match phase {
+            Phase::ReduceScatter => vec![partner],
+            Phase::Allgather => vec![0],
+        };
         for &(distance, _) in &self.steps[s + 1..] {
             let beyond: Vec<u32> = blocks.iter().map(|block| block ^ distance).collect();
             blocks.extend(beyond);
@@ -93,7 +94,7 @@ impl Cube {
         blocks.sort_unstable();
         b.step();
         let mut written = b.put_blocks(data, partner, data, &blocks);
-        if halving {
+        if phase == Phase::ReduceScatter {
             written = written.reduce();
         }
         match along_x {

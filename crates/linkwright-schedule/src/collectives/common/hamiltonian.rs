@@ -21,50 +21,9 @@
 //! Source: Trotter and Erdos, "When the Cartesian product of directed cycles is Hamiltonian"
 //! (Journal of Graph Theory 1978).
 
-use super::ring::{self, Blocks, Ring};
-use crate::builder::{Builder, Shape};
-use crate::collectives::Algorithm;
-use crate::error::Result;
-use crate::ir::{Buffer, Hint, Schedule};
-use crate::spec::Collective;
-
-/// Ring allreduce along the first `count` cycles, with `both_ways` along their reversals as well;
-/// each carries an equal part of the vector.
-pub fn allreduce(
-    algorithm: &Algorithm,
-    shape: &Shape,
-    count: usize,
-    both_ways: bool,
-) -> Result<Schedule> {
-    shape.check()?;
-    let Some(mut rings) = cycles(shape, count) else {
-        return Err(algorithm.waive(reason(shape, count)));
-    };
-    if both_ways {
-        rings.extend(rings.iter().map(Ring::reversed).collect::<Vec<_>>());
-    }
-    let mut b = Builder::new(Collective::Allreduce, shape);
-    let data = b.buffer(Buffer {
-        blocks: rings.len() as u32,
-        slices: shape.ranks,
-        ..Buffer::vector("output", 1)
-    });
-    ring::reduce_scatter(&mut b, data, &rings, Blocks::ByRing);
-    ring::allgather(&mut b, data, &rings, Blocks::ByRing);
-    b.finish()
-}
-
-fn reason(shape: &Shape, count: usize) -> String {
-    let what = match count {
-        1 => "a directed Hamiltonian cycle",
-        _ => "two directed Hamiltonian cycles without a common link",
-    };
-    let torus = match shape.grid {
-        Some((columns, rows)) => format!("the {columns}x{rows} torus does not have"),
-        None => format!("no torus of {} ranks has", shape.ranks),
-    };
-    format!("{torus} {what}; use a square grid such as 8x8, or allreduce/ring")
-}
+use super::ring::Ring;
+use crate::builder::Shape;
+use crate::ir::Hint;
 
 /// The first `count` (1 or 2) of cycles A and B on the grid of `shape`, or, where it has none, on
 /// the squarest torus of its ranks that has them.

@@ -12,8 +12,9 @@
 //! Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations" (JPDC 2009).
 
+use super::Phase;
 use crate::builder::{Builder, Shape, Slot};
-use crate::collectives::Algorithm;
+use crate::collectives::algorithm::Algorithm;
 use crate::error::Result;
 use crate::ir::Hint;
 use crate::symmetric::{Group, Program};
@@ -82,40 +83,6 @@ pub enum Blocks {
     ByRank,
 }
 
-/// Reduce-scatter round all `rings` at once.
-pub fn reduce_scatter(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks) {
-    rounds(b, data, rings, blocks, true);
-}
-
-/// Allgather round all `rings` at once.
-pub fn allgather(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks) {
-    rounds(b, data, rings, blocks, false);
-}
-
-/// Pass the vector, a chunk of it for each ring, from place `start` along each ring to the place
-/// before it: p-1 messages one after another.
-pub fn chain(
-    b: &mut Builder,
-    data: Slot,
-    rings: &[Ring],
-    start: impl Fn(&Ring) -> usize,
-    reduce: bool,
-) {
-    let p = rings.first().map_or(0, |ring| ring.ranks.len());
-    for s in 0..p.saturating_sub(1) {
-        b.step();
-        for (index, ring) in rings.iter().enumerate() {
-            let place = start(ring) + s;
-            let (from, to) = (ring.ranks[place % p], ring.ranks[(place + 1) % p]);
-            let chunk = data.at(index as u32);
-            let written = b.put(from, chunk, to, chunk).lane(index as u8);
-            if reduce {
-                written.reduce();
-            }
-        }
-    }
-}
-
 /// A program for ranks in a ring; waived where `shape` names other rings.
 pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<Program> {
     if !shape.rings.is_empty() {
@@ -127,29 +94,30 @@ pub fn program(algorithm: &Algorithm, shape: &Shape) -> Result<Program> {
 }
 
 /// Once round the ring of all ranks, as each of them does it.
-pub fn once_round(b: &mut Program, data: Slot, reduce: bool) {
+pub fn once_round(b: &mut Program, data: Slot, phase: Phase) {
     for s in 0..b.ranks() - 1 {
-        let block = data.at(sent(b.ranks(), s, reduce));
+        let block = data.at(sent(b.ranks(), s, phase));
         b.step();
         let written = b.put(block, 1, block);
-        if reduce {
+        if phase == Phase::ReduceScatter {
             written.reduce();
         }
     }
 }
 
 /// The block that place 0 of `p` sends in step `s`.
-fn sent(p: u32, s: u32, reduce: bool) -> u32 {
-    (p - s - u32::from(reduce)) % p
+pub fn sent(p: u32, s: u32, phase: Phase) -> u32 {
+    (p - s - u32::from(phase == Phase::ReduceScatter)) % p
 }
 
-fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks, reduce: bool) {
+/// Once round all `rings` at once.
+pub fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks, phase: Phase) {
     let p = rings.first().map_or(0, |ring| ring.ranks.len());
     for s in 0..p.saturating_sub(1) {
         b.step();
         for (index, ring) in rings.iter().enumerate() {
             for k in 0..p {
-                let block = (k + sent(p as u32, s as u32, reduce) as usize) % p;
+                let block = (k + sent(p as u32, s as u32, phase) as usize) % p;
                 let chunk = data.at(match blocks {
                     Blocks::ByRing => (index * p + block) as u32,
                     Blocks::ByRank => ring.ranks[block] * rings.len() as u32 + index as u32,
@@ -159,7 +127,7 @@ fn rounds(b: &mut Builder, data: Slot, rings: &[Ring], blocks: Blocks, reduce: b
                     .put(from, chunk, to, chunk)
                     .lane(index as u8)
                     .hint(ring.hints[k]);
-                if reduce {
+                if phase == Phase::ReduceScatter {
                     written.reduce();
                 }
             }

@@ -15,6 +15,7 @@
 
 use crate::builder::{Builder, Chunks};
 use crate::ir::Buffer;
+use std::ops::Range;
 
 /// One branch of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,14 @@ pub struct Branch {
     pub v: (u32, u32),
     /// Ranks in the subtree of the child.
     pub size: u32,
+}
+
+impl Branch {
+    /// Where the child's blocks lie among those of the parent.
+    pub fn place(&self) -> Range<u32> {
+        let offset = self.v.1 - self.v.0;
+        offset..offset + self.size
+    }
 }
 
 /// The branches of a tree over `p` ranks, round by round as a broadcast uses them.

@@ -1,4 +1,4 @@
-//! What a chunk is made of, seen from the rank that has it: contributions of ranks so many steps on.
+//! What a chunk is made of, seen from the rank that has it: contributions of ranks, by offset.
 //!
 //! In a ring a chunk gathers neighbours one after the other, in a cube it gathers aligned blocks: one
 //! interval of ranks is nearly always enough. It turns with the rank that has it.
@@ -7,7 +7,7 @@ use super::super::Group;
 
 /// Chunk `chunk` of the initial data of `len` ranks from `first` on; round the circle where it turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct Interval {
     pub chunk: u32,
     pub first: u32,
     pub len: u32,
@@ -22,7 +22,7 @@ pub(super) enum Contents {
     #[default]
     Nothing,
     /// One interval of ranks, each once.
-    One(Run),
+    One(Interval),
     /// Anything else: ascending intervals that neither overlap nor pass rank 0.
     Many(Box<[Counted]>),
 }
@@ -35,9 +35,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// One contribution of the rank `rank` steps on.
+    /// One contribution of the rank at offset `rank`.
     pub fn one(chunk: u32, rank: u32) -> Contents {
-        Contents::One(Run {
+        Contents::One(Interval {
             chunk,
             first: rank,
             len: 1,
@@ -46,18 +46,18 @@ impl Turn {
 
     /// Contribution `chunk` of every rank.
     pub fn all(self, chunk: u32) -> Contents {
-        Contents::One(Run {
+        Contents::One(Interval {
             chunk,
             first: 0,
             len: self.group.ranks(),
         })
     }
 
-    /// `contents`, as the rank sees them that sees this one `by` steps on.
+    /// `contents`, as seen by a rank for which this one is at offset `by`.
     pub fn turned(self, contents: &Contents, by: u32) -> Contents {
         match contents {
             Contents::Nothing => Contents::Nothing,
-            Contents::One(run) => self.run(*run, by),
+            Contents::One(interval) => self.turned_interval(*interval, by),
             Contents::Many(all) => {
                 let mut moved = Vec::with_capacity(all.len());
                 for &(chunk, first, len, often) in all.iter() {
@@ -71,32 +71,32 @@ impl Turn {
     }
 
     #[inline]
-    fn run(self, run: Run, by: u32) -> Contents {
-        let chunk = self.chunk(run.chunk, by);
-        let first = self.group.act(by, run.first);
-        if run.len == 1 || run.len == self.group.ranks() || self.group.is_circle() {
-            let first = if run.len == self.group.ranks() {
+    fn turned_interval(self, interval: Interval, by: u32) -> Contents {
+        let chunk = self.chunk(interval.chunk, by);
+        let first = self.group.act(by, interval.first);
+        if interval.len == 1 || interval.len == self.group.ranks() || self.group.is_circle() {
+            let first = if interval.len == self.group.ranks() {
                 0
             } else {
                 first
             };
-            return Contents::One(Run {
+            return Contents::One(Interval {
                 chunk,
                 first,
-                ..run
+                ..interval
             });
         }
-        if run.len.is_power_of_two() && run.first & (run.len - 1) == 0 {
-            let first = first & !(run.len - 1);
-            return Contents::One(Run {
+        if interval.len.is_power_of_two() && interval.first & (interval.len - 1) == 0 {
+            let first = first & !(interval.len - 1);
+            return Contents::One(Interval {
                 chunk,
                 first,
-                ..run
+                ..interval
             });
         }
         let mut moved = Vec::new();
         let each = |first, len| moved.push((chunk, first, len, 1));
-        self.group.moved(by, run.first, run.len, each);
+        self.group.moved(by, interval.first, interval.len, each);
         self.normal(moved)
     }
 
@@ -122,11 +122,11 @@ impl Turn {
 
     /// One interval of two, where the second follows the first.
     #[inline]
-    fn joined(self, a: Run, b: Run) -> Option<Run> {
+    fn joined(self, a: Interval, b: Interval) -> Option<Interval> {
         let (p, len) = (self.group.ranks(), a.len + b.len);
         let end = a.first + a.len;
         let meets = end == b.first || self.group.is_circle() && end == b.first + p;
-        (a.chunk == b.chunk && meets && len <= p).then_some(Run {
+        (a.chunk == b.chunk && meets && len <= p).then_some(Interval {
             first: if len == p { 0 } else { a.first },
             len,
             ..a
@@ -138,7 +138,7 @@ impl Turn {
         match contents {
             Contents::Nothing => Vec::new(),
             Contents::Many(all) => all.to_vec(),
-            Contents::One(Run { chunk, first, len }) => {
+            Contents::One(Interval { chunk, first, len }) => {
                 let head = (*len).min(self.group.ranks() - first);
                 let mut all = vec![(*chunk, *first, head, 1)];
                 if head < *len {
@@ -179,12 +179,12 @@ impl Turn {
         let p = self.group.ranks();
         match found[..] {
             [] => Contents::Nothing,
-            [(chunk, first, len, 1)] => Contents::One(Run { chunk, first, len }),
+            [(chunk, first, len, 1)] => Contents::One(Interval { chunk, first, len }),
             [(chunk, 0, tail, 1), (same, first, len, 1)]
                 if self.group.is_circle() && chunk == same && first + len == p =>
             {
                 let len = len + tail;
-                Contents::One(Run { chunk, first, len })
+                Contents::One(Interval { chunk, first, len })
             }
             _ => Contents::Many(found.into_boxed_slice()),
         }

@@ -1,4 +1,4 @@
-//! Proof that a folded schedule does what its spec demands: for rank 0, and so for everyone.
+//! Proof that a folded schedule does what its spec demands: for rank 0, and so for all.
 //!
 //! The steps are those of `crate::verify`; what it says of operations is said of instances here. Where
 //! each rank does the same in its own coordinates, the schedule is the image of itself under the group,
@@ -16,7 +16,7 @@ use super::Folded;
 use crate::ir::OpKind;
 use crate::verify::{Verified, VerifyError};
 
-/// Operations from which on a thread is worth its start.
+/// Number of operations above which a separate thread pays off.
 const LONG: usize = 1 << 16;
 
 impl Folded {

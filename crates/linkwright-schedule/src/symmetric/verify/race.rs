@@ -1,6 +1,6 @@
 //! No race: every two accesses to a chunk of rank 0, at least one of them a write, are ordered.
 //!
-//! Found again from the operations alone. An instance may start when all that it waits for has happened
+//! OpenHazards again from the operations alone. An instance may start when all that it waits for has happened
 //! and the operation before it in its lane has started; nothing else orders anything. Chains of
 //! deliveries prove most at once; what they leave open is searched for backwards, over all of the past.
 
@@ -37,16 +37,16 @@ pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
             continue;
         }
         open.clear();
-        let mut found = Found {
+        let mut collected = OpenHazards {
             k,
             past: &past,
             open: &mut open,
             last: None,
             count: 0,
         };
-        found.read(op, &mut cells);
-        found.write(op, &mut cells);
-        hazards += found.count;
+        collected.read(op, &mut cells);
+        collected.write(op, &mut cells);
+        hazards += collected.count;
         if !open.is_empty() {
             long_searches += 1;
             past.search(k, &mut open)?;
@@ -59,7 +59,7 @@ pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
 }
 
 /// The hazards of operation `k` of rank 0 that its own waits do not settle.
-struct Found<'a, 'b> {
+struct OpenHazards<'a, 'b> {
     k: u32,
     past: &'a Past<'b>,
     open: &'a mut Vec<Hazard>,
@@ -67,7 +67,7 @@ struct Found<'a, 'b> {
     count: u64,
 }
 
-impl Found<'_, '_> {
+impl OpenHazards<'_, '_> {
     fn read(&mut self, op: &Op, cells: &mut Cells) {
         for (src, _, count) in self.past.folded.program.ranges_of(op) {
             for chunk in src..src + count {
@@ -95,7 +95,7 @@ impl Found<'_, '_> {
         });
     }
 
-    /// Operation `writer`, if any, wrote the chunk of the rank `at` steps on.
+    /// Operation `writer`, if any, wrote the chunk of the rank at offset `at`.
     #[inline]
     fn add_writer(&mut self, writer: u32, at: u32, buffer: BufferId, chunk: u32) {
         if writer != NONE {
@@ -132,7 +132,7 @@ struct Past<'a> {
     /// The operation before each in its lane.
     before: Vec<u32>,
     last_in_lane: [u32; 256],
-    /// Of the search under way; kept for its room.
+    /// Instances visited by the current search; kept to reuse the allocation.
     seen: HashSet<Instance>,
     visited: usize,
 }

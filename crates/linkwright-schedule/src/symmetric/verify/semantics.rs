@@ -1,6 +1,6 @@
-//! Run by id, every chunk of rank 0 ends with exactly the contributions that the spec demands.
+//! Interval by id, every chunk of rank 0 ends with exactly the contributions that the spec demands.
 
-use super::contents::{Contents, Run, Turn};
+use super::contents::{Contents, Interval, Turn};
 use super::Folded;
 use crate::ir::{BufferId, Combine, Op, Schedule};
 use crate::spec::Expected;
@@ -137,7 +137,7 @@ impl Replay<'_> {
 
 /// In words; `due` is one interval of ranks.
 fn explain(turn: Turn, found: &Contents, due: &Contents) -> String {
-    let Contents::One(Run { chunk, first, len }) = *due else {
+    let Contents::One(Interval { chunk, first, len }) = *due else {
         unreachable!("a spec demands one contribution or everyone's");
     };
     let each = |(chunk, first, len, often)| Counted {

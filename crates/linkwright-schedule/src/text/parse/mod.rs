@@ -5,8 +5,8 @@ mod operation;
 mod options;
 
 use super::cursor::{Cursor, Result as LineResult};
+use super::print::VERSION_LINE;
 use super::remote::lower;
-use super::VERSION_LINE;
 use crate::builder::infer;
 use crate::ir::{Edge, Schedule};
 use crate::spec::{Collective, Spec};

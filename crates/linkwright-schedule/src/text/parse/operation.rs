@@ -2,7 +2,6 @@
 
 use super::Parser;
 use crate::ir::{BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE, MAX_OPS};
-use crate::order::owns;
 use crate::text::cursor::{Cursor, Result as LineResult};
 
 /// Stands for the comma at the end of `[0..2,]`, which makes a list of one range.
@@ -130,7 +129,7 @@ impl Parser {
         let targets = s.targets(op).iter().map(|&target| (target, op.dst_buffer));
         for (participant, id) in targets.chain([(op.from, op.src_buffer)]) {
             let buffer = s.buffer(id);
-            if !owns(buffer.owner, participant, s.ranks) {
+            if !buffer.owner.includes(participant, s.ranks) {
                 return Err(format!(
                     "participant {participant} has no buffer `{}`; see its line in the header",
                     buffer.name

@@ -1,11 +1,12 @@
 //! The machine of the oracle: what has happened so far, what may happen next, and what is in the chunks.
 
-use super::Verdict;
 use crate::ir::{Buffer, BufferId, Combine, Edge, Op, OpKind, Schedule};
-use crate::order::owns;
 use crate::spec::Expected;
 use std::collections::HashSet;
 use std::rc::Rc;
+
+/// Nothing wrong, or what is.
+pub type Verdict = Result<(), String>;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(super) struct Machine<'a> {
     pub with_contents: bool,
 }
 
-/// Everything that an operation names exists, and it does not get in its own way.
+/// Everything that an operation names exists, and it does not conflict with itself.
 pub(super) fn well_formed(s: &Schedule) -> Verdict {
     for (id, op) in s.ops().iter().enumerate() {
         if op.initiator() >= s.ranks {
@@ -345,7 +346,7 @@ impl<'a> Machine<'a> {
 /// Every (participant, buffer, chunk) that there is, one for each cell.
 fn places(s: &Schedule) -> impl Iterator<Item = (u32, usize, u32)> + '_ {
     (0..s.ranks + s.memories).flat_map(move |who| {
-        let owned = move |(_, buffer): &(usize, &Buffer)| owns(buffer.owner, who, s.ranks);
+        let owned = move |(_, buffer): &(usize, &Buffer)| buffer.owner.includes(who, s.ranks);
         let buffers = s.buffers.iter().enumerate().filter(owned);
         buffers
             .flat_map(move |(id, buffer)| (0..buffer.chunks()).map(move |chunk| (who, id, chunk)))

@@ -19,10 +19,8 @@
 mod machine;
 
 use crate::ir::Schedule;
-use machine::{well_formed, Event, Machine};
+use machine::{well_formed, Event, Machine, Verdict};
 use std::collections::HashSet;
-
-type Verdict = Result<(), String>;
 
 /// Whether every execution is right.
 pub fn judge(schedule: &Schedule) -> Verdict {

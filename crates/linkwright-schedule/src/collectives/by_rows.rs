@@ -1,0 +1,201 @@
+//! Reduce by rows: the rows of a grid are collected side by side, in at most two stages.
+//!
+//! ```text
+//!   up to four rows                        more rows, in groups of four
+//!
+//!   row 0  r r r r --> root                1   r -> the same column of its group's leading row, which adds
+//!   row 1  r r r r --> root + 1            2   the leading rows: as on the left
+//!   row 2  r r r r --> root + 2
+//!   then  root+1, root+2 --> root          group g is led by its row g mod 4
+//! ```
+//!
+//! A row is a chip: all rows send at once, each to its own rank next to the root, so links between
+//! chips carry one row each and no port takes more than one. A second stage keeps the number of ranks that
+//! send across the machine small; leaders in turn spread over the positions of their groups.
+//!
+//! Source: Jia, Tillman, Maggioni and Scarpazza, "Dissecting the Graphcore IPU architecture via
+//! microbenchmarking" (2019), section 4.6, from the times that it prints.
+
+use crate::builder::{Builder, Chunks, Shape, Slot};
+use crate::collectives::algorithm::Algorithm;
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
+
+/// Registry entry.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "by_rows",
+    summary: "the rows of a grid are collected in parallel, in two stages beyond four rows",
+    description: "Every row sends to its own rank next to the root, which adds; the root adds \
+                 these sums. Beyond four rows, the rows of each group of four are first added \
+                 into one of them, column by column.",
+    cost: "2 rounds, 3 beyond four rows; S columns bytes into each of `rows` ranks",
+    needs: "a grid; the root's row must have as many columns as there are rows to collect",
+    source: "Jia, Tillman, Maggioni and Scarpazza 2019",
+    program: None,
+    build,
+};
+
+/// Rows that one stage collects.
+const GROUP: u32 = 4;
+
+fn build(shape: &Shape) -> Result<Schedule> {
+    shape.check()?;
+    let Some((columns, rows)) = shape.grid else {
+        return Err(ALGORITHM.waive("ranks in a line have no rows; use a grid, such as 8x4"));
+    };
+    let (root_column, root_row) = (shape.root % columns, shape.root / columns);
+    let groups = rows.div_ceil(GROUP);
+    if rows > GROUP && (root_row != 0 || rows % GROUP != 0) {
+        let reason = format!(
+            "{rows} rows are no whole groups of four led from row 0; use 4, 8, 12, ... rows and a root in row 0"
+        );
+        return Err(ALGORITHM.waive(reason));
+    }
+    let mut b = Builder::new(Collective::Reduce, shape);
+    let own = b.buffer(Buffer::vector("output", 1)).at(0);
+    let leading: Vec<u32> = match rows > GROUP {
+        false => (0..rows).collect(),
+        true => (0..groups)
+            .map(|group| GROUP * group + group % GROUP)
+            .collect(),
+    };
+    if leading.len() as u32 > columns {
+        let (needed, reason) = (leading.len(), "rows arrive at a column each");
+        return Err(ALGORITHM.waive(format!("{reason}; use a grid of {needed} columns or more")));
+    }
+    if rows > GROUP {
+        add_groups(&mut b, own, columns, rows, &leading);
+    }
+    collect(&mut b, own, columns, (root_column, root_row), &leading);
+    b.finish()
+}
+
+/// First stage: every row of a group into its leading row.
+fn add_groups(b: &mut Builder, own: Chunks, columns: u32, rows: u32, leading: &[u32]) {
+    let places = b.buffer(places("group", GROUP - 1));
+    b.step();
+    for row in (0..rows).filter(|row| !leading.contains(row)) {
+        let leader = leading[(row / GROUP) as usize];
+        let place = row % GROUP - u32::from(row > leader);
+        for column in 0..columns {
+            let (from, to) = (row * columns + column, leader * columns + column);
+            b.put(from, own, to, places.at(place));
+        }
+    }
+    for place in 0..GROUP - 1 {
+        b.step();
+        for &leader in leading {
+            for column in 0..columns {
+                b.local(leader * columns + column, places.at(place), own)
+                    .reduce();
+            }
+        }
+    }
+}
+
+/// A rank near the root that collects a row, and how many of its vectors have a place there.
+struct Collector {
+    row: u32,
+    rank: u32,
+    slot: Slot,
+    filled: u32,
+}
+
+/// Last stage: each leading row to a rank of its own beside the root, and these to the root.
+fn collect(b: &mut Builder, own: Chunks, columns: u32, root: (u32, u32), leading: &[u32]) {
+    let (root_column, root_row) = root;
+    // The root collects its own row, the ranks after it the others.
+    let others = leading.iter().copied().filter(|&row| row != root_row);
+    let mut collectors: Vec<Collector> = (0..)
+        .zip(std::iter::once(root_row).chain(others))
+        .map(|(index, row)| {
+            let rank = root_row * columns + (root_column + index) % columns;
+            let buffer = places(&format!("row_{row}"), columns).only_at(rank);
+            Collector {
+                row,
+                rank,
+                slot: b.buffer(buffer),
+                filled: 0,
+            }
+        })
+        .collect();
+    b.step();
+    for collector in &mut collectors {
+        collector.gather(b, own, columns);
+    }
+    // A collector's own value travels with the root's row, so another row's sum is kept apart.
+    let sums = b.buffer(places("sum", 1)).at(0);
+    for place in 0..columns {
+        b.step();
+        for (index, collector) in collectors.iter().enumerate() {
+            if place < collector.filled {
+                let target = if index == 0 { own } else { sums };
+                let written = b.local(collector.rank, collector.slot.at(place), target);
+                if index == 0 || place > 0 {
+                    written.reduce();
+                }
+            }
+        }
+    }
+    if let [at_root, others @ ..] = &collectors[..] {
+        add_sums(b, own, at_root.rank, sums, others);
+    }
+}
+
+impl Collector {
+    /// Everybody else in the row sends.
+    fn gather(&mut self, b: &mut Builder, own: Chunks, columns: u32) {
+        let senders = (0..columns).map(|column| self.row * columns + column);
+        for sender in senders.filter(|&sender| sender != self.rank) {
+            b.put(sender, own, self.rank, self.slot.at(self.filled));
+            self.filled += 1;
+        }
+    }
+}
+
+/// What the other collectors have added, to the root.
+fn add_sums(b: &mut Builder, own: Chunks, root: u32, sums: Chunks, others: &[Collector]) {
+    if others.is_empty() {
+        return;
+    }
+    let arrived = others.len() as u32;
+    let last = b.buffer(places("sums", arrived).only_at(root));
+    b.step();
+    for (place, collector) in (0..).zip(others) {
+        b.put(collector.rank, sums, root, last.at(place));
+    }
+    for place in 0..arrived {
+        b.step();
+        b.local(root, last.at(place), own).reduce();
+    }
+}
+
+/// A buffer with room for `count` vectors.
+fn places(name: &str, count: u32) -> Buffer {
+    Buffer {
+        mul: count,
+        ..Buffer::vector(name, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify;
+
+    #[test]
+    fn rows_beyond_four_come_in_groups() {
+        let error = build(&Shape::new(48, 5).with_grid(8, 6)).unwrap_err();
+        assert!(error.to_string().contains("groups of four"));
+    }
+
+    #[test]
+    fn any_root_of_a_small_grid() {
+        for root in 0..12 {
+            let schedule = build(&Shape::new(12, 3).with_grid(4, 3).with_root(root)).unwrap();
+            verify(&schedule).unwrap();
+        }
+    }
+}

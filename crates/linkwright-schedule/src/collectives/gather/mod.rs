@@ -1,4 +1,0 @@
-//! Gather: the root ends with everyone's block.
-
-pub mod binomial;
-pub mod linear;

@@ -1,0 +1,175 @@
+//! Counts of every algorithm, each derived by hand: rounds, messages, bytes and notices.
+
+use super::*;
+use crate::ir::{Op, OpKind};
+use std::collections::BTreeSet;
+
+type Row = (&'static str, Shape, usize, usize, (u64, u64), usize);
+
+/// Key, shape, rounds with data, messages, least and most bytes that leave a rank, notices.
+///
+/// Vectors of 640 elements have S = 2560 bytes and, over 64 ranks, blocks of 40: S (p-1)/p = 2520.
+/// Where blocks are halved, each message but a rank's first waits for a notice that the partner has
+/// read what it replaces: 5 x 64 over 64 ranks.
+fn table() -> Vec<Row> {
+    let line = Shape::new;
+    let grid = |c: u32, r: u32, n: u64| Shape::new(c * r, n).with_grid(c, r);
+    let two_rings = vec![vec![0, 1, 2, 3], vec![0, 3, 2, 1]];
+    let two_rings = Shape::new(4, 10).with_root(2).with_rings(two_rings);
+    #[rustfmt::skip] // one line a row
+    let rows = vec![
+        ("allreduce/ring", line(64, 640), 2 * 63, 126 * 64, (5040, 5040), 0),
+        ("allreduce/hamiltonian_ring", grid(8, 8, 640), 126, 126 * 64, (5040, 5040), 0),
+        ("allreduce/hamiltonian_rings", grid(8, 8, 640), 126, 126 * 64 * 2, (5040, 5040), 0),
+        ("allreduce/hamiltonian_rings_bidirectional", grid(8, 8, 2560), 126, 126 * 64 * 4, (20160, 20160), 0),
+        ("allreduce/recursive_doubling_latency", line(64, 640), 6, 6 * 64, (6 * 2560, 6 * 2560), 320),
+        ("allreduce/recursive_doubling_latency", grid(8, 8, 640), 6, 6 * 64, (6 * 2560, 6 * 2560), 320),
+        // Three surplus ranks fold: two rounds of 3 messages besides 3 of 8.
+        ("allreduce/recursive_doubling_latency", line(11, 1), 3 + 2, 24 + 6, (4, 16), 16),
+        // A fold along either axis, before and after the 2 x 2 core.
+        ("allreduce/recursive_doubling_latency", grid(3, 3, 1), 2 + 4, 8 + 2 * (3 + 2), (4, 16), 5),
+        ("allreduce/recursive_doubling_bandwidth", line(64, 640), 12, 12 * 64, (5040, 5040), 320),
+        ("allreduce/recursive_doubling_bandwidth", grid(8, 8, 640), 12, 12 * 64, (5040, 5040), 320),
+        ("allreduce/swing_latency", grid(8, 8, 640), 6, 6 * 64, (6 * 2560, 6 * 2560), 320),
+        ("allreduce/swing_bandwidth", line(64, 640), 12, 12 * 64, (5040, 5040), 320),
+        ("allreduce/swing_bandwidth", grid(8, 8, 640), 12, 12 * 64, (5040, 5040), 320),
+        // Barriers order everything between ranks, here and among all pairs.
+        ("allreduce/shared_memory", line(64, 640), 1 + 64 + 2, 64 + 64 * 64 + 64 + 64, (2600, 2600), 0),
+        ("allreduce/all_pairs", line(8, 64), 7 + 1, 2 * 8 * 7, (2 * 7 * 32, 2 * 7 * 32), 0),
+        ("allreduce/reduce_broadcast", line(1, 100), 0, 0, (0, 0), 0),
+        ("allreduce/reduce_broadcast", line(2, 100), 2, 2, (400, 400), 0),
+        ("allreduce/reduce_broadcast", line(5, 100), 6, 8, (400, 3 * 400), 2),
+        ("allreduce/reduce_broadcast", line(64, 100), 12, 126, (400, 6 * 400), 31),
+        // 2 S (p-1)/p with S = 25600 B, then 9600 B.
+        ("allreduce/hierarchical", grid(4, 16, 6400), 3 + 8 + 3, 14 * 64, (50400, 50400), 4 * 64),
+        ("allreduce/hierarchical", grid(4, 6, 2400), 3 + 10 + 3, 16 * 24, (18400, 18400), 24),
+        ("reduce_scatter/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
+        ("reduce_scatter/recursive_halving", line(64, 640), 6, 6 * 64, (2520, 2520), 320),
+        ("reduce_scatter/recursive_halving", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 320),
+        ("reduce_scatter/recursive_halving", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (16, 20), 5),
+        ("reduce_scatter/swing", line(64, 640), 6, 6 * 64, (2520, 2520), 320),
+        ("reduce_scatter/swing", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 320),
+        ("reduce_scatter/swing", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (16, 20), 5),
+        // All but the first contribution wait until the owner has the one before.
+        ("reduce_scatter/pairwise", line(33, 330), 32, 33 * 32, (32 * 40, 32 * 40), 33 * 31),
+        ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
+        ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/recursive_doubling", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (4, 36), 0),
+        ("allgather/swing", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/swing", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/swing", line(5, 5), 1 + 2 + 1, 1 + 8 + 1, (4, 36), 0),
+        ("allgather/bruck", line(1, 10), 0, 0, (0, 0), 0),
+        ("allgather/bruck", line(2, 20), 1, 2, (40, 40), 0),
+        ("allgather/bruck", line(5, 50), 3, 3 * 5, (4 * 40, 4 * 40), 0),
+        ("allgather/bruck", line(33, 330), 6, 6 * 33, (32 * 40, 32 * 40), 0),
+        ("allgather/bruck", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
+        ("broadcast/linear", line(64, 10).with_root(3), 1, 63, (0, 63 * 40), 0),
+        ("broadcast/binomial", line(1, 10), 0, 0, (0, 0), 0),
+        ("broadcast/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
+        ("broadcast/binomial", line(5, 10).with_root(4), 3, 4, (0, 3 * 40), 0),
+        ("broadcast/binomial", line(64, 10).with_root(63), 6, 63, (0, 6 * 40), 0),
+        // Leaves send only in the ring.
+        ("broadcast/scatter_allgather", line(64, 640).with_root(5), 6 + 63, 63 + 63 * 64, (2520, 5040), 28),
+        ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
+        ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
+        ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
+        ("reduce/linear", line(64, 10).with_root(3), 1, 63, (0, 40), 0),
+        ("reduce/binomial", line(1, 10), 0, 0, (0, 0), 0),
+        ("reduce/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
+        ("reduce/binomial", line(5, 10).with_root(4), 3, 4, (0, 40), 2),
+        ("reduce/binomial", line(64, 10).with_root(63), 6, 63, (0, 40), 31),
+        // The root sends only while halving, its first partner also half of the vector back.
+        ("reduce/reduce_scatter_gather", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
+        ("reduce/reduce_scatter_gather", line(5, 5), 1 + 2 + 2, 1 + 8 + 3, (12, 24), 5),
+        ("reduce/reduce_scatter_gather", line(5, 5).with_root(4), 1 + 2 + 2 + 1, 1 + 8 + 3 + 1, (20, 32), 5),
+        // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
+        ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
+        // 6 rows of 8 into rows 0 and 5; 7 + 8 to ranks 0 and 1; one more.
+        ("reduce/by_rows", grid(8, 8, 5), 3, 48 + 15 + 1, (0, 40), 0),
+        ("reduce/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
+        ("reduce/ring", two_rings, 3, 6, (0, 40), 0),
+        ("gather/linear", line(64, 640).with_root(3), 1, 63, (0, 40), 0),
+        ("gather/linear", line(19_456, 19_456), 1, 19_455, (0, 4), 0),
+        // The farthest relay brings 32 blocks.
+        ("gather/binomial", line(64, 640).with_root(3), 6, 63, (0, 32 * 40), 0),
+        ("scatter/linear", line(64, 640).with_root(3), 1, 63, (0, 2520), 0),
+        ("scatter/binomial", line(64, 640).with_root(3), 6, 63, (0, 2520), 0),
+        ("alltoall/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
+        ("alltoall/pairwise", line(32, 320), 31, 32 * 31, (31 * 40, 31 * 40), 0),
+        ("alltoall/pairwise", line(33, 330), 32, 33 * 32, (32 * 40, 32 * 40), 0),
+        // Half of the vector in every round.
+        ("alltoall/bruck", line(64, 640), 6, 6 * 64, (6 * 1280, 6 * 1280), 320),
+        // Ways 1, 2, 3, 4 of p = 5: 1 + 1 + 2 + 1 moves.
+        ("alltoall/bruck", line(5, 5), 3, 3 * 5, (5 * 4, 5 * 4), 5),
+        ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
+        ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),
+        ("barrier/dissemination", line(5, 100), 3, 3 * 5, (0, 0), 0),
+        ("barrier/dissemination", line(64, 100), 6, 6 * 64, (0, 0), 0),
+        ("barrier/linear", line(64, 100), 2, 126, (0, 0), 0),
+    ];
+    rows
+}
+
+#[test]
+fn every_algorithm_takes_the_rounds_and_bytes_that_it_states() {
+    let table = table();
+    for (key, shape, due_rounds, due_messages, bytes, due_notices) in &table {
+        let schedule = build(key, shape).unwrap();
+        let found = (
+            rounds(&schedule),
+            messages(&schedule),
+            bytes_sent(&schedule),
+        );
+        assert_eq!(
+            found,
+            (*due_rounds, *due_messages, *bytes),
+            "{key} {shape:?}"
+        );
+        assert_eq!(notices(&schedule), *due_notices, "{key} {shape:?}");
+    }
+    for algorithm in REGISTRY {
+        let key = algorithm.key();
+        assert!(table.iter().any(|row| row.0 == key), "{key} has no row");
+    }
+}
+
+#[test]
+fn direct_exchanges_in_one_step_wait_for_nothing() {
+    for key in ["allgather/linear", "alltoall/linear"] {
+        assert_eq!(build(key, &Shape::new(33, 330)).unwrap().edge_count(), 0);
+    }
+}
+
+/// Steps in which data travel.
+fn rounds(schedule: &Schedule) -> usize {
+    let steps: BTreeSet<u32> = transfers(schedule).map(|op| op.step).collect();
+    steps.len()
+}
+
+/// Bytes that leave `rank`, least and most over all ranks.
+fn bytes_sent(schedule: &Schedule) -> (u64, u64) {
+    let mut sent = vec![0; (schedule.ranks + schedule.memories) as usize];
+    for op in transfers(schedule) {
+        sent[op.from as usize] += schedule.op_bytes(op);
+    }
+    let sent = &sent[..schedule.ranks as usize];
+    (*sent.iter().min().unwrap(), *sent.iter().max().unwrap())
+}
+
+/// Messages with data or tokens.
+fn messages(schedule: &Schedule) -> usize {
+    transfers(schedule).count()
+}
+
+/// Messages without data that the hazards demand.
+fn notices(schedule: &Schedule) -> usize {
+    let ops = schedule.ops().iter();
+    ops.filter(|op| op.kind == OpKind::Notice).count()
+}
+
+fn transfers(schedule: &Schedule) -> impl Iterator<Item = &Op> {
+    let moves = |op: &&Op| op.is_message() && op.kind != OpKind::Notice;
+    schedule.ops().iter().filter(moves)
+}

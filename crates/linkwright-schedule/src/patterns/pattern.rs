@@ -1,0 +1,68 @@
+//! What a pattern says of itself.
+
+use super::traffic::{Message, Traffic};
+use crate::error::{Result, ScheduleError};
+use crate::ir::{Schedule, MAX_OPS};
+
+/// One pattern; describes itself.
+pub struct Pattern {
+    /// Name in snake case.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it stresses and how it is laid out, in a few sentences.
+    pub description: &'static str,
+    /// What it demands of the ranks, in words; empty when nothing beyond two ranks.
+    pub needs: &'static str,
+    /// Where it was published or is commonly used.
+    pub source: &'static str,
+    /// Make the schedule; [`ScheduleError::Waived`] where the ranks do not suit.
+    pub build: fn(&Traffic) -> Result<Schedule>,
+}
+
+impl Pattern {
+    /// `pattern/name`.
+    pub fn key(&self) -> String {
+        format!("pattern/{}", self.name)
+    }
+
+    /// The error of a pattern that cannot serve the ranks.
+    pub fn waive(&self, reason: impl Into<String>) -> ScheduleError {
+        ScheduleError::Waived {
+            algorithm: self.key(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Check what no pattern can serve; every pattern begins with it.
+    pub(super) fn check(&self, traffic: &Traffic) -> Result<()> {
+        traffic.shape.check()?;
+        if traffic.count == 0 {
+            let text = "0 messages per pair; at least 1 is needed";
+            return Err(ScheduleError::Shape(text.into()));
+        }
+        if traffic.shape.ranks < 2 {
+            return Err(self.waive("1 rank has nobody to send to; use 2 ranks or more"));
+        }
+        // The lists of messages must fit before the schedule can tell whether it does.
+        let messages = u64::from(traffic.shape.ranks) * u64::from(traffic.count);
+        match messages > MAX_OPS as u64 / 4 {
+            true => Err(ScheduleError::TooLarge(MAX_OPS as u64 / 4)),
+            false => Ok(()),
+        }
+    }
+
+    /// Every rank's messages, except to itself, `count` times.
+    pub(super) fn each<I: IntoIterator<Item = Message>>(
+        &self,
+        traffic: &Traffic,
+        of_rank: impl Fn(u32) -> I,
+    ) -> Result<Schedule> {
+        self.check(traffic)?;
+        let messages: Vec<_> = (0..traffic.shape.ranks)
+            .flat_map(of_rank)
+            .filter(|(from, to)| from != to)
+            .collect();
+        traffic.rounds(|| messages.clone())
+    }
+}
