@@ -55,18 +55,16 @@ def parse_duration_s(text: str, with_unit: bool = False) -> float:
 def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
     """`min_bytes`, then times `factor` up to and including `max_bytes`."""
     if min_bytes == 0:
-        raise UsageError("a sweep cannot grow from 0 bytes; start at 1 or name the sizes: `--sizes 0,8,64`")
+        raise UsageError("a sweep cannot grow from 0 bytes; start at 1, or list the sizes")
     if max_bytes < min_bytes:
         raise UsageError(
-            f"--max-bytes {format_size(max_bytes)} is below --min-bytes {format_size(min_bytes)}; swap them"
+            f"the largest size {format_size(max_bytes)} is below the smallest, {format_size(min_bytes)}; swap them"
         )
     if factor < 2:
-        raise UsageError(f"--factor {factor} does not grow; use 2 or more")
-    sizes = []
-    size = min_bytes
-    while size <= max_bytes:
-        sizes.append(size)
-        size *= factor
+        raise UsageError(f"a sweep with factor {factor} does not grow; use 2 or more")
+    sizes = [min_bytes]
+    while sizes[-1] * factor <= max_bytes:
+        sizes.append(sizes[-1] * factor)
     return sizes
 
 
