@@ -226,10 +226,9 @@ class Amount(Kind):
 class Size(Kind):
     """Bytes, as a text in which K, M and G are 1024-based."""
 
-    words = 'a text such as "64K"'
-
     def __init__(self, least: int = 0):
         self._least = least
+        self.words = f'a {"size above 0" if least else "text"} such as "64K"'
 
     def fits(self, value: Any) -> bool:
         return type(value) is int and self._least <= value <= units.MAX_BYTES
@@ -302,13 +301,13 @@ class Many(Kind):
         listed = [value] if self._single and not isinstance(value, list) else value
         if not self._counts(listed, list):
             raise self.refused(key, value, place)
-        return tuple(self._item.read(key, one, place) for one in listed)
+        return tuple(self._item.read(f"{key}[{i}]", one, place) for i, one in enumerate(listed))
 
     def check(self, key: str, value: object, place: Place) -> None:
         if not self._counts(value, tuple):
             raise self.refused(key, value, place)
-        for one in value:
-            self._item.check(key, one, place)
+        for i, one in enumerate(value):
+            self._item.check(f"{key}[{i}]", one, place)
 
     def fits(self, value: Any) -> bool:
         return self._counts(value, tuple) and all(map(self._item.fits, value))

@@ -1,7 +1,7 @@
 //! `Machine`: a described machine.
 
 use crate::errors;
-use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize};
+use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize, Recorder};
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,26 +12,59 @@ pub struct Machine {
     pub described: Described,
 }
 
+/// Let the fabric and the models of probes read their parameters, on the smallest size where it is open.
+fn check(described: &Described) -> PyResult<()> {
+    let smallest = match described.open_size() {
+        Some(OpenSize::Count) => described.with_endpoints(2),
+        Some(OpenSize::Grid) => described.with_grid(Grid {
+            columns: 2,
+            rows: 2,
+        }),
+        None => Ok(described.clone()),
+    };
+    let smallest = smallest.map_err(errors::machine)?;
+    models::build(&smallest).map_err(errors::sim)?;
+    linkwright_sim::probes::check(&smallest).map_err(errors::sim)
+}
+
+/// Tables of machine files -> key -> `required`, and the `forms` (name, words) that a value may have.
+///
+/// The keys are those that the readers of these `(text, file)` asked for; a schema is made of them. A table is
+/// named as in `fabric{loggp}.level[]`; `*` stands for any name.
+#[pyfunction]
+pub fn machine_keys<'py>(
+    py: Python<'py>,
+    files: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let recorder = Recorder::default();
+    for (text, file) in &files {
+        check(&Described::recorded(text, file, &recorder).map_err(errors::machine)?)?;
+    }
+    let tables = PyDict::new(py);
+    for (name, table) in recorder.tables() {
+        let keys = PyDict::new(py);
+        for (key, forms) in &table.keys {
+            let row = PyDict::new(py);
+            row.set_item("required", table.required.contains(key))?;
+            let forms: Vec<_> = forms.iter().map(|f| (f.name, f.words.clone())).collect();
+            row.set_item("forms", forms)?;
+            keys.set_item(key, row)?;
+        }
+        tables.set_item(name, keys)?;
+    }
+    Ok(tables)
+}
+
 #[pymethods]
 impl Machine {
     /// Read the text of a machine file; `file` is its name, for messages.
     ///
-    /// Only a fabric or a probe's model knows its own keys, so they read them once, on the smallest size
-    /// where that is open: a misspelt key is an error here and not one in each experiment.
+    /// Only a fabric and the models of probes know their own keys. They read them here, so that a misspelt key
+    /// is one error, rather than one in each experiment.
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
-        let smallest = match described.open_size() {
-            Some(OpenSize::Count) => described.with_endpoints(2),
-            Some(OpenSize::Grid) => described.with_grid(Grid {
-                columns: 2,
-                rows: 2,
-            }),
-            None => Ok(described.clone()),
-        };
-        let smallest = smallest.map_err(errors::machine)?;
-        models::build(&smallest).map_err(errors::sim)?;
-        linkwright_sim::probes::check(&smallest).map_err(errors::sim)?;
+        check(&described)?;
         Ok(Machine { described })
     }
 

@@ -14,7 +14,7 @@ from linkwright import _native
 from linkwright.errors import WaivedError
 
 if TYPE_CHECKING:
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
 
 # Large enough to be far from every start-up, small enough for the memory of one chip.
 PRODUCT_SIDE = 2048
@@ -57,7 +57,7 @@ class Rates:
 
     def __init__(self, machine: _native.Machine, head: Table):
         self._machine, self._head = machine, head
-        self._stated = {key: head.amount(key) for key in ("flops_per_s", "bytes_per_s") if head.has(key)}
+        self._stated = {key: head[key] for key in ("flops_per_s", "bytes_per_s") if key in head}
         for key, rate in self._stated.items():
             if rate == 0:
                 raise head.error(f"{key} is 0; give a rate above 0, or leave the key out")

@@ -68,7 +68,7 @@ impl Hints {
                     key: key.to_string(),
                     cure: suggest(key, ["+x", "-x", "+y", "-y", "+z", "-z"]),
                 })?;
-                axes.insert(axis, table.choice(key, &names)? as u8);
+                axes.insert(axis, table.name(key, &names)? as u8);
             }
             table.finish()?;
         }
@@ -80,7 +80,7 @@ impl Hints {
                     key: key.to_string(),
                     cure: "a lane is a number from 0 to 255".to_string(),
                 })?;
-                lanes.insert(lane, table.choice(key, &names)? as u8);
+                lanes.insert(lane, table.name(key, &names)? as u8);
             }
             table.finish()?;
         }

@@ -158,7 +158,7 @@ fn read_caches(s: &mut Section<'_>) -> Result<Vec<Cache>, MachineError> {
 fn read_others(s: &mut Section<'_>, levels: &[&str]) -> Result<Vec<Other>, MachineError> {
     let mut others: Vec<Other> = Vec::new();
     for mut other in s.sections("other")? {
-        let level = other.optional_choice("level", levels)?;
+        let level = other.optional_name("level", levels)?;
         others.push(Other {
             level,
             start: other.optional_time("start")?.unwrap_or(TimePs::ZERO),

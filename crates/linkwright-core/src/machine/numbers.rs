@@ -62,7 +62,7 @@ impl Machine {
             });
         };
         tree::replace(node, literal, &at)?;
-        Machine::assemble(changed, self.file(), self.asked)
+        Machine::assemble(changed, self.context.clone(), self.size)
     }
 }
 

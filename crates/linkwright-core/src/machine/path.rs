@@ -161,7 +161,7 @@ impl Path {
         let path = Path {
             name: name.to_string(),
             summary: s.text("summary")?,
-            network: (s.optional_choice("network", networks)?)
+            network: (s.optional_name("network", networks)?)
                 .map_or(base.network, |i| Some(i as u8)),
             start: time(s, "start", base.start)?,
             phase_start: time(s, "phase_start", base.phase_start)?,

@@ -337,6 +337,7 @@ fn networks(
             })
             .collect());
     };
+    all.keys_are_names();
     let mut found = Vec::new();
     for name in machine.hints().networks() {
         let mut one = all.section(name)?;
