@@ -1,10 +1,14 @@
 //! `Machine`: a described machine.
 
 use crate::errors;
-use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize, Recorder};
+use linkwright_core::machine::unit::UNITS;
+use linkwright_core::machine::{
+    EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
+};
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeSet;
 
 /// A machine read from a machine file.
 #[pyclass(frozen, module = "linkwright._native")]
@@ -25,6 +29,29 @@ fn check(described: &Described) -> PyResult<()> {
     let smallest = smallest.map_err(errors::machine)?;
     models::build(&smallest).map_err(errors::sim)?;
     linkwright_sim::probes::check(&smallest).map_err(errors::sim)
+}
+
+/// `units` of a number, by dimension; `statuses`; and the `positive` dimensions, which cannot be zero.
+#[pyfunction]
+pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let units = PyDict::new(py);
+    let mut positive = BTreeSet::new();
+    for unit in UNITS {
+        let dimension = unit.dimension;
+        if dimension.must_exceed_zero() {
+            positive.insert(dimension.name());
+        }
+        if units.get_item(dimension.name())?.is_none() {
+            let same = UNITS.iter().filter(|u| u.dimension == dimension);
+            let same: Vec<&str> = same.map(|u| u.name).collect();
+            units.set_item(dimension.name(), same)?;
+        }
+    }
+    let found = PyDict::new(py);
+    found.set_item("units", units)?;
+    found.set_item("positive", positive)?;
+    found.set_item("statuses", Status::ALL.map(Status::name))?;
+    Ok(found)
 }
 
 /// Tables of machine files -> key -> `required`, and the `forms` (name, words) that a value may have.

@@ -30,13 +30,13 @@ REGISTRY = {
     "training": ("linkwright.predict.training", "steps of data-parallel training, machines side by side"),
 }
 
-# What time can be spent on; the last four as on the critical path of a simulation.
+# What takes time; the last four are those of the critical path of a simulation.
 CAUSES = ("compute", "memory", "latency", "serialisation", "waiting", "overhead")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a program: how often it runs, and what one run takes by cause."""
+    """One part of a program: how often it runs, and the time of one run by cause."""
 
     name: str
     times: int
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Room:
-    """Memory that the fullest moment of the program needs at one endpoint."""
+    """Memory that one endpoint needs at the fullest moment of the program."""
 
     needed_bytes: int
     capacity_bytes: int | None
@@ -65,7 +65,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The whole program on one machine; `parts` is empty where it does not fit."""
+    """The whole program on one machine; `parts` is empty if it does not fit."""
 
     app: str
     kind: str
@@ -80,14 +80,14 @@ class Forecast:
         return sum(part.time_ns for part in self.parts)
 
     def shares(self) -> dict[str, float]:
-        """Cause -> its share of the time, largest first, without those of no share."""
+        """Cause -> its share of the time, largest first; causes without a share are left out."""
         total = self.time_ns
         by_cause = {c: sum(p.times * p.causes_ns.get(c, 0.0) for p in self.parts) for c in CAUSES}
         ordered = sorted(by_cause.items(), key=lambda item: -item[1])
         return {cause: spent / total for cause, spent in ordered if spent > 0}
 
     def lead(self, second: Forecast) -> float | None:
-        """How much longer the program takes on `second`; None where it does not fit on both."""
+        """How much longer the program takes on `second`; None unless it fits on both."""
         return lead(self.time_ns if self.parts else None, second.time_ns if second.parts else None)
 
     def as_dict(self) -> dict[str, object]:
@@ -108,7 +108,7 @@ class Forecast:
 
 
 def lead(first_ns: float | None, second_ns: float | None) -> float | None:
-    """Lead of the first of two times, second / first - 1; None where one is not known or nothing takes time."""
+    """Lead of the first of two times, second / first - 1; None if one is unknown or the first is zero."""
     return second_ns / first_ns - 1 if first_ns and second_ns is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What endpoints send each other, as schedules that are simulated on the machine.
+"""What endpoints send each other: schedules, simulated on the machine.
 
 One `[[superstep.message]]` is one of
 
@@ -48,7 +48,7 @@ class _Message(Kind):
     def schema(self) -> dict[str, object]:
         """Two endpoints and a size."""
         ends = [Whole(0).schema(), Whole(0).schema(), SIZE.schema()]
-        return {"type": "array", "prefixItems": ends, "minItems": 3, "maxItems": 3}
+        return {"type": "array", "items": ends, "minItems": 3, "maxItems": 3}
 
 
 MESSAGE = {
@@ -72,10 +72,10 @@ KEYS_OF_FORM = {
 
 @dataclass(frozen=True)
 class Exchange:
-    """One message entry: schedules that do the same, the fastest of which counts."""
+    """One message entry: equivalent schedules, of which the fastest counts."""
 
     choices: dict[str, _native.Schedule]  # what was chosen, in words -> its schedule
-    buffer_bytes: int  # room that it needs at the busiest endpoint
+    buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
     def simulate(self, machine: _native.Machine, path: str | None) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns."""

@@ -3,12 +3,12 @@
     superstep   | work: max(flops / rate, bytes / rate) or a stated time | message 1 | message 2 | ...
                   the same at every endpoint                               simulated, one after the other
 
-This is Valiant's bulk-synchronous model with one difference: an exchange is not h relations times a gap
-but a schedule on the machine's own fabric, with its routes, ports and start-ups. Work and messages never
-overlap, and no endpoint runs ahead of the others, so the forecast is an upper bound for programs that do.
+This is Valiant's bulk-synchronous model, except that an exchange is a schedule on the machine's own fabric, with its
+routes, ports and start-ups, instead of h relations times a gap. Work and messages never overlap and no endpoint runs
+ahead of the others, so the forecast is an upper bound for programs in which they do.
 
-Memory: what the program holds, what a superstep holds besides, and room for the messages of one entry (a
-collective in place: its array; everything else: what arrives at the busiest endpoint) must fit at once.
+Memory must hold at once: what the program holds, what a superstep adds, and the messages of one entry (for an
+in-place collective its array, otherwise what arrives at the busiest endpoint).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PROGRAM = {
 
 @dataclass(frozen=True)
 class Step:
-    """One superstep as it stands in the file."""
+    """One superstep of the file."""
 
     name: str
     times: int
@@ -116,7 +116,7 @@ def _step(table: Table, rates: Rates, held: int, endpoints: int, grid: tuple[int
 
 
 def _work(table: Table, rates: Rates, working_set: int) -> dict[str, float]:
-    """What the endpoint itself does: the longer of arithmetic and memory counts, as on a roofline."""
+    """Work of one endpoint: the longer of arithmetic and memory, as on a roofline."""
     if "time" in table:
         if "flops" in table or "bytes" in table:
             raise table.error("gives `time` and also `flops` or `bytes`; the time of the work is one or the other")

@@ -60,10 +60,7 @@ pub(crate) fn read(
         "rank {i}"
     };
     let pattern = (s.optional_text("name")?).unwrap_or_else(|| default.to_string());
-    let names = match s.has("names") {
-        true => s.texts("names")?,
-        false => Vec::new(),
-    };
+    let names = s.optional_texts("names")?.unwrap_or_default();
     let capacity = s.optional_bytes("capacity")?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
         .map(|i| {

@@ -2,7 +2,7 @@
 //!
 //! A schedule may hint that a transfer goes along an axis in a direction, or belongs to a lane. A
 //! machine with several networks says here which of them such a transfer takes; any other machine
-//! leaves `[hints]` out and everything travels on network 0. Results never depend on hints, times do.
+//! leaves `[hints]` out and everything travels on network 0. Hints change times, never results.
 //!
 //! ```text
 //! [hints]

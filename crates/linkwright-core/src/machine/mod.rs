@@ -1,7 +1,7 @@
 //! A described machine: a TOML file read into a [`Machine`].
 //!
-//! The file is all there is to know about a machine; no number of a machine stands in code. It has
-//! these tables:
+//! The file states everything about a machine; no number of a machine is in code. It has these
+//! tables:
 //!
 //! | table | says | read by |
 //! |---|---|---|
@@ -11,14 +11,14 @@
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
-//! | `[[rule]]` | what of the model is no number, with evidence; optional | [`rules`] |
-//! | `[probe.NAME]` | parameters of what no schedule asks, such as memory levels; optional | the probe's model, through [`Section`] |
-//! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
+//! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
+//! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
+//! | `[facts]` | numbers for people and reports, which no model reads; optional | |
 //!
 //! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
 //! [`Status`] for the five statuses. Structure (a grid, a level's count) is a bare integer whose
-//! table names its `source`. Unknown keys are errors everywhere, in `[fabric]` as soon as a fabric
-//! has read it ([`Section::finish`]).
+//! table names its `source`. Unknown keys are errors everywhere; those of `[fabric]` are found when
+//! the fabric has read it ([`Section::finish`]).
 //!
 //! A machine of *open size* (`count = "any"`, `grid = "any"`) has no endpoints until
 //! [`Machine::with_endpoints`] or [`Machine::with_grid`] gives it some.
@@ -221,14 +221,14 @@ impl Machine {
         self.layout.rank_grid
     }
 
-    /// What the file leaves to the run, `None` on a machine of fixed size.
+    /// The size that the file leaves open, `None` on a machine of fixed size.
     pub fn open_size(&self) -> Option<OpenSize> {
         self.layout.open
     }
 
     /// This machine with `ranks` ranks.
     ///
-    /// A machine of fixed size has the size it has; only its own number is accepted.
+    /// A machine of fixed size accepts only its own number.
     pub fn with_endpoints(&self, ranks: usize) -> Result<Machine, MachineError> {
         match self.open_size() {
             Some(OpenSize::Count) if ranks > 0 => self.resized(Size::Count(ranks)),
@@ -262,10 +262,10 @@ impl Machine {
                     "its ranks form a grid of {}x{}, not {columns}x{rows}; ask for that",
                     own.columns, own.rows
                 ),
-                None => format!("its ranks form no grid, so not {columns}x{rows}; ask for none"),
+                None => format!("its ranks do not form a grid; ask without one"),
             })),
             Some(_) => Err(self.wrong_size(format!(
-                "a grid of {columns}x{rows} has no place; ask for at least 1x1"
+                "a grid of {columns}x{rows} is empty; ask for at least 1x1"
             ))),
         }
     }

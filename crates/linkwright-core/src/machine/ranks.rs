@@ -1,4 +1,4 @@
-//! How many ranks a machine has and where they sit. `[endpoints]` says it in one of five ways:
+//! How many ranks a machine has and where they are. `[endpoints]` states it in one of five ways:
 //!
 //! ```text
 //! names = ["host", "card"]                 one endpoint per name, without places
@@ -12,8 +12,8 @@
 //!
 //! On a grid with `columns` and `rows`, rank `r = ly * columns + lx` sits at
 //! `(columns[lx], rows[ly])`: a logical grid inside a physical one, whose other lines carry traffic
-//! but no ranks. Places are checked one by one: each lies on the grid and none is used twice, because
-//! two ranks on one place would share a port that the model counts once.
+//! but no ranks. Each place must lie on the grid and none may be used twice, because two ranks on one
+//! place would share a port that the model counts once.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl Grid {
     }
 }
 
-/// What a machine of open size still needs to know.
+/// The size that a machine file leaves to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenSize {
     /// A number of ranks.

@@ -33,27 +33,20 @@ pub(crate) enum Form<'w> {
     Tables,
 }
 
-/// A form in words, with the words of a choice or the dimension of a number.
+/// A form by name, with the words of a choice or the dimension of a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordedForm {
     /// `number`, `text`, `table`, ...
     pub name: &'static str,
-    /// Words of a choice, units of a number.
+    /// Words of a choice; the dimension of a number.
     pub words: Vec<&'static str>,
 }
 
 impl Form<'_> {
     fn recorded(self) -> RecordedForm {
-        let units = |dimension| {
-            let units = super::unit::UNITS.iter();
-            units
-                .filter(|u| u.dimension == dimension)
-                .map(|u| u.name)
-                .collect()
-        };
         let (name, words) = match self {
-            Form::Number(dimension) => ("number", units(dimension)),
-            Form::Numbers(dimension) => ("numbers", units(dimension)),
+            Form::Number(dimension) => ("number", vec![dimension.name()]),
+            Form::Numbers(dimension) => ("numbers", vec![dimension.name()]),
             Form::Text => ("text", Vec::new()),
             Form::Texts => ("texts", Vec::new()),
             Form::Words(words) => ("choice", words.to_vec()),

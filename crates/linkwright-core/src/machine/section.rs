@@ -1,8 +1,8 @@
-//! Typed reading of one table, which notices what was never asked for.
+//! Typed reading of one table, which reports every key that was not asked for.
 //!
-//! Whoever interprets a table (a fabric its `[fabric]`, the machine its `[endpoints]`) asks for
-//! each key once, by name and kind, and ends with [`Section::finish`]. A key that nobody asked for
-//! is an error, so a misspelt optional key cannot silently fall back to its default:
+//! The reader of a table (a fabric for `[fabric]`, the machine for `[endpoints]`) asks for each key
+//! once, by name and kind, and ends with [`Section::finish`]. A key that it did not ask for is an
+//! error, so a misspelt optional key cannot silently fall back to its default:
 //!
 //! ```
 //! # use linkwright_core::{machine::Machine, MachineError, TimePs};
@@ -29,7 +29,7 @@ use crate::error::{closest, join, suggest, At, MachineError};
 use crate::ratio::Ratio;
 use crate::units::{Bytes, BytesPerSec, Clock, TimePs};
 
-/// What all sections of a file share.
+/// What all sections of a file have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub file: String,
@@ -40,7 +40,7 @@ pub(crate) struct Context {
 
 /// A table being read.
 #[derive(Debug)]
-#[must_use = "call finish(), which reports keys that nothing read"]
+#[must_use = "call finish(), which reports unknown keys"]
 pub struct Section<'a> {
     context: &'a Context,
     table: &'a Table,
@@ -131,11 +131,12 @@ impl<'a> Section<'a> {
 
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Result<Vec<String>, MachineError> {
-        self.required(key, Form::Texts, |s, node| {
-            (s.as_list(key, node)?.iter())
-                .map(|item| s.as_text(key, item))
-                .collect()
-        })
+        self.required(key, Form::Texts, |s, node| s.as_texts(key, node))
+    }
+
+    /// A list of texts, `None` where the key is absent.
+    pub fn optional_texts(&mut self, key: &str) -> Result<Option<Vec<String>>, MachineError> {
+        self.optional(key, Form::Texts, |s, node| s.as_texts(key, node))
     }
 
     /// One of a closed list of words, as its index in `words`.
@@ -274,12 +275,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether the key is there; does not count as reading it.
+    /// Whether the key is there; does not count as reading it. A key that is read only if this says so is unknown
+    /// to a schema made of files without it; ask for it as optional instead.
     pub fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }
 
-    /// Where a key of this table stands, for errors of whoever interprets the table.
+    /// The place of a key of this table, for errors of its reader.
     pub fn at(&self, key: &str) -> At {
         let line = self.table.get(key).map_or(self.table.line, |n| n.line);
         self.spot(key, line)
@@ -293,7 +295,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An error for a key that must be there and is not; a key nobody has read may be what was meant.
+    /// The error for a missing key; an unread key with a similar name may be what was meant.
     pub fn missing(&self, key: &str) -> MachineError {
         self.missing_with(key, "add it".to_string())
     }
@@ -324,7 +326,7 @@ impl<'a> Section<'a> {
 
     fn unknown_key(&self, key: &str, node: &Node) -> MachineError {
         let asked = self.asked.iter().map(String::as_str);
-        // A key that is there already cannot be what was meant, unless nothing else comes close.
+        // A key that is present cannot be what was meant, unless nothing else is close.
         let absent = asked.clone().filter(|k| !self.has(k));
         let cure = match closest(key, absent) {
             Some(best) => format!("did you mean `{best}`?"),
@@ -390,6 +392,11 @@ impl<'a> Section<'a> {
             Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
             _ => Err(self.wrong_type(key, node, "a text that is not empty")),
         }
+    }
+
+    fn as_texts(&self, key: &str, node: &Node) -> Result<Vec<String>, MachineError> {
+        let items = self.as_list(key, node)?.iter();
+        items.map(|item| self.as_text(key, item)).collect()
     }
 
     fn as_choice(&self, key: &str, node: &Node, words: &[&str]) -> Result<usize, MachineError> {

@@ -4,14 +4,14 @@
     compute     time of forward and backward pass on one device        compute.py
     gradients   allreduces, simulated, whole or in buckets             gradients.py
     recipes     which schedules an allreduce is                        recipes.py
-    nodes       one of many equal ones, for the whole                  hierarchical.py
+    nodes       one of many alike, on behalf of all                    hierarchical.py
     input       from host memory over the host links                   staging.py
     step        all of it in order, for a batch on g devices           step.py
     lead        two machines side by side                              lead.py
 
-Every time but that of computing comes from schedules on the machine's fabric. Computing comes from outside: operations
-and an assumed efficiency, or rates measured on one device. The first is `uncalibrated`, and the ends of what was
-assumed go through to every result.
+Every time except that of computing comes from schedules on the machine's fabric. Compute times come from operations
+and an assumed efficiency, or from rates measured on one device. The former are `uncalibrated`, and their low and high
+ends are carried to every result.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def training(document: Table, head: Table, machines: list[_native.Machine], want
     if not batches:
         raise UsageError(f"{head.where}: no batch is given; add `batches = [64]` to the file, or give --batch")
     if len({machine.name for machine in machines}) < len(machines):
-        raise UsageError("two of the machines have one name; name each machine once")
+        raise UsageError("two of the machines have the same name; name each machine once")
     trainers = [Trainer(workload, machine, _compute(workload, machine, wanted), wanted.choices) for machine in machines]
     counts = wanted.gpus or workload.gpus or _counts(machines)
     cases = [(batch, gpus) for batch in batches for gpus in counts]

@@ -4,8 +4,8 @@
     intensity   batch x activations / parameters     computation over communication
     payload     4 B x parameters, or `gradient` where a layer states it: what an allreduce carries
 
-A number is a plain one, or `{ value, low, high, status, source }`: `low` and `high` are what is thinkable, and
-every forecast carries them to its end.
+A number is a plain one, or `{ value, low, high, status, source }`: `low` and `high` bound what is plausible, and
+every forecast carries them through.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PROGRAM = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number and the ends of what it may be."""
+    """A number with its bounds."""
 
     value: float
     low: float
@@ -103,12 +103,12 @@ class Workload:
 
     @property
     def parameters(self) -> int:
-        """All that is learnt."""
+        """Numbers that are learned."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
     def gradient_bytes(self) -> int:
-        """What an allreduce of all gradients carries."""
+        """Bytes in an allreduce of all gradients."""
         return sum(layer.gradient_bytes for layer in self.layers)
 
     @property
@@ -126,7 +126,7 @@ class Workload:
         return self.work(batch) / self.parameters
 
     def activation_bytes(self, images: int) -> int:
-        """Least memory that so many samples need on a device: their activations."""
+        """Least memory that these samples need on a device: their activations."""
         return BYTES_PER_NUMBER * self.work(images)
 
 
