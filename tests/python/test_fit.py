@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright.errors import StoreError
+from linkwright.experiment import Experiment
 from linkwright.models import hierarchy, host, prediction
 from linkwright.models.points import SEEN, Point, points
 from linkwright.models.protocol import Protocol
@@ -16,7 +17,6 @@ from linkwright.models.regimes import Fit, Regime, regimes
 from linkwright.report.sections import fitted
 from linkwright.store import run as runs
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
 from linkwright_cases import invoke
 
 KNOWN = host.Model(
@@ -163,7 +163,7 @@ def test_hosts_of_a_cluster_are_told_apart():
     assert near.lines[-1].ns_per_byte.value == pytest.approx(0.1, rel=0.05)
     assert found.lines[-1].ns_per_byte.value == pytest.approx(0.5, rel=0.05)
     assert found.lines[0].occupancy.value == pytest.approx(70, rel=0.2)
-    predictions = prediction.predict(found, data, Protocol("mpi"))
+    predictions = prediction.predict(found, data, Protocol())
     assert np.median(prediction.errors(predictions, seen=False)) < 0.05
     numbers = {n["key"] for n in found.machine().numbers()}
     assert {"fabric.latency", "fabric.level[0].latency", "fabric.level[0].regime[0].bandwidth"} <= numbers
@@ -172,7 +172,7 @@ def test_hosts_of_a_cluster_are_told_apart():
 def test_what_was_not_seen_is_predicted():
     data = list(measured_on(KNOWN, noise=0.03))
     model = host.fit(data, "known", "a known machine", "r")
-    predictions = prediction.predict(model, data, Protocol("mpi"))
+    predictions = prediction.predict(model, data, Protocol())
     assert np.median(prediction.errors(predictions, seen=False)) < 0.1
     assert {c.predicted for c in prediction.choices(predictions) if c.collective == "allreduce"} <= {
         "ring",
@@ -201,9 +201,7 @@ def run(tmp_path):
     made = runs.create(tmp_path / "runs", "fit", "", {})
     rows = [
         schema.row(
-            run=made.id, experiment=p.experiment.key, machine="Box 1", executor="threads",
-            collective=p.experiment.collective, algorithm=p.experiment.algorithm, ranks=2,
-            size_bytes=p.experiment.size_bytes, dtype=p.experiment.dtype, op=p.experiment.op, metric="time",
+            run=made.id, machine="Box 1", executor="threads", **p.experiment.columns(), metric="time",
             value=p.time_ns, unit="ns", ci_low=0.98 * p.time_ns, ci_high=1.02 * p.time_ns, status="ok",
             placement="topology",
         )
@@ -247,18 +245,6 @@ def test_a_machine_that_the_run_lacks_is_named(run):
     result = invoke("fit", "--runs", str(run.folder.parent), "--machine", "nope")
     assert result.status == 2
     assert "unknown machine in this run `nope`; known: `" in result.err
-
-
-ODD = (
-    {"op": "max", "root": 3, "grid": (2, 2), "issue": "window(4)", "path": "write"},
-    {"placement": (3, 5), "skew": "uniform:5us", "arithmetic": False, "messages": 7, "both_ways": True},
-)
-
-
-def test_every_key_is_read_back():
-    odd = [Experiment("p", "reduce", "linear", 4, 1024, **more) for more in ODD]
-    for experiment in [*experiments(), *odd]:
-        assert Experiment.parse(experiment.key) == experiment
 
 
 def test_what_the_table_of_ratios_leaves_empty_is_said_once():

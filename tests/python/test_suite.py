@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from linkwright import registry
 from linkwright.errors import SuiteError, UnknownNameError
+from linkwright.executors.protocol import Extent
+from linkwright.experiment import DTYPES, OPS, Experiment
 from linkwright.store.schema import METRICS
 from linkwright.suite import load
-from linkwright.suite.expand import Extent, collective_experiment, expand
-from linkwright.suite.experiment import DTYPES, OPS, Experiment
+from linkwright.suite.expand import collective_experiment, expand
 from linkwright.suite.measure import planned_launches
 
 HEAD = '[suite]\nformat = 1\nname = "s"\nsummary = "a suite"\n'

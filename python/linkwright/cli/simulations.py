@@ -9,15 +9,15 @@ from pathlib import Path
 from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import UsageError
+from linkwright.executors import Target, resolve
+from linkwright.experiment import Experiment
 from linkwright.store import export
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
-from linkwright.suite.experiment import Experiment
 from linkwright.suite.load import Suite
 from linkwright.suite.model import Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
-from linkwright.suite.rows import Row
-from linkwright.suite.targets import Target, resolve
+from linkwright.suite.rows import Context, Row
 
 
 def run(
@@ -57,7 +57,7 @@ def run(
     for target, experiments in planned:
         table.target(target, experiments)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-        work = Work(target, target.context("", suite.name), metrics, seed)
+        work = Work(target, Context.of(target, "", suite.name), metrics, seed)
         for done, (experiment, found) in enumerate(in_order(experiments, simulated(work, experiments)), 1):
             table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
             table.rows(experiment, found)

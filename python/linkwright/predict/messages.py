@@ -20,8 +20,8 @@ import numpy as np
 
 from linkwright import _native, schedules
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
+from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
-from linkwright.suite.experiment import DTYPES, Experiment
 from linkwright.toml import FLAG, SIZE, TEXT, Choice, Key, Kind, Many, Place, Size, Whole
 
 if TYPE_CHECKING:

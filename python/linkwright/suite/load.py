@@ -10,12 +10,11 @@ from pathlib import Path
 
 from linkwright import toml
 from linkwright.errors import SuiteError, UsageError
+from linkwright.experiment import DTYPES, OPS
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
 from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Only, Place, Tables, Whole
 from linkwright.units import size_sweep
-
-from .experiment import DTYPES, OPS
 
 FORMAT = 1
 PLACEMENTS = ("topology", "every_pair", "doubling")

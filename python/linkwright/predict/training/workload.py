@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
+from linkwright.experiment import DTYPES
 from linkwright.predict import head_keys
-from linkwright.suite.experiment import DTYPES
 from linkwright.toml import AMOUNT, SIZE, TEXT, Either, Key, Many, OneTable, Only, Tables, Whole
 
 if TYPE_CHECKING:
