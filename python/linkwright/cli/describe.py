@@ -1,4 +1,4 @@
-"""`linkwright describe NAME`: all that a registry entry says of itself."""
+"""`linkwright describe NAME`: everything that a registry entry says about itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from linkwright.errors import UsageError
 
 @click.command(name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
-@click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
 def command(name: str | None, as_json: bool, schema: str | None) -> None:
-    """Describe the thing called NAME; `list` names all."""
+    """Describe the entry called NAME; `list` shows all names."""
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
     if schema:
@@ -54,6 +54,6 @@ def _text(value: object, indent: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        # Words in one line, phrases one below the other.
+        # Words on one line, phrases one per line.
         return (indent if any(" " in str(item) for item in value) else ", ").join(map(str, value))
     return str(value)

@@ -6,12 +6,11 @@ import csv
 import io
 from pathlib import Path
 
-from linkwright import _native, schedules
+from linkwright import _native, interop, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import UsageError
 from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
-from linkwright.store import export
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
@@ -39,7 +38,7 @@ def run(
         if walk and file:
             raise UsageError(f"{flag}: --{walk} forgets operations and links on the way; leave one of the two out")
     for path in outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     targets = resolve(on, ranks, grid, walk)
     for file in (trace_file, links_file):
         if file:
@@ -68,7 +67,7 @@ def run(
     if links_file:
         _write_links(links_file, planned, seed)
     for path in outputs:
-        export.write(rows, path, machines=[target.machine for target in targets])
+        interop.write_output(rows, path, machines=[target.machine for target in targets])
     if walk and all(row["status"] == "waived" for row in rows):
         return 2  # nothing of what was asked for can be done so; the table says why
     return 1 if any(row["status"] == "failed" for row in rows) else 0
