@@ -1,7 +1,7 @@
-"""One experiment: everything that decides its number, and nothing about the machine that gives it.
+"""One experiment: everything that determines its result, except the machine.
 
-Its key is the same in every run, so results of two runs, two machines or two executors are joined by
-it. Only what differs from the default stands in a key:
+Its key is the same in every run and joins the results of two runs, machines or executors. A key names only what
+differs from the default:
 
     collectives/allreduce/ring/p2/64K/f32/sum
     latency/pattern/ping_pong/p2/8/u8/0->5
@@ -18,7 +18,7 @@ from linkwright.units import format_size
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
 OPS = ("sum", "max", "min", "prod")
-# Tables per rank must fit into memory; the native half has the same bound.
+# Tables per rank must fit into memory; the native half has the same limit.
 MAX_RANKS = 1 << 22
 
 
@@ -32,7 +32,7 @@ class Experiment:
     ranks: int
     size_bytes: int | None  # None: a probe without a size
     dtype: str | None = "f32"  # None: a probe
-    op: str | None = None  # None where nothing is combined
+    op: str | None = None  # None if nothing is reduced
     root: int = 0
     grid: tuple[int, int] | None = None
     placement: tuple[int, ...] | None = None  # endpoint of each rank; None: topology order
@@ -42,13 +42,13 @@ class Experiment:
     arithmetic: bool = True
     messages: int = 1  # per pair of a pattern
     both_ways: bool = False
-    axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value for each; None: a schedule
-    named: tuple[str, ...] = ()  # axes of a probe as they stand in the key
-    text: str | None = None  # of a schedule of one's own; None: what the algorithm makes
+    axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value each; None: a schedule
+    named: tuple[str, ...] = ()  # axes of a probe as the key writes them
+    text: str | None = None  # of a user's own schedule; None: what the algorithm makes
 
     @property
     def probe(self) -> str | None:
-        """The key of the probe, where it is one."""
+        """The key of the probe, if it is one."""
         return None if self.axes is None else self.algorithm
 
     @property

@@ -1,4 +1,4 @@
-"""Units: the only place where text becomes bytes, seconds or hertz, and the other way round.
+"""Units: the only place that converts text to bytes and seconds, and back.
 
 Inside, times are nanoseconds (`_ns`), sizes bytes (`_bytes`) and rates bytes per second
 (`_bytes_per_s`). On the command line K, M and G are 1024-based, as in nccl-tests; a printed GB is
@@ -55,7 +55,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def parse_duration_s(text: str, with_unit: bool = False) -> float:
-    """Seconds from `90`, `90s`, `500ms` or `2m`; a modelled time, which is seldom seconds, only `with_unit`."""
+    """Seconds from `90`, `90s`, `500ms` or `2m`; `with_unit` refuses a bare number, as for modelled times."""
     match = _DURATION.fullmatch(text.strip())
     if not match or float(match[1]) == 0:
         raise UsageError(f"duration `{text}` is not a positive time; write `90s`, `500ms` or `2m`")
@@ -65,25 +65,23 @@ def parse_duration_s(text: str, with_unit: bool = False) -> float:
 
 
 def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
-    """`min_bytes`, then times `factor` up to and including `max_bytes`."""
+    """`min_bytes`, multiplied by `factor` up to and including `max_bytes`."""
     if min_bytes == 0:
-        raise UsageError("a sweep cannot grow from 0 bytes; start at 1 or name the sizes: `--sizes 0,8,64`")
+        raise UsageError("a sweep cannot grow from 0 bytes; start at 1, or list the sizes")
     if max_bytes < min_bytes:
         raise UsageError(
-            f"--max-bytes {format_size(max_bytes)} is below --min-bytes {format_size(min_bytes)}; swap them"
+            f"the largest size {format_size(max_bytes)} is below the smallest, {format_size(min_bytes)}; swap them"
         )
     if factor < 2:
-        raise UsageError(f"--factor {factor} does not grow; use 2 or more")
-    sizes = []
-    size = min_bytes
-    while size <= max_bytes:
-        sizes.append(size)
-        size *= factor
+        raise UsageError(f"a sweep with factor {factor} does not grow; use 2 or more")
+    sizes = [min_bytes]
+    while sizes[-1] * factor <= max_bytes:
+        sizes.append(sizes[-1] * factor)
     return sizes
 
 
 def format_time(time_ns: float | None) -> str:
-    """Three to four significant digits with the unit that suits: `812 ns`, `1.24 us`."""
+    """Three to four significant digits with a suitable unit: `812 ns`, `1.24 us`."""
     if time_ns is None:
         return ""
     for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)):

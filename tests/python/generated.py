@@ -70,6 +70,18 @@ TABLES = {
 }
 
 
+def machine_files() -> list[tuple[str, str]]:
+    """Texts and names of machine files that together open every table."""
+    root = DOCUMENTS.parent
+    folders = [
+        root / "python/linkwright/machines",
+        root / "tests/cases/machines",
+        root / "crates/linkwright-core/tests/machine",
+    ]
+    files = [path for folder in folders for path in sorted(folder.glob("*.toml")) if path.name != "errors.toml"]
+    return [(path.read_text(encoding="utf-8"), path.name) for path in files]
+
+
 def filled(text: str) -> str:
     """A document with every marked table made again."""
     return MARKED.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)

@@ -1,10 +1,10 @@
-"""Write golden texts and the generated tables of documents again; `make generate` calls this."""
+"""Write golden texts, schemas and the generated tables of documents again; `make generate` calls this."""
 
 from pathlib import Path
 
-from generated import filled, marked_documents
+from generated import filled, machine_files, marked_documents
 from golden import FOLDER, TEXTS
-from linkwright import _native
+from linkwright import _native, schemas
 
 RUST_FOLDER = Path(__file__).parent.parent.parent / "crates" / "linkwright-schedule" / "tests" / "golden"
 
@@ -22,6 +22,8 @@ def main() -> None:
     }
     for name, lines in lists.items():
         (RUST_FOLDER / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in schemas.NAMES:
+        schemas.path(name).write_text(schemas.made(name, machine_files()), encoding="utf-8")
     for path in marked_documents():
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
 

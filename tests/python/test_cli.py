@@ -103,7 +103,7 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, message):
 def test_one_word_names_collective_and_algorithm():
     finding = invoke("verify", "allreduce/ring", "-p", "4")
     assert finding.out == invoke("verify", "allreduce", "-a", "ring", "-p", "4").out
-    assert "another one; say it once" in invoke("verify", "allreduce/ring", "-a", "tree").err
+    assert "a different one; give only one of them" in invoke("verify", "allreduce/ring", "-a", "tree").err
     assert "nowhere/ring" in invoke("verify", "nowhere/ring").err
 
 

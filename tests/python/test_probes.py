@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from linkwright import _native, machines, probes
-from linkwright.errors import FileError, LinkwrightError, UsageError, WaivedError
+from linkwright.errors import LinkwrightError, FileError, UsageError, WaivedError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import Experiment
 from linkwright.store import run as runs
@@ -81,11 +81,11 @@ def test_axes_expand_for_the_machine():
         ('"memory_latency"', '"memory_latncy"', "did you mean `memory_latency`"),
         ("pages =", "page =", "did you mean `pages`"),
         ('"2M"]', '"3M"]', "unknown value of axis pages"),
-        ("factor = 4", "fctor = 4", "a sweep of sizes"),
+        ("factor = 4", "fctor = 4", "missing key `factor`; did you mean it by `fctor`"),
         ("[0, ", '["none", ', "not a whole number"),
         ("[part.axes]", 'dtype = "f32"\n[part.axes]', "`dtype` means nothing to a probe"),
         ('probe = "memory_latency"', 'pattern = "pairs"\nsizes = ["8"]', "`axes` are those of a `probe`"),
-        ("[part.axes]", 'pattern = "pairs"\n[part.axes]', "name either"),
+        ("[part.axes]", 'pattern = "pairs"\n[part.axes]', "name exactly one"),
     ],
 )
 def test_mistakes_in_a_suite_name_the_cure(old, new, message):
@@ -159,7 +159,7 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     )  # fmt: skip
     monkeypatch.setitem(probes.registry(), "echo", probe)
     record = probes.measure("echo", probe.assignment({"bytes": "1K"}), QUICK)
-    suite = load.one_part("p", "s", probe="echo", axes={"bytes": ["1K"]})
+    suite = load.one_part("p", "s", probe="echo", axes={"bytes": ("1K",)})
     (experiment,) = expand(suite, Extent("measured", 2))
     assert experiment.key == "p/probe/echo/bytes=1K"
     from linkwright.executors.measured import Measured

@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from linkwright import registry
 from linkwright.errors import FileError, UnknownNameError
 from linkwright.executors.protocol import Extent
-from linkwright.experiment import Experiment
+from linkwright.experiment import DTYPES, OPS, Experiment
+from linkwright.store.schema import METRICS
 from linkwright.suite import load
 from linkwright.suite.expand import collective_experiment, expand
 from linkwright.suite.measure import planned_launches
@@ -62,18 +67,71 @@ def test_blocks_are_whole_elements_of_every_rank():
             UnknownNameError,
             r"part\[0\]: unknown key `patern`; did you mean",
         ),
-        (HEAD + PART.replace('"8"', '"8 bytes"'), FileError, "sizes: size `8 bytes`"),
-        (HEAD + PART + 'collectives = "all"\n', FileError, "either a `pattern`, `collectives`"),
+        (HEAD + PART.replace('"8"', '"8 bytes"'), FileError, r"sizes\[0\]: size `8 bytes`"),
+        (HEAD + PART + 'collectives = "all"\n', FileError, "name exactly one of `pattern`"),
         (HEAD + PART + 'placement = "nowhere"\n', UnknownNameError, "unknown placement `nowhere`"),
         (HEAD + PART.replace('name = "p"\n', ""), FileError, "missing key `name`"),
         (HEAD + PART + PART, FileError, "same name"),
-        (HEAD.replace("format = 1", "format = 2") + PART, FileError, "format is not 1"),
-        (HEAD + "[[part", FileError, "no valid TOML"),
+        (HEAD.replace("format = 1", "format = 2") + PART, FileError, "format is 2; write 1"),
+        (HEAD + PART.replace('["8", "1K"]', "8"), FileError, "sizes is 8; write a list"),
+        (HEAD + PART.replace('["8", "1K"]', "[8]"), FileError, r'sizes\[0\] is 8; write a text such as "64K"'),
+        (HEAD + PART.replace("[2]", '["2"]'), FileError, r"ranks\[0\] is '2'; write a whole number, at least 1"),
+        (HEAD + PART.replace('"pairs"', "5"), FileError, "pattern is 5; write a text"),
+        (HEAD + PART + 'arithmetic = "no"\n', FileError, "arithmetic is 'no'; write true or false"),
+        (HEAD + PART + 'root = "x"\n', FileError, "root is 'x'; write a whole number"),
+        (HEAD + PART + 'metrics = ["speed"]\n', UnknownNameError, r"unknown metrics\[0\] `speed`"),
+        (HEAD + PART + "modelled = 1\n", FileError, "modelled is 1; write a table"),
+        (HEAD + "[[part", FileError, "not valid TOML"),
     ],
 )
 def test_a_wrong_suite_is_named(text, error, message):
     with pytest.raises(error, match=message):
         parse(text)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+SIZES = st.lists(st.integers(0, 1 << 50), min_size=1, max_size=5).map(tuple)
+COMMON = {
+    "ranks": st.sampled_from(load.RANKS) | st.lists(st.integers(1, 1 << 20), min_size=1).map(tuple),
+    "dtype": st.sampled_from(list(DTYPES)),
+    "op": st.sampled_from(OPS),
+    "root": st.integers(0, 100),
+    "placement": st.sampled_from(load.PLACEMENTS),
+    "issue": TEXTS,
+    "arithmetic": st.booleans(),
+    "messages": st.integers(1, 64),
+    "level": st.sampled_from(load.LEVELS),
+    "metrics": st.lists(st.sampled_from(list(METRICS)), min_size=1).map(tuple),
+}
+VALUES = st.lists(TEXTS | st.integers(0, 99), min_size=1).map(tuple)
+SWEEPS = st.fixed_dictionaries({"min": TEXTS, "max": TEXTS | st.integers(0, 99), "factor": st.integers(2, 9)})
+PARTS = (
+    st.fixed_dictionaries({"pattern": TEXTS, "sizes": SIZES}, optional=COMMON)
+    | st.fixed_dictionaries({"collectives": st.lists(TEXTS, min_size=1).map(tuple), "sizes": SIZES}, optional=COMMON)
+    | st.fixed_dictionaries({"probe": TEXTS, "axes": st.dictionaries(TEXTS, VALUES | SWEEPS)})
+)
+
+
+@given(TEXTS, TEXTS, PARTS, st.fixed_dictionaries({}, optional={"sizes": SIZES, **COMMON}))
+def test_a_printed_suite_reads_back(name, summary, values, override):
+    suite = load.one_part("printed", summary, part=name, **values)
+    if "probe" not in values:
+        (part,) = suite.parts
+        suite = replace(suite, parts=(replace(part, overrides={"modelled": override}),), machines=(name,))
+    assert load.parse(suite.text, "printed.toml") == suite
+
+
+@pytest.mark.parametrize("name", registry.keys("suites"))
+def test_every_shipped_suite_prints_and_reads_back(name):
+    suite = load.load(registry.suite_path(name))
+    assert load.parse(suite.text, name) == suite
+
+
+def test_values_are_checked_as_files_are():
+    with pytest.raises(FileError, match="sizes is 8; write a list"):
+        load.one_part("p", "s", pattern="pairs", sizes=8)
+    with pytest.raises(FileError, match="no `sizes` for modelled"):
+        load.one_part("p", "s", pattern="pairs")
 
 
 def test_keys_differ_where_experiments_differ():

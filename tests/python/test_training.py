@@ -8,8 +8,7 @@ import pytest
 
 from linkwright import _native, errors, predict, registry
 from linkwright.machines import load
-from linkwright.predict import document
-from linkwright.predict.training import Asked, training
+from linkwright.predict.training import Wanted, training
 from linkwright.predict.training.compute import from_rates
 from linkwright.predict.training.gradients import buckets
 from linkwright.predict.training.step import Choices
@@ -90,9 +89,9 @@ def pair(rate="1"):
 
 
 def trained(machines=None, text=APP, **asked):
-    how = Asked(**{key: asked.pop(key) for key in tuple(asked) if key in Asked.__dataclass_fields__})
-    how = Asked(**vars(how) | {"choices": Choices(**asked)})
-    found = predict.opened(document.parse(text, "two.toml"))
+    how = Wanted(**{key: asked.pop(key) for key in tuple(asked) if key in Wanted.__dataclass_fields__})
+    how = Wanted(**vars(how) | {"choices": Choices(**asked)})
+    found = predict.parse(text, "two.toml")
     return training(found.document, found.head, machines or [pair()], how)
 
 
@@ -102,7 +101,7 @@ def step(machine=None, **asked):
 
 
 def shipped(name, depth=None):
-    found = predict.opened(document.read(registry.workload_path(name)))
+    found = predict.read(registry.workload_path(name))
     return read(found.document, found.head, depth)
 
 
@@ -130,7 +129,7 @@ def test_buckets_by_hand():
     # On a slow wire the second waits for the first: 16 + 2 x 2 x (1 + 10) us.
     assert step(pair("0.1"), bucket_bytes=2000).time_ns == pytest.approx(16_000 + 44_000)
     # A bucket takes whole layers.
-    layers = read(*(lambda o: (o.document, o.head))(predict.opened(document.parse(APP, "two.toml")))).layers
+    layers = read(*(lambda o: (o.document, o.head))(predict.parse(APP, "two.toml"))).layers
     assert buckets(layers, 2001) == buckets(layers, None) == [(4000, 1.0)]
 
 
@@ -308,7 +307,7 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "torus-2d", "--rate", "5"], "is a grid of any size"),
         (["cifarnet", "--on", "gx8-p100", "--batch", "4"], "batch 4 on 8 GPUs leaves some without a sample"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
-        (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have one name"),
+        (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have the same name"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is no rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
@@ -343,7 +342,7 @@ def test_bad_wishes_name_the_cure(words, message, monkeypatch):
         ("parameters = 500", "parameters = 0", "so there is nothing to train"),
         ("parameters = 500", "parameters = 0.5", "write a whole number"),
         ("flops = 1e6", "flops = { value = 1, low = 2 }", "are not in this order"),
-        ("batches = [4]", "batches = [0]", "whole numbers above 0"),
+        ("batches = [4]", "batches = [0]", "batches[0] is 0; write a whole number, at least 1"),
         ("batches = [4]\n", "", "no batch is given"),
         ("parameters = 500", 'parameters = 500\ngradient = "9"', "whole numbers of 4 B"),
     ],

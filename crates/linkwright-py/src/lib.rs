@@ -29,6 +29,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(errors::kinds, module)?)?;
     module.add("measurement", sampling::constants(module.py())?)?;
     module.add_class::<machine::Machine>()?;
+    module.add_function(wrap_pyfunction!(machine::machine_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::machine_numbers, module)?)?;
     module.add_class::<schedule::Schedule>()?;
     module.add_class::<builder::Builder>()?;
     module.add_class::<mpi::MpiGroup>()?;

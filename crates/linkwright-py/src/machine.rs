@@ -1,10 +1,14 @@
 //! `Machine`: a described machine.
 
 use crate::errors;
-use linkwright_core::machine::{EndpointKind, Grid, Machine as Described, OpenSize};
+use linkwright_core::machine::unit::UNITS;
+use linkwright_core::machine::{
+    EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
+};
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeSet;
 
 /// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
 ///
@@ -24,6 +28,72 @@ use pyo3::types::PyDict;
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Machine {
     pub described: Described,
+}
+
+/// Let the fabric and the models of probes read their parameters, on the smallest size where it is open.
+fn check(described: &Described) -> PyResult<()> {
+    let smallest = match described.open_size() {
+        Some(OpenSize::Count) => described.with_endpoints(2),
+        Some(OpenSize::Grid) => described.with_grid(Grid {
+            columns: 2,
+            rows: 2,
+        }),
+        None => Ok(described.clone()),
+    };
+    let smallest = smallest.map_err(errors::machine)?;
+    models::build(&smallest).map_err(errors::sim)?;
+    linkwright_sim::probes::check(&smallest).map_err(errors::sim)
+}
+
+/// `units` of a number, by dimension; `statuses`; and the `positive` dimensions, which cannot be zero.
+#[pyfunction]
+pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let units = PyDict::new(py);
+    let mut positive = BTreeSet::new();
+    for unit in UNITS {
+        let dimension = unit.dimension;
+        if dimension.must_exceed_zero() {
+            positive.insert(dimension.name());
+        }
+        if units.get_item(dimension.name())?.is_none() {
+            let same = UNITS.iter().filter(|u| u.dimension == dimension);
+            let same: Vec<&str> = same.map(|u| u.name).collect();
+            units.set_item(dimension.name(), same)?;
+        }
+    }
+    let found = PyDict::new(py);
+    found.set_item("units", units)?;
+    found.set_item("positive", positive)?;
+    found.set_item("statuses", Status::ALL.map(Status::name))?;
+    Ok(found)
+}
+
+/// Tables of machine files -> key -> `required`, and the `forms` (name, words) that a value may have.
+///
+/// The keys are those that the readers of these `(text, file)` asked for; a schema is made of them. A table is
+/// named as in `fabric{loggp}.level[]`; `*` stands for any name.
+#[pyfunction]
+pub fn machine_keys<'py>(
+    py: Python<'py>,
+    files: Vec<(String, String)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let recorder = Recorder::default();
+    for (text, file) in &files {
+        check(&Described::recorded(text, file, &recorder).map_err(errors::machine)?)?;
+    }
+    let tables = PyDict::new(py);
+    for (name, table) in recorder.tables() {
+        let keys = PyDict::new(py);
+        for (key, forms) in &table.keys {
+            let row = PyDict::new(py);
+            row.set_item("required", table.required.contains(key))?;
+            let forms: Vec<_> = forms.iter().map(|f| (f.name, f.words.clone())).collect();
+            row.set_item("forms", forms)?;
+            keys.set_item(key, row)?;
+        }
+        tables.set_item(name, keys)?;
+    }
+    Ok(tables)
 }
 
 #[pymethods]
@@ -48,17 +118,7 @@ impl Machine {
     #[staticmethod]
     fn parse(text: &str, file: &str) -> PyResult<Self> {
         let described = Described::parse(text, file).map_err(errors::machine)?;
-        let smallest = match described.open_size() {
-            Some(OpenSize::Count) => described.with_endpoints(2),
-            Some(OpenSize::Grid) => described.with_grid(Grid {
-                columns: 2,
-                rows: 2,
-            }),
-            None => Ok(described.clone()),
-        };
-        let smallest = smallest.map_err(errors::machine)?;
-        models::build(&smallest).map_err(errors::sim)?;
-        linkwright_sim::probes::check(&smallest).map_err(errors::sim)?;
+        check(&described)?;
         Ok(Machine { described })
     }
 

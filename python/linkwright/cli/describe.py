@@ -6,16 +6,23 @@ import textwrap
 
 import click
 
-from linkwright import registry
+from linkwright import registry, schemas
 from linkwright.cli import options
 from linkwright.cli.output import print_json
+from linkwright.errors import UsageError
 
 
 @click.command(name="describe")
-@click.argument("name", shell_complete=options.completed(*registry.KINDS))
+@click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(name: str, as_json: bool) -> None:
+@click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
+def command(name: str | None, as_json: bool, schema: str | None) -> None:
     """Describe the entry called NAME; `list` shows all names."""
+    if bool(name) == bool(schema):
+        raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
+    if schema:
+        click.echo(schemas.path(schema).read_text(encoding="utf-8"), nl=False)
+        return
     found = registry.find(name)
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])

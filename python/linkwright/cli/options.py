@@ -1,4 +1,4 @@
-"""Options that several verbs share, with the names that people know from nccl-tests."""
+"""Options that several verbs share, named as in nccl-tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Grid(click.ParamType):
             return value
         match = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", str(value), re.ASCII)
         if not match:
-            self.fail(f"`{value}` is no grid; write columns x rows, such as `8x8`", param, ctx)
+            self.fail(f"`{value}` is not a grid; write columns x rows, such as `8x8`", param, ctx)
         return int(match[1]), int(match[2])
 
 
@@ -80,7 +80,9 @@ sizes = _together(
         help=f"Smallest size: {units.SIZE_HELP}.",
     ),
     click.option("-e", "--max-bytes", type=Size(), default="64K", show_default=True, help="Largest size."),
-    click.option("-f", "--factor", type=int, default=2, show_default=True, help="From size to size, times this."),
+    click.option(
+        "-f", "--factor", type=int, default=2, show_default=True, help="Multiply the size by this at each step."
+    ),
     click.option("--sizes", "size_list", metavar="A,B,C", help="These sizes instead of a sweep."),
 )
 
@@ -99,8 +101,8 @@ data = _together(
 
 shape = _together(
     click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`."),
-    click.option("--ranks", "-p", type=RANKS, help="Ranks that take part; default: all that the machine has."),
-    click.option("--grid", type=Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms."),
+    click.option("--ranks", "-p", type=RANKS, help="Number of ranks; default: all that the machine has."),
+    click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
 )
 
 outputs = click.option(
@@ -110,14 +112,14 @@ outputs = click.option(
 
 runs = click.option(
     "--runs", "root_folder", type=click.Path(path_type=Path), default="runs", show_default=True, metavar="FOLDER",
-    help="Where run folders are.",
+    help="Folder that holds the run folders.",
 )  # fmt: skip
 
-seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all that is random.")
+seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 
 watts = click.option(
     "--watts", type=click.FloatRange(0, min_open=True), metavar="W",
-    help="Nominal power of this machine: rates of computing per watt beside the rates.",
+    help="Nominal power of this machine; adds compute rates per watt.",
 )  # fmt: skip
 
 time_budget = click.option(
@@ -125,18 +127,18 @@ time_budget = click.option(
 )
 
 
-def size_texts(
-    min_bytes: int, max_bytes: int, factor: int, size_list: str | None, dtype: str, collective: str
-) -> list[str]:
-    """The sizes asked for, checked against the data type, as a suite file writes them."""
+def chosen_sizes(
+    collective: str, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None
+) -> tuple[int, ...]:
+    """The sizes asked for, in bytes, checked against the data type."""
     if collective == "barrier":
-        return ["0"]
+        return (0,)
     if size_list is not None:
         found = [units.parse_size(text) for text in size_list.split(",")]
     else:
         context = click.get_current_context(silent=True)
         asked = context.get_parameter_source("max_bytes") if context else None
-        # `-b 1M` alone means one size, as in nccl-tests.
+        # `-b 1M` alone means a single size, as in nccl-tests.
         if asked == click.core.ParameterSource.DEFAULT and min_bytes > max_bytes:
             max_bytes = min_bytes
         found = units.size_sweep(min_bytes, max_bytes, factor)
@@ -145,14 +147,14 @@ def size_texts(
             raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
         if size % DTYPES[dtype]:
             raise ShapeError(
-                f"size {size}: no whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
+                f"size {size} is not a whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
                 f"use {size // DTYPES[dtype] * DTYPES[dtype] or DTYPES[dtype]} or another --dtype"
             )
-    return [units.format_size(size) for size in dict.fromkeys(found)]
+    return tuple(dict.fromkeys(found))
 
 
 def completed(*kinds: str) -> Callable:
-    """Shell completion from the registries of these kinds; in a list such as `A,B` of its last name."""
+    """Shell completion from the registries of these kinds; completes the last name of a list such as `A,B`."""
 
     def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         from linkwright import registry
@@ -178,11 +180,11 @@ def collective_argument(function: Callable) -> Callable:
 
 
 def collective_and_algorithm(named: str, algorithm: str) -> tuple[str, str]:
-    """Both from COLLECTIVE or COLLECTIVE/ALGORITHM, and what `--algorithm` says."""
+    """The collective and the algorithm, from COLLECTIVE or COLLECTIVE/ALGORITHM and `--algorithm`."""
     collective, _, named_algorithm = named.partition("/")
     _known_collective(None, None, collective)
     if named_algorithm and algorithm not in ("all", named_algorithm):
-        raise UsageError(f"{named}: --algorithm {algorithm} names another one; say it once")
+        raise UsageError(f"{named}: --algorithm {algorithm} names a different one; give only one of them")
     return collective, named_algorithm or algorithm
 
 

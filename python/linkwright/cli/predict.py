@@ -35,10 +35,9 @@ def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
     """
     from linkwright import predict
     from linkwright.machines import load
-    from linkwright.predict.document import read
 
     names = [name.strip() for name in machines.split(",")]
     if not all(names):
         raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
-    found = predict.opened(read(predict.find(app)))
+    found = predict.read(predict.find(app))
     return importlib.import_module(VIEWS[found.kind]).answer(found, [load(name) for name in names], asked, as_json)

@@ -12,10 +12,10 @@ from linkwright.units import format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.predict import Forecast, Opened
+    from linkwright.predict import Forecast, Program
 
 
-def answer(found: Opened, machines: list[_native.Machine], asked: dict[str, object], as_json: bool) -> int:
+def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], as_json: bool) -> int:
     """Print the forecast; the status says whether it fits."""
     from linkwright.predict import supersteps
 

@@ -15,7 +15,7 @@ from linkwright.units import format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.predict import Opened
+    from linkwright.predict import Program
     from linkwright.predict.training import Training
     from linkwright.predict.training.lead import Lead
     from linkwright.predict.training.step import Step
@@ -108,7 +108,7 @@ def training_options(function: Callable) -> Callable:
     return function
 
 
-def answer(found: Opened, machines: list[_native.Machine], asked: dict, as_json: bool) -> int:
+def answer(found: Program, machines: list[_native.Machine], asked: dict, as_json: bool) -> int:
     """Print the steps; the status says whether some fit on every machine."""
     from linkwright.predict.training import training
 
@@ -121,7 +121,7 @@ def answer(found: Opened, machines: list[_native.Machine], asked: dict, as_json:
 
 
 def _asked(asked: dict) -> object:
-    from linkwright.predict.training import Asked
+    from linkwright.predict.training import Wanted
     from linkwright.predict.training.step import Choices
 
     if asked["no_overlap"] and asked["bucket"] is None:
@@ -135,7 +135,7 @@ def _asked(asked: dict) -> object:
     skew_ns = (asked["skew"] or 0.0) * 1e9
     choices = Choices(**given, bucket_bytes=asked["bucket"], overlap=not asked["no_overlap"], skew_ns=skew_ns)
     wanted = ("depth", "batch", "gpus", "rate", "peak", "efficiency")
-    return Asked(*(asked[name] for name in wanted), choices)
+    return Wanted(*(asked[name] for name in wanted), choices)
 
 
 def _print(made: Training) -> None:

@@ -71,4 +71,4 @@ def _axis(probe: object, text: str) -> tuple[str, object]:
         raise UsageError(f"--axis {text}: write an axis and its values, such as `{probe.axes[0].key}=4K,64K`")
     probe.axis(key)
     low, dots, high = values.partition("..")
-    return key, {"min": low, "max": high, "factor": 2} if dots else values.split(",")
+    return key, {"min": low, "max": high, "factor": 2} if dots else tuple(values.split(","))

@@ -59,16 +59,16 @@ def command(
     suite = one_part(
         "run",
         f"{collective} by {algorithm}",
-        collectives=[collective],
-        algorithms=algorithm.split(","),
-        sizes=options.size_texts(
-            asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"], asked["dtype"], collective
+        collectives=(collective,),
+        algorithms=tuple(algorithm.split(",")),
+        sizes=options.chosen_sizes(
+            collective, asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"]
         ),
         dtype=asked["dtype"],
         op=asked["op"],
         root=asked["root"],
         skew=asked["skew"],
-        metrics=["time", "alg_bw", "bus_bw"],
+        metrics=("time", "alg_bw", "bus_bw"),
     )
     told = ("ranks", "grid", "seed", "samples", "warmup")
     request = Request(

@@ -75,10 +75,10 @@ def command(
     suite = one_part(
         "simulate",
         f"{collective} by {algorithm}",
-        collectives=[collective],
-        algorithms=algorithm.split(","),
-        sizes=options.size_texts(
-            asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"], asked["dtype"], collective
+        collectives=(collective,),
+        algorithms=tuple(algorithm.split(",")),
+        sizes=options.chosen_sizes(
+            collective, asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"]
         ),
         dtype=asked["dtype"],
         op=asked["op"],
@@ -87,6 +87,6 @@ def command(
         issue=asked["issue"],
         skew=asked["skew"],
         arithmetic=not asked["no_arithmetic"],
-        metrics=["time", "alg_bw", "bus_bw"],
+        metrics=("time", "alg_bw", "bus_bw"),
     )
     return simulations.run(suite, on, ranks, grid, seed, trace_file, links_file, outputs, walk)

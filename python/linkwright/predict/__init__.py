@@ -1,11 +1,10 @@
-"""What a program of one's own would take on a described machine.
+"""How long your own program would take on a described machine.
 
-A program is a TOML file: `[app]` says what kind of description follows, the rest is read by that kind.
-The forecast adds up parts, each with its time and the causes of it; messages always go through schedules
-that are simulated on the machine's fabric, never through a formula.
+A program is a TOML file. `[app]` states its kind, which reads the rest. A forecast adds up parts, each with its time
+and the causes of it. Messages are always schedules simulated on the machine's fabric, never a formula.
 
-A new kind is one module that makes something of `(document, head, machines)`, a view of the same name in
-`linkwright.cli` that prints it, and one line in `REGISTRY`. docs/formats.md has a literal example of each kind.
+A new kind is one module with its keys (`PROGRAM`) and a function of `(document, head, machines)`, a view of the same
+name in `linkwright.cli` that prints the answer, and one line in `REGISTRY`. docs/formats.md has an example of each.
 """
 
 from __future__ import annotations
@@ -15,28 +14,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwright import registry
-from linkwright.errors import FileError, UsageError, unknown
-from linkwright.predict.document import Table, read
+from linkwright import registry, toml
+from linkwright.errors import FileError, UsageError
+from linkwright.store.files import read_text
+from linkwright.toml import TEXT, Choice, Key, Keys, Only, Place, Table
 
 if TYPE_CHECKING:
     from linkwright import _native
 
 FORMAT = 1
 
-# Key -> (module, one line).
+# Kind of program -> (module, one line).
 REGISTRY = {
     "supersteps": ("linkwright.predict.supersteps", "rounds of work, then messages, all endpoints in step"),
     "training": ("linkwright.predict.training", "steps of data-parallel training, machines side by side"),
 }
 
-# What time can be spent on; the last four as on the critical path of a simulation.
+# What takes time; the last four are those of the critical path of a simulation.
 CAUSES = ("compute", "memory", "latency", "serialisation", "waiting", "overhead")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a program: how often it runs, and what one run takes by cause."""
+    """One part of a program: how often it runs, and the time of one run by cause."""
 
     name: str
     times: int
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Room:
-    """Memory that the fullest moment of the program needs at one endpoint."""
+    """Memory that one endpoint needs at the fullest moment of the program."""
 
     needed_bytes: int
     capacity_bytes: int | None
@@ -65,7 +65,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The whole program on one machine; `parts` is empty where it does not fit."""
+    """The whole program on one machine; `parts` is empty if it does not fit."""
 
     app: str
     kind: str
@@ -80,14 +80,14 @@ class Forecast:
         return sum(part.time_ns for part in self.parts)
 
     def shares(self) -> dict[str, float]:
-        """Cause -> its share of the time, largest first, without those of no share."""
+        """Cause -> its share of the time, largest first; causes without a share are left out."""
         total = self.time_ns
         by_cause = {c: sum(p.times * p.causes_ns.get(c, 0.0) for p in self.parts) for c in CAUSES}
         ordered = sorted(by_cause.items(), key=lambda item: -item[1])
         return {cause: spent / total for cause, spent in ordered if spent > 0}
 
     def lead(self, second: Forecast) -> float | None:
-        """How much longer the program takes on `second`; None where it does not fit on both."""
+        """How much longer the program takes on `second`; None unless it fits on both."""
         return lead(self.time_ns if self.parts else None, second.time_ns if second.parts else None)
 
     def as_dict(self) -> dict[str, object]:
@@ -108,13 +108,13 @@ class Forecast:
 
 
 def lead(first_ns: float | None, second_ns: float | None) -> float | None:
-    """Lead of the first of two times, second / first - 1; None where one is not known or nothing takes time."""
+    """Lead of the first of two times, second / first - 1; None if one is unknown or the first is zero."""
     return second_ns / first_ns - 1 if first_ns and second_ns is not None else None
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A program that has been read as far as its kind."""
+class Program:
+    """A program file, read: all of it, and its table `[app]`."""
 
     document: Table
     head: Table
@@ -132,14 +132,38 @@ def find(name: str) -> Path:
         raise UsageError(f"{error}; or give the path of a program file, such as `./{name}.toml`") from error
 
 
-def opened(document: Table) -> Opened:
-    """A program with its head checked; the rest is for its kind to read."""
-    head = document.table("app")
-    head.expect("format", FORMAT)
-    kind = head.text("kind")
-    if kind not in REGISTRY:
-        raise unknown("kind of program", kind, REGISTRY, where=head.where)
-    return Opened(document, head, kind)
+def head_keys(kind: str, **keys: Key) -> Keys:
+    """`[app]` of a program of this kind."""
+    return {
+        "format": Key(Only(FORMAT), "version of this format", required=True),
+        "kind": Key(Only(kind), REGISTRY[kind][1], required=True),
+        "name": Key(TEXT, "name of the program", required=True),
+        "summary": Key(TEXT, "one line"),
+        **keys,
+    }
+
+
+def keys_of(kind: str) -> Keys:
+    """All keys of a program of this kind."""
+    return importlib.import_module(REGISTRY[kind][0]).PROGRAM
+
+
+def read(file: Path) -> Program:
+    """The program file at `file`."""
+    return parse(read_text(file, "a program file"), file.name)
+
+
+def parse(text: str, name: str) -> Program:
+    """The program in `text`; `name` is the file's, for messages."""
+    place = Place(name, error=FileError)
+    values = toml.load(text, place)
+    app = values.get("app")
+    if not isinstance(app, dict) or "kind" not in app:
+        raise place.wrong("there is no `kind` in [app]; add both")
+    Only(FORMAT).read("format", app.get("format"), place.inside("app"))
+    kind = str(Choice(REGISTRY).read("kind", app["kind"], place.inside("app")))
+    document = toml.read(values, keys_of(kind), place)
+    return Program(document, document["app"], kind)
 
 
 def predict(file: Path, machine: _native.Machine) -> Forecast:
@@ -147,10 +171,9 @@ def predict(file: Path, machine: _native.Machine) -> Forecast:
     return forecast(read(file), machine)
 
 
-def forecast(document: Table, machine: _native.Machine) -> Forecast:
-    """The forecast of a program that has been read; of a kind whose answer is one forecast."""
-    found = opened(document)
-    module = importlib.import_module(REGISTRY[found.kind][0])
+def forecast(program: Program, machine: _native.Machine) -> Forecast:
+    """The forecast of a program whose kind gives a single one."""
+    module = importlib.import_module(REGISTRY[program.kind][0])
     if not hasattr(module, "forecast"):
-        raise FileError(f"{found.head.where}: kind {found.kind} gives more than one forecast; use {module.__name__}")
-    return module.forecast(found.document, found.head, machine)
+        raise program.head.error(f"kind {program.kind} gives more than one forecast; use {module.__name__}")
+    return module.forecast(program.document, program.head, machine)

@@ -1,4 +1,4 @@
-"""What endpoints send each other, as schedules that are simulated on the machine.
+"""What endpoints send each other: schedules, simulated on the machine.
 
 One `[[superstep.message]]` is one of
 
@@ -12,32 +12,70 @@ and starts when everything before it has finished everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright import _native, schedules, units
-from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UsageError, unknown
+from linkwright import _native, schedules
+from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
+from linkwright.toml import FLAG, SIZE, TEXT, Choice, Key, Kind, Many, Place, Size, Whole
 
 if TYPE_CHECKING:
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
 
-# Beyond this many endpoints some algorithms have more messages than anybody waits for.
+# With more endpoints than this, some algorithms have too many messages to simulate in a reasonable time.
 BEST_OF_ALL_RANKS = 1024
 MOST_CHUNKS = 1 << 20
-FORMS = ("pattern", "collective", "list")
+
+
+class _Message(Kind):
+    """`[from, to, size]`."""
+
+    words = '[from, to, size], such as [0, 1, "4K"]'
+    types = (list,)
+
+    def read(self, key: str, value: object, place: Place) -> tuple[int, int, int]:
+        """The two endpoints and the bytes."""
+        if not isinstance(value, list) or len(value) != 3:
+            raise self.refused(key, value, place)
+        kinds = (Whole(0), Whole(0), Size(1))
+        return tuple(kind.read(f"{key}[{i}]", value[i], place) for i, kind in enumerate(kinds))
+
+    def schema(self) -> dict[str, object]:
+        """Two endpoints and a size."""
+        ends = [Whole(0).schema(), Whole(0).schema(), SIZE.schema()]
+        return {"type": "array", "items": ends, "minItems": 3, "maxItems": 3}
+
+
+MESSAGE = {
+    "pattern": Key(TEXT, "traffic pattern"),
+    "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
+    "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
+    "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
+    "messages": Key(Whole(1), "messages per pair of a pattern", default=1),
+    "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way", default=False),
+    "algorithm": Key(TEXT, "algorithm of the collective; default: the best of all", default="best"),
+    "dtype": Key(Choice(DTYPES), "data type of the collective", default="f32"),
+    "root": Key(Whole(0), "root of a pattern or collective", default=0),
+}
+# Form -> the keys that belong to it.
+KEYS_OF_FORM = {
+    "pattern": {"pattern", "size", "messages", "both_ways", "root"},
+    "collective": {"collective", "size", "algorithm", "dtype", "root"},
+    "list": {"list"},
+}
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One message entry: schedules that do the same, the fastest of which counts."""
+    """One message entry: equivalent schedules, of which the fastest counts."""
 
     choices: dict[str, _native.Schedule]  # what was chosen, in words -> its schedule
-    buffer_bytes: int  # room that it needs at the busiest endpoint
+    buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
     def simulate(self, machine: _native.Machine, path: str | None) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns."""
@@ -54,19 +92,22 @@ class Exchange:
 
 def exchange(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
     """Reads one message entry."""
-    given = [form for form in FORMS if table.has(form)]
+    given = [form for form in KEYS_OF_FORM if form in table]
     if len(given) != 1:
         raise table.error(f"names {len(given)} of `pattern`, `collective`, `list`; name exactly one")
-    made = {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, endpoints, grid)
-    table.end()
-    return made
+    for key in table:
+        if key not in KEYS_OF_FORM[given[0]]:
+            raise table.error(f"`{key}` means nothing to a {given[0]}; leave it out")
+    if given[0] != "list" and "size" not in table:
+        raise table.error("missing key `size`; add it")
+    return {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, endpoints, grid)
 
 
 def _pattern(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    name, size, count = table.text("pattern"), table.size("size"), table.count("messages", 1)
+    name = table["pattern"]
     experiment = Experiment(
-        "app", None, name, endpoints, size, dtype="u8", root=_root(table, endpoints), grid=grid,
-        messages=count, both_ways=table.flag("both_ways"),
+        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=grid,
+        messages=table["messages"], both_ways=table["both_ways"],
     )  # fmt: skip
     try:
         schedule = schedules.of(experiment)
@@ -76,18 +117,15 @@ def _pattern(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exch
 
 
 def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    name, size, dtype = table.text("collective"), table.size("size"), table.choice("dtype", tuple(DTYPES), "f32")
-    traits = {row["key"]: row for row in _native.collectives()}
-    if name not in traits:
-        raise unknown("collective", name, traits, where=table.where)
-    wanted = table.text("algorithm", "best")
+    name, size, wanted = table["collective"], table["size"], table["algorithm"]
+    (traits,) = (row for row in _native.collectives() if row["key"] == name)
     if wanted == "best" and endpoints > BEST_OF_ALL_RANKS:
         raise table.error(f"{endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
-    root = _root(table, endpoints) if traits[name]["rooted"] else 0
+    root = _root(table, endpoints) if traits["rooted"] else 0
     choices, why = {}, ""
     for algorithm in algorithms_of(name, ("all",) if wanted == "best" else (wanted,)):
         experiment = collective_experiment(
-            "app", name, algorithm, endpoints, size, dtype, "sum", root=root, grid=grid
+            "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=grid
         )  # fmt: skip
         try:
             choices[f"{name}/{algorithm}"] = schedules.of(experiment)
@@ -99,33 +137,20 @@ def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> E
 
 
 def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    messages = list(_messages(table, endpoints))
-    if not messages:
-        raise table.error("list is empty; give [from, to, size] entries, or leave the message out")
+    messages = table["list"]
+    for source, target, _ in messages:
+        for end in (source, target):
+            if end >= endpoints:
+                raise table.error(f"list: endpoint {end} does not exist; there are 0 to {endpoints - 1}")
+        if source == target:
+            raise table.error(
+                f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
+            )
     schedule = _schedule_of(table, messages, endpoints)
     return Exchange({f"{len(messages)} messages": schedule}, _arriving(schedule, endpoints))
 
 
-def _messages(table: Table, endpoints: int) -> Iterator[tuple[int, int, int]]:
-    for entry in table.values("list"):
-        if not (isinstance(entry, list) and len(entry) == 3 and all(type(end) is int for end in entry[:2])):
-            raise table.error(f'list: {entry!r} is no message; write [from, to, size], such as [0, 1, "4K"]')
-        source, target, size = entry
-        for end in (source, target):
-            if not 0 <= end < endpoints:
-                raise table.error(f"list: endpoint {end} does not exist; there are 0 to {endpoints - 1}")
-        if source == target:
-            raise table.error(f"list: {entry!r} goes to its own source; leave it out, or count it as `bytes`")
-        try:
-            bytes_ = units.parse_size(size) if isinstance(size, str) else 0
-        except UsageError as error:
-            raise table.error(f"list: {error}") from error
-        if bytes_ == 0:
-            raise table.error(f'list: size {size!r} of {entry!r} is none; write a text such as "4K"')
-        yield source, target, bytes_
-
-
-def _schedule_of(table: Table, messages: list[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
+def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
     """All messages in one step, each with a place of its own at its target, in chunks of a common divisor."""
     chunk = math.gcd(*(size for _, _, size in messages))
     largest = max(size for _, _, size in messages) // chunk
@@ -155,7 +180,6 @@ def _arriving(schedule: _native.Schedule, endpoints: int) -> int:
 
 
 def _root(table: Table, endpoints: int) -> int:
-    root = table.count("root", 0, least=0)
-    if root >= endpoints:
-        raise table.error(f"root {root} does not exist; there are endpoints 0 to {endpoints - 1}")
-    return root
+    if table["root"] >= endpoints:
+        raise table.error(f"root {table['root']} does not exist; there are endpoints 0 to {endpoints - 1}")
+    return table["root"]

@@ -1,9 +1,9 @@
 """How fast one endpoint of a described machine works, and how much it holds.
 
-Arithmetic runs at the rate of a large matrix product, shared evenly by the endpoints that work on it; memory is read
-at the rate of the nearest level that holds what the endpoint works on, by all its hardware threads. Both are answers of
-the models behind `linkwright probe`. What the program states itself (`flops_per_s`, `bytes_per_s`) comes first, and
-where neither the program nor the machine says anything there is no forecast.
+Arithmetic runs at the rate of a large matrix product, shared evenly by the endpoints that work on it. Memory is read
+by all hardware threads of an endpoint, at the rate of the nearest level that holds its data. Both rates come from the
+models behind `linkwright probe`, unless the program states its own (`flops_per_s`, `bytes_per_s`). If neither the
+program nor the machine gives a rate, there is no forecast.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from linkwright import _native
 from linkwright.errors import WaivedError
 
 if TYPE_CHECKING:
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
 
-# Large enough to be far from every start-up, small enough for the memory of one chip.
+# Large enough that start-up costs vanish, small enough for the memory of one chip.
 PRODUCT_SIDE = 2048
 DTYPES = {"half": "f16", "single": "f32"}
 
@@ -24,13 +24,13 @@ _SIZE_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "M
 
 
 def capacity_bytes(machine: _native.Machine) -> int | None:
-    """Memory of one endpoint, where the machine file states it."""
+    """Memory of one endpoint, if the machine file states it."""
     row = _numbers(machine).get("endpoints.capacity")
     return None if row is None else int(float(row["value"]) * _SIZE_UNITS[row["unit"]])
 
 
 def product_flops_per_s(machine: _native.Machine, precision: str) -> tuple[float, int]:
-    """(rate of a large product, endpoints that work on it); a `WaivedError` where the machine has no model of it."""
+    """(rate of a large product, endpoints that work on it); a `WaivedError` if the machine has no model of it."""
     threads = _number(machine, "probe.compute.product.tiles")
     axes = {"n": PRODUCT_SIDE, "dtype": DTYPES[precision], "threads": threads}
     found = _native.model_probe(machine, "matmul", axes)
@@ -57,7 +57,7 @@ class Rates:
 
     def __init__(self, machine: _native.Machine, head: Table):
         self._machine, self._head = machine, head
-        self._stated = {key: head.amount(key) for key in ("flops_per_s", "bytes_per_s") if head.has(key)}
+        self._stated = {key: head[key] for key in ("flops_per_s", "bytes_per_s") if key in head}
         for key, rate in self._stated.items():
             if rate == 0:
                 raise head.error(f"{key} is 0; give a rate above 0, or leave the key out")
@@ -86,4 +86,6 @@ class Rates:
             raise self._unknown("bytes", "bytes_per_s", error) from error
 
     def _unknown(self, what: str, key: str, reason: WaivedError) -> Exception:
-        return self._head.error(f"a superstep has `{what}`, and nothing says how fast they go; add `{key}` ({reason})")
+        return self._head.error(
+            f"a superstep has `{what}`, but neither the program nor the machine gives a rate; add `{key}` ({reason})"
+        )

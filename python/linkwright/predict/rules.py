@@ -1,16 +1,15 @@
 """A described machine on one page: what a message costs between its endpoints, level by level.
 
-The numbers are those of the model, not of the file: single messages are simulated through the machine's
-own fabric and path, on a quiet machine, between rank 0 and an endpoint that shares all outer levels with
-it and not this one.
+The numbers are those of the model, not of the file. Single messages are simulated through the machine's fabric and
+path, on an idle machine, between rank 0 and an endpoint that shares with it all outer levels but not this one.
 
     latency        half a round trip of the smallest message, nearest and farthest such endpoint
     rate           of large messages: bytes added over time added from the second largest to the largest
     n_1/2          the size at which a message reaches half of that rate
     per message    what one more small message costs in a stream of them
 
-These four are the machine in a head (Hockney's r_inf and n_1/2, LogP's L and g); they say nothing of
-load, for which there is `linkwright dissect`. What an endpoint does by itself comes from the models of the probes.
+These four sum up a machine (Hockney's r_inf and n_1/2, LogP's L and g) without load; `linkwright dissect` covers
+load. The models of the probes give what an endpoint does by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ STREAM = (16, 64)
 # Endpoints of one level that are tried for the nearest and the farthest.
 CANDIDATES = 64
 RATE_SETTLES = 0.01
-# A message has a buffer at either side, so it may fill a quarter of a memory with room to spare.
+# A message has a buffer at either end, so it may fill at most a quarter of a memory.
 SHARE_OF_MEMORY = 4
 # What an endpoint reads to show the rate of its memory.
 READ_BLOCK = 1 << 16
@@ -39,7 +38,7 @@ READ_BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Level:
-    """What a message costs that crosses this level and no outer one; times in ns, rate in bytes per ns."""
+    """Costs of a message that crosses this level and no outer one; times in ns, rate in bytes per ns."""
 
     name: str
     units: int
@@ -114,7 +113,7 @@ def _time_ns(machine: _native.Machine, pattern: str, other: int, size: int, coun
 
 
 def _rate(machine: _native.Machine, other: int) -> float:
-    """Bytes per ns that a longer message adds, once a further doubling changes it no more."""
+    """Bytes per ns that a longer message adds, once doubling it again no longer changes the rate."""
     capacity = capacity_bytes(machine)
     most = MOST_BYTES if capacity is None else min(MOST_BYTES, capacity // SHARE_OF_MEMORY)
     size, last = 1024, 0.0
@@ -145,7 +144,7 @@ def _half_size(machine: _native.Machine, other: int, rate: float) -> int:
 
 
 def alone(machine: _native.Machine) -> dict[str, float]:
-    """What an endpoint, or its chip, does without messages; what the file does not state is left out."""
+    """What an endpoint, or its chip, does without messages, as far as the file states it."""
     machine = smallest(machine)
     questions = {
         "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / 1e3,

@@ -3,12 +3,12 @@
     superstep   | work: max(flops / rate, bytes / rate) or a stated time | message 1 | message 2 | ...
                   the same at every endpoint                               simulated, one after the other
 
-This is Valiant's bulk-synchronous model with one difference: an exchange is not h relations times a gap
-but a schedule on the machine's own fabric, with its routes, ports and start-ups. Work and messages never
-overlap, and no endpoint runs ahead of the others, so the forecast is an upper bound for programs that do.
+This is Valiant's bulk-synchronous model, except that an exchange is a schedule on the machine's own fabric, with its
+routes, ports and start-ups, instead of h relations times a gap. Work and messages never overlap and no endpoint runs
+ahead of the others, so the forecast is an upper bound for programs in which they do.
 
-Memory: what the program holds, what a superstep holds besides, and room for the messages of one entry (a
-collective in place: its array; everything else: what arrives at the busiest endpoint) must fit at once.
+Memory must hold at once: what the program holds, what a superstep adds, and the messages of one entry (for an
+in-place collective its array, otherwise what arrives at the busiest endpoint).
 """
 
 from __future__ import annotations
@@ -16,18 +16,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwright.predict import Forecast, Part, Room
-from linkwright.predict.messages import Exchange, exchange
+from linkwright.predict import Forecast, Part, Room, head_keys
+from linkwright.predict.messages import MESSAGE, Exchange, exchange
 from linkwright.predict.rates import DTYPES, Rates, capacity_bytes
+from linkwright.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, Whole
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
+
+HEAD = head_keys(
+    "supersteps",
+    endpoints=Key(Whole(1), "endpoints that take part; default: all"),
+    grid=Key(Many(Whole(1), 2, 2, words="[columns, rows], such as [8, 8]"), "endpoints as a grid of columns and rows"),
+    times=Key(Whole(1), "how often the whole list runs", default=1),
+    memory=Key(SIZE, "bytes that the program holds at each endpoint", default=0),
+    path=Key(TEXT, "path of the machine file"),
+    flops_per_s=Key(AMOUNT, "arithmetic of one endpoint; default: what the machine's probes answer"),
+    bytes_per_s=Key(AMOUNT, "memory rate of one endpoint; default: what the machine's probes answer"),
+)
+STEP = {
+    "name": Key(TEXT, "name of the superstep", required=True),
+    "times": Key(Whole(1), "how often it runs", default=1),
+    "memory": Key(SIZE, "bytes that it holds in addition to those of [app]", default=0),
+    "time": Key(TIME, "time of the work; or state `flops` and `bytes`"),
+    "flops": Key(AMOUNT, "arithmetic operations of one endpoint", default=0.0),
+    "precision": Key(Choice(DTYPES), "precision of the arithmetic", default="single"),
+    "bytes": Key(SIZE, "bytes that one endpoint reads", default=0),
+    "message": Key(Tables(MESSAGE), "messages, one entry after the other", default=()),
+}
+PROGRAM = {
+    "app": Key(OneTable(HEAD), "the program", required=True),
+    "superstep": Key(Tables(STEP), "rounds of work and messages", required=True),
+}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One superstep as it stands in the file."""
+    """One superstep of the file."""
 
     name: str
     times: int
@@ -43,40 +69,33 @@ class Step:
 
 def forecast(document: Table, head: Table, machine: _native.Machine) -> Forecast:
     """The forecast of the program in `document`, whose table `[app]` is `head`."""
-    name, path = head.text("name"), head.text("path") if head.has("path") else None
-    head.text("summary", "-")
-    memory, times = head.size("memory", "0"), head.count("times", 1)
+    memory, times = head["memory"], head["times"]
     machine, endpoints, grid = _sized(head, machine)
     rates = Rates(machine, head)
-    head.end()
-    steps = [_step(table, rates, memory, endpoints, grid) for table in document.tables("superstep")]
-    document.end()
-    if not steps:
-        raise head.error("the program has no superstep; add [[superstep]]")
+    steps = [_step(table, rates, memory, endpoints, grid) for table in document["superstep"]]
     fullest = max(steps, key=lambda step: step.memory_bytes + step.buffer_bytes)
     needed = memory + fullest.memory_bytes + fullest.buffer_bytes
     room = Room(needed, capacity_bytes(machine), fullest.name)
-    parts = [] if room.fits is False else [part for step in steps for part in _parts(step, times, machine, path)]
-    return Forecast(name, "supersteps", machine.name, endpoints, room, parts)
+    parts = (
+        [] if room.fits is False else [part for step in steps for part in _parts(step, times, machine, head["path"])]
+    )
+    return Forecast(head["name"], "supersteps", machine.name, endpoints, room, parts)
 
 
 def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int, tuple[int, int] | None]:
     """The machine with its endpoints, how many of them take part, and their grid."""
-    grid = None
-    if head.has("grid"):
-        sides = head.values("grid")
-        if len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
-            raise head.error(f"grid is {sides!r}; write [columns, rows], such as [8, 8]")
-        grid = (sides[0], sides[1])
+    grid = head["grid"]
     if machine.open_size == "grid":
         if grid is None:
             raise head.error(f"machine {machine.name} has any grid of endpoints; give `grid = [columns, rows]`")
         machine = machine.with_grid(*grid)
     elif machine.open_size:
-        asked = grid[0] * grid[1] if grid else head.count("endpoints")
-        machine = machine.with_endpoints(asked)
+        stated = grid[0] * grid[1] if grid else head["endpoints"]
+        if stated is None:
+            raise head.error(f"machine {machine.name} has any number of endpoints; add `endpoints`")
+        machine = machine.with_endpoints(stated)
     everyone = grid[0] * grid[1] if grid else machine.ranks
-    endpoints = head.count("endpoints", everyone)
+    endpoints = head["endpoints"] or everyone
     if grid and endpoints != everyone:
         raise head.error(
             f"endpoints is {endpoints} and the grid {grid[0]} x {grid[1]} has {everyone}; give one of them"
@@ -87,28 +106,23 @@ def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int,
 
 
 def _step(table: Table, rates: Rates, held: int, endpoints: int, grid: tuple[int, int] | None) -> Step:
-    name, times = table.text("name"), table.count("times", 1)
-    memory = table.size("memory", "0")
-    step = Step(
-        name,
-        times,
-        _work(table, rates, held + memory),
-        memory,
-        [exchange(entry, endpoints, grid) for entry in table.tables("message", [])],
+    return Step(
+        table["name"],
+        table["times"],
+        _work(table, rates, held + table["memory"]),
+        table["memory"],
+        [exchange(entry, endpoints, grid) for entry in table["message"]],
     )
-    table.end()
-    return step
 
 
 def _work(table: Table, rates: Rates, working_set: int) -> dict[str, float]:
-    """What the endpoint itself does: the longer of arithmetic and memory counts, as on a roofline."""
-    if table.has("time"):
-        if table.has("flops") or table.has("bytes"):
+    """Work of one endpoint: the longer of arithmetic and memory, as on a roofline."""
+    if "time" in table:
+        if "flops" in table or "bytes" in table:
             raise table.error("gives `time` and also `flops` or `bytes`; the time of the work is one or the other")
-        return {"compute": table.time_ns("time")}
-    precision = table.choice("precision", tuple(DTYPES), "single")
-    compute = rates.flops_ns(table.amount("flops", 0.0), precision)
-    moved = table.size("bytes", "0")
+        return {"compute": table["time"]}
+    compute = rates.flops_ns(table["flops"], table["precision"])
+    moved = table["bytes"]
     memory = rates.bytes_ns(moved, working_set or moved)
     return {"compute": compute} if compute >= memory else {"memory": memory}
 

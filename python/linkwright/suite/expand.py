@@ -1,7 +1,7 @@
 """From a suite and the shape of a machine to the list of experiments.
 
-The same suite asks the same questions of every machine; how many ranks there are, and which endpoints
-form pairs, is the machine's answer.
+A suite asks the same questions of every machine. The machine decides how many ranks there are and which endpoints
+form pairs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from linkwright.experiment import DTYPES, Experiment
 from . import axes
 from .load import Part, Suite
 
-# Among algorithms: those that the machine's own library brings along.
+# As an algorithm: those that the machine's own library provides.
 OWN = "own"
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
-    """All experiments of `suite` on a machine of this extent that `only` lets pass."""
+    """All experiments of `suite` on a machine of this extent for which `only` is true."""
     found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
     assert len({e.key for e in found}) == len(found), "two experiments have the same key"
     return found
@@ -52,9 +52,9 @@ def collective_experiment(
 
 
 def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequence[str] = ()) -> list[str]:
-    """The algorithms called `wanted` of a collective, in the order of the registry; then the machine's `own`.
+    """The algorithms of a collective that `wanted` names, in its order.
 
-    `all` and `own` stand for all of them, and for those that the machine's library brings along, if any.
+    `all` stands for the whole registry and then the machine's `own`; `own` for those of the machine's library, if any.
     """
     known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective] + list(own)
     if "all" in wanted:
@@ -67,50 +67,47 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
 
 
 def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
-    if part.pattern:
-        yield from _pattern(part, extent)
-        return
     if part.probe:
-        pairs = _pairs(part, extent) if part.placement != "topology" else []
-        found = axes.experiments(part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, pairs)
-        # As of ranks, a suite may name more threads than there are.
-        yield from (experiment for experiment in found if experiment.ranks <= extent.ranks)
-        return
-    names = list(_collectives()) if "all" in part.collectives else part.collectives
+        found = axes.experiments(
+            part.name, probes.find(part.probe), part.axes, extent.ranks, extent.last_cache, _placements(part, extent)
+        )
+        # A suite may name more threads than a machine has, as it may name more ranks.
+        return (experiment for experiment in found if experiment.ranks <= extent.ranks)
+    return _pattern(part, extent) if part.pattern else _collective(part, extent)
+
+
+def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
-    for collective in names:
+    for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
             raise unknown("collective", collective, _collectives(), where=part.name)
-        for algorithm in algorithms_of(collective, part.algorithms, extent.own_algorithms(collective)):
-            for ranks in _ranks(part, extent):
-                for size in part.sizes:
-                    grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
-                    if part.root >= ranks:
-                        raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
-                    root = part.root if _collectives()[collective]["rooted"] else 0
-                    made = collective_experiment(
-                        part.name, collective, algorithm, ranks, size, part.dtype, part.op,
-                        grid=grid, root=root, skew=part.skew, **_how(part),
-                    )  # fmt: skip
-                    # Rounding to blocks, and a barrier without bytes, make sizes fall together.
-                    if made not in seen:
-                        seen.add(made)
-                        yield made
+        names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
+        for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
+            if part.root >= ranks:
+                raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+            made = collective_experiment(
+                part.name, collective, algorithm, ranks, size, part.dtype, part.op, skew=part.skew, **_how(part),
+                grid=extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None,
+                root=part.root if _collectives()[collective]["rooted"] else 0,
+            )  # fmt: skip
+            # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
+            if made not in seen:
+                seen.add(made)
+                yield made
 
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
-    common = {"dtype": part.dtype, "messages": part.messages, "both_ways": part.both_ways, **_how(part)}
-    for ranks in _ranks(part, extent):
-        for size in part.sizes:
-            if part.placement != "topology":
-                for pair in _pairs(part, extent):
-                    yield Experiment(part.name, None, part.pattern, ranks, size, placement=pair, **common)
-            else:
-                yield Experiment(part.name, None, part.pattern, ranks, size, **common)
+    for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
+        yield Experiment(
+            part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
+            both_ways=part.both_ways, **_how(part),
+        )  # fmt: skip
 
 
-def _pairs(part: Part, extent: Extent) -> list[tuple[int, ...]]:
-    """Every ordered pair of endpoints, or the first one with those 1, 2, 4, ... further on, and with the last."""
+def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
+    """Topology order, every ordered pair of endpoints, or the first endpoint paired with 1, 2, 4, ... and the last."""
+    if part.placement == "topology":
+        return [None]
     if part.placement == "doubling":
         others = [2**k for k in range(32) if 2**k < extent.ranks]
         return [(0, other) for other in dict.fromkeys([*others, extent.ranks - 1])]

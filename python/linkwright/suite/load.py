@@ -1,16 +1,20 @@
-"""Suite files: TOML in, checked parts out. Unknown keys are errors; docs/formats.md has an example."""
+"""Suites: parts made from values or read from TOML, by the same checks; docs/formats.md has an example."""
 
 from __future__ import annotations
 
 import json
-import tomllib
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from linkwright import units
-from linkwright.errors import FileError, UsageError, unknown
+from linkwright import toml
+from linkwright.errors import FileError, UsageError
 from linkwright.experiment import DTYPES, OPS
 from linkwright.store.files import read_text
+from linkwright.store.schema import METRICS
+from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Only, Place, Tables, Whole
+from linkwright.units import size_sweep
 
 FORMAT = 1
 PLACEMENTS = ("topology", "every_pair", "doubling")
@@ -21,15 +25,90 @@ LEVELS = ("quick", "normal", "full")
 KINDS = ("modelled", "measured")
 
 
+class _Sizes(Either):
+    """A list of sizes, or a sweep, which is read as the list that it stands for."""
+
+    def __init__(self) -> None:
+        sweep = {
+            "min": Key(SIZE, "smallest size", required=True),
+            "max": Key(SIZE, "largest size", required=True),
+            "factor": Key(Whole(2), "from each size to the next", required=True),
+        }
+        super().__init__(Many(SIZE), OneTable(sweep))
+
+    def read(self, key: str, value: object, place: Place) -> object:
+        found = super().read(key, value, place)
+        if isinstance(found, tuple):
+            return found
+        try:
+            return tuple(size_sweep(found["min"], found["max"], found["factor"]))
+        except UsageError as error:
+            raise place.wrong(f"{key}: {error}") from error
+
+
+_AXIS_VALUE = Either(TEXT, Whole(0))
+_AXIS_SWEEP = OneTable(
+    {
+        "min": Key(_AXIS_VALUE, "smallest size; a multiple of the last cache is `2 * last_cache`", required=True),
+        "max": Key(_AXIS_VALUE, "largest size", required=True),
+        "factor": Key(Whole(2), "from each size to the next", required=True),
+    }
+)
+
+AXES = {
+    "pattern": Key(TEXT, "traffic pattern"),
+    "probe": Key(TEXT, "probe, which asks what no schedule can"),
+    "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
+    "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
+    "algorithms": Key(Many(TEXT, single=True), "algorithms by name, `all`, or `own`: those of the machine's library"),
+    "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
+    "ranks": Key(Either(Choice(RANKS), Many(Whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
+    "placement": Key(Choice(PLACEMENTS), "where ranks are: in topology order, or two ranks on pairs of endpoints"),
+    "dtype": Key(Choice(DTYPES), "data type"),
+    "op": Key(Choice(OPS), "reduction operator"),
+    "root": Key(Whole(0), "root of rooted collectives"),
+    "issue": Key(TEXT, "issue policy: blocking, window(k), batch(k) or unlimited"),
+    "path": Key(TEXT, "path of the machine file"),
+    "skew": Key(TEXT, "late arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us"),
+    "arithmetic": Key(FLAG, "whether reductions take time"),
+    "messages": Key(Whole(1), "messages per pair of a pattern"),
+    "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way"),
+    "metrics": Key(Many(Choice(METRICS), single=True), "metrics that each experiment reports besides the usual ones"),
+    "level": Key(Choice(LEVELS), "least thorough run that has this part"),
+}
+PART = {
+    "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
+    "summary": Key(TEXT, "one line", required=True),
+    **AXES,
+    **{kind: Key(OneTable(AXES), f"what differs on {kind} machines") for kind in KINDS},
+}
+SUITE = {
+    "suite": Key(
+        OneTable(
+            {
+                "format": Key(Only(FORMAT), "version of this format", required=True),
+                "name": Key(TEXT, "name of the file without its suffix", required=True),
+                "summary": Key(TEXT, "one line", required=True),
+                "description": Key(TEXT, "a paragraph"),
+                "machines": Key(Many(TEXT), "where to run if `--on` names nothing", default=()),
+            }
+        ),
+        "the suite itself",
+        required=True,
+    ),
+    "part": Key(Tables(PART), "groups of experiments with common axes", required=True),
+}
+
+
 @dataclass(frozen=True)
 class Part:
-    """One group of experiments with common axes."""
+    """One group of experiments with common axes; `AXES` says what each field means."""
 
     name: str
     summary: str
     pattern: str | None = None
     probe: str | None = None
-    axes: dict[str, object] = field(default_factory=dict)  # of a probe: axis -> values, or a sweep
+    axes: dict[str, object] = field(default_factory=dict)
     collectives: tuple[str, ...] = ()  # empty for a pattern; ("all",) for every one
     algorithms: tuple[str, ...] = ("all",)
     sizes: tuple[int, ...] = ()
@@ -45,31 +124,39 @@ class Part:
     messages: int = 1
     both_ways: bool = False
     metrics: tuple[str, ...] = ("time",)
-    level: str = "quick"  # the least thorough run that has this part
+    level: str = "quick"
     overrides: dict[str, dict] = field(default_factory=dict)
 
     def on(self, kind: str) -> Part:
         """The part as it stands for `modelled` or `measured` machines."""
         changed = self.overrides.get(kind, {})
-        # Of the axes of a probe, those that are not named stay.
-        axes = {**self.axes, **changed.get("axes", {})}
-        return Part(**{**self.__dict__, **changed, "axes": axes})
+        # An override replaces only those axes of a probe that it names.
+        return replace(self, **{**changed, "axes": {**self.axes, **changed.get("axes", {})}})
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite file, read."""
+    """What is to be found out: parts, expanded to experiments on each machine."""
 
     name: str
     summary: str
-    text: str
     parts: tuple[Part, ...]
     machines: tuple[str, ...] = ()  # where --on names none
+    description: str | None = None
 
     def at(self, level: str) -> Suite:
         """The parts of a run of this level."""
         kept = tuple(part for part in self.parts if LEVELS.index(part.level) <= LEVELS.index(level))
         return replace(self, parts=kept)
+
+    @property
+    def text(self) -> str:
+        """The suite as a file, which `parse` reads back."""
+        head = {"format": FORMAT, "name": self.name, "summary": self.summary, "description": self.description}
+        lines = ["[suite]", *_lines({**head, "machines": list(self.machines) or None})]
+        for part in self.parts:
+            lines += ["", "[[part]]", *_lines(dict(_stated(part)))]
+        return "\n".join(lines) + "\n"
 
 
 def load(path: Path) -> Suite:
@@ -79,151 +166,67 @@ def load(path: Path) -> Suite:
 
 def parse(text: str, file: str) -> Suite:
     """Check the text of a suite file; `file` is its name, for messages."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{file}: no valid TOML: {error}") from error
-    reader = _Reader(document, file, "")
-    head = reader.table("suite")
-    if head.take("format") != FORMAT:
-        raise FileError(f"{file}: suite.format is not {FORMAT}, the only one this version reads")
-    name, summary = head.take("name"), head.take("summary")
-    head.take("description", "")
-    machines = head.texts("machines") if head.has("machines") else ()
-    head.end()
-    parts = tuple(_part(reader.sub(table, f"part[{i}]")) for i, table in enumerate(reader.take("part")))
-    reader.end()
-    names = [part.name for part in parts]
-    if len(set(names)) < len(names):
-        raise FileError(f"{file}: two parts have the same name; every part needs its own")
-    return Suite(name, summary, text, parts, machines)
+    place = Place(file, error=FileError)
+    found = toml.read(toml.load(text, place), SUITE, place)
+    parts = []
+    for i, table in enumerate(found["part"]):
+        overrides = {kind: dict(table.pop(kind)) for kind in KINDS if kind in table}
+        parts.append(_checked(Part(**table, overrides=overrides), table, place.inside(f"part[{i}]")))
+    if len({part.name for part in parts}) < len(parts):
+        raise place.wrong("two parts have the same name; every part needs its own")
+    head = found["suite"]
+    return Suite(head["name"], head["summary"], tuple(parts), head["machines"], head["description"])
 
 
 def one_part(name: str, summary: str, part: str | None = None, **axes: object) -> Suite:
-    """A suite of a single part, for a question asked on the command line; its text reads back."""
-    lines = ["[suite]", f"format = {FORMAT}", f'name = "{name}"', f'summary = "{summary}"', "", "[[part]]"]
-    axes = {"name": part or name, "summary": summary, **axes}
-    lines += [f"{key} = {_toml(value)}" for key, value in axes.items() if value is not None]
-    return parse("\n".join(lines) + "\n", f"{name}.toml")
+    """A suite of a single part, for a question asked on the command line; an axis that is None keeps its default."""
+    stated = {key: value for key, value in axes.items() if value is not None}
+    place = Place(f"{name}.toml", "part[0]", FileError)
+    for key, value in stated.items():
+        AXES[key].kind.check(key, value, place)
+    return Suite(name, summary, (_checked(Part(part or name, summary, **stated), stated, place),))
+
+
+def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
+    """The part, if its axes go together."""
+    if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
+        raise place.wrong("name exactly one of `pattern`, `collectives` and `probe`")
+    if part.probe:
+        for key in {**stated, **{key: None for override in part.overrides.values() for key in override}}:
+            if key not in ("name", "summary", "probe", "axes", "placement", "level"):
+                raise place.wrong(f"`{key}` means nothing to a probe; state its `axes` instead")
+        return part
+    if part.axes:
+        raise place.wrong("`axes` are those of a `probe`; name one, or leave them out")
+    for kind in KINDS:
+        if not part.on(kind).sizes:
+            raise place.wrong(f"no `sizes` for {kind} machines")
+    return part
+
+
+def _stated(part: Part) -> Iterator[tuple[str, object]]:
+    """Every key of the part that does not have its default, as TOML holds it."""
+    yield from {"name": part.name, "summary": part.summary}.items()
+    usual = Part("", "")
+    for axis in fields(Part):
+        value = getattr(part, axis.name)
+        if axis.name in AXES and value != getattr(usual, axis.name):
+            yield axis.name, AXES[axis.name].kind.show(value)
+    for kind, changed in part.overrides.items():
+        yield kind, {key: AXES[key].kind.show(value) for key, value in changed.items()}
+
+
+def _lines(values: Mapping[str, object]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in values.items() if value is not None]
 
 
 def _toml(value: object) -> str:
     """JSON strings, numbers, booleans and lists of them are TOML; a table has `=`."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
-    return json.dumps(value)
-
-
-def _part(reader: _Reader) -> Part:
-    name, summary = reader.take("name"), reader.take("summary")
-    values = _axes(reader)
-    overrides = {}
-    for kind in KINDS:
-        if reader.has(kind):
-            inner = reader.table(kind)
-            overrides[kind] = _axes(inner)
-            inner.end()
-    reader.end()
-    part = Part(name=name, summary=summary, overrides=overrides, **values)
-    if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
-        raise FileError(f"{reader.where}: name either a `pattern`, `collectives` or a `probe`")
-    if part.probe:
-        for stated in (values, *overrides.values()):
-            _only_of_probes(reader, stated)
-        return part
-    if part.axes:
-        raise FileError(f"{reader.where}: `axes` are those of a `probe`; name one, or leave them away")
-    for kind in KINDS:
-        if not part.on(kind).sizes:
-            raise FileError(f"{reader.where}: no `sizes` for {kind} machines")
-    return part
-
-
-def _only_of_probes(reader: _Reader, values: dict[str, object]) -> None:
-    """A probe varies its own axes; what only a schedule has would do nothing."""
-    for key in values:
-        if key not in ("probe", "axes", "placement", "level"):
-            raise FileError(f"{reader.where}: `{key}` means nothing to a probe; state its `axes` instead")
-
-
-def _axes(reader: _Reader) -> dict[str, object]:
-    """The axes that a part or an override states; what it does not state keeps its default."""
-    values: dict[str, object] = {}
-    for key in ("pattern", "probe", "axes", "root", "issue", "path", "skew", "arithmetic", "messages", "both_ways"):
-        if reader.has(key):
-            values[key] = reader.take(key)
-    for key in ("collectives", "algorithms", "metrics"):
-        if reader.has(key):
-            value = reader.take(key)
-            values[key] = (value,) if isinstance(value, str) else tuple(value)
-    if reader.has("sizes"):
-        values["sizes"] = _sizes(reader)
-    if reader.has("ranks"):
-        ranks = reader.take("ranks")
-        values["ranks"] = tuple(ranks) if isinstance(ranks, list) else reader.choice("ranks", ranks, RANKS)
-    for key, known in (("placement", PLACEMENTS), ("dtype", tuple(DTYPES)), ("op", OPS), ("level", LEVELS)):
-        if reader.has(key):
-            values[key] = reader.choice(key, reader.take(key), known)
-    return values
-
-
-def _sizes(reader: _Reader) -> tuple[int, ...]:
-    value = reader.take("sizes")
-    try:
-        if isinstance(value, dict):
-            sweep = reader.sub(value, "sizes")
-            low, high = units.parse_size(sweep.take("min")), units.parse_size(sweep.take("max"))
-            factor = sweep.take("factor")
-            sweep.end()
-            return tuple(units.size_sweep(low, high, factor))
-        return tuple(units.parse_size(text) for text in value)
-    except UsageError as error:
-        raise FileError(f"{reader.where}: sizes: {error}") from error
-
-
-class _Reader:
-    """A table whose keys are asked for one by one; what nobody asked for is an error."""
-
-    def __init__(self, values: dict, file: str, path: str):
-        self.values = values
-        self.file, self.path = file, path
-        self._known: set[str] = set()
-
-    @property
-    def where(self) -> str:
-        """File and path, for messages."""
-        return f"{self.file}: {self.path}" if self.path else self.file
-
-    def has(self, key: str) -> bool:
-        self._known.add(key)
-        return key in self.values
-
-    def take(self, key: str, default: object = None) -> object:
-        self._known.add(key)
-        if key not in self.values:
-            if default is None:
-                raise FileError(f"{self.where}: missing key `{key}`")
-            return default
-        return self.values[key]
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        found = self.take(key)
-        if not isinstance(found, list) or not found or not all(isinstance(text, str) for text in found):
-            raise FileError(f"{self.where}: {key} is {found!r}; write a list of names")
-        return tuple(found)
-
-    def table(self, key: str) -> _Reader:
-        return self.sub(self.take(key), key)
-
-    def sub(self, values: dict, name: str) -> _Reader:
-        return _Reader(values, self.file, f"{self.path}.{name}" if self.path else name)
-
-    def choice(self, key: str, value: str, known: tuple[str, ...]) -> str:
-        if value not in known:
-            raise unknown(f"{key}", str(value), known, where=self.where)
-        return value
-
-    def end(self) -> None:
-        for key in self.values:
-            if key not in self._known:
-                raise unknown("key", key, self._known, where=self.where)
+        bare = re.compile("[A-Za-z0-9_-]+")
+        pairs = (f"{key if bare.fullmatch(key) else _toml(key)} = {_toml(one)}" for key, one in value.items())
+        return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    # TOML allows no bare DEL, and no surrogate pairs as escapes.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::levels::{self, Level};
-use super::ranks::{self, on_grid, read_size, Asked, Grid, OpenSize, Place};
+use super::ranks::{self, on_grid, read_size, Grid, OpenSize, Place, Size};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -50,20 +50,17 @@ pub(crate) struct Layout {
 pub(crate) fn read(
     mut s: Section<'_>,
     levels: Vec<Section<'_>>,
-    asked: Asked,
+    size: Size,
 ) -> Result<Layout, MachineError> {
     s.text("source")?;
-    let ranks = ranks::read(&mut s, asked)?;
+    let ranks = ranks::read(&mut s, size)?;
     let default = if ranks.places.is_some() {
         "rank {i} ({x},{y})"
     } else {
         "rank {i}"
     };
     let pattern = (s.optional_text("name")?).unwrap_or_else(|| default.to_string());
-    let names = match s.has("names") {
-        true => s.texts("names")?,
-        false => Vec::new(),
-    };
+    let names = s.optional_texts("names")?.unwrap_or_default();
     let capacity = s.optional_bytes("capacity")?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
         .map(|i| {

@@ -2,7 +2,7 @@
 //!
 //! A schedule may hint that a transfer goes along an axis in a direction, or belongs to a lane. A
 //! machine with several networks says here which of them such a transfer takes; any other machine
-//! leaves `[hints]` out and everything travels on network 0. Results never depend on hints, times do.
+//! leaves `[hints]` out and everything travels on network 0. Hints change times, never results.
 //!
 //! ```text
 //! [hints]
@@ -68,7 +68,7 @@ impl Hints {
                     key: key.to_string(),
                     cure: suggest(key, ["+x", "-x", "+y", "-y", "+z", "-z"]),
                 })?;
-                axes.insert(axis, table.choice(key, &names)? as u8);
+                axes.insert(axis, table.name(key, &names)? as u8);
             }
             table.finish()?;
         }
@@ -80,7 +80,7 @@ impl Hints {
                     key: key.to_string(),
                     cure: "a lane is a number from 0 to 255".to_string(),
                 })?;
-                lanes.insert(lane, table.choice(key, &names)? as u8);
+                lanes.insert(lane, table.name(key, &names)? as u8);
             }
             table.finish()?;
         }

@@ -1,28 +1,28 @@
-//! Whose processor moves the bytes, and what that costs where they lie: `[path.NAME.memory]`.
+//! What it costs a rank to move bytes itself, by where they lie: `[path.NAME.memory]`.
 //!
 //! On a machine with coherent caches a put is a loop of loads and stores by the rank that initiates it.
-//! How long a byte takes depends on where its line is: in a cache of that rank, near or far, or modified in
-//! the cache of another rank.
+//! The time of a byte depends on where its line is: in a near or far cache of that rank, or modified in the
+//! cache of another rank.
 //!
 //! ```text
 //! [path.message.memory]
-//! eager = 48 B                       a put of at most so much travels with its notice: the receiver moves it
-//! prefetch = 192 B                   streams of at least so much run ahead into the chunk behind their end
-//! run = 300 ns                       every contiguous run of bytes costs its rank so much beside them
-//! look = 200 ns                      a rank takes this for every message that it sees, beside the latency
+//! eager = 48 B                       a put of at most this size travels with its notice; the receiver moves it
+//! prefetch = 192 B                   streams of at least this size prefetch into the chunk behind their end
+//! run = 300 ns                       added cost of every contiguous run of bytes
+//! look = 200 ns                      added cost of every message that a rank sees
 //! [[path.message.memory.cache]]      of a rank, nearest first; the last has no `size`: the memory
 //! size = 32 KiB  rate = 50 GB/s      per byte read or written
-//! total = 900 GB/s                   what it gives all ranks together; they share its size, too
+//! total = 900 GB/s                   rate for all ranks together, which also share its size
 //! [[path.message.memory.other]]      lines held by another rank, nearest level first
 //! level = "package"                  the innermost `[[level]]` that both ranks share
 //! start = 60 ns                      once for each chunk of them
 //! read_rate = 5 GB/s  write_rate = 10 GB/s
-//! lost_rate = 9 GB/s                 instead of these where they have left that rank's caches for a shared one
+//! lost_rate = 9 GB/s                 replaces both once the lines have moved from that rank's caches to a shared one
 //! ```
 //!
-//! With a single kind of distance one `other` without `level` is enough, and without any `other` lines cost what they
-//! cost their own rank: on a GPU all lie in the L2, whoever wrote them. `linkwright-sim/src/residence.rs`
-//! says how it is found out where lines are.
+//! If all distances are alike, a single `other` without `level` is enough. Without any `other`, lines cost every rank
+//! what they cost their own: on a GPU all lines lie in the L2, whoever wrote them. `linkwright-sim/src/residence.rs`
+//! explains how lines are tracked.
 
 use super::levels::Nearness;
 use super::section::Section;
@@ -32,13 +32,13 @@ use crate::units::{Bytes, BytesPerSec, TimePs};
 /// One cache of a rank, or the memory behind all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cache {
-    /// What a rank may have touched since and still find a line here; the memory holds everything.
+    /// Bytes that a rank may touch before a line is evicted; the memory holds everything.
     pub size: Bytes,
     /// Per byte read or written.
     pub rate: BytesPerSec,
-    /// Whether other ranks use it too: what lies here is nobody's own.
+    /// Whether several ranks share it.
     pub shared: bool,
-    /// What all ranks together get of it; `None`: each its rate, whatever the others do.
+    /// Rate of all ranks together; `None`: each has its own rate, whatever the others do.
     pub total: Option<BytesPerSec>,
 }
 
@@ -47,13 +47,13 @@ pub struct Cache {
 pub struct Other {
     /// Index of the innermost level that both ranks share; `None`: any.
     pub level: Option<usize>,
-    /// Beside the bytes, once per chunk.
+    /// Added once per chunk.
     pub start: TimePs,
     /// Per byte read.
     pub read_rate: BytesPerSec,
     /// Per byte written.
     pub write_rate: BytesPerSec,
-    /// Per byte of lines that have left the other's caches for a shared one; `None`: as its own lines there.
+    /// Per byte of lines that moved from the other's caches to a shared one; `None`: as its own lines there.
     pub lost_rate: Option<BytesPerSec>,
 }
 
@@ -62,11 +62,11 @@ pub struct Other {
 pub struct Memory {
     /// Largest put that travels with its notice.
     pub eager: Bytes,
-    /// Shortest stream of accesses that runs ahead; `None`: none does.
+    /// Shortest stream of accesses that prefetches; `None`: none does.
     pub prefetch: Option<Bytes>,
-    /// What a contiguous run takes the rank that moves it, beside its bytes.
+    /// Added cost of a contiguous run, for the rank that moves it.
     pub run: TimePs,
-    /// What seeing a message takes a rank.
+    /// Cost of seeing a message.
     pub look: TimePs,
     /// Nearest first; the last one holds everything.
     pub caches: Vec<Cache>,
@@ -103,7 +103,7 @@ impl Memory {
         found.or(self.others.last())
     }
 
-    /// The same where `ranks` of them divide the caches that have a `total`.
+    /// The same with the caches that have a `total` divided among `ranks`.
     pub fn divided(&self, ranks: u32) -> Memory {
         let mut memory = self.clone();
         let count = memory.caches.len();
@@ -115,13 +115,13 @@ impl Memory {
         memory
     }
 
-    /// What of a rank's touches, in bytes, any cache keeps.
+    /// Bytes that a rank may touch and still find in some cache.
     pub fn cached(&self) -> Bytes {
         let caches = self.caches.iter().rev().skip(1);
         caches.map(|c| c.size).max().unwrap_or(Bytes(0))
     }
 
-    /// What of a rank's touches, in bytes, its own caches keep.
+    /// Bytes that a rank may touch and still find in its own caches.
     pub fn own(&self) -> Bytes {
         let own = self.caches.iter().rev().skip(1).filter(|c| !c.shared);
         own.map(|c| c.size).max().unwrap_or(Bytes(0))
@@ -158,7 +158,7 @@ fn read_caches(s: &mut Section<'_>) -> Result<Vec<Cache>, MachineError> {
 fn read_others(s: &mut Section<'_>, levels: &[&str]) -> Result<Vec<Other>, MachineError> {
     let mut others: Vec<Other> = Vec::new();
     for mut other in s.sections("other")? {
-        let level = other.optional_choice("level", levels)?;
+        let level = other.optional_name("level", levels)?;
         others.push(Other {
             level,
             start: other.optional_time("start")?.unwrap_or(TimePs::ZERO),

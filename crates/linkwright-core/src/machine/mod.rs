@@ -1,7 +1,7 @@
 //! A described machine: a TOML file read into a [`Machine`].
 //!
-//! The file is all there is to know about a machine; no number of a machine stands in code. It has
-//! these tables:
+//! The file states everything about a machine; no number of a machine is in code. It has these
+//! tables:
 //!
 //! | table | says | read by |
 //! |---|---|---|
@@ -11,14 +11,14 @@
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
-//! | `[[rule]]` | what of the model is no number, with evidence; optional | [`rules`] |
-//! | `[probe.NAME]` | parameters of what no schedule asks, such as memory levels; optional | the probe's model, through [`Section`] |
-//! | `[facts]` | numbers that no model reads, for people and reports; optional | nobody |
+//! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
+//! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
+//! | `[facts]` | numbers for people and reports, which no model reads; optional | |
 //!
 //! A number is `{ value, unit, status, source }`; see [`mod@unit`] for the closed list of units and
 //! [`Status`] for the five statuses. Structure (a grid, a level's count) is a bare integer whose
-//! table names its `source`. Unknown keys are errors everywhere, in `[fabric]` as soon as a fabric
-//! has read it ([`Section::finish`]).
+//! table names its `source`. Unknown keys are errors everywhere; those of `[fabric]` are found when
+//! the fabric has read it ([`Section::finish`]).
 //!
 //! A machine of *open size* (`count = "any"`, `grid = "any"`) has no endpoints until
 //! [`Machine::with_endpoints`] or [`Machine::with_grid`] gives it some.
@@ -31,6 +31,7 @@ mod number;
 mod numbers;
 pub mod path;
 mod ranks;
+mod recorder;
 pub mod rules;
 mod scalar;
 mod section;
@@ -45,6 +46,7 @@ pub use number::Status;
 pub use numbers::NumberRow;
 pub use path::{Completion, Engine, Path};
 pub use ranks::{Grid, OpenSize, Place};
+pub use recorder::{RecordedForm, RecordedTable, Recorder};
 pub use rules::Rule;
 pub use section::Section;
 
@@ -53,7 +55,7 @@ use crate::ids::EndpointId;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::Layout;
-use ranks::Asked;
+use ranks::Size;
 use section::Context;
 use tree::{Table, Value};
 
@@ -66,7 +68,7 @@ pub struct Machine {
     sources: Vec<String>,
     context: Context,
     tree: Table,
-    asked: Asked,
+    size: Size,
     layout: Layout,
     fabric_kind: String,
     paths: Vec<Path>,
@@ -80,20 +82,31 @@ const FORMAT: u64 = 1;
 impl Machine {
     /// Read a machine file. `file` is its name, for messages.
     pub fn parse(text: &str, file: &str) -> Result<Machine, MachineError> {
-        Machine::assemble(tree::parse(text, file)?, file, Asked::Nothing)
+        Machine::read(text, file, None)
     }
 
-    fn assemble(tree: Table, file: &str, asked: Asked) -> Result<Machine, MachineError> {
-        // The clock comes first: the other tables need it to understand cycles.
-        let mut context = Context {
+    /// Read a machine file and note what its readers ask for, for a schema.
+    pub fn recorded(text: &str, file: &str, recorder: &Recorder) -> Result<Machine, MachineError> {
+        Machine::read(text, file, Some(recorder.clone()))
+    }
+
+    fn read(text: &str, file: &str, recorder: Option<Recorder>) -> Result<Machine, MachineError> {
+        let context = Context {
             file: file.to_string(),
             clock: None,
+            recorder,
         };
-        context.clock = Section::new(&context, &tree, "")
+        Machine::assemble(tree::parse(text, file)?, context, Size::Unstated)
+    }
+
+    fn assemble(tree: Table, mut context: Context, size: Size) -> Result<Machine, MachineError> {
+        // The clock comes first: the other tables need it to understand cycles.
+        context.clock = None;
+        context.clock = Section::root(&context, &tree)
             .section("machine")?
             .optional_clock("clock")?;
 
-        let mut root = Section::new(&context, &tree, "");
+        let mut root = Section::root(&context, &tree);
         let mut head = root.section("machine")?;
         let name = head.text("name")?;
         let summary = head.text("summary")?;
@@ -108,7 +121,7 @@ impl Machine {
         head.finish()?;
 
         let levels = root.sections("level")?;
-        let layout = endpoints::read(root.section("endpoints")?, levels, asked)?;
+        let layout = endpoints::read(root.section("endpoints")?, levels, size)?;
         let fabric_kind = root.section("fabric")?.text("kind")?;
         let hints = root.optional_section("hints")?.map(Hints::read);
         let hints = hints.transpose()?.unwrap_or_default();
@@ -127,7 +140,7 @@ impl Machine {
             summary,
             description,
             sources,
-            asked,
+            size,
             layout,
             fabric_kind,
             paths,
@@ -208,17 +221,17 @@ impl Machine {
         self.layout.rank_grid
     }
 
-    /// What the file leaves to the run, `None` on a machine of fixed size.
+    /// The size that the file leaves open, `None` on a machine of fixed size.
     pub fn open_size(&self) -> Option<OpenSize> {
         self.layout.open
     }
 
     /// This machine with `ranks` ranks.
     ///
-    /// A machine of fixed size has the size it has; only its own number is accepted.
+    /// A machine of fixed size accepts only its own number.
     pub fn with_endpoints(&self, ranks: usize) -> Result<Machine, MachineError> {
         match self.open_size() {
-            Some(OpenSize::Count) if ranks > 0 => self.resized(Asked::Count(ranks)),
+            Some(OpenSize::Count) if ranks > 0 => self.resized(Size::Count(ranks)),
             Some(OpenSize::Grid) if ranks > 0 => {
                 let rows = (1..=ranks.isqrt()).rev().find(|r| ranks % r == 0);
                 let rows = rows.expect("one divides every number");
@@ -241,7 +254,7 @@ impl Machine {
     pub fn with_grid(&self, grid: Grid) -> Result<Machine, MachineError> {
         let Grid { columns, rows } = grid;
         match self.open_size() {
-            Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Asked::Grid(grid)),
+            Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Size::Grid(grid)),
             Some(OpenSize::Count) if grid.places() > 0 => self.with_endpoints(grid.places()),
             None if self.rank_grid() == Some(grid) => Ok(self.clone()),
             None => Err(self.wrong_size(match self.rank_grid() {
@@ -249,16 +262,16 @@ impl Machine {
                     "its ranks form a grid of {}x{}, not {columns}x{rows}; ask for that",
                     own.columns, own.rows
                 ),
-                None => format!("its ranks form no grid, so not {columns}x{rows}; ask for none"),
+                None => format!("its ranks do not form a grid; ask without one"),
             })),
             Some(_) => Err(self.wrong_size(format!(
-                "a grid of {columns}x{rows} has no place; ask for at least 1x1"
+                "a grid of {columns}x{rows} is empty; ask for at least 1x1"
             ))),
         }
     }
 
-    fn resized(&self, asked: Asked) -> Result<Machine, MachineError> {
-        Machine::assemble(self.tree.clone(), &self.context.file, asked)
+    fn resized(&self, size: Size) -> Result<Machine, MachineError> {
+        Machine::assemble(self.tree.clone(), self.context.clone(), size)
     }
 
     fn wrong_size(&self, problem: String) -> MachineError {
@@ -275,16 +288,16 @@ impl Machine {
 
     /// The parameters of the interconnect model; `kind` counts as read.
     pub fn fabric_section(&self) -> Section<'_> {
-        let mut root = Section::new(&self.context, &self.tree, "");
+        let mut root = Section::root(&self.context, &self.tree);
         let fabric = root.section("fabric");
         let mut fabric = fabric.expect("checked when the file was read");
-        fabric.mark("kind");
+        fabric.variant(&self.fabric_kind);
         fabric
     }
 
     /// The parameters in `[probe.TABLE]`, where the file has that table.
     pub fn probe_section(&self, table: &str) -> Option<Section<'_>> {
-        let mut root = Section::new(&self.context, &self.tree, "");
+        let mut root = Section::root(&self.context, &self.tree);
         let probes = root.optional_section("probe");
         let mut probes = probes.expect("checked when the file was read")?;
         let found = probes.optional_section(table);

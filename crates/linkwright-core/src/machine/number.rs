@@ -1,7 +1,6 @@
 //! A number of a machine file: a table `{ value, unit, status, source }`.
 //!
-//! Everything that can be said about it without knowing who reads it is checked here, once: the unit
-//! is in the closed list, the status is one of five, a source is given, the value is finite and not
+//! Everything that does not depend on its reader is checked here, once: the unit is in the closed list, the status is one of five, a source is given, the value is finite and not
 //! negative, a rate is not zero. Decimals are kept as exact fractions.
 //!
 //! The status shows how much of a model rests on evidence: `documented` and `measured` come from

@@ -1,7 +1,7 @@
 //! The numbers of a machine: listed for people, and changed for a study.
 //!
-//! [`Machine::with_value`] makes the variants of a sensitivity study or a fit; what it changes is
-//! listed as `assumed`.
+//! [`Machine::with_value`] makes the variants of a sensitivity study or a fit, and lists the changed
+//! number as `assumed`.
 
 use super::number::Status;
 use super::tree::{self, Node, Table, Value};
@@ -62,7 +62,7 @@ impl Machine {
             });
         };
         tree::replace(node, literal, &at)?;
-        Machine::assemble(changed, self.file(), self.asked)
+        Machine::assemble(changed, self.context.clone(), self.size)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What software adds to a message: the recipe `[path.NAME]`.
 //!
-//! A fabric knows wires; a path knows the program at both ends. One machine may offer several (a
-//! write and a read, a direct one and one through a staging buffer); a run chooses by name. For a
-//! transfer of `n` bytes in `r` contiguous runs, the issuing lane is busy
+//! A fabric models wires; a path models the program at both ends. A machine may offer several (a write
+//! and a read, or a direct path and one through a staging buffer), and a run chooses one by name. For a
+//! transfer of `n` bytes in `r` contiguous runs, the issuing lane is busy for
 //!
 //! ```text
 //! start + r * per_run          then the fabric carries the message,
@@ -18,18 +18,17 @@
 //!              + n / combine_rate
 //! ```
 //!
-//! `phase_start` is paid once for all that a rank initiates in one step of a schedule: what a program of
-//! compiled exchanges spends before an exchange, however many messages it has. `compute_start` is paid by
-//! every compute, `copy_start` by every local copy.
+//! `phase_start` is paid once for everything that a rank initiates in one step of a schedule. A program of
+//! compiled exchanges spends it before each exchange, however many messages that has. Every compute pays
+//! `compute_start`, every local copy `copy_start`.
 //!
-//! `engine = "rank"` says that a rank does one thing at a time, as a thread on a processor does: all its lanes
+//! With `engine = "rank"` a rank does one thing at a time, as a thread on a processor does: all its lanes
 //! become one, in the order of operation ids. With `[path.NAME.memory]` ([`super::memory`]) it also moves the
 //! bytes itself: a put then costs `start` and what its loads and stores cost where the lines lie, a combination
 //! that it carries included; `receive` is paid for eager puts only.
 //!
-//! Everything is absent, that is free, unless the file says otherwise; `like = "NAME"` takes what a
-//! path leaves out from one that stands above it, so that a number is written once.
-//! In LogGP terms `start` is the
+//! A cost that the file leaves out is zero. `like = "NAME"` takes it from a path further up instead, so
+//! that a number is written once. In LogGP terms `start` is the
 //! overhead of sending and `receive` that of receiving; `completion = "source_free"`. A kernel that
 //! writes, waits for the acknowledgement and then raises a semaphore has `completion =
 //! "acknowledged"` and `signal = true`. What a path does not describe: contention, which is the
@@ -66,13 +65,13 @@ impl Completion {
     }
 }
 
-/// What of a rank works at the same time.
+/// Which parts of a rank work at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Every lane by itself: a processor beside data movers, or several of them.
     #[default]
     Lanes,
-    /// One operation after the other, whatever its lane.
+    /// One operation after another, whatever their lanes.
     Rank,
 }
 
@@ -126,9 +125,9 @@ pub struct Path {
     pub copy_start: TimePs,
     /// Rate of a local copy.
     pub copy_rate: Option<BytesPerSec>,
-    /// What of a rank works at the same time.
+    /// Which parts of a rank work at the same time.
     pub engine: Engine,
-    /// What moving bytes costs a rank that does it itself; `None`: the fabric moves them.
+    /// Costs of a rank that moves bytes itself; `None`: the fabric moves them.
     pub memory: Option<Memory>,
 }
 
@@ -149,7 +148,7 @@ impl Path {
         self.copy_start + self.copy_rate.map_or(TimePs::ZERO, |r| r.time(bytes))
     }
 
-    /// Read one path on top of `base`: what the table leaves out is as there.
+    /// Read one path; `base` has the value of every key that the table leaves out.
     fn read(
         name: &str,
         s: &mut Section<'_>,
@@ -161,7 +160,7 @@ impl Path {
         let path = Path {
             name: name.to_string(),
             summary: s.text("summary")?,
-            network: (s.optional_choice("network", networks)?)
+            network: (s.optional_name("network", networks)?)
                 .map_or(base.network, |i| Some(i as u8)),
             start: time(s, "start", base.start)?,
             phase_start: time(s, "phase_start", base.phase_start)?,
@@ -194,7 +193,7 @@ impl Path {
         Ok(path)
     }
 
-    /// Costs per tile without a tile would silently never be paid.
+    /// Without a tile, costs per tile would silently never be paid.
     fn check(&self, s: &Section<'_>) -> Result<(), MachineError> {
         let per_tile = ["combine_per_tile", "tile_handling"];
         match self.combine_tile {
@@ -215,7 +214,7 @@ impl Path {
 
 /// All paths of `[path.*]`, the default first: the one with `default = true`, else the first.
 ///
-/// A path may name one of the machine's `networks`, which its messages then take whatever a schedule
+/// A path may name one of the machine's `networks`; its messages then take that one, whatever a schedule
 /// hints at.
 pub(crate) fn read(
     mut all: Section<'_>,

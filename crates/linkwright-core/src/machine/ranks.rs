@@ -1,4 +1,4 @@
-//! How many ranks a machine has and where they sit. `[endpoints]` says it in one of five ways:
+//! How many ranks a machine has and where they are. `[endpoints]` states it in one of five ways:
 //!
 //! ```text
 //! names = ["host", "card"]                 one endpoint per name, without places
@@ -12,8 +12,8 @@
 //!
 //! On a grid with `columns` and `rows`, rank `r = ly * columns + lx` sits at
 //! `(columns[lx], rows[ly])`: a logical grid inside a physical one, whose other lines carry traffic
-//! but no ranks. Places are checked one by one: each lies on the grid and none is used twice, because
-//! two ranks on one place would share a port that the model counts once.
+//! but no ranks. Each place must lie on the grid and none may be used twice, because two ranks on one
+//! place would share a port that the model counts once.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl Grid {
     }
 }
 
-/// What a machine of open size still needs to know.
+/// The size that a machine file leaves to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenSize {
     /// A number of ranks.
@@ -54,10 +54,11 @@ pub enum OpenSize {
     Grid,
 }
 
-/// The size a run asks of a machine of open size.
+/// The size that a run asks of a machine of open size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Nothing,
+pub(crate) enum Size {
+    /// None: that of the file.
+    Unstated,
     Count(usize),
     Grid(Grid),
 }
@@ -72,7 +73,7 @@ pub(super) struct Ranks {
 }
 
 /// Read the size and the places of the ranks, at the size asked for.
-pub(super) fn read(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
+pub(super) fn read(s: &mut Section<'_>, size: Size) -> Result<Ranks, MachineError> {
     let other = ["count", "grid", "name"].into_iter().find(|key| s.has(key));
     if let Some(other) = other.filter(|_| s.has("names")) {
         let problem = format!("`names` and `{other}` exclude each other; keep one");
@@ -82,16 +83,16 @@ pub(super) fn read(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineEr
         if s.has("count") {
             return Err(s.inconsistent("count", "`count` and `grid` exclude each other; keep one"));
         }
-        return read_grid(s, asked);
+        return read_grid(s, size);
     }
     let open = s.is_any("count");
-    let count = match asked {
+    let count = match size {
         _ if s.has("names") => {
             let names = s.texts("names")?.len() as u64;
             to_size(s, "names", names)?
         }
         _ if !open => read_size(s, "count")?,
-        Asked::Count(n) => n,
+        Size::Count(n) => n,
         _ => 0,
     };
     Ok(Ranks {
@@ -103,10 +104,10 @@ pub(super) fn read(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineEr
     })
 }
 
-fn read_grid(s: &mut Section<'_>, asked: Asked) -> Result<Ranks, MachineError> {
+fn read_grid(s: &mut Section<'_>, size: Size) -> Result<Ranks, MachineError> {
     if s.is_any("grid") {
-        let (places, grid) = match asked {
-            Asked::Grid(grid) => (all_places(grid), Some(grid)),
+        let (places, grid) = match size {
+            Size::Grid(grid) => (all_places(grid), Some(grid)),
             _ => (Vec::new(), None),
         };
         return Ok(Ranks {
@@ -170,7 +171,7 @@ fn used_places(
     }
 }
 
-/// More endpoints than this are a slip of the pen, not a machine.
+/// A file that states more endpoints than this is mistaken.
 const MOST_ENDPOINTS: usize = 1 << 24;
 const TOO_MANY: &str = "a machine has between 1 and 16,777,216 endpoints";
 

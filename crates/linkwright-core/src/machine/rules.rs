@@ -1,9 +1,9 @@
-//! What of a model is no number: `[[rule]]`.
+//! Structural rules of a model: `[[rule]]`.
 //!
 //! A model of a machine rests on numbers and on *rules*: which link a message takes, what overlaps
 //! with what, who pays. A rule that was chosen after looking at the measurements (`post_hoc = true`)
-//! is as much a degree of freedom as a fitted number, so each stands in the file with its evidence and
-//! people can count them. The fabric implements the rules; nothing here reads them.
+//! is as much a degree of freedom as a fitted number. Each is therefore in the file with its evidence,
+//! and can be counted. The fabric implements the rules; nothing here interprets them.
 //!
 //! ```text
 //! [[rule]]

@@ -1,7 +1,7 @@
 //! One value of a number, converted to what its reader needs.
 //!
-//! The dimension of the unit is checked here, the clock enters here, and a duration is rounded here,
-//! once and down; what does not come out whole where it must is an error, never a rounding.
+//! This file checks the dimension of the unit, applies the clock and rounds a duration, once and down.
+//! A value that must be whole and is not is an error; it is never rounded.
 
 use super::number::Number;
 use super::unit::{Clocked, Dimension};
@@ -54,14 +54,14 @@ impl Scalar<'_> {
     pub fn cycles(&self) -> Result<u64, MachineError> {
         let cycles = self.fractional_cycles()?;
         cycles.whole().ok_or_else(|| {
-            self.bad("is no whole number of clock cycles; choose a value that is one")
+            self.bad("is not a whole number of clock cycles; choose a value that is")
         })
     }
 
     /// An integer number of base units.
     pub fn whole(&self, dimension: Dimension) -> Result<u64, MachineError> {
         let base = self.base(dimension)?;
-        (base.whole()).ok_or_else(|| self.bad("is no whole number; choose a value that is one"))
+        (base.whole()).ok_or_else(|| self.bad("is not a whole number; choose a value that is"))
     }
 
     /// Base units as the nearest floating point number.
@@ -73,7 +73,7 @@ impl Scalar<'_> {
     pub fn share(&self) -> Result<f64, MachineError> {
         let share = self.float(Dimension::Ratio)?;
         if !(share > 0.0 && share <= 1.0) {
-            return Err(self.bad("is no share; choose a value above 0 and at most 1"));
+            return Err(self.bad("is not a share; choose a value above 0 and at most 1"));
         }
         Ok(share)
     }

@@ -1,8 +1,8 @@
-//! Typed reading of one table, which notices what was never asked for.
+//! Typed reading of one table, which reports every key that was not asked for.
 //!
-//! Whoever interprets a table (a fabric its `[fabric]`, the machine its `[endpoints]`) asks for
-//! each key once, by name and kind, and ends with [`Section::finish`]. A key that nobody asked for
-//! is an error, so a misspelt optional key cannot silently fall back to its default:
+//! The reader of a table (a fabric for `[fabric]`, the machine for `[endpoints]`) asks for each key
+//! once, by name and kind, and ends with [`Section::finish`]. A key that it did not ask for is an
+//! error, so a misspelt optional key cannot silently fall back to its default:
 //!
 //! ```
 //! # use linkwright_core::{machine::Machine, MachineError, TimePs};
@@ -21,6 +21,7 @@
 use std::collections::BTreeSet;
 
 use super::number::{Number, NUMBER_FORM};
+use super::recorder::{Form, Reading, Recorder};
 use super::scalar::Scalar;
 use super::tree::{Node, Table, Value};
 use super::unit::Dimension;
@@ -28,76 +29,85 @@ use crate::error::{closest, join, suggest, At, MachineError};
 use crate::ratio::Ratio;
 use crate::units::{Bytes, BytesPerSec, Clock, TimePs};
 
-/// What all sections of a file share.
+/// What all sections of a file have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub file: String,
     pub clock: Option<Clock>,
+    /// Where the keys that readers ask for are noted, while a schema is made.
+    pub recorder: Option<Recorder>,
 }
 
 /// A table being read.
 #[derive(Debug)]
-#[must_use = "call finish(), which reports keys that nothing read"]
+#[must_use = "call finish(), which reports unknown keys"]
 pub struct Section<'a> {
     context: &'a Context,
     table: &'a Table,
     path: String,
     asked: BTreeSet<String>,
+    /// What a schema says of this table; `None` unless one is being made.
+    reading: Option<Box<Reading>>,
 }
 
 macro_rules! readers {
-    ($($(#[$doc:meta])* $one:ident, $optional:ident, $many:ident, $ty:ty, $convert:expr;)*) => {
+    ($($(#[$doc:meta])* $one:ident, $optional:ident, $many:ident, $ty:ty, $dimension:ident, $convert:expr;)*) => {
         $(
             $(#[$doc])*
             pub fn $one(&mut self, key: &str) -> Result<$ty, MachineError> {
-                self.required(key, |s, node| s.one(key, node, $convert))
+                let form = Form::Number(Dimension::$dimension);
+                self.required(key, form, |s, node| s.one(key, node, $convert))
             }
 
             /// The same, `None` where the key is absent.
             pub fn $optional(&mut self, key: &str) -> Result<Option<$ty>, MachineError> {
-                self.optional(key, |s, node| s.one(key, node, $convert))
+                let form = Form::Number(Dimension::$dimension);
+                self.optional(key, form, |s, node| s.one(key, node, $convert))
             }
 
             /// The same for a list; a single value is a list of one.
             pub fn $many(&mut self, key: &str) -> Result<Vec<$ty>, MachineError> {
-                self.required(key, |s, node| s.many(key, node, $convert))
+                let form = Form::Numbers(Dimension::$dimension);
+                self.required(key, form, |s, node| s.many(key, node, $convert))
             }
         )*
     };
 }
 
 impl<'a> Section<'a> {
-    pub(crate) fn new(context: &'a Context, table: &'a Table, path: impl Into<String>) -> Self {
+    pub(crate) fn root(context: &'a Context, table: &'a Table) -> Self {
+        let reading = context.recorder.as_ref().map(|_| Box::default());
         Section {
             context,
             table,
-            path: path.into(),
+            path: String::new(),
             asked: BTreeSet::new(),
+            reading,
         }
     }
 
     readers! {
         /// A duration, rounded down to a picosecond.
-        time, optional_time, times, TimePs, |s| s.time();
+        time, optional_time, times, TimePs, Time, |s| s.time();
         /// A duration in whole cycles of the machine's clock.
-        cycles, optional_cycles, cycle_list, u64, |s| s.cycles();
+        cycles, optional_cycles, cycle_list, u64, Time, |s| s.cycles();
         /// A duration in cycles of the machine's clock, with fractions.
-        fractional_cycles, optional_fractional_cycles, fractional_cycle_list, Ratio,
+        fractional_cycles, optional_fractional_cycles, fractional_cycle_list, Ratio, Time,
             |s| s.fractional_cycles();
         /// A rate of data, never zero.
-        rate, optional_rate, rates, BytesPerSec, |s| s.float(Dimension::Rate).map(BytesPerSec);
+        rate, optional_rate, rates, BytesPerSec, Rate, |s| s.float(Dimension::Rate).map(BytesPerSec);
         /// A rate of arithmetic in operations per second, never zero.
-        work, optional_work, works, f64, |s| s.float(Dimension::Work);
+        work, optional_work, works, f64, Work, |s| s.float(Dimension::Work);
         /// A whole number of bytes.
-        bytes, optional_bytes, sizes, Bytes, |s| s.whole(Dimension::Size).map(Bytes);
+        bytes, optional_bytes, sizes, Bytes, Size, |s| s.whole(Dimension::Size).map(Bytes);
         /// A whole number of things: hops, flits, channels.
-        count, optional_count, counts, u64, |s| s.whole(Dimension::Count);
+        count, optional_count, counts, u64, Count, |s| s.whole(Dimension::Count);
         /// A factor.
-        ratio, optional_ratio, ratios, f64, |s| s.float(Dimension::Ratio);
+        ratio, optional_ratio, ratios, f64, Ratio, |s| s.float(Dimension::Ratio);
         /// A part of a whole: above 0, at most 1.
-        share, optional_share, shares, f64, |s| s.share();
+        share, optional_share, shares, f64, Ratio, |s| s.share();
         /// A clock other than the machine's.
-        clock, optional_clock, clocks, Clock, |s| s.base(Dimension::Frequency).map(Clock::new);
+        clock, optional_clock, clocks, Clock, Frequency, |s| s.base(Dimension::Frequency).map(Clock::new);
     }
 
     /// A count that the reader keeps in fewer bits.
@@ -111,64 +121,89 @@ impl<'a> Section<'a> {
 
     /// A text.
     pub fn text(&mut self, key: &str) -> Result<String, MachineError> {
-        self.required(key, |s, node| s.as_text(key, node))
+        self.required(key, Form::Text, |s, node| s.as_text(key, node))
     }
 
     /// A text, `None` where the key is absent.
     pub fn optional_text(&mut self, key: &str) -> Result<Option<String>, MachineError> {
-        self.optional(key, |s, node| s.as_text(key, node))
+        self.optional(key, Form::Text, |s, node| s.as_text(key, node))
     }
 
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Result<Vec<String>, MachineError> {
-        self.required(key, |s, node| {
-            (s.as_list(key, node)?.iter())
-                .map(|item| s.as_text(key, item))
-                .collect()
-        })
+        self.required(key, Form::Texts, |s, node| s.as_texts(key, node))
+    }
+
+    /// A list of texts, `None` where the key is absent.
+    pub fn optional_texts(&mut self, key: &str) -> Result<Option<Vec<String>>, MachineError> {
+        self.optional(key, Form::Texts, |s, node| s.as_texts(key, node))
     }
 
     /// One of a closed list of words, as its index in `words`.
-    pub fn choice(&mut self, key: &str, words: &[&str]) -> Result<usize, MachineError> {
-        let found = self.optional_choice(key, words)?;
-        found.ok_or_else(|| {
-            self.missing_with(key, format!("add it, as one of {}", words.join(", ")))
-        })
+    pub fn choice(&mut self, key: &str, words: &[&'static str]) -> Result<usize, MachineError> {
+        self.note(key, Form::Words(words), true);
+        let found = self.find(key, |s, node| s.as_choice(key, node, words))?;
+        if let Some(chosen) = found.filter(|_| key == "kind") {
+            self.variant(words[chosen]);
+        }
+        found.ok_or_else(|| self.missing_choice(key, words))
     }
 
     /// One of a closed list of words, `None` where the key is absent.
     pub fn optional_choice(
         &mut self,
         key: &str,
-        words: &[&str],
+        words: &[&'static str],
     ) -> Result<Option<usize>, MachineError> {
-        self.optional(key, |s, node| s.as_choice(key, node, words))
+        self.optional(key, Form::Words(words), |s, node| {
+            s.as_choice(key, node, words)
+        })
+    }
+
+    /// One of the names that the file gives elsewhere, such as those of its levels, as its index.
+    pub fn name(&mut self, key: &str, names: &[&str]) -> Result<usize, MachineError> {
+        self.note(key, Form::Text, true);
+        let found = self.find(key, |s, node| s.as_choice(key, node, names))?;
+        found.ok_or_else(|| self.missing_choice(key, names))
+    }
+
+    /// One of the names that the file gives elsewhere, `None` where the key is absent.
+    pub fn optional_name(
+        &mut self,
+        key: &str,
+        names: &[&str],
+    ) -> Result<Option<usize>, MachineError> {
+        self.optional(key, Form::Text, |s, node| s.as_choice(key, node, names))
+    }
+
+    fn missing_choice(&self, key: &str, words: &[&str]) -> MachineError {
+        self.missing_with(key, format!("add it, as one of {}", words.join(", ")))
     }
 
     /// `true` or `false`.
     pub fn flag(&mut self, key: &str) -> Result<bool, MachineError> {
-        self.required(key, |s, node| s.as_flag(key, node))
+        self.required(key, Form::Flag, |s, node| s.as_flag(key, node))
     }
 
     /// `true` or `false`, `None` where the key is absent.
     pub fn optional_flag(&mut self, key: &str) -> Result<Option<bool>, MachineError> {
-        self.optional(key, |s, node| s.as_flag(key, node))
+        self.optional(key, Form::Flag, |s, node| s.as_flag(key, node))
     }
 
     /// A bare integer: structure, such as the number of columns, not a number of the machine.
     pub fn integer(&mut self, key: &str) -> Result<u64, MachineError> {
-        self.required(key, |s, node| s.as_integer(key, node))
+        self.required(key, Form::Integer, |s, node| s.as_integer(key, node))
     }
 
     /// Whether the word "any" stands there instead of a size; the key counts as read.
     pub(crate) fn is_any(&mut self, key: &str) -> bool {
-        self.mark(key);
+        self.note(key, Form::Any, false);
         matches!(self.table.get(key), Some(Node { value: Value::Text(word), .. }) if word == "any")
     }
 
     /// A list of bare integers, such as the columns in use.
     pub fn optional_integers(&mut self, key: &str) -> Result<Option<Vec<u64>>, MachineError> {
-        self.optional(key, |s, node| {
+        self.optional(key, Form::Integers, |s, node| {
             (s.as_list(key, node)?.iter())
                 .map(|item| s.as_integer(key, item))
                 .collect()
@@ -177,7 +212,7 @@ impl<'a> Section<'a> {
 
     /// A list of `[x, y]` places.
     pub fn optional_places(&mut self, key: &str) -> Result<Option<Vec<(u64, u64)>>, MachineError> {
-        self.optional(key, |s, node| {
+        self.optional(key, Form::Places, |s, node| {
             let pair = |item: &Node| match &item.value {
                 Value::List(xy) if xy.len() == 2 => {
                     Ok((s.as_integer(key, &xy[0])?, s.as_integer(key, &xy[1])?))
@@ -190,25 +225,33 @@ impl<'a> Section<'a> {
 
     /// A table inside this one; finish it on its own.
     pub fn section(&mut self, key: &str) -> Result<Section<'a>, MachineError> {
-        self.required(key, |s, node| s.as_section(key, node))
+        self.required(key, Form::Table, |s, node| s.as_section(key, key, node))
     }
 
     /// A table inside this one, `None` where it is absent.
     pub fn optional_section(&mut self, key: &str) -> Result<Option<Section<'a>>, MachineError> {
-        self.optional(key, |s, node| s.as_section(key, node))
+        self.optional(key, Form::Table, |s, node| s.as_section(key, key, node))
     }
 
     /// The tables of `[[key]]`, in the order of the file; none where it is absent.
     pub fn sections(&mut self, key: &str) -> Result<Vec<Section<'a>>, MachineError> {
-        let list = self.optional(key, |s, node| s.as_list(key, node))?;
+        let list = self.optional(key, Form::Tables, |s, node| s.as_list(key, node))?;
         (list.unwrap_or_default().iter().enumerate())
-            .map(|(i, item)| self.as_section(&format!("{key}[{i}]"), item))
+            .map(|(i, item)| self.as_section(key, &format!("{key}[{i}]"), item))
             .collect()
     }
 
     /// The keys of this table in the order of the file, for tables whose keys are names.
-    pub fn names(&self) -> Vec<&'a str> {
+    pub fn names(&mut self) -> Vec<&'a str> {
+        self.keys_are_names();
         self.table.keys().collect()
+    }
+
+    /// The keys of this table are names, which a schema does not list.
+    pub fn keys_are_names(&mut self) {
+        if let Some(reading) = &mut self.reading {
+            reading.named = true;
+        }
     }
 
     /// The entries of this table in the order of the file.
@@ -216,17 +259,29 @@ impl<'a> Section<'a> {
         self.table.entries.iter().map(|(k, n)| (k.as_str(), n))
     }
 
-    /// Count the key as read.
-    pub(crate) fn mark(&mut self, key: &str) {
-        self.asked.insert(key.to_string());
+    /// The table is of this kind, which decides about its other keys; `kind` counts as read.
+    pub(crate) fn variant(&mut self, kind: &str) {
+        self.asked.insert("kind".to_string());
+        if let Some(reading) = &mut self.reading {
+            reading.variant(kind);
+        }
     }
 
-    /// Whether the key is there; does not count as reading it.
+    /// Count the key as read.
+    fn note(&mut self, key: &str, form: Form<'_>, required: bool) {
+        self.asked.insert(key.to_string());
+        if let Some(reading) = &mut self.reading {
+            reading.note(key, form, required);
+        }
+    }
+
+    /// Whether the key is there; does not count as reading it. A key that is read only if this says so is unknown
+    /// to a schema made of files without it; ask for it as optional instead.
     pub fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }
 
-    /// Where a key of this table stands, for errors of whoever interprets the table.
+    /// The place of a key of this table, for errors of its reader.
     pub fn at(&self, key: &str) -> At {
         let line = self.table.get(key).map_or(self.table.line, |n| n.line);
         self.spot(key, line)
@@ -240,7 +295,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// An error for a key that must be there and is not; a key nobody has read may be what was meant.
+    /// The error for a missing key; an unread key with a similar name may be what was meant.
     pub fn missing(&self, key: &str) -> MachineError {
         self.missing_with(key, "add it".to_string())
     }
@@ -260,15 +315,18 @@ impl<'a> Section<'a> {
     /// End of reading: any key not asked for is an error.
     pub fn finish(self) -> Result<(), MachineError> {
         let unknown = |(key, _): &&(String, Node)| !self.asked.contains(key);
-        match self.table.entries.iter().find(unknown) {
-            None => Ok(()),
-            Some((key, node)) => Err(self.unknown_key(key, node)),
+        if let Some((key, node)) = self.table.entries.iter().find(unknown) {
+            return Err(self.unknown_key(key, node));
         }
+        if let (Some(recorder), Some(reading)) = (&self.context.recorder, self.reading) {
+            recorder.add(*reading);
+        }
+        Ok(())
     }
 
     fn unknown_key(&self, key: &str, node: &Node) -> MachineError {
         let asked = self.asked.iter().map(String::as_str);
-        // A key that is there already cannot be what was meant, unless nothing else comes close.
+        // A key that is present cannot be what was meant, unless nothing else is close.
         let absent = asked.clone().filter(|k| !self.has(k));
         let cure = match closest(key, absent) {
             Some(best) => format!("did you mean `{best}`?"),
@@ -296,18 +354,29 @@ impl<'a> Section<'a> {
     fn optional<T>(
         &mut self,
         key: &str,
+        form: Form<'_>,
         read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
     ) -> Result<Option<T>, MachineError> {
-        self.mark(key);
-        (self.table.get(key)).map(|n| read(self, n)).transpose()
+        self.note(key, form, false);
+        self.find(key, read)
     }
 
     fn required<T>(
         &mut self,
         key: &str,
+        form: Form<'_>,
         read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
     ) -> Result<T, MachineError> {
-        self.optional(key, read)?.ok_or_else(|| self.missing(key))
+        self.note(key, form, true);
+        self.find(key, read)?.ok_or_else(|| self.missing(key))
+    }
+
+    fn find<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Self, &'a Node) -> Result<T, MachineError>,
+    ) -> Result<Option<T>, MachineError> {
+        (self.table.get(key)).map(|n| read(self, n)).transpose()
     }
 
     fn wrong_type(&self, key: &str, node: &Node, needed: &str) -> MachineError {
@@ -323,6 +392,11 @@ impl<'a> Section<'a> {
             Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
             _ => Err(self.wrong_type(key, node, "a text that is not empty")),
         }
+    }
+
+    fn as_texts(&self, key: &str, node: &Node) -> Result<Vec<String>, MachineError> {
+        let items = self.as_list(key, node)?.iter();
+        items.map(|item| self.as_text(key, item)).collect()
     }
 
     fn as_choice(&self, key: &str, node: &Node, words: &[&str]) -> Result<usize, MachineError> {
@@ -361,10 +435,22 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn as_section(&self, key: &str, node: &'a Node) -> Result<Section<'a>, MachineError> {
+    /// The table at `place`, such as `level[0]`, of the key `level`.
+    fn as_section(
+        &self,
+        key: &str,
+        place: &str,
+        node: &'a Node,
+    ) -> Result<Section<'a>, MachineError> {
         match &node.value {
-            Value::Table(table) => Ok(Section::new(self.context, table, join(&self.path, key))),
-            _ => Err(self.wrong_type(key, node, "a table")),
+            Value::Table(table) => Ok(Section {
+                context: self.context,
+                table,
+                path: join(&self.path, place),
+                asked: BTreeSet::new(),
+                reading: self.reading.as_ref().map(|r| Box::new(r.inside(key))),
+            }),
+            _ => Err(self.wrong_type(place, node, "a table")),
         }
     }
 

@@ -42,6 +42,11 @@ impl Dimension {
         }
     }
 
+    /// The dimension without its article.
+    pub fn name(self) -> &'static str {
+        self.phrase().trim_start_matches("a ")
+    }
+
     /// A usual unit, for error messages.
     pub fn example(self) -> &'static str {
         match self {

@@ -106,7 +106,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     let mut distances = Vec::new();
     for mut table in section.sections("level")? {
         distances.push(Distance {
-            level: Some(table.choice("name", &names)?),
+            level: Some(table.name("name", &names)?),
             latency: table.time("latency")?,
             crossing: table.optional_time("crossing")?.unwrap_or(zero),
         });

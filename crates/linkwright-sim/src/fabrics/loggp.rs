@@ -147,7 +147,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     }
     let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
     for mut table in section.sections("level")? {
-        let level = table.choice("name", &names)?;
+        let level = table.name("name", &names)?;
         let (latency, bandwidth) = (table.time("latency")?, table.rate("bandwidth")?);
         let occupancy = table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
         let mut regimes = vec![Regime {

@@ -177,7 +177,7 @@ fn wrong_parameters_name_key_and_cure() {
         "value = 0.5, unit = \"ratio\"",
         "value = 1.5, unit = \"ratio\"",
     ));
-    let cure = "efficiency: `1.5 ratio` is no share; choose a value above 0 and at most 1";
+    let cure = "efficiency: `1.5 ratio` is not a share; choose a value above 0 and at most 1";
     assert!(lavish.contains(cure), "{lavish}");
     let fast = error(WAVES.replace("value = 100, unit = \"ns\"", "value = 1, unit = \"ns\""));
     assert!(fast.contains("faster than the peak"), "{fast}");

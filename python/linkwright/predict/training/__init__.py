@@ -4,14 +4,14 @@
     compute     time of forward and backward pass on one device        compute.py
     gradients   allreduces, simulated, whole or in buckets             gradients.py
     recipes     which schedules an allreduce is                        recipes.py
-    nodes       one of many equal ones, for the whole                  hierarchical.py
+    nodes       one of many alike, on behalf of all                    hierarchical.py
     input       from host memory over the host links                   staging.py
     step        all of it in order, for a batch on g devices           step.py
     lead        two machines side by side                              lead.py
 
-Every time but that of computing comes from schedules on the machine's fabric. Computing comes from outside: operations
-and an assumed efficiency, or rates measured on one device. The first is `uncalibrated`, and the ends of what was
-assumed go through to every result.
+Every time except that of computing comes from schedules on the machine's fabric. Compute times come from operations
+and an assumed efficiency, or from rates measured on one device. The former are `uncalibrated`, and their low and high
+ends are carried to every result.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ from linkwright.errors import UsageError
 from linkwright.predict.training import compute as rates
 from linkwright.predict.training.lead import Lead, leads
 from linkwright.predict.training.step import Choices, Step, Trainer
-from linkwright.predict.training.workload import Workload, read
+from linkwright.predict.training.workload import PROGRAM, Workload, read
+
+__all__ = ["PROGRAM", "Choices", "Training", "Wanted", "training"]
 
 if TYPE_CHECKING:
     from linkwright import _native
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
 
 GPUS = [1, 2, 4, 8]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is wanted of a training file, and how it trains; None is what the file or this program says."""
+class Wanted:
+    """What to forecast of a training file, and how it trains; None leaves it to the file or to this program."""
 
     depth: int | None = None
     batches: list[int] | None = None
@@ -81,21 +83,21 @@ class Training:
         }
 
 
-def training(document: Table, head: Table, machines: list[_native.Machine], asked: Asked) -> Training:
+def training(document: Table, head: Table, machines: list[_native.Machine], wanted: Wanted) -> Training:
     """Steps of the network in `document`, whose table `[app]` is `head`, on each of the machines."""
-    workload = read(document, head, asked.depth)
-    batches = asked.batches or workload.batches
+    workload = read(document, head, wanted.depth)
+    batches = wanted.batches or workload.batches
     if not batches:
         raise UsageError(f"{head.where}: no batch is given; add `batches = [64]` to the file, or give --batch")
     if len({machine.name for machine in machines}) < len(machines):
-        raise UsageError("two of the machines have one name; name each machine once")
-    trainers = [Trainer(workload, machine, _compute(workload, machine, asked), asked.choices) for machine in machines]
-    counts = asked.gpus or workload.gpus or _counts(machines)
+        raise UsageError("two of the machines have the same name; name each machine once")
+    trainers = [Trainer(workload, machine, _compute(workload, machine, wanted), wanted.choices) for machine in machines]
+    counts = wanted.gpus or workload.gpus or _counts(machines)
     cases = [(batch, gpus) for batch in batches for gpus in counts]
     steps = {t.machine.name: [t.step(*case) for case in cases] for t in trainers}
     return Training(
         workload,
-        asked.choices,
+        wanted.choices,
         trainers[0].compute.calibrated,
         {t.machine.name: t.compute.basis for t in trainers},
         [note for t in trainers for note in t.notes(counts[0])],
@@ -104,12 +106,12 @@ def training(document: Table, head: Table, machines: list[_native.Machine], aske
     )
 
 
-def _compute(workload: Workload, machine: _native.Machine, asked: Asked) -> rates.Compute:
-    if asked.rate is None:
-        return rates.from_flops(workload, machine, asked.peak, asked.efficiency)
-    if asked.peak or asked.efficiency:
+def _compute(workload: Workload, machine: _native.Machine, wanted: Wanted) -> rates.Compute:
+    if wanted.rate is None:
+        return rates.from_flops(workload, machine, wanted.peak, wanted.efficiency)
+    if wanted.peak or wanted.efficiency:
         raise UsageError("--rate is a measured rate and needs no --peak or --efficiency; give one or the other")
-    return rates.from_rates(asked.rate)
+    return rates.from_rates(wanted.rate)
 
 
 def _counts(machines: list[_native.Machine]) -> list[int]:

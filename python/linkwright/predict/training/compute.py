@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.predict.training.workload import Quantity, Workload
 
-# Forward once; backward the gradients of inputs and of weights, as much again each.
+# One pass forward; backward, the gradients of inputs and of weights cost as much again each.
 PASSES = 3
 FORWARD_SHARE = 1 / PASSES
 # Convolution libraries reach a quarter to three quarters of the peak, by shape and batch; an assumption.
@@ -34,7 +34,7 @@ _HZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
 
 @dataclass(frozen=True)
 class Compute:
-    """Time of forward and backward pass by samples per device: as assumed, and the ends of the assumptions."""
+    """Time of forward and backward pass by samples per device: as assumed, with the bounds of the assumptions."""
 
     time_ns: Callable[[float], float]
     low_ns: Callable[[float], float]
@@ -44,7 +44,7 @@ class Compute:
 
 
 def peak_flops(machine: _native.Machine) -> float | None:
-    """Single-precision operations per second of one device: cores x 2 x clock, where the machine file states them."""
+    """Single-precision operations per second of one device: cores x 2 x clock, if the machine file states them."""
     facts = {row["key"]: row for row in machine.numbers()}
     if "facts.cores" not in facts or "facts.clock" not in facts:
         return None
@@ -53,7 +53,7 @@ def peak_flops(machine: _native.Machine) -> float | None:
 
 
 def from_flops(workload: Workload, machine: _native.Machine, peak: float | None, efficiency: float | None) -> Compute:
-    """From operations, a peak and what share of it is reached."""
+    """From operations, a peak and the share of it that is reached."""
     found = peak or peak_flops(machine)
     if found is None:
         raise UsageError(
@@ -97,7 +97,7 @@ def from_rates(text: str) -> Compute:
         while place < len(times) - 1 and images > times[place][0]:
             place += 1
         (x0, y0), (x1, y1) = times[place - 1], times[place]
-        # Steeper than proportional would end below zero; then proportional it is.
+        # A line steeper than proportional would end below zero; use a proportional one then.
         return max(y0 + (y1 - y0) * (images - x0) / (x1 - x0), min(y0 * images / x0, y0))
 
     return Compute(time_ns, time_ns, time_ns, calibrated=True, basis=f"given: {text} samples per second on one device")

@@ -29,7 +29,7 @@ Buckets = list[tuple[int, float]]  # bytes, share of the backward pass that must
 
 
 def buckets(layers: Sequence[Layer], bucket_bytes: int | None) -> Buckets:
-    """Gradients in the order in which they are ready; one bucket at the end where no size is given."""
+    """Gradients in the order in which they are ready; without a size, one bucket at the end."""
     # Layers without operations would be ready at once, so they share what all have.
     total = sum(layer.flops.value for layer in layers)
     found, held, done = [], 0, 0.0
@@ -47,7 +47,7 @@ def buckets(layers: Sequence[Layer], bucket_bytes: int | None) -> Buckets:
 
 @dataclass(frozen=True)
 class Reduced:
-    """One allreduce: when each rank is through, and where its time goes."""
+    """One allreduce: when each rank finishes, and where its time goes."""
 
     finish_ns: list[float]
     causes: dict[str, float]
@@ -80,7 +80,7 @@ class Allreduce:
         return Reduced([first + finish for finish in found.finish_ns], found.causes, found.choice)
 
     def time_ns(self, size: int) -> float:
-        """Of one allreduce into which all enter together."""
+        """Time of one allreduce that all ranks enter together."""
         return max(self.balanced(size).finish_ns)
 
     def _simulated(self, size: int, late: tuple[float, ...]) -> Reduced:
@@ -98,7 +98,7 @@ class Allreduce:
             try:
                 table = _native.simulate(recipe.schedule, self._machine, options)
             except SimError:
-                # Of several, some may need memories or pairs that the path does not reach.
+                # Some of several algorithms may need memories or pairs that the path does not reach.
                 if len(choices) == 1:
                     raise
                 continue

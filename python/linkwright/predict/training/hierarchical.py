@@ -1,4 +1,4 @@
-"""An allreduce over many equal nodes, from one node and one column of devices.
+"""An allreduce over many identical nodes, from one node and one column of devices.
 
 `allreduce/hierarchical` over p devices in nodes of c works on c blocks: inside every node, then along each column of
 devices across the nodes, then inside again. Where all nodes are alike and columns do not meet on links, every node and
@@ -39,7 +39,7 @@ class Part:
     grid: tuple[int, int] | None = None
 
     def simulated(self, machine: _native.Machine, path: str | None) -> tuple[float, dict[str, float]]:
-        """Time in ns until the last of them is through, and by causes."""
+        """Time in ns until the last of them finishes, and by causes."""
         schedule = _native.Schedule.build(self.key, len(self.devices), self.size // 4, grid=self.grid)
         placement = ",".join(map(str, self.devices))
         table = _native.simulate(
@@ -60,7 +60,7 @@ class Nodes:
 
     @classmethod
     def of(cls, machine: _native.Machine, ranks: int, path: str | None) -> Nodes:
-        """The first `ranks` devices; nodes are what stands above the innermost level of the machine."""
+        """The first `ranks` devices; nodes are the units above the innermost level of the machine."""
         levels = machine.levels()
         columns = levels[-1][1] if len(levels) > 1 else 0
         if not columns or ranks % columns or ranks > machine.ranks:
@@ -86,7 +86,7 @@ class Nodes:
         return range(0, self.ranks, self.columns)
 
     def parts(self, size: int) -> list[Part]:
-        """What one node and one column do, one after the other; without the handshake."""
+        """What one node and then one column do; without the handshake."""
         block = size // self.columns
         inside = [Part(key, self.node, size) for key in ("reduce_scatter/ring", "allgather/ring")] * (self.columns > 1)
         across = [Part(WHOLE, self.column, block, (1, self.rows))] * (self.rows > 1)
@@ -104,7 +104,7 @@ class Nodes:
 
     @cached_property
     def handshake_ns(self) -> float:
-        """Until everybody in a column has heard of the device that writes to it first; nothing without two parts."""
+        """Time until every device of a column has heard from the first one that writes to it; 0 without two parts."""
         if self.columns == 1 or self.rows == 1:
             return 0.0
         _, column, partner = self._rounds()[1]
@@ -112,7 +112,7 @@ class Nodes:
 
     @cached_property
     def meeting(self) -> str | None:
-        """Where devices of different nodes or columns slow each other; None where they do not."""
+        """Where devices of different nodes or columns slow each other; None if they do not."""
         for first, alone, partner in self._rounds():
             everyone = self._round(range(self.ranks), partner)
             few = self._round(alone, partner)
@@ -124,7 +124,7 @@ class Nodes:
         return None
 
     def _rounds(self) -> list[Round]:
-        """What is compared in every round, who sends alone, and to whom each device sends; inside a node first."""
+        """What is compared in every round, which device sends alone, and to which each sends; inside a node first."""
         c = self.columns
         found: list[Round] = []
         if c > 1:

@@ -1,4 +1,4 @@
-"""Two machines side by side: who is ahead, by how much, and whether arithmetic in the head agrees.
+"""Two machines side by side: which is ahead, by how much, and whether a rough estimate agrees.
 
     lead of the first  = step on the second / step on the first - 1
     simple model       = f x a      f  share of the second's step spent in exposed communication
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from linkwright.predict.training.step import Step, Trainer
 
 COMMUNICATION = ("latency", "serialisation", "waiting", "overhead", "combining")
-# Leads below this are called level.
+# With a smaller lead, the machines are level.
 LEVEL = 0.005
 
 
 @dataclass(frozen=True)
 class Lead:
-    """The lead of `first` over `second` for one batch on so many devices; None where one of them does not fit."""
+    """The lead of `first` over `second` for one batch on this number of devices; None unless it fits on both."""
 
     first: str
     second: str
@@ -95,7 +95,7 @@ def _late(first: Trainer, second: Trainer, batch: int, gpus: int) -> dict[str, f
 
 
 def crossovers(found: Sequence[Lead]) -> list[str]:
-    """For every batch and pair of machines, who leads on how many devices, in words."""
+    """For every batch and pair of machines, which one leads on how many devices, in words."""
     lines = []
     for first, second, batch in dict.fromkeys((lead.first, lead.second, lead.asked) for lead in found):
         own = [lead for lead in found if (lead.first, lead.second, lead.asked) == (first, second, batch)]

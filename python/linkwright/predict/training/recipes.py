@@ -17,13 +17,13 @@ from linkwright.predict.training.workload import BYTES_PER_NUMBER
 from linkwright.suite.expand import algorithms_of, collective_experiment
 
 VERSIONS = {f"nccl-{version}": version for version in nccl.VERSIONS}
-LINKS = "dma"  # the network whose one-link pairs NCCL takes for neighbours
+LINKS = "dma"  # the network whose one-link pairs NCCL treats as neighbours
 LOW_LATENCY, NORMAL = "low_latency", "flags"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to do it, ready to be simulated."""
+    """One way to do an allreduce, ready to be simulated."""
 
     name: str
     schedule: _native.Schedule

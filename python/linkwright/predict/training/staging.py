@@ -1,4 +1,4 @@
-"""Input on its way from host memory to the devices, simulated on the host links.
+"""Input from host memory to the devices, simulated on the host links.
 
 Every device fetches its share of the batch from the nearest host memory, all at once, so links that several share are
 shared here too. Nearest is what a small message says, and so is the path: the fastest that connects the two.
@@ -25,7 +25,7 @@ class Staging:
 
     @property
     def described(self) -> bool:
-        """Whether the machine says how input arrives."""
+        """Whether the machine describes how input arrives."""
         return self._found is not None
 
     def time_ns(self, bytes_each: int) -> tuple[float, dict[str, float]]:
@@ -51,7 +51,7 @@ class Staging:
         return (path, homes) if time_ns < math.inf else None
 
     def _small_ns(self, rank: int, memory: int, path: str) -> float:
-        """Time of a small message; infinite where the path does not connect the two."""
+        """Time of a small message; infinite if the path does not connect the two."""
         try:
             return self._simulated([(rank, memory)], _SMALL_BYTES, path)[0]
         except SimError:

@@ -1,4 +1,4 @@
-"""One training step on one machine: what of it is computing, and what of it nobody could hide.
+"""One training step on one machine: its compute, and the messages that compute does not hide.
 
     host     | input of the next batch ...  |                        prefetched: hidden while shorter than the rest
     device   | forward | backward           |
@@ -54,28 +54,28 @@ class Choices:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a batch on so many devices; without `causes_ns` where it does not fit."""
+    """One step of a batch on a number of devices; without `causes_ns` if it does not fit."""
 
     machine: str
     batch: int
     gpus: int
-    images: int  # of the device with most
+    images: int  # of the device that has most
     needed_bytes: int
     capacity_bytes: int | None
     low_ns: float = 0.0
     high_ns: float = 0.0
-    allreduce_ns: float = 0.0  # of all gradients by themselves, everybody on time
+    allreduce_ns: float = 0.0  # of all gradients by themselves, all ranks on time
     causes_ns: dict[str, float] = field(default_factory=dict)
     choice: str = ""
 
     @property
     def fits(self) -> bool | None:
-        """None where the machine states no capacity."""
+        """None if the machine states no capacity."""
         return None if self.capacity_bytes is None else self.needed_bytes <= self.capacity_bytes
 
     @property
     def time_ns(self) -> float | None:
-        """Of the step; None where it does not fit."""
+        """Time of the step; None if it does not fit."""
         return sum(self.causes_ns.values()) if self.causes_ns else None
 
     def share(self, cause: str) -> float:
@@ -172,7 +172,7 @@ class Trainer:
         return causes
 
     def notes(self, gpus: int) -> list[str]:
-        """What a reader must know of this machine and this network."""
+        """Notes on this machine and this network for the reader."""
         found = []
         if self.choices.input != "none" and self._workload.sample_bytes is None:
             found.append("input costs nothing: the network states no `sample`")
@@ -184,7 +184,7 @@ class Trainer:
 
 
 def _per_rank(time_ns: Callable[[float, float], float], ranks: int, late: tuple[float, float]) -> list[float]:
-    """Of every rank, the last of which is the late one."""
+    """Arrival of every rank; the last one is late."""
     return [time_ns(1.0, 0.0)] * (ranks - 1) + [time_ns(*late)]
 
 
@@ -200,7 +200,7 @@ def _exposed(exposed_ns: float, allreduce: Allreduce, order: Buckets) -> dict[st
 
 
 def sized(machine: _native.Machine, gpus: int) -> _native.Machine:
-    """The machine with at least so many devices."""
+    """The machine with at least this number of devices."""
     if machine.open_size == "grid":
         raise UsageError(f"machine {machine.name} is a grid of any size; choose one with a number of devices")
     if machine.open_size:

@@ -4,8 +4,8 @@
     intensity   batch x activations / parameters     computation over communication
     payload     4 B x parameters, or `gradient` where a layer states it: what an allreduce carries
 
-A number is a plain one, or `{ value, low, high, status, source }`: `low` and `high` are what is thinkable, and
-every forecast carries them to its end.
+A number is a plain one, or `{ value, low, high, status, source }`: `low` and `high` bound what is plausible, and
+every forecast carries them through.
 """
 
 from __future__ import annotations
@@ -15,17 +15,60 @@ from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
+from linkwright.predict import head_keys
+from linkwright.toml import AMOUNT, SIZE, TEXT, Either, Key, Many, OneTable, Only, Tables, Whole
 
 if TYPE_CHECKING:
-    from linkwright.predict.document import Table
+    from linkwright.toml import Table
 
 BYTES_PER_NUMBER = DTYPES["f32"]
 DEPTH = "depth"
 
+QUANTITY = Either(
+    AMOUNT,
+    OneTable(
+        {
+            "value": Key(AMOUNT, "the number", required=True),
+            "low": Key(AMOUNT, "smallest value that is plausible; default: `value`"),
+            "high": Key(AMOUNT, "largest value that is plausible; default: `value`"),
+            "status": Key(TEXT, "how the number came to be known"),
+            "source": Key(TEXT, "where it comes from"),
+        }
+    ),
+)
+_DEPTH = {
+    "value": Key(Whole(1), "the usual depth", required=True),
+    "least": Key(Whole(1), "smallest depth", default=1),
+    "most": Key(Whole(1), "largest depth", default=1 << 20),
+}
+_COUNTS = Many(Whole(1), 0, words="whole numbers above 0, such as [16, 32]")
+HEAD = head_keys(
+    "training",
+    sources=Key(Many(TEXT, 0), "titles of the documents that the numbers come from"),
+    depth=Key(OneTable(_DEPTH), "depth of a network that exists in several"),
+    sample=Key(QUANTITY, "bytes of one sample in host memory"),
+    batches=Key(_COUNTS, "batch sizes, unless --batch names some", default=()),
+    gpus=Key(_COUNTS, "numbers of GPUs, unless --gpus names some", default=()),
+)
+LAYER = {
+    "name": Key(TEXT, "name of the layer", required=True),
+    "parameters": Key(QUANTITY, "numbers that are learned", required=True),
+    "flops": Key(QUANTITY, "operations of the forward pass, per sample", default=0.0),
+    "activations": Key(QUANTITY, "numbers that the layer produces, per sample", default=0.0),
+    "gradient": Key(SIZE, "bytes of the gradient; default: 4 per parameter"),
+    "times": Key(
+        Either(Whole(1), Only(DEPTH)), "how many such layers follow each other; `depth` is that of [app]", default=1
+    ),
+}
+PROGRAM = {
+    "app": Key(OneTable(HEAD), "the program", required=True),
+    "layer": Key(Tables(LAYER), "layers in the order of the forward pass", required=True),
+}
+
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number and the ends of what it may be."""
+    """A number with its bounds."""
 
     value: float
     low: float
@@ -60,12 +103,12 @@ class Workload:
 
     @property
     def parameters(self) -> int:
-        """All that is learnt."""
+        """Numbers that are learned."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
     def gradient_bytes(self) -> int:
-        """What an allreduce of all gradients carries."""
+        """Bytes in an allreduce of all gradients."""
         return sum(layer.gradient_bytes for layer in self.layers)
 
     @property
@@ -83,88 +126,62 @@ class Workload:
         return self.work(batch) / self.parameters
 
     def activation_bytes(self, images: int) -> int:
-        """Least memory that so many samples need on a device: their activations."""
+        """Least memory that these samples need on a device: their activations."""
         return BYTES_PER_NUMBER * self.work(images)
 
 
 def read(document: Table, head: Table, depth: int | None = None) -> Workload:
     """The workload in `document`, whose table `[app]` is `head`; `depth` replaces that of the file."""
-    name = head.text("name")
-    head.text("summary", "-")
-    head.values("sources", [])
-    found_depth = _depth(head, depth)
+    chosen = _depth(head, depth)
     workload = Workload(
-        f"{name}/{found_depth}" if found_depth is not None else name,
-        [layer for table in document.tables("layer", []) for layer in _layers(table, found_depth)],
-        _whole(head, "sample") if head.has("sample") else None,
-        _counts(head, "batches"),
-        _counts(head, "gpus"),
+        head["name"] if chosen is None else f"{head['name']}/{chosen}",
+        [layer for table in document["layer"] for layer in _layers(table, chosen)],
+        _whole(head, "sample") if "sample" in head else None,
+        list(head["batches"]),
+        list(head["gpus"]),
     )
-    head.end()
-    document.end()
-    if not workload.layers:
-        raise head.error("the network has no layer; add [[layer]]")
     if workload.parameters == 0 or workload.gradient_bytes == 0:
         raise head.error("no layer has `parameters`, so there is nothing to train; add them")
     return workload
 
 
-def _depth(head: Table, asked: int | None) -> int | None:
-    if not head.has(DEPTH):
-        if asked is not None:
+def _depth(head: Table, wanted: int | None) -> int | None:
+    table = head[DEPTH]
+    if table is None:
+        if wanted is not None:
             raise UsageError(f"{head.where}: this network has no depth to choose; leave --depth out")
         return None
-    table = head.table(DEPTH)
-    least, most = table.count("least", 1), table.count("most", 1 << 20)
-    usual = table.count("value")
-    table.end()
-    depth = usual if asked is None else asked
-    if not least <= depth <= most:
-        raise UsageError(f"depth {depth}: {head.text('name')} has {least} to {most}; give --depth in that range")
+    depth = table["value"] if wanted is None else wanted
+    if not table["least"] <= depth <= table["most"]:
+        raise UsageError(
+            f"depth {depth}: {head['name']} has {table['least']} to {table['most']}; give --depth in that range"
+        )
     return depth
 
 
 def _layers(table: Table, depth: int | None) -> list[Layer]:
-    times = _times(table, depth)
     parameters = _whole(table, "parameters")
-    layer = Layer(
-        table.text("name"),
-        quantity(table, "flops") if table.has("flops") else Quantity(0.0, 0.0, 0.0),
-        _whole(table, "activations") if table.has("activations") else 0,
-        parameters,
-        table.size("gradient") if table.has("gradient") else BYTES_PER_NUMBER * parameters,
-    )
-    table.end()
-    if layer.gradient_bytes % BYTES_PER_NUMBER:
-        raise table.error(f"gradient is {layer.gradient_bytes} B; give whole numbers of {BYTES_PER_NUMBER} B")
-    return [layer] * times
-
-
-def _times(table: Table, depth: int | None) -> int:
-    if not table.has("times"):
-        return 1
-    if not table.is_text("times"):
-        return table.count("times")
-    table.choice("times", (DEPTH,), DEPTH)
+    gradient = table["gradient"] if "gradient" in table else BYTES_PER_NUMBER * parameters
+    if gradient % BYTES_PER_NUMBER:
+        raise table.error(f"gradient is {gradient} B; give whole numbers of {BYTES_PER_NUMBER} B")
+    layer = Layer(table["name"], quantity(table, "flops"), _whole(table, "activations"), parameters, gradient)
+    if table["times"] != DEPTH:
+        return [layer] * table["times"]
     if depth is None:
         raise table.error("times is `depth`, and [app] has no `depth`; add it, or write a number")
-    return depth
+    return [layer] * depth
 
 
 def quantity(table: Table, key: str) -> Quantity:
-    """A number, or a table of a number with its ends and where it comes from."""
-    if not table.is_table(key):
-        value = table.amount(key)
-        return Quantity(value, value, value)
-    inner = table.table(key)
-    value = inner.amount("value")
-    found = Quantity(value, inner.amount("low", value), inner.amount("high", value))
-    inner.text("status", "-")
-    inner.text("source", "-")
-    inner.end()
-    if not found.low <= value <= found.high:
-        raise inner.error(f"low {found.low:g}, value {value:g}, high {found.high:g} are not in this order")
-    return found
+    """A number with its ends, which default to the number itself."""
+    found = table[key]
+    if not isinstance(found, dict):
+        return Quantity(found, found, found)
+    value = found["value"]
+    made = Quantity(value, found.get("low", value), found.get("high", value))
+    if not made.low <= value <= made.high:
+        raise found.error(f"low {made.low:g}, value {value:g}, high {made.high:g} are not in this order")
+    return made
 
 
 def _whole(table: Table, key: str) -> int:
@@ -172,10 +189,3 @@ def _whole(table: Table, key: str) -> int:
     if value != int(value):
         raise table.error(f"{key} is {value}; write a whole number")
     return int(value)
-
-
-def _counts(head: Table, key: str) -> list[int]:
-    found = head.values(key, [])
-    if not all(type(count) is int and count > 0 for count in found):
-        raise head.error(f"{key} is {found!r}; write whole numbers above 0, such as [16, 32]")
-    return found

@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from linkwright import predict, registry
-from linkwright.predict import document
 from linkwright.predict.training.workload import Workload, read
 
 DEPTHS = (1, 2, 4, 8, 16, 32)
@@ -21,7 +20,7 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 @lru_cache(maxsize=16)
 def network(key: str, depth: int | None = None) -> Workload:
     """A shipped network."""
-    found = predict.opened(document.read(registry.workload_path(key)))
+    found = predict.read(registry.workload_path(key))
     return read(found.document, found.head, depth)
 
 

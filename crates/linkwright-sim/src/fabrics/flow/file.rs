@@ -71,9 +71,9 @@ fn whole(rate: BytesPerSec) -> u64 {
 fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {
     let endpoints = machine.endpoints();
     let mut names: Vec<String> = endpoints.iter().map(|e| e.name.clone()).collect();
-    if s.has("switches") {
+    if let Some(switches) = s.optional_texts("switches")? {
         let mut known: HashSet<String> = names.iter().cloned().collect();
-        for text in s.texts("switches")? {
+        for text in switches {
             for name in run_of_names(&text).unwrap_or(vec![text]) {
                 if !known.insert(name.clone()) {
                     let problem = format!("two nodes are named \"{name}\"; rename one");
@@ -269,10 +269,7 @@ fn transport(
     }
     let ends = s.optional_choice("ends", &["any", "ranks", "memory"])?;
     let relays = s.optional_choice("relays", &["none", "forward", "store"])?;
-    let stages = match s.has("stage_at") {
-        true => s.texts("stage_at")?,
-        false => Vec::new(),
-    };
+    let stages = s.optional_texts("stage_at")?.unwrap_or_default();
     let stages: Read<Vec<u32>> = (stages.iter())
         .map(|stage| node(topology, s, "stage_at", stage))
         .collect();
@@ -337,6 +334,7 @@ fn networks(
             })
             .collect());
     };
+    all.keys_are_names();
     let mut found = Vec::new();
     for name in machine.hints().networks() {
         let mut one = all.section(name)?;
@@ -375,11 +373,9 @@ fn overrides(routing: &mut Routing, s: &mut Section<'_>) -> Read<()> {
             among(&one, "transport", "transport", &name, known)
         });
         let mut networks = Vec::new();
-        if one.has("networks") {
-            for name in one.texts("networks")? {
-                let known = routing.networks.iter().map(|network| &network.name);
-                networks.push(among(&one, "networks", "network", &name, known)? as u8);
-            }
+        for name in one.optional_texts("networks")?.unwrap_or_default() {
+            let known = routing.networks.iter().map(|network| &network.name);
+            networks.push(among(&one, "networks", "network", &name, known)? as u8);
         }
         let own = Override {
             networks,
@@ -396,10 +392,9 @@ fn overrides(routing: &mut Routing, s: &mut Section<'_>) -> Read<()> {
 
 /// An explicit route: the nodes in between.
 fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Option<Vec<u32>>> {
-    if !s.has("route") {
+    let Some(names) = s.optional_texts("route")? else {
         return Ok(None);
-    }
-    let names = s.texts("route")?;
+    };
     if names.len() > LONGEST_WAY {
         let problem = format!(
             "{} nodes in between; at most {LONGEST_WAY} fit",

@@ -1,0 +1,78 @@
+"""JSON schemas, made from the declarations that read each file, so that an editor checks what the program checks.
+
+    machine     `[fabric]`, `[path.NAME]`, ... as the Rust readers ask for their keys, see `machine.py`
+    suite       the keys of `linkwright.suite.load`
+    predict     the keys of each kind of program
+    results     the columns and metrics of `linkwright.store.schema`
+
+`make generate` writes them. `linkwright describe --schema machine` prints one.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Schema = dict[str, Any]
+
+NAMES = ("machine", "suite", "predict", "results")
+# Editors of TOML know this draft.
+DRAFT = "http://json-schema.org/draft-07/schema#"
+
+
+def path(name: str) -> Path:
+    """The file of a shipped schema."""
+    return Path(__file__).parent / f"{name}.schema.json"
+
+
+def made(name: str, machines: list[tuple[str, str]]) -> str:
+    """The text of a schema, made again; `machines` are texts and names of files that together have every table."""
+    from linkwright.schemas import machine
+
+    makers = {"machine": lambda: machine.schema(machines), "suite": _suite, "predict": _predict, "results": _results}
+    head = {"$schema": DRAFT, "title": f"linkwright: {name}"}
+    return json.dumps({**head, **makers[name]()}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _suite() -> Schema:
+    from linkwright import toml
+    from linkwright.suite.load import SUITE
+
+    return toml.schema(SUITE)
+
+
+def _predict() -> Schema:
+    """One branch for each kind of program; a wrong kind is refused by itself."""
+    from linkwright import predict, toml
+
+    is_kind = {
+        kind: {"properties": {"app": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}}}
+        for kind in predict.REGISTRY
+    }
+    known = {"properties": {"kind": {"enum": list(predict.REGISTRY)}}, "required": ["kind"]}
+    branches = [{"if": is_kind[kind], "then": toml.schema(predict.keys_of(kind))} for kind in predict.REGISTRY]
+    return {"type": "object", "properties": {"app": known}, "required": ["app"], "allOf": branches}
+
+
+def _results() -> Schema:
+    """A document of `--output rows.json`."""
+    import pyarrow as pa
+
+    from linkwright.store import schema
+
+    names = {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}
+    closed = {"status": list(schema.STATUS), "metric": list(schema.METRICS)}
+    columns = {}
+    for column, (kind, nullable, meaning) in schema.RESULTS.items():
+        allowed = {"type": [names[kind], "null"] if nullable else names[kind]}
+        if column in closed:
+            allowed = {"enum": closed[column]}
+        columns[column] = {"description": meaning, **allowed}
+    row = {"type": "object", "properties": columns, "required": list(columns), "additionalProperties": False}
+    properties = {
+        "format": {"const": schema.FORMAT},
+        "machines": {"description": "machine -> its numbers", "type": "object"},
+        "rows": {"type": "array", "items": row},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

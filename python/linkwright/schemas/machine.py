@@ -1,0 +1,105 @@
+"""The schema of machine files, made of what their readers ask for.
+
+Each fabric and each model of a probe reads its own table. A recorder in the Rust reader notes the keys, and gives
+them as `fabric{loggp}.level[]`: `{loggp}` is the `kind` of the table, `[]` one of several, `*` stands for any name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from linkwright import _native
+
+Schema = dict[str, Any]
+
+TEXT = {"type": "string", "pattern": r"\S"}
+INTEGER = {"type": "integer", "minimum": 0}
+PLACE = {"type": "array", "items": INTEGER, "minItems": 2, "maxItems": 2}
+# Forms without further words.
+FORMS: dict[str, Schema] = {
+    "text": TEXT,
+    "texts": {"type": "array", "items": TEXT},
+    "flag": {"type": "boolean"},
+    "integer": INTEGER,
+    "integers": {"type": "array", "items": INTEGER},
+    "places": {"type": "array", "items": PLACE},
+    "any": {"const": "any"},
+}
+
+
+def schema(files: list[tuple[str, str]]) -> Schema:
+    """The schema of all tables in `files`, texts and names of machine files."""
+    numbers = _native.machine_numbers()
+    maker = _Maker(_native.machine_keys(files), list(numbers["units"]))
+    made = maker.table("")
+    definitions = {}
+    for dimension, units in numbers["units"].items():
+        least = {"exclusiveMinimum": 0} if dimension in numbers["positive"] else {"minimum": 0}
+        value = {"type": "number", **least}
+        listed = {"anyOf": [value, {"type": "array", "items": value}]}
+        definitions[_defined(dimension)] = _number(value, units, numbers["statuses"])
+        definitions[f"{_defined(dimension)}_list"] = _number(listed, units, numbers["statuses"])
+    return {**made, "definitions": definitions}
+
+
+def _number(value: Schema, units: list[str], statuses: list[str]) -> Schema:
+    keys = {"value": value, "unit": {"enum": units}, "status": {"enum": statuses}, "source": TEXT}
+    return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+
+
+def _defined(dimension: str) -> str:
+    return dimension.replace(" ", "_")
+
+
+class _Maker:
+    """Makes a schema of each table, from the recorded keys."""
+
+    def __init__(self, tables: dict[str, dict], dimensions: list[str]):
+        self._tables = tables
+        self._dimensions = dimensions
+
+    def table(self, name: str) -> Schema:
+        """The schema of the table of this name, or of all its kinds."""
+        if name in self._tables:
+            return self._keys(name)
+        kinds = {
+            kind[1]: table for table in self._tables if (kind := re.fullmatch(re.escape(name) + r"\{(\w+)\}", table))
+        }
+        if kinds:
+            branches = [
+                {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": self._keys(table, kind)}
+                for kind, table in kinds.items()
+            ]
+            known = {"kind": {"enum": list(kinds)}}
+            return {"type": "object", "properties": known, "required": ["kind"], "allOf": branches}
+        # No model reads such a table: numbers and texts for people.
+        numbers = [self._form("", "numbers", [dimension]) for dimension in self._dimensions]
+        return {"type": "object", "additionalProperties": {"anyOf": [TEXT, *numbers]}}
+
+    def _keys(self, name: str, kind: str | None = None) -> Schema:
+        properties = {key: self._key(name, key, row["forms"]) for key, row in self._tables[name].items()}
+        required = [key for key, row in self._tables[name].items() if row["required"] and key != "*"]
+        if kind:
+            properties["kind"] = {"const": kind}
+        others = properties.pop("*", False)
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": others}
+
+    def _key(self, table: str, key: str, forms: list[tuple[str, list[str]]]) -> Schema:
+        name = f"{table}.{key}" if table else key
+        found = [self._form(name, *form) for form in forms]
+        return found[0] if len(found) == 1 else {"anyOf": found}
+
+    def _form(self, name: str, form: str, words: list[str]) -> Schema:
+        match form:
+            case "number" | "numbers":
+                suffix = "_list" if form == "numbers" else ""
+                return {"$ref": f"#/definitions/{_defined(words[0])}{suffix}"}
+            case "choice":
+                return {"enum": words}
+            case "table":
+                return self.table(name)
+            case "tables":
+                return {"type": "array", "items": self.table(f"{name}[]")}
+            case _:
+                return FORMS[form]

@@ -1,0 +1,411 @@
+"""TOML files whose keys are declared: one declaration reads a file, checks values made in Python and gives the schema.
+
+    PART = {
+        "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
+        "sizes": Key(Many(SIZE), "message sizes"),
+        "root": Key(Whole(0), "root of rooted collectives", default=0),
+    }
+    part = read(values, PART, Place("mine.toml", "part[0]"))
+    part["sizes"], part["root"]                 # (8, 65536), 0
+
+A `Kind` says what may stand behind a key. Reading turns `"64K"` into 65536 and a list into a tuple; `show` is the
+inverse. A key that is not declared is an error, so a misspelt optional key never falls back to its default silently.
+Every error names the file, the table, the key, what was found and what to write.
+"""
+
+# `Kind` documents the methods that its subclasses override.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwright import units
+from linkwright.errors import UsageError, unknown
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file and the table in it, for messages; `error` is the class of what is wrong there."""
+
+    file: str
+    path: str = ""
+    error: type[UsageError] = UsageError
+
+    @property
+    def where(self) -> str:
+        """As messages begin."""
+        return f"{self.file}: {self.path}" if self.path else self.file
+
+    def wrong(self, problem: object) -> UsageError:
+        """The error that says `problem` of this place."""
+        return self.error(f"{self.where}: {problem}")
+
+    def inside(self, key: str) -> Place:
+        """The place of a table within this one."""
+        return replace(self, path=f"{self.path}.{key}" if self.path else key)
+
+
+class Kind:
+    """What may stand behind a key."""
+
+    words = ""  # completes "write ..."
+    types: tuple[type, ...] = (str,)  # that TOML gives
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value, as Python holds it, is of this kind."""
+        raise NotImplementedError
+
+    def parse(self, value: Any) -> object:
+        """The value that TOML's stands for."""
+        return value
+
+    def show(self, value: Any) -> object:
+        """The inverse of `parse`."""
+        return value
+
+    def schema(self) -> Schema:
+        """The JSON schema of what TOML holds."""
+        raise NotImplementedError
+
+    def read(self, key: str, value: object, place: Place) -> object:
+        """The value of `key` in a file."""
+        try:
+            found = self.parse(value) if type(value) in self.types else None
+        except UsageError as error:
+            raise place.wrong(f"{key}: {error}") from error
+        if found is None or not self.fits(found):
+            raise self.refused(key, value, place)
+        return found
+
+    def check(self, key: str, value: object, place: Place) -> None:
+        """Refuse a value, made in Python, that no file could hold."""
+        if not self.fits(value):
+            raise self.refused(key, value, place)
+
+    def refused(self, key: str, value: object, place: Place) -> UsageError:
+        """The error for a value of another kind."""
+        return place.wrong(f"{key} is {value!r}; write {self.words}")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a table: what may stand there, what it means, and what holds where it is absent."""
+
+    kind: Kind
+    doc: str
+    required: bool = False
+    default: object = None
+
+
+Keys = Mapping[str, Key]
+
+
+class Table(dict):
+    """The keys that one table states, read; an absent one gives its default."""
+
+    def __init__(self, keys: Keys, place: Place):
+        super().__init__()
+        self._keys, self._place = keys, place
+        self.where, self.error = place.where, place.wrong
+
+    def __missing__(self, key: str) -> Any:
+        return self._keys[key].default
+
+
+def load(text: str, place: Place) -> dict[str, Any]:
+    """The values of a file before anything is known of its keys."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise place.wrong(f"not valid TOML: {error}") from error
+
+
+def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
+    """The values of one table, each read by the kind of its key."""
+    table = Table(keys, place)
+    for name, key in keys.items():
+        if name in values:
+            table[name] = key.kind.read(name, values[name], place)
+        elif key.required:
+            # A similar key that is not declared may be a misspelling of this one.
+            close = difflib.get_close_matches(name, [other for other in values if other not in keys], n=1)
+            raise place.wrong(f"missing key `{name}`; {f'did you mean it by `{close[0]}`?' if close else 'add it'}")
+    for name in values:
+        if name not in keys:
+            raise unknown("key", name, keys, where=place.where)
+    return table
+
+
+def schema(keys: Keys) -> Schema:
+    """The JSON schema of a table."""
+    properties = {name: {"description": key.doc, **key.kind.schema()} for name, key in keys.items()}
+    required = [name for name, key in keys.items() if key.required]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+class Text(Kind):
+    """A text."""
+
+    words = "a text that is not empty"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str) and bool(value.strip())
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": r"\S"}
+
+
+class Flag(Kind):
+    """`true` or `false`."""
+
+    words = "true or false"
+    types = (bool,)
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+class Whole(Kind):
+    """A whole number; `true`, an int to Python, is not one."""
+
+    types = (int,)
+
+    def __init__(self, least: int, most: int | None = None):
+        self._least, self._most = least, most
+        self.words = f"a whole number, at least {least}" if most is None else f"a whole number from {least} to {most}"
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is int and value >= self._least and (self._most is None or value <= self._most)
+
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self._least} | ({} if self._most is None else {"maximum": self._most})
+
+
+class Only(Kind):
+    """The one value that this version reads."""
+
+    def __init__(self, value: int | str):
+        self._value = value
+        self.types = (type(value),)
+        self.words = f"{value!r}, the only value that this version reads"
+
+    def fits(self, value: Any) -> bool:
+        return value == self._value
+
+    def schema(self) -> Schema:
+        return {"const": self._value}
+
+
+class Amount(Kind):
+    """A number such as 2e9, as a float."""
+
+    words = "a finite number that is not negative"
+    types = (int, float)
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, float) and 0 <= value < math.inf
+
+    def parse(self, value: Any) -> object:
+        return float(value)
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 0}
+
+
+class Size(Kind):
+    """Bytes, as a text in which K, M and G are 1024-based."""
+
+    def __init__(self, least: int = 0):
+        self._least = least
+        self.words = f'a {"size above 0" if least else "text"} such as "64K"'
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is int and self._least <= value <= units.MAX_BYTES
+
+    def parse(self, value: Any) -> object:
+        return units.parse_size(value)
+
+    def show(self, value: Any) -> object:
+        return units.format_size(value)
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": r"^\s*[0-9]+([KMGT](iB)?)?\s*$"}
+
+
+class Time(Kind):
+    """Nanoseconds, as a text with a unit."""
+
+    words = 'a text such as "12us"'
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, float) and value > 0
+
+    def parse(self, value: Any) -> object:
+        return units.parse_duration_s(value, with_unit=True) * 1e9
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"}
+
+
+class Choice(Kind):
+    """One of a closed list of words; a registry is asked only when something is read."""
+
+    def __init__(self, known: Iterable[str] | Callable[[], Iterable[str]]):
+        self._known = known
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return "one of " + ", ".join(f'"{word}"' for word in self._all())
+
+    def _all(self) -> list[str]:
+        return list(self._known() if callable(self._known) else self._known)
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self._all()
+
+    def refused(self, key: str, value: object, place: Place) -> UsageError:
+        if isinstance(value, str):
+            return unknown(key, value, self._all(), where=place.where)
+        return super().refused(key, value, place)
+
+    def schema(self) -> Schema:
+        return {"enum": self._all()}
+
+
+class Many(Kind):
+    """A list, as a tuple; with `single` one item may stand for a list of one."""
+
+    def __init__(self, item: Kind, least: int = 1, most: int | None = None, single: bool = False, words: str = ""):
+        self._item, self._least, self._most, self._single = item, least, most, single
+        self.types = (list, *item.types) if single else (list,)
+        self.words = words or f"a list, each item {item.words}"
+
+    def _counts(self, value: Any, kind: type) -> bool:
+        return (
+            isinstance(value, kind) and self._least <= len(value) and (self._most is None or len(value) <= self._most)
+        )
+
+    def read(self, key: str, value: object, place: Place) -> object:
+        listed = [value] if self._single and not isinstance(value, list) else value
+        if not self._counts(listed, list):
+            raise self.refused(key, value, place)
+        return tuple(self._item.read(f"{key}[{i}]", one, place) for i, one in enumerate(listed))
+
+    def check(self, key: str, value: object, place: Place) -> None:
+        if not self._counts(value, tuple):
+            raise self.refused(key, value, place)
+        for i, one in enumerate(value):
+            self._item.check(f"{key}[{i}]", one, place)
+
+    def fits(self, value: Any) -> bool:
+        return self._counts(value, tuple) and all(map(self._item.fits, value))
+
+    def show(self, value: Any) -> object:
+        return [self._item.show(one) for one in value]
+
+    def schema(self) -> Schema:
+        limits = {"minItems": self._least} | ({} if self._most is None else {"maxItems": self._most})
+        listed = {"type": "array", "items": self._item.schema(), **limits}
+        return {"anyOf": [self._item.schema(), listed]} if self._single else listed
+
+
+class Either(Kind):
+    """One of several kinds: the first whose TOML type is that of the value."""
+
+    def __init__(self, *kinds: Kind):
+        self._kinds = kinds
+        self.words = ", or ".join(kind.words for kind in kinds)
+        self.types = tuple(kind_type for kind in kinds for kind_type in kind.types)
+
+    def read(self, key: str, value: object, place: Place) -> object:
+        for kind in self._kinds:
+            if type(value) in kind.types:
+                return kind.read(key, value, place)
+        raise self.refused(key, value, place)
+
+    def fits(self, value: Any) -> bool:
+        return any(kind.fits(value) for kind in self._kinds)
+
+    def show(self, value: Any) -> object:
+        return next(kind for kind in self._kinds if kind.fits(value)).show(value)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [kind.schema() for kind in self._kinds]}
+
+
+class OneTable(Kind):
+    """A table with declared keys."""
+
+    words = "a table"
+    types: tuple[type, ...] = (dict,)
+
+    def __init__(self, keys: Keys):
+        self._keys = keys
+
+    def read(self, key: str, value: object, place: Place) -> Table:
+        if not isinstance(value, dict):
+            raise self.refused(key, value, place)
+        return read(value, self._keys, place.inside(key))
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(k in self._keys and self._keys[k].kind.fits(v) for k, v in value.items())
+
+    def show(self, value: Any) -> object:
+        return {key: self._keys[key].kind.show(one) for key, one in value.items()}
+
+    def schema(self) -> Schema:
+        return schema(self._keys)
+
+
+class Tables(OneTable):
+    """`[[key]]`: a list of tables."""
+
+    words = "a list of tables, `[[...]]`"
+    types = (list,)
+
+    def read(self, key: str, value: object, place: Place) -> list[Table]:
+        if not isinstance(value, list) or not value:
+            raise self.refused(key, value, place)
+        return [super(Tables, self).read(f"{key}[{i}]", one, place) for i, one in enumerate(value)]
+
+    def schema(self) -> Schema:
+        return {"type": "array", "items": super().schema(), "minItems": 1}
+
+
+class Named(Kind):
+    """A table whose keys are names."""
+
+    words = "a table"
+    types = (dict,)
+
+    def __init__(self, kind: Kind):
+        self._kind = kind
+
+    def read(self, key: str, value: object, place: Place) -> dict[str, object]:
+        if not isinstance(value, dict):
+            raise self.refused(key, value, place)
+        return {name: self._kind.read(name, one, place.inside(key)) for name, one in value.items()}
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, dict) and all(map(self._kind.fits, value.values()))
+
+    def show(self, value: Any) -> object:
+        return {name: self._kind.show(one) for name, one in value.items()}
+
+    def schema(self) -> Schema:
+        return {"type": "object", "additionalProperties": self._kind.schema()}
+
+
+TEXT, FLAG, AMOUNT, SIZE, TIME = Text(), Flag(), Amount(), Size(), Time()
