@@ -23,7 +23,8 @@ use crate::schedule::Schedule;
 /// All fabrics: `key, summary, description, source` each.
 #[pyfunction]
 pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |kind: &&models::FabricKind| {
+    let entry = |entry: &models::Entry| {
+        let kind = entry.kind;
         let row = PyDict::new(py);
         row.set_item("key", kind.key)?;
         row.set_item("summary", kind.summary)?;

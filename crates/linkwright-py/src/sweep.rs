@@ -6,8 +6,8 @@ use std::time::Duration;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Found, Next, Question, Sweep};
-use linkwright_sim::walk::How;
 use linkwright_sim::Failure;
+use linkwright_sim::Mode;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -97,8 +97,8 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
             let shape = shape(&mut given)?;
             given.finish()?;
             match kind.as_str() {
-                "fold" => Question::Walk(key, shape, How::Folded),
-                "stream" => Question::Walk(key, shape, How::Streamed),
+                "fold" => Question::Walk(key, shape, Mode::Folded),
+                "stream" => Question::Walk(key, shape, Mode::Streamed),
                 _ => Question::Collective(key, shape),
             }
         }

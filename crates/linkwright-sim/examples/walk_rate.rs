@@ -6,7 +6,8 @@ use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::MAX_RANKS;
-use linkwright_sim::walk::{walk, How};
+use linkwright_sim::walk::walk;
+use linkwright_sim::Mode;
 use linkwright_sim::Options;
 use std::time::Instant;
 
@@ -37,11 +38,11 @@ fn main() {
 }
 
 /// The way to walk, and how many ranks.
-fn asked() -> Result<(How, u32), String> {
+fn asked() -> Result<(Mode, u32), String> {
     let mut words = std::env::args().skip(1);
     let how = match words.next().as_deref() {
-        Some("fold") => How::Folded,
-        None | Some("stream") => How::Streamed,
+        Some("fold") => Mode::Folded,
+        None | Some("stream") => Mode::Streamed,
         Some(other) => return Err(format!("`{other}` is no way to walk; write fold or stream")),
     };
     let Some(word) = words.next() else {

@@ -1,6 +1,6 @@
 //! What can be wrong with a simulation.
 
-use crate::walk::How;
+use crate::mode::Mode;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::{MachineError, TimePs};
 use linkwright_schedule::{ScheduleError, VerifyError};
@@ -113,10 +113,10 @@ pub enum SimError {
     #[error("{0}")]
     NoDevice(String),
     /// A program that one rank does not stand for, or that cannot be simulated while it is read.
-    #[error("cannot be {how}: {problem}")]
+    #[error("cannot be {mode}: {problem}")]
     Unsuited {
         /// What was asked for.
-        how: How,
+        mode: Mode,
         /// Why not, and the cure.
         problem: String,
     },

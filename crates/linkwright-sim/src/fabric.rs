@@ -10,10 +10,6 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
-use crate::error::SimError;
-use crate::outcome::Simulation;
-use crate::prepared::Prepared;
-use crate::{limits, pass};
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
@@ -194,19 +190,6 @@ pub trait Fabric {
         false
     }
 
-    /// The order-free pass with this fabric; asked only where [`Fabric::order_free`] says so. It stands here,
-    /// with nothing for a fabric to add, so that it is compiled for each fabric and not for any.
-    #[doc(hidden)]
-    fn pass(&mut self, prepared: &Prepared<'_>) -> Result<Option<Simulation>, SimError> {
-        pass::simulate(prepared, self)
-    }
-
-    /// The longest chain of empty messages through a schedule; stands here like [`Fabric::pass`].
-    #[doc(hidden)]
-    fn longest_chain(&self, prepared: &Prepared<'_>) -> TimePs {
-        limits::longest_chain(prepared, self)
-    }
-
     /// Whether all endpoints are alike and messages take the same time between any two of them: one
     /// endpoint then stands for all where all do the same, see `linkwright-sim/src/walk`.
     fn endpoints_alike(&self) -> bool {
@@ -260,4 +243,16 @@ pub trait Fabric {
     fn bounds(&self) -> Bounds {
         Bounds::default()
     }
+}
+
+/// How an interconnect model describes itself, for lists, help and documentation.
+pub struct FabricKind {
+    /// `kind` in a machine file's `[fabric]`.
+    pub key: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it models and what it leaves out, in a few sentences.
+    pub description: &'static str,
+    /// Where the model was published or documented.
+    pub source: &'static str,
 }

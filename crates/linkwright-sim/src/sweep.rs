@@ -22,9 +22,10 @@
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
 use crate::error::Failure;
+use crate::mode::Mode;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
-use crate::walk::{walk, How};
+use crate::walk::walk;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
 use linkwright_schedule::ir::Schedule;
@@ -51,7 +52,7 @@ pub enum Question {
     /// The traffic pattern of this key.
     Pattern(String, Traffic),
     /// The same without a schedule: one rank that stands for all, or all ranks as they are read.
-    Walk(String, Shape, How),
+    Walk(String, Shape, Mode),
     /// A probe with its values.
     Probe(Assignment),
 }
@@ -63,7 +64,7 @@ pub struct Experiment {
     pub place: usize,
     /// What is asked.
     pub question: Question,
-    /// How it runs.
+    /// Mode it runs.
     pub options: Options,
 }
 
@@ -72,13 +73,13 @@ impl Question {
     fn messages(&self) -> u128 {
         let pairs = |ranks: u32| u128::from(ranks) * u128::from(ranks);
         match self {
-            Question::Collective(_, shape) | Question::Walk(_, shape, How::Streamed) => {
+            Question::Collective(_, shape) | Question::Walk(_, shape, Mode::Streamed) => {
                 pairs(shape.ranks)
             }
             Question::Pattern(_, traffic) => {
                 u128::from(traffic.shape.ranks) * u128::from(traffic.count)
             }
-            Question::Walk(_, shape, How::Folded) => shape.ranks.into(),
+            Question::Walk(_, shape, Mode::Folded) => shape.ranks.into(),
             Question::Probe(_) => 1,
         }
     }
@@ -114,10 +115,10 @@ pub type Outcome = Result<Found, Failure>;
 pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {
     let built = match question {
         Question::Probe(asked) => return Ok(Found::Answer(probes::answer(machine, asked)?)),
-        Question::Walk(key, shape, how) => {
+        Question::Walk(key, shape, mode) => {
             let program = collectives::program(key, shape)?;
             return Ok(Found::Times(Box::new(walk(
-                program, machine, options, *how,
+                program, machine, options, *mode,
             )?)));
         }
         Question::Collective(key, shape) => collectives::build(key, shape)?,

@@ -1,9 +1,10 @@
 //! `host_link` beyond the cases in `tests/cases/host_link.toml`: signals, engines, descriptors, laws.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
-use linkwright_sim::fabrics::build;
+use linkwright_sim::fabric::{Done, Event, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::host_link::config::Config;
+use linkwright_sim::fabrics::{build, AnyFabric};
+use linkwright_sim::SimulatedFabric;
 use proptest::prelude::*;
 
 const CORE: EndpointId = EndpointId(0);
@@ -22,7 +23,7 @@ fn machine(more: &str) -> Machine {
     Machine::parse(&text, "host_link.toml").unwrap()
 }
 
-fn fabric(more: &str) -> Box<dyn Fabric + Send> {
+fn fabric(more: &str) -> AnyFabric {
     build(&machine(more)).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -41,7 +42,7 @@ fn message(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64)
 }
 
 /// All completions of messages offered together at zero.
-fn run(fabric: &mut dyn Fabric, messages: &[Msg]) -> Vec<Done> {
+fn run(fabric: &mut dyn SimulatedFabric, messages: &[Msg]) -> Vec<Done> {
     fabric.reset(0, &[]);
     fabric.offer(TimePs::ZERO, messages);
     let mut done = Vec::new();
@@ -51,7 +52,7 @@ fn run(fabric: &mut dyn Fabric, messages: &[Msg]) -> Vec<Done> {
     done
 }
 
-fn delivered(fabric: &mut dyn Fabric, messages: &[Msg], op: u32) -> f64 {
+fn delivered(fabric: &mut dyn SimulatedFabric, messages: &[Msg], op: u32) -> f64 {
     let done = run(fabric, messages);
     let found = done
         .iter()

@@ -6,7 +6,8 @@ use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
 use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
-use linkwright_sim::walk::{walk, How};
+use linkwright_sim::walk::walk;
+use linkwright_sim::Mode;
 use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation, Skew};
 
 fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
@@ -62,7 +63,7 @@ fn ordinary(
 }
 
 /// Whether the walk can do it; it then does it right.
-fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: How) -> bool {
+fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: Mode) -> bool {
     let Ok(program) = program(key, shape) else {
         return false;
     };
@@ -90,7 +91,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: H
         assert_eq!(length(&found), length(&due), "{what}");
     }
     assert_eq!(limits, due_limits, "{what}");
-    if how == How::Streamed {
+    if how == Mode::Streamed {
         assert_eq!(found.links, due.links, "{what}");
     }
     true
@@ -119,7 +120,7 @@ fn one_rank_stands_for_all() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Folded));
+                walked += u32::from(agrees(&key, &shape, &machine, &options, Mode::Folded));
             }
         }
     }
@@ -149,7 +150,7 @@ fn ranks_are_streamed_whatever_they_differ_in() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Streamed));
+                walked += u32::from(agrees(&key, &shape, &machine, &options, Mode::Streamed));
             }
         }
     }
@@ -169,13 +170,13 @@ fn streamed_ranks_may_sit_anywhere() {
         &shape,
         &machine,
         &options,
-        How::Streamed
+        Mode::Streamed
     ));
 }
 
 #[test]
 fn a_refusal_names_the_reason_and_the_cure() {
-    let refused = |file: &str, elements: u64, options: Options, how: How| {
+    let refused = |file: &str, elements: u64, options: Options, how: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
         let error = walk(program, &machine(file, &[]), &options, how).unwrap_err();
         match error {
@@ -184,7 +185,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
         }
     };
     let plain = Options::default;
-    let uneven = refused("loggp", 9, plain(), How::Folded);
+    let uneven = refused("loggp", 9, plain(), Mode::Folded);
     assert_eq!(uneven, "cannot be folded: 36 bytes do not cut into 4 equal chunks; use a multiple of 16 bytes, such as 48, or simulate every rank");
     let late = Options {
         skew: Skew::Late {
@@ -193,21 +194,21 @@ fn a_refusal_names_the_reason_and_the_cure() {
         },
         ..plain()
     };
-    let skewed = refused("loggp", 8, late, How::Folded);
+    let skewed = refused("loggp", 8, late, Mode::Folded);
     assert!(skewed.contains("arrive at different times"), "{skewed}");
     let grid = Options {
         grid: Some((2, 2)),
         ..plain()
     };
-    let torus = refused("torus-2d", 8, grid, How::Folded);
+    let torus = refused("torus-2d", 8, grid, Mode::Folded);
     assert!(torus.contains("endpoints are not alike"), "{torus}");
-    let shared = refused("crossbar", 8, plain(), How::Streamed);
+    let shared = refused("crossbar", 8, plain(), Mode::Streamed);
     assert!(shared.contains("messages meet each other"), "{shared}");
     let window = Options {
         issue: Issue::Window(2),
         ..plain()
     };
-    assert!(refused("loggp", 8, window, How::Streamed).contains("frees its places one by one"));
+    assert!(refused("loggp", 8, window, Mode::Streamed).contains("frees its places one by one"));
 }
 
 /// What the mode is for: more ranks than any schedule could be written for.
@@ -215,7 +216,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
 fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
     let shape = Shape::new(1 << 14, 1 << 14);
     let program = program("allreduce/ring", &shape).unwrap();
-    let found = walk(program, &loggp(), &Options::default(), How::Folded).unwrap();
+    let found = walk(program, &loggp(), &Options::default(), Mode::Folded).unwrap();
     let found = found.simulation;
     assert_eq!(found.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
     // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of

@@ -12,7 +12,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
-use linkwright_sim::fabric::Fabric;
+use linkwright_sim::fabrics::AnyFabric;
 use linkwright_sim::{fabrics, lowered, run, simulate, Limits, Run, Simulation};
 
 /// Processor time that a launch spends on its workload at least, unless it is to run once.
@@ -21,7 +21,6 @@ const LEAST: f64 = 0.5;
 const MOST: usize = 200;
 
 type Result<T> = std::result::Result<T, String>;
-type AnyFabric = Box<dyn Fabric + Send>;
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()

@@ -34,6 +34,7 @@ use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
 use crate::setup::Run;
+use crate::simulated::SimulatedFabric;
 use deliveries::Deliveries;
 use lanes::{is_counted, Lane};
 use linkwright_core::machine::Completion;
@@ -89,7 +90,7 @@ struct Engine<'a, F: ?Sized> {
 }
 
 /// Run `schedule` on `fabric`.
-pub fn simulate<F: Fabric + ?Sized>(
+pub fn simulate<F: SimulatedFabric + ?Sized>(
     schedule: &Schedule,
     fabric: &mut F,
     run: &Run,

@@ -26,9 +26,8 @@
 //! Phi" (HPDC 2013).
 
 use super::slab::Slab;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
 use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
@@ -41,7 +40,6 @@ pub static KIND: FabricKind = FabricKind {
                   two ranks write to each other at once; latencies may differ by level (core, package). Use it \
                   with a path that has a `memory`, which says what loads and stores cost where data lie.",
     source: "Ramos and Hoefler, HPDC 2013",
-    from_machine,
 };
 
 /// How far apart two ranks are.
@@ -92,7 +90,8 @@ pub struct Coherent {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<Coherent, SimError> {
     let mut section = machine.fabric_section();
     let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
     let zero = TimePs::ZERO;
@@ -117,7 +116,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     distances.push(any);
     let endpoints = machine.endpoints().iter();
     let memory = machine.default_path().memory.as_ref();
-    Ok(Box::new(Coherent {
+    Ok(Coherent {
         gap,
         barrier,
         eager: memory.map_or(Bytes(0), |memory| memory.eager),
@@ -131,7 +130,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         multicasts: Vec::new(),
         in_flight: 0,
         links: LinkTable::new(endpoints.map(|e| format!("{} stores", e.name)).collect()),
-    }))
+    })
 }
 
 impl Coherent {

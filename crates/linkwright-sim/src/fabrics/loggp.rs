@@ -36,9 +36,8 @@
 //! Lumsdaine, "LogGOPSim" (HPDC 2010).
 
 use super::completions::Completions;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Times};
+use crate::fabric::{Bounds, Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -51,7 +50,6 @@ pub static KIND: FabricKind = FabricKind {
                   another, and messages never meet. Use it to compare the steps and bytes of \\
                   algorithms, and as the fast model for very many ranks.",
     source: "Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995",
-    from_machine,
 };
 
 /// The parameters of LogGP; overheads belong to the path.
@@ -129,7 +127,8 @@ pub struct LogGp {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     let mut section = machine.fabric_section();
     let parameters = Parameters {
         latency: section.time("latency")?,
@@ -163,7 +162,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     fabric.levels.sort_by_key(|(level, _)| Reverse(*level));
     fabric.nearness = machine.nearness();
     section.finish()?;
-    Ok(Box::new(fabric))
+    Ok(fabric)
 }
 
 /// One more regime, in which what the table leaves out is as in the first.

@@ -24,10 +24,11 @@ mod ranks;
 mod run;
 mod trail;
 
-pub use run::{walk, How};
+pub use run::walk;
 
 use crate::error::SimError;
 use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
+use crate::mode::Mode;
 use crate::outcome::{Simulation, Totals};
 use crate::setup::{Issue, Run};
 use linkwright_core::machine::Completion;
@@ -51,7 +52,7 @@ struct Walk<'a, F: ?Sized> {
     folded: &'a Folded,
     run: &'a Run,
     fabric: &'a mut F,
-    how: How,
+    mode: Mode,
     /// Ranks walked: all, or the one that stands for all.
     count: u32,
     /// Operations remembered of each rank.
@@ -73,11 +74,11 @@ fn simulate<F: Fabric + ?Sized>(
     folded: &Folded,
     run: &Run,
     fabric: &mut F,
-    how: How,
+    mode: Mode,
 ) -> Result<(Simulation, TimePs), SimError> {
-    let count = match how {
-        How::Folded => 1,
-        How::Streamed => folded.ranks(),
+    let count = match mode {
+        Mode::Folded => 1,
+        Mode::Streamed => folded.ranks(),
     };
     let start: Vec<u64> = (0..count as usize)
         .map(|rank| run.arrivals.get(rank).map_or(0, |t| t.0))
@@ -88,7 +89,7 @@ fn simulate<F: Fabric + ?Sized>(
         folded,
         run,
         fabric,
-        how,
+        mode,
         count,
         window,
         past: vec![Record::default(); window as usize * count as usize],
@@ -111,11 +112,11 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             let same = folded.same_size(op);
             let mut size = folded.size_at(op, 0);
             for i in 0..self.count {
-                let rank = match self.how {
-                    How::Folded => 0,
-                    How::Streamed => folded.performer(op, i),
+                let rank = match self.mode {
+                    Mode::Folded => 0,
+                    Mode::Streamed => folded.performer(op, i),
                 };
-                if !same && self.how == How::Streamed {
+                if !same && self.mode == Mode::Streamed {
                     size = folded.size_at(op, rank);
                 }
                 let step = Step {
@@ -137,9 +138,9 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     /// Index of the rank `ahead` of `rank` among those walked.
     #[inline]
     fn at(&self, rank: u32, ahead: u32) -> u32 {
-        match self.how {
-            How::Folded => 0,
-            How::Streamed => self.folded.group().act(rank, ahead),
+        match self.mode {
+            Mode::Folded => 0,
+            Mode::Streamed => self.folded.group().act(rank, ahead),
         }
     }
 
@@ -240,7 +241,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         group.act(a.instance.1, first) < group.act(b.instance.1, first)
     }
 
-    /// How long an operation keeps its lane before anything leaves the rank.
+    /// Mode long an operation keeps its lane before anything leaves the rank.
     #[inline]
     fn issue(&self, step: &Step<'_>) -> u64 {
         let path = &self.run.path;
@@ -262,12 +263,12 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
 
     fn message(&self, step: &Step<'_>) -> Msg {
         let to = self.folded.group().act(step.rank, step.op.to);
-        let (from, to) = match self.how {
-            How::Folded => (
+        let (from, to) = match self.mode {
+            Mode::Folded => (
                 self.run.placement[0],
                 self.run.placement[to.min(1) as usize],
             ),
-            How::Streamed => {
+            Mode::Streamed => {
                 let endpoint = |rank: u32| self.run.placement[rank as usize];
                 (endpoint(step.rank), endpoint(to))
             }
@@ -332,7 +333,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     fn quiet(&mut self, message: &Msg) -> (u64, u64) {
         // Between endpoints that are alike only the size matters, and most are as long as the one before.
         let size = (message.bytes, message.runs);
-        if self.how == How::Folded && self.latest.0 == size {
+        if self.mode == Mode::Folded && self.latest.0 == size {
             return self.latest.1;
         }
         let without = Msg {
@@ -351,9 +352,9 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             let hops = self.fabric.hops(message.from, message.to, message.network);
             self.totals.add(message.bytes, hops);
         }
-        let answer = match self.how {
-            How::Folded => self.fabric.alike(TimePs(leaves), message),
-            How::Streamed => self.fabric.answer(TimePs(leaves), message),
+        let answer = match self.mode {
+            Mode::Folded => self.fabric.alike(TimePs(leaves), message),
+            Mode::Streamed => self.fabric.answer(TimePs(leaves), message),
         };
         answer.ok_or_else(|| self.unsuited("its fabric cannot tell the times of a message at once"))
     }
@@ -412,9 +413,9 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     }
 
     fn unsuited(&self, problem: &str) -> SimError {
-        let how = self.how;
+        let mode = self.mode;
         let problem = format!("{problem}; simulate every rank");
-        SimError::Unsuited { how, problem }
+        SimError::Unsuited { mode, problem }
     }
 
     fn outcome(self, start: Vec<u64>) -> Simulation {
@@ -426,7 +427,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         let finish = self.ranks.iter().map(|rank| rank.finish).collect();
         let mut links = self.fabric.links().clone();
         let (mut start, mut finish, mut totals) = (start, finish, self.totals);
-        if self.how == How::Folded {
+        if self.mode == Mode::Folded {
             let p = self.folded.ranks() as usize;
             (start, finish) = (vec![start[0]; p], vec![self.ranks[0].finish; p]);
             totals = totals.times(p as u64);

@@ -2,56 +2,38 @@
 
 use super::simulate;
 use crate::error::{Failure, SimError};
-use crate::fabric::Fabric;
 use crate::fabrics;
 use crate::limits::Limits;
 use crate::messages::Networks;
+use crate::mode::Mode;
 use crate::placement::Placement;
 use crate::run::{path as path_of, sized, Modelled, Options};
 use crate::setup::{Issue, Run};
+use crate::simulated::SimulatedFabric;
 use crate::skew::Skew;
 use linkwright_core::machine::{Engine, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::{Folded, Program};
-use std::fmt;
-
-/// Which ranks are walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// One, which stands for all.
-    Folded,
-    /// All of them, operation by operation.
-    Streamed,
-}
-
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            How::Folded => "folded",
-            How::Streamed => "streamed",
-        })
-    }
-}
 
 /// Fold `program` as `machine` and its path need it, prove it, and simulate it.
 pub fn walk(
     program: Program,
     machine: &Machine,
     options: &Options,
-    how: How,
+    mode: Mode,
 ) -> Result<Modelled, Failure> {
     let ranks = program.ranks();
-    let machine = &of_size(machine, ranks, options, how)?;
-    let run = run_of(machine, ranks, options, how)?;
+    let machine = &of_size(machine, ranks, options, mode)?;
+    let run = run_of(machine, ranks, options, mode)?;
     let mut fabric = fabrics::build(machine)?;
-    check_fabric(machine, &*fabric, how)?;
-    check_run(options, &run.path, how)?;
+    check_fabric(machine, &*fabric, mode)?;
+    check_run(options, &run.path, mode)?;
     let folded = program.fold(run.path.fused_combine)?;
     folded.verify()?;
-    check_program(&folded, machine, &run, how)?;
-    let (simulation, latency) = simulate(&folded, &run, &mut *fabric, how)?;
-    let whole = how == How::Streamed && ranks as usize == machine.ranks();
+    check_program(&folded, machine, &run, mode)?;
+    let (simulation, latency) = simulate(&folded, &run, &mut *fabric, mode)?;
+    let whole = mode == Mode::Streamed && ranks as usize == machine.ranks();
     let (frame, units) = (folded.frame(), units(&folded));
     let limits = Limits::of_walk(&frame, &*fabric, &run, latency, units, whole);
     limits.check(&simulation, machine.fabric_kind())?;
@@ -67,23 +49,23 @@ fn of_size(
     machine: &Machine,
     ranks: u32,
     options: &Options,
-    how: How,
+    mode: Mode,
 ) -> Result<Machine, SimError> {
-    match (how, machine.open_size()) {
+    match (mode, machine.open_size()) {
         // The representative, and somebody else.
-        (How::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
+        (Mode::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
         _ => sized(machine, ranks, options.grid),
     }
 }
 
-fn run_of(machine: &Machine, ranks: u32, options: &Options, how: How) -> Result<Run, SimError> {
+fn run_of(machine: &Machine, ranks: u32, options: &Options, mode: Mode) -> Result<Run, SimError> {
     let path = path_of(machine, options.path.as_deref())?.clone();
-    let placement = match how {
-        How::Folded if machine.open_size().is_none() => {
+    let placement = match mode {
+        Mode::Folded if machine.open_size().is_none() => {
             options.placement.place(machine, ranks, 0)?
         }
-        How::Folded => vec![EndpointId(0), EndpointId(ranks.min(2) - 1)],
-        How::Streamed => options.placement.place(machine, ranks, 0)?,
+        Mode::Folded => vec![EndpointId(0), EndpointId(ranks.min(2) - 1)],
+        Mode::Streamed => options.placement.place(machine, ranks, 0)?,
     };
     Ok(Run {
         placement,
@@ -115,8 +97,8 @@ fn units(folded: &Folded) -> u64 {
 }
 
 /// That the run asks for nothing that a walk cannot tell.
-fn check_run(options: &Options, path: &Path, how: How) -> Result<(), SimError> {
-    let folded = how == How::Folded;
+fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
+    let folded = mode == Mode::Folded;
     let problem = if path.signal || path.phase_start > TimePs::ZERO {
         "the path announces its data by signals, or starts its steps; use another path"
     } else if path.memory.is_some() || path.engine == Engine::Rank {
@@ -133,16 +115,20 @@ fn check_run(options: &Options, path: &Path, how: How) -> Result<(), SimError> {
         return Ok(());
     };
     let problem = format!("{problem}, or simulate every rank");
-    Err(SimError::Unsuited { how, problem })
+    Err(SimError::Unsuited { mode, problem })
 }
 
 /// That the fabric can tell the times of each message at once.
-fn check_fabric(machine: &Machine, fabric: &dyn Fabric, how: How) -> Result<(), SimError> {
-    let (why, use_instead) = match how {
-        How::Folded if fabric.endpoints_alike() => return Ok(()),
-        How::Streamed if fabric.order_free() => return Ok(()),
-        How::Folded => ("its endpoints are not alike", "`loggp` or `crossbar`"),
-        How::Streamed => (
+fn check_fabric(
+    machine: &Machine,
+    fabric: &dyn SimulatedFabric,
+    mode: Mode,
+) -> Result<(), SimError> {
+    let (why, use_instead) = match mode {
+        Mode::Folded if fabric.endpoints_alike() => return Ok(()),
+        Mode::Streamed if fabric.order_free() => return Ok(()),
+        Mode::Folded => ("its endpoints are not alike", "`loggp` or `crossbar`"),
+        Mode::Streamed => (
             "its messages meet each other, so all must be known",
             "`loggp`",
         ),
@@ -152,12 +138,17 @@ fn check_fabric(machine: &Machine, fabric: &dyn Fabric, how: How) -> Result<(), 
         machine.fabric_kind(),
         machine.name()
     );
-    Err(SimError::Unsuited { how, problem })
+    Err(SimError::Unsuited { mode, problem })
 }
 
 /// That one rank is like another, and that there is room for every message.
-fn check_program(folded: &Folded, machine: &Machine, run: &Run, how: How) -> Result<(), SimError> {
-    let unsuited = |problem: String| Err(SimError::Unsuited { how, problem });
+fn check_program(
+    folded: &Folded,
+    machine: &Machine,
+    run: &Run,
+    mode: Mode,
+) -> Result<(), SimError> {
+    let unsuited = |problem: String| Err(SimError::Unsuited { mode, problem });
     let mut lanes = (folded.ops().iter())
         .filter(|op| op.kind != OpKind::Local)
         .map(|op| op.lane);
@@ -165,7 +156,7 @@ fn check_program(folded: &Folded, machine: &Machine, run: &Run, how: How) -> Res
     if lanes.any(|lane| Some(lane) != first) {
         return unsuited("a rank sends from several lanes; simulate every rank".to_string());
     }
-    if how == How::Folded {
+    if mode == Mode::Folded {
         if let Some(problem) = folded.unequal(run.path.per_run > TimePs::ZERO) {
             return unsuited(problem);
         }

@@ -8,6 +8,7 @@
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
+use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
@@ -40,7 +41,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         let problem = format!("{resources} links and limits of switches; at most {most} fit");
         return Err(s.inconsistent("links", problem));
     }
-    if let Some(rank) = topology.cut_off() {
+    if let Some(rank) = cut_off(&topology) {
         let (there, here) = (topology.name(rank), topology.name(0));
         let problem = format!("{there} is cut off: no links lead from it to {here}; add an edge");
         return Err(s.inconsistent("links", problem));

@@ -57,6 +57,7 @@ use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use cut::Cut;
+pub(super) use file::from_machine;
 pub use file::KIND;
 use geometry::{Geometry, Place, Port};
 use interface::{Interface, Message};
