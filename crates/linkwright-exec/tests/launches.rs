@@ -2,10 +2,9 @@
 
 #![cfg(not(loom))]
 
+use linkwright_core::{Skew, TimePs};
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{
-    find, Applicability, Executor, Launch, Repetition, RunOptions, Skew,
-};
+use linkwright_exec::executor::{find, Applicability, Executor, Launch, Repetition, RunOptions};
 use linkwright_exec::state::Data;
 use linkwright_exec::threads::Threads;
 use linkwright_exec::ExecError;
@@ -91,7 +90,10 @@ fn more_ranks_than_cores_are_marked_and_finish() {
 #[test]
 fn a_late_rank_makes_the_others_wait() {
     let options = RunOptions {
-        skew: Skew::OneLate(1, 200_000.0),
+        skew: Skew::Late {
+            rank: 1,
+            by: TimePs::from_ns(200_000),
+        },
         ..few_samples()
     };
     let launch = run(&ring(2, 10), &options).unwrap();
@@ -107,7 +109,7 @@ fn a_late_rank_makes_the_others_wait() {
 #[test]
 fn uniform_arrival_is_seeded_and_bounded() {
     let options = RunOptions {
-        skew: Skew::Uniform(50_000.0),
+        skew: Skew::Uniform(TimePs::from_ns(50_000)),
         batch: Some(20),
         ..few_samples()
     };

@@ -2,6 +2,7 @@
 
 use linkwright_core::error::MachineError;
 use linkwright_core::probes::ProbeError;
+use linkwright_core::skew::SkewError;
 use linkwright_exec::ExecError;
 use linkwright_schedule::{ScheduleError, VerifyError};
 use linkwright_sim::SimError;
@@ -32,6 +33,15 @@ pub fn probe(error: ProbeError) -> PyErr {
     let class = match error {
         ProbeError::Unknown { .. } => "UnknownNameError",
         ProbeError::BadValue { .. } => "UsageError",
+    };
+    raise(class, error)
+}
+
+/// Arrival times that nobody understands, or that do not suit the ranks.
+pub fn skew(error: SkewError) -> PyErr {
+    let class = match error {
+        SkewError::Text(_) => "UsageError",
+        SkewError::NoRank { .. } | SkewError::Count { .. } => "OptionError",
     };
     raise(class, error)
 }
@@ -69,6 +79,7 @@ pub fn exec(error: ExecError) -> PyErr {
         ExecError::RankCount { .. } => "ShapeError",
         ExecError::NoMpiFunction { .. } | ExecError::Mpi { .. } => "MpiError",
         ExecError::Probe(inner) => return probe(inner),
+        ExecError::Skew(inner) => return skew(inner),
         ExecError::Implausible { .. } => "ImplausibleError",
         ExecError::RoundTrip { .. } => "RoundTripError",
         ExecError::Cancelled => "CancelledError",
@@ -106,6 +117,7 @@ pub fn sim(error: SimError) -> PyErr {
         SimError::NoRoom { .. } => "NoRoomError",
         SimError::Unknown { .. } => "UnknownNameError",
         SimError::NoDevice(_) => "UsageError",
+        SimError::Skew(inner) => return skew(inner),
         SimError::Option { .. } => "OptionError",
         SimError::Unsuited { .. } => "UnsuitedError",
         SimError::BelowLimit { .. } => "BelowLimitError",

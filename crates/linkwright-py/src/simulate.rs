@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use linkwright_core::{EndpointId, TimePs};
+use linkwright_core::EndpointId;
 use linkwright_sim::fabric::{LinkTable, Msg, MsgKind, Wanted};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
-use linkwright_sim::skew::Skew as Arrivals;
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, Issue, Spent};
 use numpy::IntoPyArray;
@@ -17,7 +16,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::machine::Machine;
-use crate::options::{Options, Skew};
+use crate::options::Options;
 use crate::schedule::Schedule;
 
 /// All fabrics: `key, summary, description, source` each.
@@ -91,7 +90,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
         path: asked.take("path")?,
         issue: issue(asked.take("issue")?)?,
         placement: placement(asked.take("placement")?)?,
-        skew: arrivals(asked.skew()?, seed),
+        skew: asked.skew()?,
         grid: asked.take("grid")?,
         arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
         operations_per_s: asked.take("operations_per_s")?,
@@ -247,17 +246,4 @@ fn placement(text: Option<String>) -> PyResult<Placement> {
         );
         errors::raise("UsageError", message)
     })
-}
-
-fn arrivals(skew: Skew, seed: u64) -> Arrivals {
-    let ps = |ns: f64| TimePs((ns * 1e3).round() as u64);
-    match skew {
-        Skew::None => Arrivals::None,
-        Skew::Uniform(most) => Arrivals::Uniform {
-            most: ps(most),
-            seed,
-        },
-        Skew::Late(rank, by) => Arrivals::Late { rank, by: ps(by) },
-        Skew::List(each) => Arrivals::List(each.into_iter().map(ps).collect()),
-    }
 }

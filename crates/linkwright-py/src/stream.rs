@@ -33,16 +33,17 @@ pub fn instruction_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyo3(signature = (ranks, repetitions, options=None))]
 pub fn arrival_delays<'py>(
     py: Python<'py>,
-    ranks: usize,
+    ranks: u32,
     repetitions: u64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let mut asked = Options::new(options);
     let (data, run) = run_options(&mut asked)?;
     asked.finish()?;
+    run.skew.check(ranks).map_err(errors::skew)?;
     let delay = |number: u64| (0..ranks).map(move |rank| (rank, number));
     let delays = (0..repetitions).flat_map(delay);
-    let delays = delays.map(|(rank, number)| run.skew.delay_ns(rank, data.seed, number));
+    let delays = delays.map(|(rank, number)| run.skew.delay_ns(rank as usize, data.seed, number));
     Ok(delays.collect::<Vec<f64>>().into_pyarray(py))
 }
 

@@ -108,7 +108,7 @@ pub fn run_options<'a>(asked: &mut Options<'_, '_>) -> PyResult<(Data, RunOption
         settle_within: asked.take("settle_within")?,
         batch: asked.take("batch")?,
         check: asked.take("check")?.unwrap_or(plain.check),
-        skew: asked.skew()?.into(),
+        skew: asked.skew()?,
         seed: data.seed,
         ..plain
     };

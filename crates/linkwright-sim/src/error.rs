@@ -2,6 +2,7 @@
 
 use crate::mode::Mode;
 use linkwright_core::probes::ProbeError;
+use linkwright_core::skew::SkewError;
 use linkwright_core::{MachineError, TimePs};
 use linkwright_schedule::{ScheduleError, VerifyError};
 use thiserror::Error;
@@ -128,6 +129,9 @@ pub enum SimError {
         /// What is wrong, and the cure.
         problem: String,
     },
+    /// Arrival times that do not suit the ranks.
+    #[error(transparent)]
+    Skew(#[from] SkewError),
     /// A question about a probe that cannot be asked.
     #[error(transparent)]
     Probe(#[from] ProbeError),

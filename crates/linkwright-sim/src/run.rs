@@ -11,9 +11,8 @@ use crate::messages::Networks;
 use crate::outcome::Simulation;
 use crate::placement::Placement;
 use crate::setup::{Issue, Run};
-use crate::skew::Skew;
 use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
-use linkwright_core::{Machine, TimePs};
+use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{barriers, transforms};
 use std::borrow::Cow;
@@ -36,7 +35,7 @@ pub struct Options {
     pub arithmetic: bool,
     /// Rate of computes, where the schedule has some.
     pub operations_per_s: Option<f64>,
-    /// Seed of whatever the fabric draws.
+    /// Seed of whatever the fabric draws, and of random arrivals.
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
@@ -92,7 +91,7 @@ pub fn run(
         },
         path,
         issue: options.issue,
-        arrivals: options.skew.arrivals(schedule.ranks)?,
+        arrivals: options.skew.arrivals(schedule.ranks, options.seed)?,
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,
         seed: options.seed,
@@ -116,7 +115,7 @@ pub fn run(
 /// That the machine has the path that `options` name, and that they make sense for so many ranks.
 pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
     path(machine, options.path.as_deref())?;
-    options.skew.arrivals(ranks).map(drop)
+    Ok(options.skew.check(ranks)?)
 }
 
 /// The schedule as a machine and one of its paths need it; `None` where it will do as it is.

@@ -1,14 +1,14 @@
 //! The walk gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
 //! are alike, streamed where they are not.
 
-use linkwright_core::{Machine, TimePs};
+use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
 use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
 use linkwright_sim::walk::walk;
 use linkwright_sim::Mode;
-use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation, Skew};
+use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation};
 
 fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
     let folder = concat!(
@@ -132,10 +132,7 @@ fn ranks_are_streamed_whatever_they_differ_in() {
     let (mut all, mut walked) = (0, 0);
     let skews = [
         Skew::None,
-        Skew::Uniform {
-            most: TimePs::from_ns(2500),
-            seed: 7,
-        },
+        Skew::Uniform(TimePs::from_ns(2500)),
         Skew::Late {
             rank: 0,
             by: TimePs::from_ns(4000),

@@ -22,11 +22,12 @@ mod steps;
 mod walker;
 
 use crate::error::{ExecError, Result};
-use crate::executor::{Repetition, RunOptions, Skew};
+use crate::executor::{Repetition, RunOptions};
 use crate::reference;
 use crate::state::{Contents, Data};
 use crate::threads::{synchronises, SMALL_BYTES};
 use library::{Group, Library};
+use linkwright_core::Skew;
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::spec::Collective;
 use linkwright_schedule::{barriers, verify};
@@ -139,6 +140,7 @@ impl Mpi {
         size_bytes: u64,
         options: &'a RunOptions<'a>,
     ) -> Result<Plan<'a>> {
+        options.skew.check(self.group.size)?;
         let allowed = synchronises(collective) && options.skew == Skew::None;
         let small = 2 * size_bytes <= SMALL_BYTES as u64;
         Ok(Plan {

@@ -30,14 +30,14 @@ mod world;
 
 use crate::error::{ExecError, Result};
 use crate::executor::{
-    Applicability, Calibrated, Executor, Launch, Prepared, Repetition, RunOptions, Skew,
+    Applicability, Calibrated, Executor, Launch, Prepared, Repetition, RunOptions,
 };
 use crate::state::{Contents, Data, State};
 use crate::timer::Clock;
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Crew, Order};
-use linkwright_core::Participant;
+use linkwright_core::{Participant, Skew};
 use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
 use program::{compile, Mail, Program};
@@ -237,6 +237,7 @@ impl Prepared for PreparedThreads<'_> {
     }
 
     fn run(&mut self, options: &RunOptions) -> Result<Launch> {
+        options.skew.check(self.contents.schedule.ranks)?;
         let back_to_back = self.back_to_back(options)?;
         let sets = if back_to_back { 2 } else { 1 };
         self.contents.check_memory(sets)?;

@@ -10,9 +10,8 @@ use crate::placement::Placement;
 use crate::run::{path as path_of, sized, Modelled, Options};
 use crate::setup::{Issue, Run};
 use crate::simulated::SimulatedFabric;
-use crate::skew::Skew;
 use linkwright_core::machine::{Engine, OpenSize, Path};
-use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::{Folded, Program};
 
@@ -75,7 +74,7 @@ fn run_of(machine: &Machine, ranks: u32, options: &Options, mode: Mode) -> Resul
         },
         path,
         issue: options.issue,
-        arrivals: options.skew.arrivals(ranks)?,
+        arrivals: options.skew.arrivals(ranks, options.seed)?,
         arithmetic: options.arithmetic,
         operations_per_s: None,
         seed: options.seed,
