@@ -64,7 +64,7 @@ def time_ns(machine, flows, size=4, multicast=False):
             builder.multicast(rank[source], [rank[each] for each in target], "input", index, into="output")
         else:
             builder.put(rank[source], rank[target], "input", index, into="output")
-    options = {"issue": "unlimited", "placement": ",".join(map(str, tiles))}
+    options = {"issue": "unlimited", "placement": list(tiles)}
     return _native.simulate(builder.finish(), machine, options)["makespan_ps"] / 1e3
 
 
@@ -175,7 +175,7 @@ def test_host_lanes_are_shared_by_a_group(server):
         builder.step()
         for rank in range(ranks):
             builder.put(memory, rank, "host", rank, into="output", at=0, get=True)
-        options = {"issue": "unlimited", "placement": ",".join(str(chip * TILES) for chip in chips)}
+        options = {"issue": "unlimited", "placement": [chip * TILES for chip in chips]}
         return _native.simulate(builder.finish(), lanes, options)["makespan_ps"] / 1e3
 
     lanes = _with(server, {"fabric.host.chip_rate": "5", "fabric.host.group_rate": "8"})

@@ -48,6 +48,23 @@ pub struct Msg {
     pub wanted: Wanted,
 }
 
+impl Msg {
+    /// A message in one run on network 0, of which all completions are wanted.
+    pub fn new(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64) -> Self {
+        Msg {
+            op,
+            from,
+            to,
+            bytes,
+            runs: 1,
+            kind,
+            network: 0,
+            set: 0,
+            wanted: Wanted::ALL,
+        }
+    }
+}
+
 /// The completions of a message that matter besides its delivery, which always does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {

@@ -9,7 +9,7 @@ use linkwright_schedule::ir::{Op, OpKind};
 /// The longest chain of messages, each without its data and alone on the machine.
 pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: &F) -> TimePs {
     let (messages, costs) = (&prepared.messages, &prepared.costs);
-    let (schedule, path) = (messages.schedule, &prepared.run.path);
+    let (schedule, path) = (messages.schedule, &prepared.setup.path);
     let carriage = |id: u32, op: &Op| {
         let empty = messages.without_data(id, op);
         costs.sending(op, messages) + fabric.quiet(&empty).0

@@ -1,7 +1,7 @@
 //! Discrete-event simulation of schedules on modelled machines.
 //!
 //! ```text
-//!   Schedule + Run (placement, path, issue policy, arrivals)
+//!   Schedule + Setup (placement, path, issue policy, arrivals)
 //!        |
 //!      engine  --messages-->  fabric (loggp, crossbar, ...)
 //!        |     <--completions--
@@ -28,14 +28,14 @@ pub mod placement;
 mod prepared;
 pub mod probes;
 pub mod queue;
+mod rank;
 mod residence;
-mod rules;
 pub mod run;
 pub mod setup;
 mod simulated;
 pub mod sweep;
+pub mod symmetric;
 pub mod trace;
-pub mod walk;
 
 pub use critical::{CriticalPath, Segment, Spent};
 pub use engine::simulate;
@@ -46,5 +46,5 @@ pub use mode::Mode;
 pub use outcome::{OperationTimes, Simulation, Totals};
 pub use placement::Placement;
 pub use run::{lowered, run, Modelled, Options};
-pub use setup::{Issue, Run};
+pub use setup::{Issue, Setup};
 pub use simulated::SimulatedFabric;

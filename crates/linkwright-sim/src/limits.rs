@@ -37,7 +37,7 @@ use crate::fabric::{Bounds, Fabric};
 use crate::messages::Messages;
 use crate::outcome::Simulation;
 use crate::prepared::Prepared;
-use crate::setup::Run;
+use crate::setup::Setup;
 use crate::simulated::SimulatedFabric;
 use linkwright_core::{Bytes, BytesPerSec, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind, Schedule};
@@ -62,53 +62,42 @@ impl Limits {
     pub fn of<F: SimulatedFabric + ?Sized>(
         schedule: &Schedule,
         fabric: &F,
-        run: &Run,
+        setup: &Setup,
         whole: bool,
     ) -> Result<Self, SimError> {
-        let prepared = Prepared::new(schedule, run)?;
+        let prepared = Prepared::new(schedule, setup)?;
         let (messages, costs) = (&prepared.messages, &prepared.costs);
         let bounds = fabric.bounds();
-        let cut = match whole && schedule.ranks % 2 == 0 {
-            true => time(across_halves(schedule), bounds.halves),
-            false => TimePs::ZERO,
-        };
-        let all = [
+        Ok(Limits::known([
             ("latency", fabric.longest_chain(&prepared)),
             ("port", port(messages, &bounds)),
-            ("cut", cut),
+            ("cut", cut(schedule, &bounds, whole)),
             ("memory", memory(messages, &bounds)),
-            ("compute", compute(messages, costs, run)),
-        ];
-        let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
-        Ok(Limits(
-            known.map(|(name, time)| Limit { name, time }).collect(),
-        ))
+            ("compute", compute(messages, costs, setup)),
+        ]))
     }
 
-    /// The limits of a program of which one rank stands for all: `frame` is its schedule without
-    /// operations, `latency` its longest chain, `units` its arithmetic units per rank.
-    pub(crate) fn of_walk<F: Fabric + ?Sized>(
+    /// The limits of a rank-symmetric program: `frame` is its schedule without operations, `latency` its longest
+    /// chain, `units` its arithmetic units per rank.
+    pub(crate) fn of_frame<F: Fabric + ?Sized>(
         frame: &Schedule,
         fabric: &F,
-        run: &Run,
+        setup: &Setup,
         latency: TimePs,
         units: u64,
         whole: bool,
     ) -> Self {
         let bounds = fabric.bounds();
-        let (out, into) = through_some_rank(frame);
-        let cut = match whole && frame.ranks % 2 == 0 {
-            true => time(across_halves(frame), bounds.halves),
-            false => TimePs::ZERO,
-        };
-        let port = time(out, bounds.rank_out).max(time(into, bounds.rank_in));
-        let compute = TimePs(combined(frame, run, units));
-        let all = [
+        Limits::known([
             ("latency", latency),
-            ("port", port),
-            ("cut", cut),
-            ("compute", compute),
-        ];
+            ("port", port_of_collective(frame, &bounds)),
+            ("cut", cut(frame, &bounds, whole)),
+            ("compute", TimePs(combined(frame, setup, units))),
+        ])
+    }
+
+    /// Those of `all` that are not zero.
+    fn known<const N: usize>(all: [(&'static str, TimePs); N]) -> Self {
         let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
         Limits(known.map(|(name, time)| Limit { name, time }).collect())
     }
@@ -145,8 +134,19 @@ fn port(messages: &Messages<'_>, bounds: &Bounds) -> TimePs {
         let (out, into) = busiest(messages, 0..schedule.ranks);
         return time(out, bounds.rank_out).max(time(into, bounds.rank_in));
     }
+    port_of_collective(schedule, bounds)
+}
+
+fn port_of_collective(schedule: &Schedule, bounds: &Bounds) -> TimePs {
     let (out, into) = through_some_rank(schedule);
     time(out, bounds.rank_out).max(time(into, bounds.rank_in))
+}
+
+fn cut(schedule: &Schedule, bounds: &Bounds, whole: bool) -> TimePs {
+    match whole && schedule.ranks % 2 == 0 {
+        true => time(across_halves(schedule), bounds.halves),
+        false => TimePs::ZERO,
+    }
 }
 
 /// Bytes that some rank must send, and that some rank must receive, whatever the algorithm.
@@ -214,7 +214,7 @@ fn busiest(messages: &Messages<'_>, participants: std::ops::Range<u32>) -> (u64,
     (most(&out).unwrap_or(0), most(&into).unwrap_or(0))
 }
 
-fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
+fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> TimePs {
     let schedule = messages.schedule;
     if !schedule.computes() && !schedule.spec.collective.reduces() {
         return TimePs::ZERO;
@@ -235,15 +235,15 @@ fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
     }
     let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
     let most = work.into_iter().max().unwrap_or(0) / units;
-    TimePs(most.max(combined(schedule, run, units)))
+    TimePs(most.max(combined(schedule, setup, units)))
 }
 
 /// Combining its share takes a rank with so many arithmetic units at least this long.
-fn combined(schedule: &Schedule, run: &Run, units: u64) -> u64 {
+fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> u64 {
     let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
         return 0;
     }
     let share = Bytes((p - 1) * size / p / units);
-    run.path.combine_time(share, run.arithmetic).0
+    setup.path.combine_time(share, setup.arithmetic).0
 }

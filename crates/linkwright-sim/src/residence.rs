@@ -31,7 +31,7 @@
 //! communication in cache-coherent SMP systems" (HPDC 2013).
 
 use crate::messages::Messages;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::machine::memory::Other;
 use linkwright_core::machine::{Memory, Nearness};
 use linkwright_core::{Bytes, BytesPerSec};
@@ -65,13 +65,13 @@ struct Chunk {
     ahead: Vec<u32>,
 }
 
-struct Walk<'a> {
+struct Replay<'a> {
     messages: &'a Messages<'a>,
     memory: Memory,
     nearness: &'a Nearness,
     /// By operation, how many ranks move data with it.
     movers: Vec<u32>,
-    /// The same of the operation that is walked through.
+    /// The same of the operation under way.
     at_once: u32,
     chunks: HashMap<Key, Chunk>,
     /// Bytes that each rank has touched.
@@ -87,12 +87,12 @@ pub(crate) fn is_eager(op: &Op, messages: &Messages<'_>, memory: &Memory) -> boo
 
 impl Moved {
     /// Costs of all operations on a path with `memory`.
-    pub fn new(run: &Run, memory: &Memory, messages: &Messages<'_>) -> Self {
+    pub fn new(setup: &Setup, memory: &Memory, messages: &Messages<'_>) -> Self {
         let schedule = messages.schedule;
-        let mut walk = Walk {
+        let mut replay = Replay {
             messages,
             memory: memory.divided(schedule.ranks),
-            nearness: &run.nearness,
+            nearness: &setup.nearness,
             movers: match memory.caches.iter().any(|cache| cache.total.is_some()) {
                 true => movers(schedule),
                 false => vec![1; schedule.ops().len()],
@@ -103,17 +103,17 @@ impl Moved {
             set: 0,
         };
         let mut moved = Moved::default();
-        let sets = run.buffer_sets.max(1);
+        let sets = setup.buffer_sets.max(1);
         for round in 0..(WARM + 1) * sets {
-            walk.set = round % sets;
-            moved = walk.once(run);
+            replay.set = round % sets;
+            moved = replay.once(setup);
         }
         moved
     }
 }
 
-impl Walk<'_> {
-    fn once(&mut self, run: &Run) -> Moved {
+impl Replay<'_> {
+    fn once(&mut self, setup: &Setup) -> Moved {
         let schedule = self.messages.schedule;
         let count = schedule.ops().len();
         let mut moved = Moved {
@@ -129,14 +129,14 @@ impl Walk<'_> {
             let combining = match fused {
                 true => {
                     let bytes = Bytes(self.messages.bytes(op));
-                    run.path.combine_time(bytes, run.arithmetic).0
+                    setup.path.combine_time(bytes, setup.arithmetic).0
                 }
                 false => 0,
             };
             if is_eager(op, self.messages, &self.memory) {
                 moved.issue[id] = self.read(op, op.from) as u64;
                 moved.landing[id] =
-                    run.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
+                    setup.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
                 continue;
             }
             let by = op.initiator();
@@ -207,18 +207,18 @@ impl Walk<'_> {
         let found = find(&self.memory, &self.clocks, state, by, writes);
         let at = |rate: BytesPerSec| bytes as f64 * 1e12 / rate.0;
         let mut time = match found {
-            Found::Cache(cache) => at(self.rate(cache)),
-            Found::Other(rank) => match self.other(by, rank) {
+            Place::Cache(cache) => at(self.rate(cache)),
+            Place::Other(rank) => match self.other(by, rank) {
                 Some(other) if writes => other.start.0 as f64 + at(other.write_rate),
                 Some(other) => other.start.0 as f64 + at(other.read_rate),
                 None => at(self.rate(0)),
             },
-            Found::Lost(rank, cache) => {
+            Place::Lost(rank, cache) => {
                 let lost = self.other(by, rank).and_then(|other| other.lost_rate);
                 at(lost.unwrap_or(self.rate(cache)))
             }
         };
-        let alone = matches!(found, Found::Cache(_));
+        let alone = matches!(found, Place::Cache(_));
         time += self.run_ahead(by, key, bytes, writes && alone);
         let now = self.clocks[by as usize];
         let state = self.chunks.get_mut(&key).expect("made above");
@@ -296,7 +296,7 @@ fn movers(schedule: &Schedule) -> Vec<u32> {
 
 /// Where the lines of a chunk are for a rank.
 #[derive(Clone, Copy, Debug)]
-enum Found {
+enum Place {
     /// In one of its caches, or a shared one.
     Cache(usize),
     /// In the caches of another rank.
@@ -305,26 +305,26 @@ enum Found {
     Lost(u32, usize),
 }
 
-fn find(memory: &Memory, clocks: &[u64], chunk: &Chunk, by: u32, writes: bool) -> Found {
+fn find(memory: &Memory, clocks: &[u64], chunk: &Chunk, by: u32, writes: bool) -> Place {
     let since = |&(rank, began): &(u32, u64)| clocks[rank as usize] - began;
     let mine = chunk.holders.iter().find(|holder| holder.0 == by);
     let others = || chunk.holders.iter().filter(|holder| holder.0 != by);
     if let Some(mine) = mine.filter(|_| !writes) {
-        return Found::Cache(memory.cache_at(since(mine)));
+        return Place::Cache(memory.cache_at(since(mine)));
     }
     let wanted = writes || chunk.modified;
     let own = memory.own().0;
     if let Some(holder) = others().find(|h| since(h) <= own).filter(|_| wanted) {
-        return Found::Other(holder.0);
+        return Place::Other(holder.0);
     }
     let Some(nearest) = others().min_by_key(|h| since(h)) else {
-        return Found::Cache(memory.cache_at(mine.map_or(u64::MAX, since)));
+        return Place::Cache(memory.cache_at(mine.map_or(u64::MAX, since)));
     };
     let distance = since(nearest).max(own.saturating_add(1));
     let cache = memory.cache_at(distance);
     match wanted && distance <= memory.cached().0 {
-        true => Found::Lost(nearest.0, cache),
-        false => Found::Cache(cache),
+        true => Place::Lost(nearest.0, cache),
+        false => Place::Cache(cache),
     }
 }
 
@@ -366,12 +366,12 @@ mod tests {
     /// Cost of every operation in ns.
     fn costs(schedule: &Schedule, prefetch: Option<Bytes>, buffer_sets: u32) -> Vec<u64> {
         let memory = memory(prefetch);
-        let run = Run {
+        let setup = Setup {
             buffer_sets,
-            ..Run::new(schedule.ranks, Path::default())
+            ..Setup::new(schedule.ranks, Path::default())
         };
-        let messages = Messages::new(schedule, &run.placement, &run.networks);
-        let moved = Moved::new(&run, &memory, &messages);
+        let messages = Messages::new(schedule, &setup.placement, &setup.networks);
+        let moved = Moved::new(&setup, &memory, &messages);
         moved.issue.iter().map(|ps| ps / 1000).collect()
     }
 

@@ -10,9 +10,9 @@ use crate::limits::Limits;
 use crate::messages::Networks;
 use crate::outcome::Simulation;
 use crate::placement::Placement;
-use crate::setup::{Issue, Run};
+use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
-use linkwright_core::{Machine, Skew, TimePs};
+use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{barriers, transforms};
 use std::borrow::Cow;
@@ -39,7 +39,7 @@ pub struct Options {
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
-    /// Sets of buffers between which repetitions alternate, see [`crate::setup::Run`].
+    /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
     pub buffer_sets: u32,
 }
 
@@ -68,7 +68,7 @@ pub struct Modelled {
     /// What no run could beat.
     pub limits: Limits,
     /// The run that was simulated, for a trace.
-    pub run: Run,
+    pub setup: Setup,
 }
 
 /// Simulate `schedule` on `machine`.
@@ -82,33 +82,44 @@ pub fn run(
         // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
         _ => Cow::Borrowed(machine),
     };
-    let path = path(&machine, options.path.as_deref())?.clone();
-    let run = Run {
-        placement: (options.placement).place(&machine, schedule.ranks, schedule.memories)?,
+    let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
+    let setup = setup(&machine, schedule.ranks, placement, options)?;
+    check_room(schedule, &machine, &setup)?;
+    let mut fabric = fabrics::build(&machine)?;
+    let simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
+    let whole = schedule.ranks as usize == machine.ranks();
+    let limits = Limits::of(schedule, &*fabric, &setup, whole)?;
+    limits.check(&simulation, machine.fabric_kind())?;
+    Ok(Modelled {
+        simulation,
+        limits,
+        setup,
+    })
+}
+
+/// What `options` make of a run of `ranks` ranks at these places.
+pub(crate) fn setup(
+    machine: &Machine,
+    ranks: u32,
+    placement: Vec<EndpointId>,
+    options: &Options,
+) -> Result<Setup, SimError> {
+    let path = path(machine, options.path.as_deref())?.clone();
+    Ok(Setup {
+        placement,
         networks: match path.network {
             Some(network) => Networks::only(network),
             None => Networks::new(machine.hints()),
         },
         path,
         issue: options.issue,
-        arrivals: options.skew.arrivals(schedule.ranks, options.seed)?,
+        arrivals: options.skew.arrivals(ranks, options.seed)?,
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,
         seed: options.seed,
         record_operations: options.record_operations,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
-    };
-    check_room(schedule, &machine, &run)?;
-    let mut fabric = fabrics::build(&machine)?;
-    let simulation = crate::simulate(schedule, &mut *fabric, &run)?;
-    let whole = schedule.ranks as usize == machine.ranks();
-    let limits = Limits::of(schedule, &*fabric, &run, whole)?;
-    limits.check(&simulation, machine.fabric_kind())?;
-    Ok(Modelled {
-        simulation,
-        limits,
-        run,
     })
 }
 
@@ -161,7 +172,7 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
 ///
 /// Of a scattered transfer each run counts by itself: studies write many transactions to one place as runs of one
 /// transfer.
-fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), SimError> {
+fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
     let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());
@@ -181,7 +192,7 @@ fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), S
         };
         let bytes = schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0);
         for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
-            let endpoint = &endpoints[run.placement[participant as usize].index()];
+            let endpoint = &endpoints[setup.placement[participant as usize].index()];
             if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
                 return Err(SimError::NoRoom {
                     bytes,
@@ -195,7 +206,7 @@ fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), S
 }
 
 /// The path called `name`, or the default one.
-pub(crate) fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
+fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
     let Some(name) = name else {
         return Ok(machine.default_path());
     };

@@ -65,7 +65,7 @@ impl fmt::Display for Issue {
 
 /// Everything that the engine needs besides the schedule and the fabric.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Setup {
     /// Endpoint of each participant, ranks first.
     pub placement: Vec<EndpointId>,
     /// Software costs.
@@ -90,10 +90,10 @@ pub struct Run {
     pub buffer_sets: u32,
 }
 
-impl Run {
+impl Setup {
     /// Participant `i` on endpoint `i`, blocking, everyone at zero.
     pub fn new(participants: u32, path: Path) -> Self {
-        Run {
+        Setup {
             placement: (0..participants).map(EndpointId).collect(),
             path,
             issue: Issue::default(),

@@ -25,7 +25,7 @@ use crate::error::Failure;
 use crate::mode::Mode;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
-use crate::walk::walk;
+use crate::symmetric;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
 use linkwright_schedule::ir::Schedule;
@@ -51,8 +51,8 @@ pub enum Question {
     Collective(String, Shape),
     /// The traffic pattern of this key.
     Pattern(String, Traffic),
-    /// The same without a schedule: one rank that stands for all, or all ranks as they are read.
-    Walk(String, Shape, Mode),
+    /// A rank-symmetric collective by the algorithm of this key, without a schedule.
+    Symmetric(String, Shape, Mode),
     /// A probe with its values.
     Probe(Assignment),
 }
@@ -73,13 +73,13 @@ impl Question {
     fn messages(&self) -> u128 {
         let pairs = |ranks: u32| u128::from(ranks) * u128::from(ranks);
         match self {
-            Question::Collective(_, shape) | Question::Walk(_, shape, Mode::Streamed) => {
+            Question::Collective(_, shape) | Question::Symmetric(_, shape, Mode::Streamed) => {
                 pairs(shape.ranks)
             }
             Question::Pattern(_, traffic) => {
                 u128::from(traffic.shape.ranks) * u128::from(traffic.count)
             }
-            Question::Walk(_, shape, Mode::Folded) => shape.ranks.into(),
+            Question::Symmetric(_, shape, Mode::Folded) => shape.ranks.into(),
             Question::Probe(_) => 1,
         }
     }
@@ -101,7 +101,7 @@ fn large_first(experiments: &mut [Experiment], threads: usize) {
 
 /// What one experiment found.
 #[derive(Debug)]
-pub enum Found {
+pub enum Finding {
     /// Times and limits of a schedule.
     Times(Box<Modelled>),
     /// The answer to a probe.
@@ -109,15 +109,15 @@ pub enum Found {
 }
 
 /// What an experiment came to.
-pub type Outcome = Result<Found, Failure>;
+pub type Outcome = Result<Finding, Failure>;
 
 /// Asks one question of `machine`: builds, lowers and verifies its schedule, and simulates it.
 pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {
     let built = match question {
-        Question::Probe(asked) => return Ok(Found::Answer(probes::answer(machine, asked)?)),
-        Question::Walk(key, shape, mode) => {
+        Question::Probe(asked) => return Ok(Finding::Answer(probes::answer(machine, asked)?)),
+        Question::Symmetric(key, shape, mode) => {
             let program = collectives::program(key, shape)?;
-            return Ok(Found::Times(Box::new(walk(
+            return Ok(Finding::Times(Box::new(symmetric::simulate(
                 program, machine, options, *mode,
             )?)));
         }
@@ -126,7 +126,7 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
     };
     let schedule: Schedule = lowered(&built, machine, options.path.as_deref())?.unwrap_or(built);
     verify(&schedule)?;
-    Ok(Found::Times(Box::new(run(&schedule, machine, options)?)))
+    Ok(Finding::Times(Box::new(run(&schedule, machine, options)?)))
 }
 
 /// What waiting for a result came to.

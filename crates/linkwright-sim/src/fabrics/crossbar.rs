@@ -263,8 +263,7 @@ impl Fabric for Crossbar {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        while let Some(at) = self.completions.step_due(&self.steps, until) {
-            let step = self.steps.pop_at(at).expect("it is due");
+        while let Some((at, step)) = self.completions.step_due(&mut self.steps, until) {
             self.step(at, step);
         }
         self.completions.advance(until, out)

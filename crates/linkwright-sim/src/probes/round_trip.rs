@@ -24,7 +24,7 @@
 use super::{section, waived, Answer, ModelProbe};
 use crate::error::SimError;
 use crate::fabrics;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::machine::Section;
 use linkwright_core::probes::{Assignment, ROUND_TRIP};
 use linkwright_core::{EndpointId, Machine, MachineError, TimePs};
@@ -157,13 +157,13 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         ["in_bytes", "out_bytes"].map(|axis| parameters.size(machine, axis, asked.number(axis)));
     let (input, output) = (input?, output?);
     let schedule = schedule(transport, input, output, &parameters)?;
-    let run = Run {
+    let setup = Setup {
         placement: parameters.placement.to_vec(),
         operations_per_s: Some(OPERATIONS_PER_S),
-        ..Run::new(4, machine.default_path().clone())
+        ..Setup::new(4, machine.default_path().clone())
     };
     let mut fabric = fabrics::build(machine)?;
-    let time = crate::simulate(&schedule, &mut *fabric, &run)?.makespan;
+    let time = crate::simulate(&schedule, &mut *fabric, &setup)?.makespan;
     let p99_ps = parameters.p99_offset.0 as f64 + parameters.p99_factor * time.0 as f64;
     Ok(Answer {
         time,

@@ -161,7 +161,7 @@ def longer(machine, options: Options) -> list[dict]:
 def placements(machine, options: Options, most: int = 1000) -> list[dict]:
     """Complement and pairwise over random placements of logical on hardware numbers."""
     random = np.random.default_rng(options.seed)
-    drawn = [",".join(map(str, random.permutation(SPES))) for _ in range(most)]
+    drawn = [random.permutation(SPES).tolist() for _ in range(most)]
     makes = {"complement": streams.complement, "pairwise": streams.pairwise}
     rows = []
     for name, make in makes.items():
@@ -189,8 +189,7 @@ def six_of_eight(machine, options: Options) -> list[dict]:
 
         def one(chosen: tuple[int, ...], make=make) -> float:
             others = [i for i in range(SPES) if i not in chosen]
-            place = ",".join(map(str, [*chosen, *others]))
-            return streams.measure(machine, make(6, True), placement=place).total
+            return streams.measure(machine, make(6, True), placement=[*chosen, *others]).total
 
         totals = parallel(one, units, options, f"six of eight, {name}")
         figures = {

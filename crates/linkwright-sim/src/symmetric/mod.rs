@@ -20,22 +20,20 @@
 //! **Streamed**, each rank is walked by itself, so ranks may arrive at any time and have unequal chunks; the
 //! fabric must be order-free ([`Fabric::order_free`]).
 
-mod ranks;
-mod run;
+mod simulate;
 mod trail;
 
-pub use run::walk;
+pub use simulate::simulate;
 
 use crate::error::SimError;
 use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
 use crate::mode::Mode;
 use crate::outcome::{Simulation, Totals};
-use crate::setup::{Issue, Run};
-use linkwright_core::machine::Completion;
+use crate::rank::{completes, End, Lane, Rank, ARITHMETIC, MESSAGES};
+use crate::setup::Setup;
 use linkwright_core::{Bytes, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 use linkwright_schedule::symmetric::Folded;
-use ranks::{Lane, Rank, ARITHMETIC, MESSAGES};
 use trail::{Cause, Record, Spans};
 
 /// What an operation of one rank is like.
@@ -48,9 +46,9 @@ struct Step<'a> {
     runs: u32,
 }
 
-struct Walk<'a, F: ?Sized> {
+struct Streaming<'a, F: ?Sized> {
     folded: &'a Folded,
-    run: &'a Run,
+    setup: &'a Setup,
     fabric: &'a mut F,
     mode: Mode,
     /// Ranks walked: all, or the one that stands for all.
@@ -58,8 +56,8 @@ struct Walk<'a, F: ?Sized> {
     /// Operations remembered of each rank.
     window: u32,
     past: Vec<Record>,
-    ranks: Vec<Rank>,
-    end: (u64, Option<Cause>),
+    ranks: Vec<Rank<Option<Cause>>>,
+    end: End<Option<Cause>>,
     /// Earliest arrival of a rank.
     first: u64,
     totals: Totals,
@@ -70,9 +68,9 @@ struct Walk<'a, F: ?Sized> {
 }
 
 /// All ranks of `folded` on `fabric`; and the longest chain of its messages without data.
-fn simulate<F: Fabric + ?Sized>(
+fn stream<F: Fabric + ?Sized>(
     folded: &Folded,
-    run: &Run,
+    setup: &Setup,
     fabric: &mut F,
     mode: Mode,
 ) -> Result<(Simulation, TimePs), SimError> {
@@ -81,13 +79,13 @@ fn simulate<F: Fabric + ?Sized>(
         Mode::Streamed => folded.ranks(),
     };
     let start: Vec<u64> = (0..count as usize)
-        .map(|rank| run.arrivals.get(rank).map_or(0, |t| t.0))
+        .map(|rank| setup.arrivals.get(rank).map_or(0, |t| t.0))
         .collect();
     let window = folded.longest_wait() + 1;
-    fabric.reset(run.seed, &[]);
-    let mut walk = Walk {
+    fabric.reset(setup.seed, &[]);
+    let mut streaming = Streaming {
         folded,
-        run,
+        setup,
         fabric,
         mode,
         count,
@@ -100,12 +98,12 @@ fn simulate<F: Fabric + ?Sized>(
         latency: 0,
         latest: ((u64::MAX, 0), (0, 0)),
     };
-    walk.all()?;
-    let latency = TimePs(walk.latency);
-    Ok((walk.outcome(start), latency))
+    streaming.all()?;
+    let latency = TimePs(streaming.latency);
+    Ok((streaming.outcome(start), latency))
 }
 
-impl<F: Fabric + ?Sized> Walk<'_, F> {
+impl<F: Fabric + ?Sized> Streaming<'_, F> {
     fn all(&mut self) -> Result<(), SimError> {
         let folded = self.folded;
         for (k, op) in (0u32..).zip(folded.ops()) {
@@ -129,8 +127,8 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 self.step(step)?;
             }
         }
-        for rank in 0..self.count {
-            self.end_batch(rank);
+        for rank in &mut self.ranks {
+            rank.end_batch(self.setup.path.barrier.0, &mut self.end);
         }
         Ok(())
     }
@@ -156,13 +154,15 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             false => MESSAGES,
         };
         let (waits, edge, earliest) = self.waits(k, rank);
+        let known = &mut self.ranks[rank as usize];
         if lane == MESSAGES {
-            self.make_room(rank, op, waits)?;
+            let policy = (self.setup.issue, self.setup.path.barrier.0);
+            let room = known.make_room(op, waits, policy, &mut self.end);
+            if room.is_err() {
+                return Err(self.unsuited("a batch ends at the instant of an issue"));
+            }
         }
-        let Lane { free_at, cause } = self.ranks[rank as usize].lanes[lane];
-        let own = waits < free_at || waits == free_at && cause.is_some();
-        let cause = if own { cause } else { edge };
-        let ready = waits.max(free_at);
+        let (ready, cause) = known.ready(lane, (waits, edge));
         let leaves = ready + self.issue(&step);
         let spans = match cause {
             Some(cause) => {
@@ -170,7 +170,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                     let earlier = (wait.op(), self.at(rank, wait.rank()));
                     wait.is_acknowledged() && earlier == cause.of.instance
                 });
-                cause.spans_until(ready, acknowledged, &self.run.path)
+                cause.spans_until(ready, acknowledged, &self.setup.path)
             }
             None => Spans::waiting(ready - self.first),
         };
@@ -190,8 +190,12 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         match op.is_message() {
             true => self.send(step, leaves, &mut record)?,
             false => {
-                self.free_lane(rank, lane, leaves, Cause::issue(record));
-                self.busy_until(rank, leaves, || Cause::edge(record));
+                let known = &mut self.ranks[rank as usize];
+                known.lanes[lane] = Lane {
+                    free_at: leaves,
+                    cause: Some(Cause::issue(record)),
+                };
+                known.busy_until(leaves, &mut self.end, || Some(Cause::edge(record)));
             }
         }
         let place = self.place(k, rank);
@@ -215,7 +219,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 (true, true, _) => (record.acknowledged, record.earliest.1),
                 (false, true, false) => (record.source_free, record.earliest.0),
                 (_, true, true) => {
-                    let delivered = record.earliest.1 + self.run.path.receive.0;
+                    let delivered = record.earliest.1 + self.setup.path.receive.0;
                     (record.visible, delivered)
                 }
                 _ => (record.visible, record.earliest.0),
@@ -244,7 +248,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     /// Mode long an operation keeps its lane before anything leaves the rank.
     #[inline]
     fn issue(&self, step: &Step<'_>) -> u64 {
-        let path = &self.run.path;
+        let path = &self.setup.path;
         match step.op.kind {
             OpKind::Put => path.start.0 + path.per_run.0 * u64::from(step.runs),
             OpKind::Notice => path.notice_start.0,
@@ -256,8 +260,8 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     fn local(&self, step: &Step<'_>) -> u64 {
         let bytes = Bytes(step.bytes);
         match step.op.combine {
-            Combine::Reduce => self.run.path.combine_time(bytes, self.run.arithmetic).0,
-            Combine::Replace => self.run.path.copy_time(bytes).0,
+            Combine::Reduce => self.setup.path.combine_time(bytes, self.setup.arithmetic).0,
+            Combine::Replace => self.setup.path.copy_time(bytes).0,
         }
     }
 
@@ -265,11 +269,11 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         let to = self.folded.group().act(step.rank, step.op.to);
         let (from, to) = match self.mode {
             Mode::Folded => (
-                self.run.placement[0],
-                self.run.placement[to.min(1) as usize],
+                self.setup.placement[0],
+                self.setup.placement[to.min(1) as usize],
             ),
             Mode::Streamed => {
-                let endpoint = |rank: u32| self.run.placement[rank as usize];
+                let endpoint = |rank: u32| self.setup.placement[rank as usize];
                 (endpoint(step.rank), endpoint(to))
             }
         };
@@ -284,7 +288,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 _ => MsgKind::Put,
             },
             network: self
-                .run
+                .setup
                 .networks
                 .of(&self.folded.hinted(step.op, step.rank)),
             set: 0,
@@ -297,7 +301,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         let message = self.message(&step);
         let times = self.answer(leaves, &message)?;
         let target = self.at(step.rank, step.op.to);
-        let path = &self.run.path;
+        let path = &self.setup.path;
         let combine = match step.op.combine {
             Combine::Reduce => self.local(&step),
             Combine::Replace => 0,
@@ -312,18 +316,19 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         self.latency = self.latency.max(early + path.receive.0);
         let (arrived, sent) = (times.delivered.0, leaves);
         let cost = path.receive.0 + combine;
-        let completes = match path.completion {
-            Completion::SourceFree => times.source_free.0,
-            Completion::Delivered => times.delivered.0,
-            Completion::Acknowledged => times.acknowledged.0,
-        };
         let receiver = &mut self.ranks[target as usize].receiver;
         let visible = receiver.handle(arrived, sent, cost);
         record.visible = visible.map_err(|_| self.unsuited(OUT_OF_ORDER))?;
-        self.free_lane(step.rank, MESSAGES, leaves, Cause::issue(*record));
-        self.busy_until(target, record.visible, || Cause::edge(*record));
+        self.ranks[step.rank as usize].lanes[MESSAGES] = Lane {
+            free_at: leaves,
+            cause: Some(Cause::issue(*record)),
+        };
+        let handled = || Some(Cause::edge(*record));
+        self.ranks[target as usize].busy_until(record.visible, &mut self.end, handled);
         if step.op.kind == OpKind::Put {
-            self.complete(step.rank, completes, record);
+            let completes = completes(path.completion, &times);
+            let sender = &mut self.ranks[step.rank as usize];
+            sender.complete(*record, completes, self.setup.issue, &mut self.end);
         }
         Ok(())
     }
@@ -359,59 +364,6 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         answer.ok_or_else(|| self.unsuited("its fabric cannot tell the times of a message at once"))
     }
 
-    /// End the batch of `rank` if that comes before `op` is issued.
-    #[inline]
-    fn make_room(&mut self, rank: u32, op: &Op, waits: u64) -> Result<(), SimError> {
-        let known = &self.ranks[rank as usize];
-        let ready = waits.max(known.lanes[MESSAGES].free_at);
-        match known.batch.ends_before(op, ready, self.run.issue) {
-            Ok(true) => self.end_batch(rank),
-            Ok(false) => {}
-            Err(_) => return Err(self.unsuited("a batch ends at the instant of an issue")),
-        }
-        Ok(())
-    }
-
-    /// All transfers of the batch are complete: the lane looks after them and is free.
-    fn end_batch(&mut self, rank: u32) {
-        let known = &mut self.ranks[rank as usize];
-        let Some((completes, last)) = known.batch.end() else {
-            return;
-        };
-        let cause = Cause::completion(last);
-        let free_at = completes.max(known.lanes[MESSAGES].free_at) + self.run.path.barrier.0;
-        self.free_lane(rank, MESSAGES, free_at, cause);
-        self.busy_until(rank, completes, || cause);
-        self.busy_until(rank, free_at, || cause);
-    }
-
-    /// A lane of `rank` is free at `at` because of `cause`.
-    #[inline]
-    fn free_lane(&mut self, rank: u32, lane: usize, at: u64, cause: Cause) {
-        self.ranks[rank as usize].lanes[lane] = Lane {
-            free_at: at,
-            cause: Some(cause),
-        };
-    }
-
-    /// A transfer completes in the sense of the path.
-    fn complete(&mut self, rank: u32, at: u64, record: &Record) {
-        match self.run.issue {
-            Issue::Unlimited => self.busy_until(rank, at, || Cause::completion(*record)),
-            _ => self.ranks[rank as usize].batch.add(*record, at),
-        }
-    }
-
-    /// `rank` was busy until `at` because of `cause`.
-    #[inline]
-    fn busy_until(&mut self, rank: u32, at: u64, cause: impl FnOnce() -> Cause) {
-        let finish = &mut self.ranks[rank as usize].finish;
-        *finish = at.max(*finish);
-        if at > self.end.0 {
-            self.end = (at, Some(cause()));
-        }
-    }
-
     fn unsuited(&self, problem: &str) -> SimError {
         let mode = self.mode;
         let problem = format!("{problem}; simulate every rank");
@@ -421,7 +373,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     fn outcome(self, start: Vec<u64>) -> Simulation {
         let (end, cause) = self.end;
         let spans = match cause {
-            Some(cause) => cause.spans_until(end, false, &self.run.path),
+            Some(cause) => cause.spans_until(end, false, &self.setup.path),
             None => Spans::waiting(end.max(self.first) - self.first),
         };
         let finish = self.ranks.iter().map(|rank| rank.finish).collect();

@@ -6,7 +6,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::MAX_RANKS;
-use linkwright_sim::walk::walk;
+use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
 use linkwright_sim::Options;
 use std::time::Instant;
@@ -24,7 +24,7 @@ fn main() {
     let shape = Shape::new(ranks, u64::from(ranks) * 256);
     let program = program("allreduce/ring", &shape).expect("a ring of any size");
     let written = start.elapsed().as_secs_f64();
-    let found = walk(program, &machine, &Options::default(), how).expect("it runs");
+    let found = symmetric::simulate(program, &machine, &Options::default(), how).expect("it runs");
     let found = found.simulation;
     let seconds = start.elapsed().as_secs_f64();
     let messages = found.totals.transfers + found.totals.notices;

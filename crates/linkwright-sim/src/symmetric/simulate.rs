@@ -1,14 +1,13 @@
 //! One call from a folded program and a machine to times and limits.
 
-use super::simulate;
+use super::stream;
 use crate::error::{Failure, SimError};
 use crate::fabrics;
 use crate::limits::Limits;
-use crate::messages::Networks;
 use crate::mode::Mode;
 use crate::placement::Placement;
-use crate::run::{path as path_of, sized, Modelled, Options};
-use crate::setup::{Issue, Run};
+use crate::run::{setup, sized, Modelled, Options};
+use crate::setup::{Issue, Setup};
 use crate::simulated::SimulatedFabric;
 use linkwright_core::machine::{Engine, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
@@ -16,7 +15,7 @@ use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::{Folded, Program};
 
 /// Fold `program` as `machine` and its path need it, prove it, and simulate it.
-pub fn walk(
+pub fn simulate(
     program: Program,
     machine: &Machine,
     options: &Options,
@@ -24,22 +23,27 @@ pub fn walk(
 ) -> Result<Modelled, Failure> {
     let ranks = program.ranks();
     let machine = &of_size(machine, ranks, options, mode)?;
-    let run = run_of(machine, ranks, options, mode)?;
+    let setup = setup(
+        machine,
+        ranks,
+        places(machine, ranks, options, mode)?,
+        options,
+    )?;
     let mut fabric = fabrics::build(machine)?;
     check_fabric(machine, &*fabric, mode)?;
-    check_run(options, &run.path, mode)?;
-    let folded = program.fold(run.path.fused_combine)?;
+    check_run(options, &setup.path, mode)?;
+    let folded = program.fold(setup.path.fused_combine)?;
     folded.verify()?;
-    check_program(&folded, machine, &run, mode)?;
-    let (simulation, latency) = simulate(&folded, &run, &mut *fabric, mode)?;
+    check_program(&folded, machine, &setup, mode)?;
+    let (simulation, latency) = stream(&folded, &setup, &mut *fabric, mode)?;
     let whole = mode == Mode::Streamed && ranks as usize == machine.ranks();
     let (frame, units) = (folded.frame(), units(&folded));
-    let limits = Limits::of_walk(&frame, &*fabric, &run, latency, units, whole);
+    let limits = Limits::of_frame(&frame, &*fabric, &setup, latency, units, whole);
     limits.check(&simulation, machine.fabric_kind())?;
     Ok(Modelled {
         simulation,
         limits,
-        run,
+        setup,
     })
 }
 
@@ -57,31 +61,17 @@ fn of_size(
     }
 }
 
-fn run_of(machine: &Machine, ranks: u32, options: &Options, mode: Mode) -> Result<Run, SimError> {
-    let path = path_of(machine, options.path.as_deref())?.clone();
-    let placement = match mode {
-        Mode::Folded if machine.open_size().is_none() => {
-            options.placement.place(machine, ranks, 0)?
-        }
-        Mode::Folded => vec![EndpointId(0), EndpointId(ranks.min(2) - 1)],
-        Mode::Streamed => options.placement.place(machine, ranks, 0)?,
-    };
-    Ok(Run {
-        placement,
-        networks: match path.network {
-            Some(network) => Networks::only(network),
-            None => Networks::new(machine.hints()),
-        },
-        path,
-        issue: options.issue,
-        arrivals: options.skew.arrivals(ranks, options.seed)?,
-        arithmetic: options.arithmetic,
-        operations_per_s: None,
-        seed: options.seed,
-        record_operations: false,
-        nearness: machine.nearness(),
-        buffer_sets: 1,
-    })
+/// Where the ranks are; on a machine of open size, only those that are looked at.
+fn places(
+    machine: &Machine,
+    ranks: u32,
+    options: &Options,
+    mode: Mode,
+) -> Result<Vec<EndpointId>, SimError> {
+    if mode == Mode::Folded && machine.open_size().is_some() {
+        return Ok(vec![EndpointId(0), EndpointId(ranks.min(2) - 1)]);
+    }
+    options.placement.place(machine, ranks, 0)
 }
 
 /// Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
@@ -95,7 +85,7 @@ fn units(folded: &Folded) -> u64 {
     lanes.len().max(1) as u64
 }
 
-/// That the run asks for nothing that a walk cannot tell.
+/// That the run asks for nothing that needs a schedule.
 fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
     let folded = mode == Mode::Folded;
     let problem = if path.signal || path.phase_start > TimePs::ZERO {
@@ -144,7 +134,7 @@ fn check_fabric(
 fn check_program(
     folded: &Folded,
     machine: &Machine,
-    run: &Run,
+    setup: &Setup,
     mode: Mode,
 ) -> Result<(), SimError> {
     let unsuited = |problem: String| Err(SimError::Unsuited { mode, problem });
@@ -156,7 +146,7 @@ fn check_program(
         return unsuited("a rank sends from several lanes; simulate every rank".to_string());
     }
     if mode == Mode::Folded {
-        if let Some(problem) = folded.unequal(run.path.per_run > TimePs::ZERO) {
+        if let Some(problem) = folded.unequal(setup.path.per_run > TimePs::ZERO) {
             return unsuited(problem);
         }
     }

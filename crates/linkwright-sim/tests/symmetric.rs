@@ -6,7 +6,7 @@ use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
 use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
-use linkwright_sim::walk::walk;
+use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
 use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation};
 
@@ -67,7 +67,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: M
     let Ok(program) = program(key, shape) else {
         return false;
     };
-    let found = match walk(program, machine, options, how) {
+    let found = match symmetric::simulate(program, machine, options, how) {
         Ok(found) => found,
         Err(Failure::Sim(SimError::Unsuited { problem, .. })) => {
             assert!(problem.contains("simulate every rank"), "{problem}");
@@ -175,7 +175,7 @@ fn streamed_ranks_may_sit_anywhere() {
 fn a_refusal_names_the_reason_and_the_cure() {
     let refused = |file: &str, elements: u64, options: Options, how: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
-        let error = walk(program, &machine(file, &[]), &options, how).unwrap_err();
+        let error = symmetric::simulate(program, &machine(file, &[]), &options, how).unwrap_err();
         match error {
             Failure::Sim(error) => error.to_string(),
             other => panic!("{other}"),
@@ -213,7 +213,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
 fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
     let shape = Shape::new(1 << 14, 1 << 14);
     let program = program("allreduce/ring", &shape).unwrap();
-    let found = walk(program, &loggp(), &Options::default(), Mode::Folded).unwrap();
+    let found = symmetric::simulate(program, &loggp(), &Options::default(), Mode::Folded).unwrap();
     let found = found.simulation;
     assert_eq!(found.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
     // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of
