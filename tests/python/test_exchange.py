@@ -241,8 +241,8 @@ def test_devices_are_computed_from_the_ladder(server):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("5,4", "are no device; .* device 24"),
-        ("5,5", "are no device"),
+        ("5,4", "are not a device; .* device 24"),
+        ("5,5", "are not a device"),
         ("0,16", "no chip 16; .* 0..15"),
         ("31", r"no device 31 .* 0\.\.30"),
         ("-1", "no device -1"),

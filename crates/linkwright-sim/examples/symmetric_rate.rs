@@ -1,6 +1,6 @@
-//! Prints how fast symmetric programs are walked, folded and streamed, and how much memory that takes.
+//! Prints how fast rank-symmetric programs are simulated, folded and streamed, and how much memory that takes.
 //!
-//! `cargo run --release -p linkwright-sim --example walk_rate [fold|stream] [RANKS]`
+//! `cargo run --release -p linkwright-sim --example symmetric_rate [fold|stream] [RANKS]`
 
 use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
@@ -15,7 +15,7 @@ const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.to
 
 fn main() {
     let (how, ranks) = asked().unwrap_or_else(|problem| {
-        eprintln!("walk_rate: {problem}");
+        eprintln!("symmetric_rate: {problem}");
         std::process::exit(2);
     });
     let machine = Machine::parse(MACHINE, "loggp.toml").expect("shipped");
@@ -37,13 +37,13 @@ fn main() {
     );
 }
 
-/// The way to walk, and how many ranks.
+/// The mode, and how many ranks.
 fn asked() -> Result<(Mode, u32), String> {
     let mut words = std::env::args().skip(1);
     let how = match words.next().as_deref() {
         Some("fold") => Mode::Folded,
         None | Some("stream") => Mode::Streamed,
-        Some(other) => return Err(format!("`{other}` is no way to walk; write fold or stream")),
+        Some(other) => return Err(format!("`{other}` is not a mode; write fold or stream")),
     };
     let Some(word) = words.next() else {
         return Ok((how, 1024));

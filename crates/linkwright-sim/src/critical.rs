@@ -145,7 +145,7 @@ pub(crate) trait History {
     fn paid_phase(&self, id: u32) -> bool;
 }
 
-/// Everything needed to walk back.
+/// Everything needed to trace the path back.
 pub(crate) struct Backtrack<'a> {
     pub messages: &'a Messages<'a>,
     pub costs: &'a Costs<'a>,

@@ -23,7 +23,7 @@ pub enum SimError {
         at: TimePs,
         /// Operations neither finished nor delivered.
         unfinished: usize,
-        /// Who waits for what, the first few.
+        /// Which messages wait for what, the first few.
         waiting: Vec<String>,
     },
     /// More simulated time than the engine counts.
@@ -113,7 +113,7 @@ pub enum SimError {
     /// A machine without the devices, or the chips, that were asked for.
     #[error("{0}")]
     NoDevice(String),
-    /// A program that one rank does not stand for, or that cannot be simulated while it is read.
+    /// A program of which one rank cannot represent all, or that cannot be simulated while it is read.
     #[error("cannot be {mode}: {problem}")]
     Unsuited {
         /// What was asked for.

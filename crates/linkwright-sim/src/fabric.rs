@@ -44,7 +44,7 @@ pub struct Msg {
     pub network: u8,
     /// Index of the target set of a multicast, else 0.
     pub set: u32,
-    /// Which completions anybody waits for; a fabric need not report the others.
+    /// Which completions the engine waits for; a fabric need not report the others.
     pub wanted: Wanted,
 }
 
@@ -184,7 +184,7 @@ impl LinkTable {
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
 /// that instant in a deterministic order and returns the instant reached (at most `until`).
 /// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
-/// a message does not want ([`Msg::wanted`]) may be left out: nobody would do anything about it.
+/// a message does not want ([`Msg::wanted`]) may be omitted, because it would change nothing.
 pub trait Fabric {
     /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
@@ -207,8 +207,8 @@ pub trait Fabric {
         false
     }
 
-    /// Whether all endpoints are alike and messages take the same time between any two of them: one
-    /// endpoint then stands for all where all do the same, see `linkwright-sim/src/walk`.
+    /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
+    /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
     fn endpoints_alike(&self) -> bool {
         false
     }
@@ -234,8 +234,8 @@ pub trait Fabric {
     /// Messages offered whose last completion has not been reported.
     fn in_flight(&self) -> usize;
 
-    /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`. Nothing where messages wait for
-    /// time only.
+    /// Which messages wait for what; called when `in_flight() > 0` and `next()` is `None`. Empty where messages
+    /// wait only for time.
     fn stuck(&self) -> Stuck {
         Stuck::default()
     }

@@ -28,7 +28,7 @@ pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric:
                 (true, false) if schedule.targets(earlier).contains(&waiter) => {
                     reached + after_delivery(earlier, waiter, schedule.ranks, path)
                 }
-                // Who waits for a free source does not wait for the message.
+                // To wait for a free source is not to wait for the message.
                 (true, false) => reached - carriage(edge.op(), earlier),
             };
             at = known.max(at);

@@ -238,7 +238,7 @@ fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> TimePs 
     TimePs(most.max(combined(schedule, setup, units)))
 }
 
-/// Combining its share takes a rank with so many arithmetic units at least this long.
+/// The least time that a rank with this many arithmetic units needs to combine its share.
 fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> u64 {
     let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {

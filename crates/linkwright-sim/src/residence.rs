@@ -1,27 +1,27 @@
 //! Where data lie when a rank moves them itself, and so what each operation costs it.
 //!
 //! Coherent caches hold a line where it was touched last. Operation ids are a correct order of execution, so
-//! one walk over them by id tells, for every chunk, who touched it last and how long ago:
+//! one replay by id tells, for every chunk, who touched it last and how long ago:
 //!
 //! ```text
 //!   distance of a chunk to a rank = bytes that the rank touched since it began to touch the chunk last
 //!
 //!   read    the rank holds it                         its nearest cache that is larger than the distance
 //!           another modified it and still holds it    `other`: start, and read_rate
-//!   write   nobody else holds it                      as above
+//!   write   no other rank holds it                    as above
 //!           others hold it                            `other`: start, and write_rate
 //!           another has lost it to a shared cache     `lost_rate`, or that cache by the distance of the other
 //! ```
 //!
-//! A chunk that a rank writes it alone holds afterwards; one that it reads it shares. Streams of accesses run
+//! After a write a rank alone holds the chunk; after a read it shares the chunk. Streams of accesses run
 //! ahead: a rank that touches a chunk of at least `prefetch` bytes also takes the beginning of the next chunk of the
-//! same buffer, and who writes there next pays `other.start` once.
+//! same buffer, and the next rank to write there pays `other.start` once.
 //!
 //! A cache with a `total` serves the ranks that move data at once, each its share, and each has its share of the size.
 //! At once are operations of the same *depth*, how many must come before it by dependencies or at its own rank: a guess
-//! that holds where all do the same, as the SMs of a GPU at its L2 mostly do.
+//! that is right where all ranks do the same, as the SMs of a GPU mostly do at its L2.
 //!
-//! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
+//! What is measured is warm, so the schedule is replayed several times and only the last replay counts. Ranks that
 //! repeat a short collective alternate between `buffer_sets`, which lie side by side in the caches.
 //!
 //! Leaves out: lines that two chunks share, conflicts in a cache, what other programs do to it.
@@ -39,10 +39,10 @@ use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
 use linkwright_schedule::Schedule;
 use std::collections::HashMap;
 
-/// Walks before the one that counts.
+/// Replays before the one that counts.
 const WARM: u32 = 2;
 
-/// What every operation costs beside the software around it, in picoseconds.
+/// What every operation costs in addition to the software around it, in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moved {
     /// To its initiator.
@@ -54,14 +54,14 @@ pub(crate) struct Moved {
 /// Which chunk of which buffer of which participant, in which set of buffers.
 type Key = (u32, u32, u8, u32);
 
-/// Who has touched a chunk.
+/// The ranks that have touched a chunk.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     /// Holders, and what their clocks of touched bytes said when they began.
     holders: Vec<(u32, u64)>,
     /// Whether the one holder has modified it.
     modified: bool,
-    /// Who ran ahead into its beginning.
+    /// Ranks that ran ahead into its beginning.
     ahead: Vec<u32>,
 }
 

@@ -1,8 +1,8 @@
 //! One call from a schedule and a machine to times and limits.
 //!
 //! Chooses the fabric that the machine file names and the path by name, places participants, draws
-//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way:
-//! what runs is what was verified. [`lowered`] does that beforehand.
+//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way, so that
+//! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
 
 use crate::error::SimError;
 use crate::fabrics;
@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// A simulation with what it stands on.
+/// A simulation with its limits and its setup.
 #[derive(Clone, Debug)]
 pub struct Modelled {
     /// Times, links, critical path.
@@ -97,7 +97,7 @@ pub fn run(
     })
 }
 
-/// What `options` make of a run of `ranks` ranks at these places.
+/// The setup of a run of `ranks` ranks at these places with `options`.
 pub(crate) fn setup(
     machine: &Machine,
     ranks: u32,
@@ -123,13 +123,13 @@ pub(crate) fn setup(
     })
 }
 
-/// That the machine has the path that `options` name, and that they make sense for so many ranks.
+/// Refuse a path that the machine lacks, and options that make no sense for this many ranks.
 pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
     path(machine, options.path.as_deref())?;
     Ok(options.skew.check(ranks)?)
 }
 
-/// The schedule as a machine and one of its paths need it; `None` where it will do as it is.
+/// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
 /// Where the path does not combine while it writes, every transfer that does becomes a copy into
 /// scratch and a local combination. Where the fabric has no barrier, barriers become notices. Where a rank
@@ -168,7 +168,7 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
     })
 }
 
-/// That every message has room in the memories at both its ends, where the machine file says how large they are.
+/// Refuse a message without room in the memories at its ends, where the machine file says how large they are.
 ///
 /// Of a scattered transfer each run counts by itself: studies write many transactions to one place as runs of one
 /// transfer.

@@ -1,4 +1,4 @@
-//! What a run adds to a schedule: places, costs, issue policy, arrival times.
+//! What a simulation adds to a schedule: places, costs, issue policy, arrival times.
 
 use crate::error::SimError;
 use crate::messages::Networks;
@@ -45,7 +45,7 @@ impl FromStr for Issue {
             _ => Err(SimError::Option {
                 option: "issue",
                 problem: format!(
-                    "`{text}` is no policy; write blocking, window(k), batch(k) or unlimited, with k of at least 1"
+                    "`{text}` is not a policy; write blocking, window(k), batch(k) or unlimited, with k of at least 1"
                 ),
             }),
         }
@@ -152,7 +152,10 @@ mod tests {
             "Blocking",
         ] {
             let error = text.parse::<Issue>().unwrap_err().to_string();
-            assert!(error.contains(&format!("`{text}` is no policy")), "{error}");
+            assert!(
+                error.contains(&format!("`{text}` is not a policy")),
+                "{error}"
+            );
         }
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! ```text
 //!   experiments, the few large ones first, the others in the order of the plan
-//!      | handed out one at a time, to whoever is free
+//!      | handed out one at a time, to the next free thread
 //!   thread 1   thread 2   ...   thread N      build -> lower -> verify -> simulate
 //!      |          |                |
 //!      +----------+-- a short queue +--> next_within(): place in the plan, what was found
 //! ```
 //!
-//! Experiments know nothing of each other: each builds its own schedule and fabric, so what is found depends
-//! neither on the number of threads nor on who ran what. Only the order in which results arrive does; every
-//! result carries its place in the plan.
+//! Experiments are independent: each builds its own schedule and fabric, so results depend neither on the number
+//! of threads nor on which thread ran what. Only the order in which results arrive does; every result carries
+//! its place in the plan.
 //!
-//! They are handed out one by one, because their costs differ by a factor of a million (a ping-pong beside an
-//! all-to-all) and a list cut in advance would leave threads idle. So would a large one that begins last, and plans
-//! grow towards their ends: what is a good part of one thread's share goes first, largest first (Graham, "Bounds on
-//! multiprocessing timing anomalies", 1969). The others keep their order, since whoever prints results in that order
-//! would else wait for the end. The queue is short: who does not take results stops the threads instead of filling
-//! the memory. Dropping a [`Sweep`] ends it; a thread finishes the experiment it is in.
+//! They are handed out one by one, because their costs differ by a factor of a million (a ping-pong compared with an
+//! all-to-all) and a list cut in advance would leave threads idle. So would a large experiment that begins last, and
+//! plans grow towards their ends: an experiment that is a good part of one thread's share goes first, largest first
+//! (Graham, "Bounds on multiprocessing timing anomalies", 1969). The others keep their order; otherwise a consumer
+//! that prints results in that order would wait for the end. The queue is short: a consumer that stops taking results
+//! stops the threads instead of filling the memory. Dropping a [`Sweep`] ends it; a thread finishes the experiment it is in.
 //!
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
@@ -108,7 +108,7 @@ pub enum Finding {
     Answer(Answer),
 }
 
-/// What an experiment came to.
+/// The outcome of an experiment.
 pub type Outcome = Result<Finding, Failure>;
 
 /// Asks one question of `machine`: builds, lowers and verifies its schedule, and simulates it.
@@ -129,7 +129,7 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
     Ok(Finding::Times(Box::new(run(&schedule, machine, options)?)))
 }
 
-/// What waiting for a result came to.
+/// The outcome of waiting for a result.
 #[derive(Debug)]
 pub enum Next {
     /// The experiment at this place of the plan has ended.
@@ -160,7 +160,7 @@ impl Sweep {
         let waiting = WAITING_PER_THREAD * pool.current_num_threads();
         let (sender, results) = sync_channel(waiting);
         pool.spawn(move || {
-            // A refused send means that nobody listens any more: the sweep is over.
+            // A refused send means that the receiver is gone: the sweep is over.
             let _ = experiments.into_iter().par_bridge().try_for_each_with(
                 sender,
                 |sender,

@@ -1,4 +1,4 @@
-//! The walk gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
+//! A rank-symmetric program without a schedule gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
 //! are alike, streamed where they are not.
 
 use linkwright_core::{Machine, Skew, TimePs};
@@ -62,12 +62,12 @@ fn ordinary(
     (modelled.simulation, modelled.limits)
 }
 
-/// Whether the walk can do it; it then does it right.
-fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: Mode) -> bool {
+/// Whether it can be simulated without a schedule; the result is then right.
+fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: Mode) -> bool {
     let Ok(program) = program(key, shape) else {
         return false;
     };
-    let found = match symmetric::simulate(program, machine, options, how) {
+    let found = match symmetric::simulate(program, machine, options, mode) {
         Ok(found) => found,
         Err(Failure::Sim(SimError::Unsuited { problem, .. })) => {
             assert!(problem.contains("simulate every rank"), "{problem}");
@@ -77,7 +77,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: M
     };
     let (found, limits) = (found.simulation, found.limits);
     let (due, due_limits) = ordinary(key, shape, machine, options);
-    let what = format!("{key} {shape:?} on {} {how:?} {options:?}", machine.name());
+    let what = format!("{key} {shape:?} on {} {mode:?} {options:?}", machine.name());
     assert_eq!(found.finish, due.finish, "{what}");
     assert_eq!(found.start, due.start, "{what}");
     assert_eq!(found.makespan, due.makespan, "{what}");
@@ -91,7 +91,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: M
         assert_eq!(length(&found), length(&due), "{what}");
     }
     assert_eq!(limits, due_limits, "{what}");
-    if how == Mode::Streamed {
+    if mode == Mode::Streamed {
         assert_eq!(found.links, due.links, "{what}");
     }
     true
@@ -110,8 +110,8 @@ fn shapes() -> impl Iterator<Item = Shape> {
 }
 
 #[test]
-fn one_rank_stands_for_all() {
-    let (mut all, mut walked) = (0, 0);
+fn one_rank_represents_all() {
+    let (mut all, mut simulated) = (0, 0);
     for machine in [loggp(), machine("crossbar", &[]), copying()] {
         for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
             for issue in ISSUES {
@@ -120,16 +120,16 @@ fn one_rank_stands_for_all() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, Mode::Folded));
+                simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Folded));
             }
         }
     }
-    assert!(walked * 2 > all, "{walked} of {all} folded");
+    assert!(simulated * 2 > all, "{simulated} of {all} folded");
 }
 
 #[test]
 fn ranks_are_streamed_whatever_they_differ_in() {
-    let (mut all, mut walked) = (0, 0);
+    let (mut all, mut simulated) = (0, 0);
     let skews = [
         Skew::None,
         Skew::Uniform(TimePs::from_ns(2500)),
@@ -147,11 +147,11 @@ fn ranks_are_streamed_whatever_they_differ_in() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, Mode::Streamed));
+                simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Streamed));
             }
         }
     }
-    assert!(walked * 2 > all, "{walked} of {all} streamed");
+    assert!(simulated * 2 > all, "{simulated} of {all} streamed");
 }
 
 #[test]
@@ -173,9 +173,9 @@ fn streamed_ranks_may_sit_anywhere() {
 
 #[test]
 fn a_refusal_names_the_reason_and_the_cure() {
-    let refused = |file: &str, elements: u64, options: Options, how: Mode| {
+    let refused = |file: &str, elements: u64, options: Options, mode: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
-        let error = symmetric::simulate(program, &machine(file, &[]), &options, how).unwrap_err();
+        let error = symmetric::simulate(program, &machine(file, &[]), &options, mode).unwrap_err();
         match error {
             Failure::Sim(error) => error.to_string(),
             other => panic!("{other}"),

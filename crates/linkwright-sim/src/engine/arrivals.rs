@@ -1,9 +1,9 @@
 //! Arrivals: what follows from the completions of a message.
 //!
-//! *Source free* and *acknowledged* concern the initiator: whoever of its operations waits for
+//! *Source free* and *acknowledged* concern the initiator: any of its operations that waits for
 //! them goes on, and the one that the path calls the completion concerns its lane. *Delivered*
 //! concerns the target, which handles its arrivals one after another; then the operation is
-//! *visible* there, and whoever waits for that goes on. On a path with signals a transfer becomes
+//! *visible* there, and the operations that wait for that go on. On a path with signals a transfer becomes
 //! visible only by the delivery of its signal.
 
 use super::lanes::is_counted;

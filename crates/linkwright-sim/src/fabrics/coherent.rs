@@ -10,7 +10,7 @@
 //!   reader   poll poll poll poll   sees it
 //! ```
 //!
-//! A store keeps nobody: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
+//! A store blocks no rank: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
 //! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two
 //! ranks that write to each other while neither store has been seen yet hold each other's lines: each store is then
 //! seen `crossing` later. What a rank reads for itself (a get), and what it writes into a memory, is there when the
@@ -144,7 +144,7 @@ impl Coherent {
             .expect("the last holds for all")
     }
 
-    /// Whether nobody but the initiator has to see anything.
+    /// Whether only the initiator has to see anything.
     fn is_own(&self, m: &Msg, to: EndpointId) -> bool {
         m.kind == MsgKind::Get || to == m.from || to.index() >= self.ranks
     }
@@ -201,7 +201,7 @@ impl Coherent {
                     self.push(at + flight.crossing, Step::Seen(flight, slot));
                     return;
                 }
-                // Nobody writes to itself through another's line: this entry meets no store.
+                // No rank writes to itself through another's line: this entry meets no store.
                 self.under_way[slot as usize] = (u32::MAX, u32::MAX, false);
                 self.under_way.remove(slot);
                 (flight.op, Event::Delivered, flight.target)

@@ -124,7 +124,7 @@ impl Crossbar {
         let port = &mut self.ports[index];
         let start = now.max(port.free);
         if port.free <= now {
-            port.ends.clear(); // the usual case: nobody holds the port
+            port.ends.clear(); // the usual case: no message holds the port
         }
         port.free = start + length;
         while port.ends.front().is_some_and(|&end| end <= now) {

@@ -1,7 +1,7 @@
 //! The order-free pass: a simulation without a queue, for fabrics that know all times of a message at once.
 //!
-//! Operation ids are a topological order, so one walk over the operations by id meets every completion
-//! before whoever waits for it:
+//! Operation ids are a topological order, so one pass over the operations by id meets every completion
+//! before the operations that wait for it:
 //!
 //! ```text
 //!   ready(i)   = max(lane free, completions of what i waits for)
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! This is the longest path through the schedule; nothing is sorted and no successors are kept. It gives
-//! the engine's times exactly where nothing depends on what the walk has not seen:
+//! the engine's times exactly, provided that nothing depends on what the pass has not seen yet:
 //!
 //! - the answer of the fabric depends on earlier messages of the same source only
 //!   ([`Fabric::order_free`]), and a rank sends from one lane, so messages of a source leave by id;
@@ -55,7 +55,7 @@ impl BySize {
     }
 }
 
-/// Why the walk ended early.
+/// Why the pass ended early.
 enum Stop {
     Undecided,
     NotKept(Kept),
@@ -121,7 +121,7 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
             end: (0, Cause::NONE),
             totals: Totals::default(),
         };
-        match pass.walk() {
+        match pass.run() {
             Ok(()) => return Ok(Some(pass.outcome())),
             Err(Stop::Undecided) => return Ok(None),
             Err(Stop::NotKept(more)) => kept = more,
@@ -131,7 +131,7 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
 }
 
 impl<F: Fabric + ?Sized> Pass<'_, F> {
-    fn walk(&mut self) -> Result<(), Stop> {
+    fn run(&mut self) -> Result<(), Stop> {
         let schedule = self.prepared.messages.schedule;
         for (id, op, edges) in schedule.ops_with_edges() {
             match op.kind {
@@ -195,7 +195,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         Ok(())
     }
 
-    /// Let a lane of its rank take up `op`, whose waits are over then and so, as soon as it may, for so long.
+    /// Let a lane of its rank take up `op` as soon as its `waits` are over; it keeps the lane for `duration`.
     #[inline]
     fn take_up(
         &mut self,

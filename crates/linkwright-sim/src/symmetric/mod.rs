@@ -1,8 +1,8 @@
-//! The walk: symmetric programs simulated without a schedule, operation by operation as they are read.
+//! Rank-symmetric programs, simulated without a schedule, operation by operation as they are read.
 //!
-//! A folded program (see `linkwright_schedule::symmetric`) says what every rank does next, so no rank's
-//! operations need be kept: the walk takes operation k of all ranks, then operation k + 1, and remembers
-//! of the past only as much as the longest wait reaches back.
+//! A folded program (see `linkwright_schedule::symmetric`) says what every rank does next, so no operations
+//! need to be kept. Operation k of all ranks is simulated, then operation k + 1, and of the past only as much
+//! is remembered as the longest wait reaches back.
 //!
 //! ```text
 //!   streamed   operation k of ranks 0 .. p-1        window: longest wait x p records
@@ -10,14 +10,14 @@
 //! ```
 //!
 //! The rules are those of the order-free pass (`pass/`), and so are the times, the finish of every
-//! rank and the shares of the critical path, to the picosecond. What that pass leaves to the engine is refused here.
+//! rank and the shares of the critical path, to the picosecond. Programs that the pass would leave to the engine are refused here.
 //!
-//! **Folded**, rank 0 is all ranks: what it sends at a time, the rank so many steps back sends to it at the
-//! same time, and it arrives as its own message does at the other one. This needs a fabric on which
-//! endpoints are alike ([`Fabric::alike`]), ranks that arrive together, and operations that are as long at
-//! every rank. Totals are those of rank 0 times p.
+//! **Folded**, rank 0 is simulated on behalf of all ranks: whenever it sends a message, the corresponding rank sends
+//! the same message to it, which arrives exactly when its own does. This needs a fabric whose endpoints are alike
+//! ([`Fabric::alike`]), ranks that arrive together, and operations that take equally long at every rank. Totals are
+//! those of rank 0 times p.
 //!
-//! **Streamed**, each rank is walked by itself, so ranks may arrive at any time and have unequal chunks; the
+//! **Streamed**, every rank is simulated, so ranks may arrive at any time and have unequal chunks; the
 //! fabric must be order-free ([`Fabric::order_free`]).
 
 mod simulate;
@@ -36,7 +36,7 @@ use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 use linkwright_schedule::symmetric::Folded;
 use trail::{Cause, Record, Spans};
 
-/// What an operation of one rank is like.
+/// One operation at one rank.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     k: u32,
@@ -51,7 +51,7 @@ struct Streaming<'a, F: ?Sized> {
     setup: &'a Setup,
     fabric: &'a mut F,
     mode: Mode,
-    /// Ranks walked: all, or the one that stands for all.
+    /// Ranks simulated: all, or one on behalf of all.
     count: u32,
     /// Operations remembered of each rank.
     window: u32,
@@ -63,11 +63,11 @@ struct Streaming<'a, F: ?Sized> {
     totals: Totals,
     /// Longest chain of messages without data.
     latency: u64,
-    /// Bytes and runs of the latest message, and what is quiet of it.
+    /// Bytes and runs of the latest message, and its times on an idle fabric.
     latest: ((u64, u32), (u64, u64)),
 }
 
-/// All ranks of `folded` on `fabric`; and the longest chain of its messages without data.
+/// Simulate all ranks of `folded` on `fabric`; also gives its longest chain of messages without data.
 fn stream<F: Fabric + ?Sized>(
     folded: &Folded,
     setup: &Setup,
@@ -133,7 +133,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
         Ok(())
     }
 
-    /// Index of the rank `ahead` of `rank` among those walked.
+    /// Index of the rank `ahead` of `rank` among those simulated.
     #[inline]
     fn at(&self, rank: u32, ahead: u32) -> u32 {
         match self.mode {
@@ -225,7 +225,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
                 _ => (record.visible, record.earliest.0),
             };
             earliest = earliest.max(known);
-            // Of one operation of several ranks, which have no order in a program, the lowest id holds.
+            // Ranks have no order in a program: among several ranks that perform one operation, the lowest id decides.
             let held = cause.is_some_and(|c| self.precedes(&c.of, record));
             if at > latest || at == latest && !held {
                 (latest, cause) = (at, Some(Cause::edge(*record)));
@@ -383,7 +383,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
             let p = self.folded.ranks() as usize;
             (start, finish) = (vec![start[0]; p], vec![self.ranks[0].finish; p]);
             totals = totals.times(p as u64);
-            // Those of one rank stand for all; none of them has the name of another.
+            // The links of one rank represent those of all, so they have no names.
             links.names.clear();
         }
         Simulation {

@@ -47,7 +47,7 @@ pub fn simulate(
     })
 }
 
-/// The machine with as many endpoints as are looked at.
+/// The machine with as many endpoints as the simulation uses.
 fn of_size(
     machine: &Machine,
     ranks: u32,
@@ -55,13 +55,13 @@ fn of_size(
     mode: Mode,
 ) -> Result<Machine, SimError> {
     match (mode, machine.open_size()) {
-        // The representative, and somebody else.
+        // The representative, and one other rank.
         (Mode::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
         _ => sized(machine, ranks, options.grid),
     }
 }
 
-/// Where the ranks are; on a machine of open size, only those that are looked at.
+/// Where the ranks are; on a machine of open size, only those that the simulation uses.
 fn places(
     machine: &Machine,
     ranks: u32,
@@ -85,7 +85,7 @@ fn units(folded: &Folded) -> u64 {
     lanes.len().max(1) as u64
 }
 
-/// That the run asks for nothing that needs a schedule.
+/// Refuse options that need a schedule.
 fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
     let folded = mode == Mode::Folded;
     let problem = if path.signal || path.phase_start > TimePs::ZERO {
@@ -97,7 +97,7 @@ fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError>
     } else if folded && options.skew != Skew::None {
         "ranks that arrive at different times are not alike; let them arrive together, stream them"
     } else if folded && options.placement != Placement::Identity {
-        "one rank that stands for all has no place of its own; leave the placement out, stream them"
+        "one rank that represents all has no place of its own; omit the placement, stream the ranks"
     } else if options.record_operations {
         "operations are forgotten on the way, so that none can be shown"
     } else {
@@ -107,7 +107,7 @@ fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError>
     Err(SimError::Unsuited { mode, problem })
 }
 
-/// That the fabric can tell the times of each message at once.
+/// Refuse a fabric that cannot tell the times of each message at once.
 fn check_fabric(
     machine: &Machine,
     fabric: &dyn SimulatedFabric,
@@ -130,7 +130,7 @@ fn check_fabric(
     Err(SimError::Unsuited { mode, problem })
 }
 
-/// That one rank is like another, and that there is room for every message.
+/// Refuse ranks that differ from one another, and messages without room.
 fn check_program(
     folded: &Folded,
     machine: &Machine,

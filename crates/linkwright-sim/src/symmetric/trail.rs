@@ -1,8 +1,8 @@
-//! The critical path without a way back: every operation carries what the time before it was spent on.
+//! The critical path of operations that are forgotten: each carries what the time before it was spent on.
 //!
-//! `critical.rs` walks back from the end over all operations. A walk that forgets them adds up as it
-//! goes: when an operation is let go, the time since the issue of what let it go is cut into causes, by
-//! the same rules, and added to what that one carried.
+//! `critical.rs` traces the path back from the end over all operations. Here they are gone by then, so the path is
+//! added up on the way: when an operation is released, the time since its releaser was issued is cut into causes by
+//! the same rules and added to what the releaser carried.
 
 use crate::critical::{Backwards, CriticalPath, Moments, Segment, Spent};
 use crate::rank::Because;

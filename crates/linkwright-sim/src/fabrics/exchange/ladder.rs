@@ -210,7 +210,7 @@ impl Ladder {
         let holds = |device: &&Device| wanted.iter().all(|id| device.members.contains(id));
         let smallest = devices.iter().find(holds).expect("the last holds all");
         Err(missing(format!(
-            "chips {wanted:?} are no device; a device is a chip or an aligned slice of 2, 4, 8, ... places of \
+            "chips {wanted:?} are not a device; a device is a chip or an aligned slice of 2, 4, 8, ... places of \
              the ladder. The smallest one with all of these is device {}, chips {:?}",
             smallest.id, smallest.members
         )))

@@ -1,4 +1,4 @@
-//! Bulk synchronous exchange: whoever has something to send meets at a sync, then all send.
+//! Bulk synchronous exchange: all that have something to send meet at a sync, then send.
 //!
 //! ```text
 //!   phase = sync + the slowest of: messages on a chip, streams between chips, lanes to the host

@@ -34,7 +34,7 @@ pub(super) fn cut_off(topology: &Topology) -> Option<u32> {
     (1..topology.ranks).find(|&rank| !tree.reaches(rank, terrain))
 }
 
-/// The ways from one source, as far as anybody has asked.
+/// The shortest paths from one source, as far as they have been needed.
 #[derive(Debug)]
 pub(super) struct Tree {
     source: u32,

@@ -10,7 +10,7 @@
 //!
 //! | message | becomes | wires |
 //! |---|---|---|
-//! | device gets from the host | DMA read: requests up, completions down, so many outstanding | both |
+//! | device gets from the host | DMA read: requests up, completions down, a bounded number outstanding | both |
 //! | device puts to the host | DMA write: posted packets | up |
 //! | core puts to the device | stores of one line each, paced by the core, one packet each | down |
 //! | core gets from the device | loads, one line at a time: request and completion | both |

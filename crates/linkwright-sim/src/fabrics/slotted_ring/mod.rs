@@ -5,7 +5,7 @@
 //!           16         lines of 128 B   1 per cycle   50       3 lines a ring    16 B a cycle
 //! ```
 //!
-//! Time is counted in bus cycles. A command of L lines that meets nobody takes
+//! Time is counted in bus cycles. A command of L lines that meets no other takes
 //!
 //! ```text
 //! T(L) = issue + flow_through + snoop + max(data, data + 8 (L - data_lines))
