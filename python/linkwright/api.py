@@ -16,11 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwright import _native, machines, schedules
-from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright import _native, executors, machines, schedules
+from linkwright.errors import LinkwrightError, ShapeError, UsageError, unknown
+from linkwright.executors.measured import Measured
+from linkwright.executors.protocol import Launch, Options
+from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
+from linkwright.store.record import Ended, Outcome
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
-from linkwright.suite.experiment import DTYPES, MAX_RANKS, Experiment
 from linkwright.units import parse_size
 from linkwright.verification import describe
 
@@ -175,27 +178,38 @@ def run(
     skew: str | None = None,
     seed: int = 0,
 ) -> Result:
-    """The measured times of `schedule` on this machine, checked against the exact answer.
+    """The measured times of `schedule` on an executor, checked against the exact answer.
 
-    Each launch has fresh threads and memory, and at most `budget_s`. For launches as processes of their
-    own, and a stopping rule, use `linkwright run`.
+    `on` is a key of `linkwright list executors`; a described machine is simulated, as by `simulate`. On `mpi` every
+    rank of the job calls this with the same schedule, and each gets the result; `reference` only checks the data and
+    takes no time. Each launch has fresh memory, in this process, and at most `budget_s` seconds. For launches as
+    processes of their own, and a stopping rule, use `linkwright run`.
     """
-    from linkwright.store.environment import processor_name
-
-    if on != "threads":
-        raise UsageError(f"run: `{on}` measures nothing; use `threads`, or `simulate` for a described machine")
     dtype = dtype or _dtype_of(schedule)
-    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew)
-    records = [
-        schedules.run_threads(schedule, experiment, samples=samples, budget_s=budget_s, seed=seed + launch)
-        for launch in range(launches)
-    ]
-    measured = rows.Measured.of(records)
+    target = executors.EXECUTORS["reference"].of(schedule.ranks) if on == "reference" else None
+    target = target or executors.resolve_one(on, schedule.ranks)
+    if target.modelled:
+        return simulate(schedule, target.machine, skew=skew, seed=seed)
+    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
+    options = Options(samples=samples, seed=seed)
+    executor = target.executor
+
+    def measure() -> list[Outcome]:
+        asked = (Launch(number, [experiment], budget_s, options) for number in range(launches))
+        return [outcome for launch in asked for outcome in executor.launch(target, launch, isolated=False)]
+
+    outcomes = executor.share(target, measure)
+    context = rows.Context.of(target, "", "")
+    ended = next((outcome for outcome in outcomes if isinstance(outcome, Ended)), None)
+    if ended:
+        if ended.status == "failed":
+            raise LinkwrightError(ended.reason)
+        return Result(rows.without_value(context, experiment, ended.status, ended.reason, ended.code))
+    measured = Measured.of(outcomes)
     if measured is None:
         raise UsageError(
             "run: every sample was disturbed by something else; stop what runs on this machine, or give more `budget_s`"
         )
-    context = rows.Context("", "", processor_name(), "threads", ())
     return Result(rows.of_samples(context, experiment, _METRICS, measured))
 
 

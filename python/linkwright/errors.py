@@ -17,6 +17,7 @@ class LinkwrightError(Exception):
     """Something named, its state and what to do about it."""
 
     exit_status = 1
+    code: str | None = None
 
 
 class UsageError(LinkwrightError):

@@ -44,16 +44,16 @@ def _interop(table: str) -> list[Entry]:
     return interop.entries(getattr(interop, table))
 
 
-def _own_executors() -> list[Entry]:
-    from .executors import ENTRIES
+def _executors() -> list[Entry]:
+    from . import executors
 
-    return list(ENTRIES)
+    return executors.entries()
 
 
 def _own_algorithms() -> list[Entry]:
-    from .executors import own
+    from . import executors
 
-    return list(own.ENTRIES)
+    return executors.own_algorithms()
 
 
 def _engines() -> list[Entry]:
@@ -82,7 +82,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "patterns": functools.partial(_native, "patterns"),
     "probes": _probes,
     "fabrics": functools.partial(_native, "fabrics"),
-    "executors": lambda: [*_native("executors"), *_own_executors()],
+    "executors": _executors,
     "engines": _engines,
     "exporters": functools.partial(_interop, "EXPORTERS"),
     "importers": functools.partial(_interop, "IMPORTERS"),

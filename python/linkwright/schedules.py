@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright import _native
+from linkwright.experiment import HOW
 from linkwright.store.files import read_text
-from linkwright.suite.experiment import HOW
+from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
 
 if TYPE_CHECKING:
-    from linkwright.suite.experiment import Experiment
+    from linkwright.experiment import Experiment
     from linkwright.suite.rows import Simulated
 
 
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
+    if experiment.text is not None:
+        return _native.Schedule.parse(experiment.text, experiment.algorithm)
     if experiment.collective is None:
         return _native.Schedule.pattern(experiment.algorithm, **shape(experiment))
     return _native.Schedule.build(experiment.algorithm_key, **shape(experiment), rings=rings)
@@ -43,8 +46,8 @@ def read(path: Path) -> _native.Schedule:
     return _native.Schedule.parse(read_text(path, "a schedule in text form"), path.name)
 
 
-def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> dict[str, object]:
-    """One launch on threads, as plain values for the journal."""
+def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> Record:
+    """One launch on threads."""
     if experiment.placement:
         cpus = _native.cpus()
         options["cpus"] = [cpus[i] for i in experiment.placement]
@@ -54,15 +57,15 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
     )
     # Columns by (sample, rank) become one row for each rank.
     starts, finishes = (found[name].reshape(-1, found["ranks"]).T for name in ("start_ns", "finish_ns"))
-    return {
-        "values_ns": rounded(found["slowest_ns"]),
-        "ranks_ns": [[rounded(s), rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
-        "first_ns": round(found["first_ns"], 2),
-        "row_ns": found["row_ns"] and rounded(np.array(found["row_ns"])),
-        "batch": found["batch"],
-        "dropped": found["drops"],
-        "notes": list(_notes(found)),
-    }
+    return Record(
+        values_ns=rounded(found["slowest_ns"]),
+        ranks_ns=[[rounded(s), rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
+        first_ns=round(found["first_ns"], 2),
+        row_ns=found["row_ns"] and rounded(np.array(found["row_ns"])),
+        batch=found["batch"],
+        dropped=found["drops"],
+        notes=tuple(_notes(found)),
+    )
 
 
 def rounded(values_ns: np.ndarray) -> list[float]:
@@ -70,16 +73,17 @@ def rounded(values_ns: np.ndarray) -> list[float]:
     return np.round(values_ns, 2).tolist()
 
 
-def _notes(found: dict) -> Iterator[str]:
+def _notes(found: dict) -> Iterator[Note]:
     """What a reader must know of these samples."""
     if found["oversubscribed"]:
-        yield f"oversubscribed: {found['ranks']} ranks share {len(set(found['cpus']))} processors"
+        sharing = f"{found['ranks']} ranks share {len(set(found['cpus']))} processors"
+        yield Note("oversubscribed", f"oversubscribed: {sharing}")
     if found["unpinned"]:
-        yield found["unpinned"]
+        yield Note("unpinned", found["unpinned"])
     if not found["warmed_up"]:
-        yield "warm-up ended before its batches agreed"
+        yield UNWARMED
     if not found["checked_elements"]:
-        yield "data not checked"
+        yield UNCHECKED
 
 
 def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | None) -> _native.Schedule:

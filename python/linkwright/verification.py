@@ -78,7 +78,7 @@ def describe(proved: dict) -> str:
 
 
 def _sized(request: Request) -> _native.Machine:
-    from linkwright.suite.targets import resolve
+    from linkwright.executors import resolve
 
     (target,) = resolve(str(request.machine), request.ranks, request.grid)
     return target.machine

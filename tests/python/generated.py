@@ -26,6 +26,10 @@ def _metrics() -> str:
     return _table(["metric", "unit", "better", "meaning"], rows)
 
 
+def _words(table: dict[str, str]) -> str:
+    return _table(["code", "meaning"], [[f"`{name}`", text] for name, text in table.items()])
+
+
 def _collectives() -> str:
     rows = []
     for row in _native.collectives():
@@ -53,6 +57,8 @@ TABLES = {
     "results": lambda: _columns(schema.RESULTS),
     "samples": lambda: _columns(schema.SAMPLES),
     "metrics": _metrics,
+    "codes": lambda: _words(schema.CODES),
+    "flags": lambda: _words(schema.FLAGS),
     "collectives": _collectives,
 }
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from linkwright.suite.bounds import CACHE_LINE, COPY_RATE, Bounds
-from linkwright.suite.experiment import Experiment
-from linkwright.suite.rows import Measured
+from linkwright.executors.bounds import CACHE_LINE, COPY_RATE, Bounds
+from linkwright.executors.measured import Measured
+from linkwright.experiment import Experiment
 
 
 def measured(best_ns):

@@ -1,7 +1,7 @@
 """A clock that moves during an experiment: seen from injected cycles, set aside, said where nothing else is left."""
 
 from linkwright.cli.table import LiveTable
-from linkwright.suite.clocks import MOST_PROCESSORS, MOVED, Clocks, spread
+from linkwright.executors.clocks import MOST_PROCESSORS, MOVED, Clocks, spread
 from test_foreign import EXPERIMENT, launch, time_row
 
 
@@ -48,28 +48,29 @@ def test_this_machine_has_a_clock():
 
 
 def test_launches_whose_clock_moved_are_set_aside():
-    moved = launch(900.0) | {"clock_change": -0.2}
-    found = time_row([launch(100.0) | {"clock_hz": 3e9}] * 6 + [moved] * 5)
+    moved = launch(900.0, clock_change=-0.2)
+    found = time_row([launch(100.0, clock_hz=3e9)] * 6 + [moved] * 5)
     assert (found["time"]["value"], found["time"]["status"]) == (100.0, "ok")
     assert (found["dropped"]["value"], found["dropped"]["reason"]) == (40.0, "40 clock")
     assert (found["clock"]["value"], found["clock"]["unit"]) == (3e9, "Hz")
 
 
 def test_without_a_launch_at_one_clock_the_row_says_so():
-    found = time_row([launch(100.0) | {"clock_change": change} for change in (0.04, -0.12, 0.05, 0.04, 0.04, 0.04)])
+    found = time_row([launch(100.0, clock_change=change) for change in (0.04, -0.12, 0.05, 0.04, 0.04, 0.04)])
     assert found["time"]["status"] == "unconverged"
     assert found["time"]["reason"].startswith("the clock of a processor changed by up to -12.0% in every launch")
 
 
 def test_load_and_clock_together_are_both_named():
-    found = time_row([launch(100.0, 0.5), launch(100.0) | {"clock_change": -0.1}] * 4)
+    found = time_row([launch(100.0, 0.5), launch(100.0, clock_change=-0.1)] * 4)
     assert "others kept up to 0.5 processors busy or the clock of a processor changed" in found["time"]["reason"]
 
 
 def test_the_table_ends_with_what_was_set_aside(capsys):
     table = LiveTable()
     disturbed = [launch(100.0, 1.25) for _ in range(6)]
-    table.rows(EXPERIMENT, list(time_row([launch(100.0)] * 6 + [launch(900.0) | {"clock_change": -0.2}]).values()))
+    table.dropped({"foreign": 0, "clock": 8})
+    table.rows(EXPERIMENT, list(time_row([launch(100.0)] * 6 + [launch(900.0, clock_change=-0.2)]).values()))
     table.rows(EXPERIMENT, list(time_row(disturbed).values()))
     table.finish()
     printed = capsys.readouterr().out

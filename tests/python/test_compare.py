@@ -8,6 +8,7 @@ from linkwright.compare import references, runs
 from linkwright.compare.verdict import Verdict, exact, measured
 from linkwright.errors import UnknownNameError
 from linkwright.store import run, schema
+from linkwright.store.record import Record
 
 STEADY = np.array([100, 100.2, 99.9, 100.1, 99.8, 100.3, 100.0, 99.7])
 
@@ -80,9 +81,7 @@ def stored(root, times, scale=1.0):
         )
         for key, t in times.items()
     ]
-    records = [
-        {"samples": {"experiment": "real", "launch": i, "values_ns": [v * scale] * 3}} for i, v in enumerate(STEADY)
-    ]
+    records = [Record(experiment="real", launch=i, values_ns=[v * scale] * 3, first_ns=v) for i, v in enumerate(STEADY)]
     folder.write_results(rows, run.samples_table(folder, records))
     return folder
 
@@ -100,9 +99,9 @@ def test_launches_that_were_set_aside_are_not_compared(tmp_path):
     def run_with(disturbed_ns):
         folder = run.create(tmp_path, "s", "", {})
         row = {"experiment": "real", "machine": "m", "executor": "e", "metric": "time", "value": 100.0, "status": "ok"}
-        quiet = [{"launch": i, "values_ns": [v] * 3} for i, v in enumerate(STEADY)]
-        beside = [{"launch": 100 + i, "values_ns": [disturbed_ns] * 3, "foreign": 1.0} for i in range(20)]
-        records = [{"samples": {"experiment": "real", **samples}} for samples in quiet + beside]
+        common = {"experiment": "real", "first_ns": 1.0}
+        records = [Record(launch=i, values_ns=[v] * 3, **common) for i, v in enumerate(STEADY)]
+        records += [Record(launch=100 + i, values_ns=[disturbed_ns] * 3, foreign=1.0, **common) for i in range(20)]
         folder.write_results([schema.row(run=folder.id, **row)], run.samples_table(folder, records))
         return folder
 

@@ -9,10 +9,11 @@ import pytest
 from linkwright import _native, probes
 from linkwright.compare import references
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.measured import Measured
+from linkwright.executors.peaks import FMA_PEAK, STORE, Peaks
 from linkwright.probes import Setting, convolution, matmul, random
 from linkwright.suite import axes as suite_axes
-from linkwright.suite.peaks import FMA_PEAK, STORE, Peaks
-from linkwright.suite.rows import Context, Measured, of_samples
+from linkwright.suite.rows import Context, of_samples
 
 FEW = Setting(cpus=tuple(_native.cpus()), budget_s=5, samples=3, warmup_at_most=1)
 
@@ -32,9 +33,9 @@ def experiment(key, **given):
 
 def test_a_product_is_counted_and_checked():
     found = launch("matmul", n=24, dtype="f64")
-    assert found["work"] == 2 * 24**3
-    assert sum(found["dropped"].values()) + len(found["values_ns"]) >= 1
-    assert found["batch"] > 1, "a product of microseconds is repeated within a sample"
+    assert found.work == 2 * 24**3
+    assert sum(found.dropped.values()) + len(found.values_ns) >= 1
+    assert found.batch > 1, "a product of microseconds is repeated within a sample"
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
@@ -75,7 +76,7 @@ def test_a_layer_is_convolved_as_counted(layer):
     pytest.importorskip("onnxruntime", reason="`pip install linkwright[compute]` brings onnxruntime")
     pytest.importorskip("onnx", reason="`pip install linkwright[compute]` brings onnx")
     found = launch("convolution", layer=layer, batch=2)
-    assert found["work"] == 2 * convolution.layers()[layer]["flops"]
+    assert found.work == 2 * convolution.layers()[layer]["flops"]
 
 
 def test_one_wrong_element_of_a_layer_yields_no_number():
@@ -100,7 +101,7 @@ def test_sixteen_bits_are_computed_as_such_or_waived():
 @pytest.mark.parametrize("generator", [w for w in GENERATORS if w != "machine" and not w.startswith("curand")])
 def test_every_generator_fills_blocks(generator):
     found = launch("random", generator=generator, block="1K")
-    assert found["work"] == 128
+    assert found.work == 128
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_numpy_generators_work_side_by_side():
     if len(FEW.cpus) < 2:
         pytest.skip("needs two processors")
     found = launch("random", generator="numpy_sfc64", block="64K", threads=2)
-    assert found["work"] == 2 * 8192
+    assert found.work == 2 * 8192
     with pytest.raises(WaivedError, match="at least one sample"):
         random.measure({"generator": "numpy_sfc64", "block": 4, "threads": 1}, FEW)
 

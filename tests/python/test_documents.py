@@ -11,8 +11,9 @@ import click
 import pytest
 
 from linkwright.cli.main import linkwright
+from linkwright.executors.protocol import Extent
 from linkwright.suite import load
-from linkwright.suite.expand import Extent, expand
+from linkwright.suite.expand import expand
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright.errors import StoreError
+from linkwright.experiment import Experiment
 from linkwright.models import hierarchy, host, prediction
 from linkwright.models.points import SEEN, Point, points
 from linkwright.models.protocol import Protocol
@@ -16,7 +17,6 @@ from linkwright.models.regimes import Fit, Regime, regimes
 from linkwright.report.sections import fitted
 from linkwright.store import run as runs
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
 from linkwright_cases import invoke
 
 KNOWN = host.Model(
@@ -201,9 +201,7 @@ def run(tmp_path):
     made = runs.create(tmp_path / "runs", "fit", "", {})
     rows = [
         schema.row(
-            run=made.id, experiment=p.experiment.key, machine="Box 1", executor="threads",
-            collective=p.experiment.collective, algorithm=p.experiment.algorithm, ranks=2,
-            size_bytes=p.experiment.size_bytes, dtype=p.experiment.dtype, op=p.experiment.op, metric="time",
+            run=made.id, machine="Box 1", executor="threads", **p.experiment.columns(), metric="time",
             value=p.time_ns, unit="ns", ci_low=0.98 * p.time_ns, ci_high=1.02 * p.time_ns, status="ok",
             placement="topology",
         )

@@ -10,13 +10,13 @@ import pytest
 import gpu_walk
 from linkwright import machines, schedules
 from linkwright.errors import StoreError
+from linkwright.experiment import Experiment
 from linkwright.models import chip, host, points, prediction
 from linkwright.models.points import SEEN, Point
 from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit
 from linkwright.store import run as runs
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
 from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20
@@ -128,10 +128,9 @@ def run(tmp_path):
     for point in measured_on(like(invented(2)), 0.03):
         e = point.experiment
         rows.append(schema.row(
-            run=made.id, experiment=e.key, machine="Invented GPU", executor="cuda", collective=e.collective,
-            algorithm=e.algorithm, ranks=e.ranks, size_bytes=e.size_bytes, dtype=e.dtype, op=e.op, metric="time",
+            run=made.id, machine="Invented GPU", executor="cuda", metric="time",
             value=point.time_ns, ci_low=0.98 * point.time_ns, ci_high=1.02 * point.time_ns, unit="ns", status="ok",
-            placement="topology",
+            placement="topology", **e.columns(),
         ))  # fmt: skip
     made.write_results(rows, runs.samples_table(made, []))
     made.mark("done")

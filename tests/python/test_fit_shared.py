@@ -7,6 +7,7 @@ import pytest
 
 from linkwright import _native
 from linkwright.errors import StoreError
+from linkwright.experiment import Experiment
 from linkwright.models import hierarchy, points, prediction, shared
 from linkwright.models.hierarchy import ANY_TWO, CacheLevel, Hierarchy
 from linkwright.models.points import SEEN, Point
@@ -14,7 +15,7 @@ from linkwright.models.protocol import Protocol
 from linkwright.models.regimes import Fit
 from linkwright.store import run as runs
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
+from linkwright.store.record import Record
 from linkwright_cases import invoke
 
 CACHES = (CacheLevel("L1d", 32 << 10, False), CacheLevel("L2", 1 << 20, False), CacheLevel("L3", 32 << 20, True))
@@ -199,17 +200,16 @@ def run(tmp_path):
     for k, point in enumerate(far):
         e = point.experiment
         rows.append(schema.row(
-            run=made.id, experiment=e.key, machine="Box", executor="threads", collective=e.collective,
-            algorithm=e.algorithm, ranks=2, size_bytes=e.size_bytes, dtype=e.dtype, op=e.op, metric="time",
-            value=point.time_ns / 2, unit="ns", status="ok", placement="topology",
+            run=made.id, machine="Box", executor="threads", metric="time",
+            value=point.time_ns / 2, unit="ns", status="ok", placement="topology", **e.columns(),
         ))  # fmt: skip
         for launch in range(3):
             state = 3 if launch == k % 3 else 1
             probe = 400 / state
-            records.append({"samples": {
-                "experiment": e.key, "launch": launch, "values_ns": [point.time_ns / state] * 2,
-                "probe_ns": [probe, 1.1 * probe],
-            }})  # fmt: skip
+            records.append(Record(
+                experiment=e.key, launch=launch, values_ns=[point.time_ns / state] * 2, first_ns=1.0,
+                canary_ns=(probe, 1.1 * probe),
+            ))  # fmt: skip
     made.write_results(rows, runs.samples_table(made, records))
     made.mark("done")
     return made

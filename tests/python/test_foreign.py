@@ -1,4 +1,4 @@
-"""Foreign load: told from our own, set aside where a launch was left in peace, never averaged in."""
+"""Foreign load: told from our own, set aside if some launch was undisturbed, never averaged in."""
 
 import subprocess
 import sys
@@ -7,20 +7,22 @@ import time
 import numpy as np
 import pytest
 
-from linkwright.suite import foreign, rows
-from linkwright.suite.experiment import Experiment
+from linkwright.executors.measured import Measured
+from linkwright.executors.threads import foreign
+from linkwright.experiment import Experiment
+from linkwright.store.record import Record
+from linkwright.suite import rows
 
 EXPERIMENT = Experiment("latency", None, "ping_pong", 2, 8, "u8")
 CONTEXT = rows.Context("r", "s", "box", "threads", ("a", "b"))
 
 
-def launch(value, foreign_load=None):
-    names = {"experiment": EXPERIMENT.key, "first_ns": value, "notes": [], "dropped": {}, "foreign": foreign_load}
-    return {**names, "values_ns": [value] * 8}
+def launch(value, foreign_load=None, **more):
+    return Record(experiment=EXPERIMENT.key, values_ns=[value] * 8, first_ns=value, foreign=foreign_load, **more)
 
 
 def time_row(records):
-    found = rows.of_samples(CONTEXT, EXPERIMENT, ["latency"], rows.Measured.of(records))
+    found = rows.of_samples(CONTEXT, EXPERIMENT, ["latency"], Measured.of(records))
     return {row["metric"]: row for row in found}
 
 
@@ -38,9 +40,9 @@ def test_launches_beside_foreign_load_are_set_aside():
     assert (found["dropped"]["value"], found["dropped"]["reason"]) == (40.0, "40 foreign")
 
 
-def test_without_a_launch_in_peace_the_row_says_how_busy_it_was():
+def test_without_an_undisturbed_launch_the_row_says_how_busy_it_was():
     found = time_row([launch(100.0, 0.5), *[launch(100.0, 1.25)] * 6])
-    assert found["time"]["status"] == "unconverged"
+    assert (found["time"]["status"], found["time"]["code"]) == ("unconverged", "disturbed")
     assert found["time"]["reason"].startswith("others kept up to 1.25 processors busy in every launch")
 
 

@@ -160,9 +160,9 @@ def test_the_whole_study_has_claims_figures_and_verdicts():
 
 
 def test_dissect_takes_a_sample_of_every_chip():
-    from linkwright.suite.experiment import Experiment
+    from linkwright.executors import resolve
+    from linkwright.experiment import Experiment
     from linkwright.suite.model import on_sample
-    from linkwright.suite.targets import resolve
 
     (target,) = resolve("ipu-c2-server")
     assert target.extent.ranks == len(target.endpoint_names) == 64

@@ -1,5 +1,6 @@
 """Probes: one registry, measured and modelled by the same axes, in suites like schedules."""
 
+import dataclasses
 import json
 import tomllib
 
@@ -7,11 +8,13 @@ import pytest
 
 from linkwright import _native, machines, probes
 from linkwright.errors import LinkwrightError, SuiteError, UsageError, WaivedError
+from linkwright.executors.protocol import Extent
+from linkwright.experiment import Experiment
 from linkwright.store import run as runs
 from linkwright.store import schema
+from linkwright.store.record import Record, to_json
 from linkwright.suite import load
-from linkwright.suite.expand import Extent, expand
-from linkwright.suite.experiment import Experiment
+from linkwright.suite.expand import expand
 from linkwright_cases import invoke
 
 QUICK = probes.Setting(cpus=tuple(_native.cpus()), budget_s=0.05, samples=7, warmup_at_most=2, most_bytes=64 << 20)
@@ -48,10 +51,10 @@ def test_every_probe_describes_itself_and_answers(key):
             record = probes.measure(key, axes, QUICK)
         except WaivedError:
             return
-        assert record["values_ns"] or sum(record["dropped"].values())
+        assert record.values_ns or sum(record.dropped.values())
         columns = {metric.key for metric in probe.metrics if metric.source == "column"}
-        assert set(record["columns"]) <= columns
-        json.dumps(record, allow_nan=False)
+        assert set(record.columns) <= columns
+        json.dumps(to_json(record), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", ["crossbar", "loggp"])
@@ -145,8 +148,9 @@ def test_a_misspelt_parameter_is_found_when_the_file_is_read(tmp_path):
 def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     def measure(axes, setting):
         values = [float(axes["bytes"])] * setting.samples
-        return {"values_ns": values, "first_ns": 9.0, "batch": 1, "dropped": {}, "notes": [], "counted_bytes": 16.0,
-                "moved_bytes": 0.0, "columns": {"share": [0.5] * setting.samples}}  # fmt: skip
+        return Record(
+            values_ns=values, first_ns=9.0, counted_bytes=16.0, columns={"share": [0.5] * setting.samples}
+        )  # fmt: skip
 
     probe = probes.Probe(
         key="echo", summary="s", description="d", source="s", waived="never", size_axis="bytes", measure=measure,
@@ -158,17 +162,18 @@ def test_a_probe_in_python_has_the_same_shape(monkeypatch):
     suite = load.one_part("p", "s", probe="echo", axes={"bytes": ["1K"]})
     (experiment,) = expand(suite, Extent("measured", 2))
     assert experiment.key == "p/probe/echo/bytes=1K"
+    from linkwright.executors.measured import Measured
     from linkwright.suite import rows
 
-    measured = rows.Measured.of([record] * 6)
+    measured = Measured.of([record] * 6)
     found = rows.of_samples(rows.Context("r", "s", "m", "threads", ()), experiment, (), measured)
     by_metric = {row["metric"]: row for row in found}
     assert by_metric["latency"]["value"] == 1024.0
     assert (by_metric["share"]["value"], by_metric["share"]["unit"]) == (0.5, "1")
     # A launch may leave a column out; so may all.
-    silent = {**record, "columns": {}}
-    assert set(rows.Measured.of([silent, record]).columns) == {"share"}
-    assert rows.Measured.of([silent] * 6).columns == {}
+    silent = dataclasses.replace(record, columns={})
+    assert set(Measured.of([silent, record]).columns) == {"share"}
+    assert Measured.of([silent] * 6).columns == {}
     with pytest.raises(WaivedError, match="no model"):
         probes.model(machines.load("crossbar"), "echo", probe.assignment({}))
 

@@ -10,6 +10,7 @@ import pytest
 from linkwright.errors import StoreError, UsageError
 from linkwright.store import export, files, journal, run, schema
 from linkwright.store.files import write_text, write_whole
+from linkwright.store.record import Record
 
 ROW = schema.row(
     run="r",
@@ -137,7 +138,7 @@ def test_two_runs_in_one_second_get_two_folders(tmp_path):
 
 def test_results_come_back_as_written(folder):
     ranks = [[[0.0, 0.5], [1.0, 2.0]], [[0.25, 0.0], [3.0, 4.0]]]
-    records = [{"samples": {"experiment": "e", "launch": 2, "values_ns": [3.0, 4.0], "ranks_ns": ranks}}]
+    records = [Record(experiment="e", launch=2, values_ns=[3.0, 4.0], first_ns=1.0, ranks_ns=ranks)]
     folder.write_results([ROW], run.samples_table(folder, records))
     assert folder.results().to_pylist() == [ROW]
     samples = folder.samples().to_pylist()

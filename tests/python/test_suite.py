@@ -2,9 +2,10 @@ import pytest
 
 from linkwright import registry
 from linkwright.errors import SuiteError, UnknownNameError
+from linkwright.executors.protocol import Extent
+from linkwright.experiment import Experiment
 from linkwright.suite import load
-from linkwright.suite.expand import Extent, collective_experiment, expand
-from linkwright.suite.experiment import Experiment
+from linkwright.suite.expand import collective_experiment, expand
 from linkwright.suite.measure import planned_launches
 
 HEAD = '[suite]\nformat = 1\nname = "s"\nsummary = "a suite"\n'

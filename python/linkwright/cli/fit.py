@@ -40,7 +40,7 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
         check_place(out, f"--out {out}")
     folder = runs.find(root_folder, run)
     measured = points.points(folder, machine)
-    of = machine or next(row["machine"] for row in folder.results().to_pylist() if row["executor"] not in ("sim", None))
+    of = machine or points.measured_rows(folder)[0]["machine"]
     model, protocol = fitting.fit(folder, measured, name or of, of)
     predictions = prediction.predict(model, measured, protocol)
     state = points.state(folder)

@@ -10,7 +10,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError
-from linkwright.suite.experiment import DTYPES, MAX_RANKS, OPS
+from linkwright.experiment import DTYPES, MAX_RANKS, OPS
 
 
 class Size(click.ParamType):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -9,7 +11,7 @@ import click
 from linkwright import report
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
-from linkwright.executors import mpi
+from linkwright.executors import EXECUTORS
 from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
@@ -23,8 +25,8 @@ def start(
     """Run `suite`, what is modelled of it on `engine`; the exit status."""
     for path in outputs:
         export.check_suffix(path)
-    with mpi.job(request.on) as first:
-        if not first:
+    with _leads(request.on) as leads:
+        if not leads:
             return 0
         table = LiveTable()
         return _end(session.start(root, suite, request, table, engine), table, outputs, engine)
@@ -34,11 +36,20 @@ def resume(root: Path, name: str, outputs: tuple[Path, ...], engine: Engine | No
     """Go on with a run; the exit status."""
     for path in outputs:
         export.check_suffix(path)
-    with mpi.job(None, resumed=True) as first:
-        if not first:
+    with _leads("", resumed=True) as leads:
+        if not leads:
             return 0
         table = LiveTable()
         return _end(session.resume(runs.find(root, name), table, engine), table, outputs, engine)
+
+
+@contextmanager
+def _leads(on: str, *, resumed: bool = False) -> Iterator[bool]:
+    """Whether this process is the session; one that only serves it has done so and ends."""
+    named = [name.strip() for name in on.split(",")]
+    with ExitStack() as stack:
+        roles = [stack.enter_context(executor.job(key in named, resumed)) for key, executor in EXECUTORS.items()]
+        yield all(roles)
 
 
 def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], engine: Engine | None) -> int:

@@ -11,15 +11,15 @@ from pathlib import Path
 from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
+from linkwright.executors import Target, resolve
+from linkwright.experiment import Experiment
 from linkwright.store import export
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
-from linkwright.suite.experiment import Experiment
 from linkwright.suite.load import Suite
 from linkwright.suite.model import Found, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
-from linkwright.suite.rows import Row
-from linkwright.suite.targets import Target, resolve
+from linkwright.suite.rows import Context, Row
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run(request: Request) -> int:
     for target, experiments in planned:
         table.target(target, experiments)
         metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
-        work = Work(target, target.context("", request.suite.name), metrics, request.seed)
+        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
         ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
         for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
             table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")

@@ -110,7 +110,7 @@ def _check(engine: str, scheduler: str | None, jobs: int | None, grain: int | No
 
 
 def _refuse_measured(request, alone: bool) -> None:
-    from linkwright.suite.targets import resolve
+    from linkwright.executors import resolve
 
     for target in resolve(request.on, request.ranks, request.grid):
         if not target.modelled and not alone:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
 from linkwright import probes, units
 from linkwright.cli.output import Progress, say
-from linkwright.store.peace import IN_EVERY_LAUNCH
-from linkwright.suite.experiment import DTYPES, Experiment
-from linkwright.suite.model import FOLDED
+from linkwright.executors import Target
+from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
-from linkwright.suite.targets import Target
 
 Metrics = dict[str, Row]
 
@@ -43,20 +41,18 @@ def _share(metrics: Metrics) -> str:
     return "-" if share is None else f"{100 * share['value']:.0f}% {share['reason']}"
 
 
-# What a reason may hold that a reader must know at once, and the word for it.
-_MARKS = {
-    "oversubscribed": "oversubscribed",
-    "unpinned": "unpinned",
-    "data not checked": "unchecked",
-    "without arithmetic": "no-arithmetic",
-    FOLDED: "folded",
-}
+# Flags that a reader must know of at once.
+_MARKS = ("oversubscribed", "unpinned", "unchecked", "no-arithmetic", "folded")
+
+
+def _flags(time: Row) -> list[str]:
+    return str(time["flags"] or "").split(",")
 
 
 def _status(metrics: Metrics) -> str:
     time = metrics["time"]
-    marks = [word for text, word in _MARKS.items() if text in str(time["reason"])]
-    return ",".join([str(time["status"]), *marks])
+    flags = _flags(time)
+    return ",".join([str(time["status"]), *(mark for mark in _MARKS if mark in flags)])
 
 
 # (header, unit, width, text of the metrics of one experiment); the columns right of nccl-tests' own.
@@ -131,6 +127,10 @@ class LiveTable(Watcher):
         if self._progress is not None:
             self._progress.show(done, text)
 
+    def dropped(self, counts: Mapping[str, int]) -> None:
+        """Count what the guards set aside."""
+        self._dropped.update({reason: count for reason, count in counts.items() if count})
+
     def rows(self, experiment: Experiment, found: list[Row]) -> None:
         """Print the line of one experiment; cells of a matrix are summed up in one line."""
         metrics = {str(row["metric"]): row for row in found}
@@ -179,19 +179,15 @@ class LiveTable(Watcher):
         self._dropped, self._unrest = Counter(), {}
 
     def _note_unrest(self, experiment: Experiment, metrics: Metrics) -> None:
-        """Count what the guards set aside, and keep what was never left in peace."""
-        for text in str((metrics.get("dropped") or {}).get("reason") or "").split(", "):
-            if text:
-                count, reason = text.split(" ", 1)
-                self._dropped[reason] += int(count)
-        why = str(metrics["time"]["reason"]).split("; ")[0]
-        if why.endswith(IN_EVERY_LAUNCH):
-            self._unrest[experiment.key] = why
+        """Keep what was disturbed in every launch."""
+        time = metrics["time"]
+        if time["code"] == "disturbed":
+            self._unrest[experiment.key] = str(time["reason"])
 
     def _line(self, experiment: Experiment, metrics: Metrics) -> str:
         rate = metrics.get("alg_bw") or metrics.get("bandwidth")
         bus = metrics.get("bus_bw")
-        checked = "data not checked" not in str(metrics["time"]["reason"])
+        checked = "unchecked" not in _flags(metrics["time"])
         values = (
             f"{experiment.size_bytes:>12} {experiment.size_bytes // DTYPES[experiment.dtype]:>11}",
             f"{experiment.dtype:>6} {experiment.op or 'none':>6} {_root(experiment):>5}",

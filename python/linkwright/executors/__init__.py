@@ -1,10 +1,115 @@
-"""Executors that live outside the native half: each a package of its own, and an entry here.
+"""Executors: what runs schedules, each an object behind `Executor`, and the one list of them.
 
-The native half lists `reference` and `threads`; `linkwright list executors` shows both lists as one.
+    sim         described machines, modelled       threads    processors of this host
+    mpi         ranks of an MPI job                cuda       SMs of a GPU
+    gpus        GPUs of a node                     reference  the judge: data only, no times
+
+`protocol.py` documents what an executor offers. To add one: a package with a subclass of `Executor`, a line here, a
+test, a page in docs/. All other code takes what it needs from the object and compares no names.
 """
 
 from __future__ import annotations
 
-from . import cuda, gpus, mpi
+from linkwright import machines, registry
+from linkwright.errors import ShapeError, UsageError, unknown
 
-ENTRIES: tuple[dict[str, object], ...] = (mpi.ENTRY, cuda.ENTRY, gpus.ENTRY)
+from .cuda import Cuda
+from .gpus import Gpus
+from .mpi import Mpi
+from .protocol import ANY, Executor, Target
+from .reference import Reference
+from .sim import ModelledTarget, Recipe, Sim
+from .threads import Threads
+
+EXECUTORS: dict[str, Executor] = {e.key: e for e in (Reference(), Sim(), Threads(), Mpi(), Cuda(), Gpus())}
+
+
+def is_modelled(key: str | None) -> bool:
+    """Whether rows of this executor are modelled; imported rows may name one that we do not know."""
+    return key in EXECUTORS and EXECUTORS[key].modelled
+
+
+def is_host(key: str | None) -> bool:
+    """Whether rows of this executor are about the processors that `environment.json` describes."""
+    return key not in EXECUTORS or EXECUTORS[key].is_host
+
+
+def resolve(
+    names: str, ranks: int | None = None, grid: tuple[int, int] | None = None, walk: str | None = None
+) -> list[Target]:
+    """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
+
+    `walk` (`fold` or `stream`) simulates machines without a schedule. Raises a `UsageError` or a `ShapeError`.
+    """
+    if ranks is not None and ranks < 1:
+        raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
+    wanted = [name.strip() for name in names.split(",")]
+    for place, name in enumerate(wanted):
+        if name in wanted[:place]:
+            raise UsageError(f"--on {names}: `{name}` is named twice; name it once")
+    on_host = [name for name in wanted if name in EXECUTORS and EXECUTORS[name].is_host]
+    if len(on_host) > 1 and not any(EXECUTORS[name].untimed for name in on_host):
+        raise UsageError(
+            f"--on {names}: {' and '.join(on_host)} would compete for the processors of this host; make two runs"
+        )
+    found = [resolve_one(name, ranks, grid, walk) for name in wanted]
+    if len(found) == 1 and grid:  # of several machines it is meant for those where it fits
+        _check_grid(grid, found[0].extent.ranks)
+    return found
+
+
+def resolve_one(
+    name: str, ranks: int | None = None, grid: tuple[int, int] | None = None, walk: str | None = None
+) -> Target:
+    """The target of one name after --on."""
+    if name in EXECUTORS:
+        return EXECUTORS[name].resolve(ranks, grid)
+    if name not in registry.keys("machines") and not name.endswith(".toml") and "/" not in name:
+        timed = [key for key, executor in EXECUTORS.items() if not executor.untimed]
+        raise unknown("machine or executor", name, [*registry.keys("machines"), *timed], where="--on")
+    return described(Recipe(name, *machines.source(name), ranks, grid, walk))
+
+
+def described(recipe: Recipe) -> ModelledTarget:
+    """The described machine of a recipe, with a size if its file leaves that open."""
+    return EXECUTORS["sim"].described(recipe)
+
+
+def entries() -> list[dict[str, object]]:
+    """All executors, for `list` and `describe`."""
+    return [executor.entry() for executor in EXECUTORS.values()]
+
+
+def own_algorithms() -> list[dict[str, object]]:
+    """What executors' libraries and devices bring along, for `list` and `describe`."""
+    return [
+        {"key": own.key, "summary": own.summary, "executor": executor.key, "collectives": list(own.collectives)}
+        | ({"needs": own.needs} if own.needs else {})
+        for executor in EXECUTORS.values()
+        for own in executor.own
+    ]
+
+
+def elsewhere(algorithm: str) -> UsageError | None:
+    """What to say of an algorithm that the registry lacks, if some executor brings it along."""
+    for executor in EXECUTORS.values():
+        for own in executor.own:
+            if own.key == algorithm:
+                has = ", ".join(own.collectives)
+                return UsageError(
+                    f"algorithm `{algorithm}`: only `--on {executor.key}` has it ({has}); ask there, or for another one"
+                )
+    return None
+
+
+def _check_grid(grid: tuple[int, int], ranks: int) -> None:
+    """A grid of another size would silently be left out of every experiment."""
+    columns, rows = grid
+    if columns * rows != ranks:
+        raise ShapeError(
+            f"--grid {columns}x{rows}: {columns * rows} places for {ranks} ranks; "
+            f"make them equal, with `--ranks {columns * rows}` or another grid"
+        )
+
+
+__all__ = ["ANY", "EXECUTORS", "Executor", "ModelledTarget", "Recipe", "Target"]

@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from linkwright.errors import StoreError, UsageError
+from linkwright.executors import is_modelled
 from linkwright.store.run import Run
 
 from .tables import rows_of
@@ -65,7 +66,7 @@ def render(run: Run, machine: str | None) -> str:
         raise StoreError(f"run {run.id}: holds no matrix between endpoints; run the suite `dissect` for one")
     if len(machines) > 1:
         raise UsageError(f"run {run.id}: holds matrices of {' and '.join(machines)}; choose one with --machine")
-    measured = rows[0]["executor"] != "sim"
+    measured = not is_modelled(rows[0]["executor"])
     environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     names = _endpoints(rows)
     if measured:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright.errors import UsageError
+from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.store import schema
-from linkwright.suite.experiment import Experiment
 
 
 @dataclass(frozen=True)

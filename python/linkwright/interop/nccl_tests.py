@@ -25,8 +25,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from linkwright.errors import StoreError
+from linkwright.executors import is_modelled
+from linkwright.experiment import DTYPES
 from linkwright.store.run import Run
-from linkwright.suite.experiment import DTYPES
 
 from .importing import Imported, Lines, Said, check_growth, number_of
 from .tables import rows_of
@@ -79,7 +80,7 @@ def _lines(rows: Iterable[dict]) -> Iterator[str]:
 def _line(time: dict, alg_bw: float | None, bus_bw: float | None) -> str:
     count = time["size_bytes"] // DTYPES[time["dtype"]]
     rates = "".join(f" {_number(rate and rate / 1e9, 7)}" for rate in (alg_bw, bus_bw))
-    unchecked = time["executor"] == "sim" or "data not checked" in (time["reason"] or "")
+    unchecked = is_modelled(time["executor"]) or "unchecked" in (time["flags"] or "").split(",")
     return (
         f"{time['size_bytes']:>12} {count:>13} {_TYPES[time['dtype']]:>9} {time['op'] or 'none':>7} {_root(time):>7} "
         f"{_number(time['value'] / 1e3, 8)}{rates} {'N/A' if unchecked else '0':>6}\n"
@@ -100,8 +101,7 @@ def _root(row: dict) -> int:
     rooted = {entry["key"] for entry in _native.collectives() if entry["rooted"]}
     if row["collective"] not in rooted:
         return -1
-    named = re.search(r"/root(\d+)(/|$)", row["experiment"])
-    return int(named[1]) if named else 0
+    return row["root"]
 
 
 _TABLE = re.compile(r"# (\w+)/(\S+), (\d+) ranks, (\S+) on (.+)")

@@ -1,14 +1,18 @@
-"""From a run to a model: which kind of machine its executor ran on.
+"""From a run to a model: which kind of machine its executor ran on (`Executor.fit_model`).
 
-`threads` shares memory, so its host becomes `coherent` caches (`shared`), and so does a GPU, whose SMs share an L2
-(`chip`); everything else sends messages and becomes `loggp` (`host`).
+    messages    processes or queues that send messages: `loggp`, with a level for ranks of one host   (`host`)
+    caches      threads that share memory: `coherent` caches                                          (`shared`)
+    chip        SMs that share an L2                                                                  (`chip`)
+
+Where the environment of a run lacks what a model needs, `messages` serves.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from linkwright.executors import EXECUTORS
 from linkwright.store.run import Run
 
 from . import chip, hierarchy, host, shared
@@ -20,17 +24,28 @@ Model = host.Model | shared.Shared | chip.Chip
 
 def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[Model, Protocol]:
     """The model of the machine called `of` in `run`, and how its times were taken."""
-    executor = measured_rows(run, of)[0]["executor"]
-    protocol = Protocol(executor)
+    executor = EXECUTORS[measured_rows(run, of)[0]["executor"]]
+    protocol = Protocol(executor.starts_together)
     path = run.folder / "environment.json"
     environment = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if executor == "threads":
-        levels = hierarchy.of_host(environment)
-        if levels.caches:
-            return shared.fit(points, host.slug(name), of, run.id, levels, protocol), protocol
-    l2_bytes = environment.get("cuda", {}).get("l2_bytes")
-    if executor == "cuda" and l2_bytes:
-        return chip.fit(points, host.slug(name), of, run.id, l2_bytes, protocol), protocol
-    job = environment.get("mpi", {}).get("ranks", ()) if executor == "mpi" else ()
-    hosts = hierarchy.of_hosts([rank["host"] for rank in job])
-    return host.fit(points, name, of, run.id, hosts), protocol
+    about = environment.get(executor.key, {})
+    model = MODELS[executor.fit_model](points, name, of, run.id, environment, about, protocol)
+    return model or _messages(points, name, of, run.id, environment, about, protocol), protocol
+
+
+def _messages(points, name, of, run_id, environment: Mapping, about: Mapping, protocol) -> Model:
+    hosts = hierarchy.of_hosts([rank["host"] for rank in about.get("ranks", ())])
+    return host.fit(points, name, of, run_id, hosts)
+
+
+def _caches(points, name, of, run_id, environment: Mapping, about: Mapping, protocol) -> Model | None:
+    levels = hierarchy.of_host(environment)
+    return shared.fit(points, host.slug(name), of, run_id, levels, protocol) if levels.caches else None
+
+
+def _chip(points, name, of, run_id, environment: Mapping, about: Mapping, protocol) -> Model | None:
+    l2_bytes = about.get("l2_bytes")
+    return chip.fit(points, host.slug(name), of, run_id, l2_bytes, protocol) if l2_bytes else None
+
+
+MODELS: dict[str, Callable[..., Model | None]] = {"messages": _messages, "caches": _caches, "chip": _chip}

@@ -24,7 +24,7 @@ import numpy as np
 
 from linkwright import _native, schedules
 from linkwright.errors import StoreError
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 
 from .hierarchy import FLAT, Hierarchy
 from .points import Point

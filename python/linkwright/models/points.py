@@ -5,7 +5,7 @@ seen; all else is there to be predicted.
 
 A virtual machine changes under the run: two of its processors may share a core in one launch and be far apart
 in the next, and the median over all launches is then of neither machine. Each launch of an experiment lies between two
-ping-pongs (`probe_before_ns`, `probe_after_ns`); those that saw the machine in the state that is the most
+ping-pongs (`canary_before_ns`, `canary_after_ns`); those that saw the machine in the state that is the most
 frequent over the whole run count, and an experiment that never saw that state is left out.
 """
 
@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from linkwright.errors import StoreError, unknown
+from linkwright.executors import is_modelled
+from linkwright.experiment import Experiment
 from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
-from linkwright.suite.experiment import Experiment
 
 # No interval is believed beyond this share of its value: what differs between launches of one day.
 LEAST_ERROR = 0.02
@@ -103,7 +104,7 @@ def measured_rows(run: Run, machine: str | None = None) -> list[dict]:
     rows = [
         row
         for row in results
-        if row["metric"] == "time" and row["value"] and row["executor"] not in ("sim", None)
+        if row["metric"] == "time" and row["value"] and row["executor"] and not is_modelled(row["executor"])
         if (row["collective"] or row["algorithm"] in ("ping_pong", "pairs")) and machine in (None, row["machine"])
     ]
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -153,16 +154,18 @@ def _valley(logs: np.ndarray) -> float | None:
 def _launches(run: Run) -> Mapping[str, list[tuple[float, tuple[float, float]]]]:
     """(median, probes) of every launch of every experiment that counts, where the run keeps them."""
     table = run.samples()
-    if "probe_before_ns" not in table.column_names:
+    if "canary_before_ns" not in table.column_names:
         return {}
     if "set_aside" in table.column_names:
         table = table.filter(pc.is_null(table["set_aside"]))
-    frame = table.select(["experiment", "launch", "rank", "value_ns", "probe_before_ns", "probe_after_ns"]).to_pandas()
-    slowest = frame[frame["rank"].isna() & frame["probe_before_ns"].notna() & frame["probe_after_ns"].notna()]
+    frame = table.select(
+        ["experiment", "launch", "rank", "value_ns", "canary_before_ns", "canary_after_ns"]
+    ).to_pandas()
+    slowest = frame[frame["rank"].isna() & frame["canary_before_ns"].notna() & frame["canary_after_ns"].notna()]
     grouped = slowest.groupby(["experiment", "launch"], sort=True)
     found: dict[str, list] = {}
     for (experiment, _), its in grouped:
-        probes = (float(its["probe_before_ns"].iloc[0]), float(its["probe_after_ns"].iloc[0]))
+        probes = (float(its["canary_before_ns"].iloc[0]), float(its["canary_after_ns"].iloc[0]))
         found.setdefault(experiment, []).append((float(its["value_ns"].median()), probes))
     return found
 
@@ -173,7 +176,7 @@ def _of(state: State | None, launches: Iterable[tuple[float, tuple[float, float]
 
 
 def _point(row: dict, values: np.ndarray) -> Point:
-    experiment = Experiment.parse(row["experiment"])
+    experiment = Experiment.of_row(row)
     if len(values):
         time_ns, ends = float(np.median(values)), median_interval(values)
     else:

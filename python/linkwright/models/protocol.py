@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright import _native, schedules
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 
 # Repetitions after which ranks that repeat a collective have fallen into step.
 _REPETITIONS = 4
@@ -29,15 +29,15 @@ _BARRIERS = 2
 
 @dataclass
 class Protocol:
-    """Simulates experiments as `executor` measures them; keeps schedules between calls."""
+    """Simulates experiments as an executor measures them; keeps schedules between calls."""
 
-    executor: str
+    starts_together: bool = True  # as `Executor.starts_together`
     _lowered: dict[tuple, tuple[_native.Schedule, bool]] = field(default_factory=dict)
 
     def time_ns(self, experiment: Experiment, machine: _native.Machine, release_ns: float, kind: str) -> float:
         """Time on `machine`; machines of the same `kind` take the same schedules."""
         schedule, in_a_row = self._schedule(experiment, machine, kind)
-        if self.executor != "threads" or experiment.skew:
+        if self.starts_together or experiment.skew:
             return schedules.simulate(schedule, machine, experiment).time_ns
         if in_a_row:
             return _back_to_back(schedule, machine, experiment)

@@ -20,8 +20,8 @@ import numpy as np
 
 from linkwright import _native, schedules, units
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UsageError, unknown
+from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
-from linkwright.suite.experiment import DTYPES, Experiment
 
 if TYPE_CHECKING:
     from linkwright.predict.document import Table

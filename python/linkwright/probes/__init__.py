@@ -7,7 +7,7 @@ the operating system as Python sees it, is a module of this package with a const
     PROBE = Probe(key="pipe_round_trip", ..., measure=measure)    # described here, without one
     PROBES = (Probe(...), ...)                             # several of a kind
 
-    def measure(axes, setting) -> dict                     # one launch; see `native` for what it returns
+    def measure(axes, setting) -> Record                   # one launch; see `native` for what it returns
 
 Whoever measures, the answer is raw samples of the time of one operation; docs/probes.md says how to add one.
 """
@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from linkwright import _native, units
 from linkwright.errors import UsageError, WaivedError, unknown
+from linkwright.store.record import UNWARMED, Note, Record, remarks
 
 # Modules of this package that measure in Python.
 MODULES: tuple[str, ...] = ("matmul", "convolution", "random", "gpu")
@@ -92,7 +93,7 @@ class Probe:
     source: str
     waived: str
     size_axis: str | None = None
-    measure: Callable[[Axes, Setting], dict] | None = None
+    measure: Callable[[Axes, Setting], Record] | None = None
     modelled: bool = False
     table: str = ""  # [probe.TABLE] of a machine file holds the parameters of its model
 
@@ -110,12 +111,12 @@ class Probe:
         return {axis.key: axis.read(given.get(axis.key, axis.default)) for axis in self.axes}
 
 
-def described(key: str, measure: Callable[[Axes, Setting], dict] | None = None) -> Probe:
+def described(key: str, measure: Callable[[Axes, Setting], Record] | None = None) -> Probe:
     """The probe of the catalogue called `key`, measured by `measure`."""
     return replace(_catalogue()[key], measure=measure)
 
 
-def native(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
+def native(key: str, axes: Axes, setting: Setting) -> Record:
     """One launch of a native probe, as plain values for the journal.
 
     `values_ns` times of one operation; `first_ns` the first, cold one; `batch` operations in a sample;
@@ -124,27 +125,26 @@ def native(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
     """
     options = {name: value for name, value in asdict(setting).items() if value is not None}
     found = _native.run_probe(key, dict(axes), {**options, "cpus": list(setting.cpus)})
-    return plain(found)
+    return recorded(found, remarks(*found["notes"]))
 
 
-def plain(found: Mapping) -> dict[str, object]:
-    """What the native sampler found, with what the probe knows of it, as plain values for the journal."""
-    warmed_up = [] if found["warmed_up"] else ["warm-up ended before its batches agreed"]
-    return {
-        "values_ns": [round(value, 4) for value in found["values_ns"].tolist()],
-        "first_ns": round(found["first_ns"], 4),
-        "batch": found["batch"],
-        "dropped": found["drops"],
-        "notes": found["notes"] + warmed_up,
-        "counted_bytes": found.get("counted_bytes", 0),
-        "moved_bytes": found.get("moved_bytes", 0),
-        "work": found["work"],
-        "columns": {metric: values.tolist() for metric, values in found.get("columns", {}).items()},
-    }
+def recorded(found: Mapping, notes: Iterable[Note] = ()) -> Record:
+    """What the native sampler found, with what the probe knows of it."""
+    return Record(
+        values_ns=[round(value, 4) for value in found["values_ns"].tolist()],
+        first_ns=round(found["first_ns"], 4),
+        batch=found["batch"],
+        dropped=found["drops"],
+        notes=(*notes, *([] if found["warmed_up"] else [UNWARMED])),
+        counted_bytes=found.get("counted_bytes", 0),
+        moved_bytes=found.get("moved_bytes", 0),
+        work=found["work"],
+        columns={metric: values.tolist() for metric, values in found.get("columns", {}).items()},
+    )
 
 
-def measure(key: str, axes: Axes, setting: Setting) -> dict[str, object]:
-    """One launch of any probe, as plain values for the journal."""
+def measure(key: str, axes: Axes, setting: Setting) -> Record:
+    """One launch of any probe."""
     probe = find(key)
     if probe.measure is None:
         raise WaivedError(f"probe {key}: waived: it has a model only; name a machine with --on")

@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.errors import WrongResultError
+from linkwright.store.record import Record
 
 from . import Axes, Setting, described, onnx_graph
 from .work import fits_memory, fits_time, kind_on_host, on_cpus, sampled, timed
@@ -20,7 +21,7 @@ _COPIES = 2
 _CHECKED = 8
 
 
-def measure(axes: Axes, setting: Setting) -> dict[str, object]:
+def measure(axes: Axes, setting: Setting) -> Record:
     """One launch."""
     layer, batch, threads = layers()[str(axes["layer"])], int(axes["batch"]), int(axes["threads"])
     kind = np.dtype(kind_on_host(KEY, axes, _TYPES))

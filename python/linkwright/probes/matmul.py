@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.errors import WrongResultError
+from linkwright.store.record import Record
 
 from . import Axes, Setting, described, onnx_graph
 from .work import fits_memory, fits_time, kind_on_host, on_cpus, sampled, timed
@@ -19,7 +20,7 @@ _TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
 _ESTIMATE_N = 512
 
 
-def measure(axes: Axes, setting: Setting) -> dict[str, object]:
+def measure(axes: Axes, setting: Setting) -> Record:
     """One launch."""
     n, dtype, threads = int(axes["n"]), str(axes["dtype"]), int(axes["threads"])
     kind = np.dtype(kind_on_host(KEY, axes, _TYPES))

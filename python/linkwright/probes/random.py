@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwright.errors import WaivedError
+from linkwright.store.record import Record
 
 from . import Axes, Setting, described, native
 from .work import fits_memory, on_cpus, sampled
@@ -22,7 +23,7 @@ _NUMPY = {"pcg64": "PCG64", "pcg64dxsm": "PCG64DXSM", "mt19937": "MT19937", "phi
 _ROUND_S = 5e-3
 
 
-def measure(axes: Axes, setting: Setting) -> dict[str, object]:
+def measure(axes: Axes, setting: Setting) -> Record:
     """One launch."""
     library, _, name = str(axes["generator"]).partition("_")
     if library == "curand":

@@ -12,13 +12,14 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from linkwright import _native
 from linkwright.errors import WaivedError
+from linkwright.store.record import Note, Record
 
-from . import Axes, Setting, plain
+from . import Axes, Setting, recorded
 
 # Calls that a launch needs at least: two to size a batch, some of warm-up, one sample.
 CALLS = 10
@@ -27,16 +28,16 @@ LONG_S = 0.2
 
 
 @contextmanager
-def on_cpus(key: str, setting: Setting, threads: int) -> Iterator[list[str]]:
+def on_cpus(key: str, setting: Setting, threads: int) -> Iterator[list[Note]]:
     """Runs on the first `threads` processors only; gives a list of notes, and restores what was allowed."""
     if threads > len(setting.cpus):
         raise WaivedError(f"{key}: waived: {threads} threads need as many processors; there are {len(setting.cpus)}")
     allowed = os.sched_getaffinity(0)
-    notes = []
+    notes: list[Note] = []
     try:
         os.sched_setaffinity(0, setting.cpus[:threads])
     except OSError as error:
-        notes.append(f"not pinned ({error}), so times scatter more")
+        notes.append(Note("unpinned", f"not pinned ({error}), so times scatter more"))
     try:
         yield notes
     finally:
@@ -49,9 +50,9 @@ def sampled(
     threads: int,
     *,
     work: float,
-    notes: list[str],
+    notes: Iterable[Note],
     least_s: float = 1e-4,
-) -> dict[str, object]:
+) -> Record:
     """One launch of `call(n)`, which does n operations of so much `work` each, as `probes.native` gives it.
 
     A call does so many operations that it lasts `least_s`, because a call itself takes a part of a microsecond.
@@ -71,7 +72,7 @@ def sampled(
     )
     found["values_ns"] = found["values_ns"] / repeats
     found["first_ns"] /= repeats
-    return plain({**found, "batch": found["batch"] * repeats, "work": work, "notes": notes})
+    return recorded({**found, "batch": found["batch"] * repeats, "work": work}, notes)
 
 
 def kind_on_host(key: str, axes: Axes, types: Mapping[str, type]) -> type:

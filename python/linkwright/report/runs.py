@@ -19,9 +19,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from linkwright import executors
 from linkwright.errors import LinkwrightError
-from linkwright.store import schema
+from linkwright.store import schema, upgrade
 from linkwright.store.topology import Topology
 
 from . import quantity
@@ -38,6 +41,9 @@ _WORDS = [
     "reason",
     "limit_name",
     "unit",
+    "part",
+    "code",
+    "flags",
 ]
 _SCALED = ("value", "ci_low", "ci_high", "limit", "reference_value")
 
@@ -46,10 +52,6 @@ _PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traf
 
 class ReportError(LinkwrightError):
     """A run folder that cannot be reported on."""
-
-
-# Executors whose numbers are not about the processors of the host.
-_OTHER_THAN_THE_HOST = {"sim", "cuda", "gpus"}
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that what follows from it can be cached
@@ -92,8 +94,8 @@ class Run:
 
     def topology(self, machine: str) -> Topology:
         """What the host says of itself, where `machine` is its processors; else nothing: a model, or a GPU in it."""
-        executors = set(self.rows[self.rows["machine"] == machine]["executor"])
-        return Topology({} if executors & _OTHER_THAN_THE_HOST else self.environment)
+        found = set(self.rows[self.rows["machine"] == machine]["executor"])
+        return Topology(self.environment if all(map(executors.is_host, found)) else {})
 
 
 def load(folder: Path) -> Run:
@@ -106,8 +108,10 @@ def load(folder: Path) -> Run:
     suite = folder / "suite.toml"
     return Run(
         id=folder.resolve().name,
-        rows=normalise(_parquet(results) if results.exists() else pd.DataFrame(columns=COLUMNS)),
-        samples=_parquet(samples) if samples.exists() else pd.DataFrame(),
+        rows=normalise(
+            upgrade.results(_parquet(results)).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS)
+        ),
+        samples=upgrade.samples(_parquet(samples)).to_pandas() if samples.exists() else pd.DataFrame(),
         environment=_json(folder / "environment.json") or {},
         plan=_json(folder / "run.json") or {},
         suite=suite.read_text(encoding="utf-8") if suite.exists() else "",
@@ -133,10 +137,11 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     for name in _SCALED:
         rows[name] = rows[name].to_numpy(dtype=float) * factors
     rows["machine"] = rows["machine"].where(rows["machine"] != "", rows["executor"])
-    rows["modelled"] = rows["executor"] == "sim"
+    rows["modelled"] = (
+        rows["executor"].map({key: executors.is_modelled(key) for key in rows["executor"].unique()}).astype(bool)
+    )
     rows["share"] = _share(rows)
     rows["label"] = rows["collective"].where(~rows["collective"].isin(_PATTERNS), rows["algorithm"])
-    rows["part"] = [key.partition("/")[0] if "/" in key else "" for key in rows["experiment"]]
     codes, placements = _words(rows["placement"])
     ends = [re.split(r"\s*-?>\s*", text.strip()) for text in placements]
     for place, column in enumerate(("source", "destination")):
@@ -198,9 +203,9 @@ def natural(name: str) -> list[tuple[int, Any]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", str(name)) if part]
 
 
-def _parquet(path: Path) -> pd.DataFrame:
+def _parquet(path: Path) -> pa.Table:
     try:
-        return pd.read_parquet(path)
+        return pq.read_table(path)
     except (OSError, ValueError) as error:
         raise ReportError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 
 from linkwright.errors import StoreError, UsageError
 
-from . import environment, journal, peace, schema
+from . import environment, journal, schema, upgrade
 from .files import make_folder, named, write_text, write_whole
+from .record import Record, counting
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,11 @@ class Run:
 
     def results(self) -> pa.Table:
         """The tidy rows."""
-        return _read(self.folder / "results.parquet")
+        return upgrade.results(_read(self.folder / "results.parquet"))
 
     def samples(self) -> pa.Table:
         """Every raw sample."""
-        return _read(self.folder / "samples.parquet")
+        return upgrade.samples(_read(self.folder / "samples.parquet"))
 
 
 def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict | None = None) -> Run:
@@ -134,43 +135,38 @@ def find(root: Path, name: str) -> Run:
     raise UsageError(f"{root / name}: no such run; `ls {root}` shows those that exist")
 
 
-def samples_table(run: Run, records: Iterable[dict]) -> pa.Table:
-    """`samples.parquet` from the records of a journal; per-rank samples follow the slowest rank's."""
+def samples_table(run: Run, records: Sequence[Record]) -> pa.Table:
+    """`samples.parquet` from the launches of a run; per-rank samples follow the slowest rank's."""
     columns: dict[str, list] = {name: [] for name in schema.SAMPLES}
+    aside = _set_aside(records)
 
-    def add(samples: dict, rank: int | None, starts: list[float | None], values: list[float]) -> None:
+    def add(record: Record, rank: int | None, starts: Sequence[float | None], values: Sequence[float]) -> None:
         n = len(values)
-        before, after = samples.get("probe_ns", (None, None)) if rank is None else (None, None)
+        before, after = record.canary_ns if rank is None else (None, None)
         columns["run"] += [run.id] * n
-        columns["experiment"] += [samples["experiment"]] * n
-        columns["launch"] += [samples["launch"]] * n
+        columns["experiment"] += [record.experiment] * n
+        columns["launch"] += [record.launch] * n
         columns["sample"] += range(n)
         columns["rank"] += [rank] * n
         columns["start_ns"] += starts
         columns["value_ns"] += values
-        columns["set_aside"] += [aside.get((samples["experiment"], samples["launch"]))] * n
-        columns["probe_before_ns"] += [before] * n
-        columns["probe_after_ns"] += [after] * n
+        columns["set_aside"] += [aside.get((record.experiment, record.launch))] * n
+        columns["canary_before_ns"] += [before] * n
+        columns["canary_after_ns"] += [after] * n
 
-    launches = [record["samples"] for record in records if "samples" in record]
-    aside = _set_aside(launches)
-    for samples in launches:
-        add(samples, None, [None] * len(samples["values_ns"]), samples["values_ns"])
-        for rank, (starts, values) in enumerate(samples.get("ranks_ns", ())):
-            add(samples, rank, starts, values)
+    for record in records:
+        add(record, None, [None] * len(record.values_ns), record.values_ns)
+        for rank, (starts, values) in enumerate(record.ranks_ns):
+            add(record, rank, starts, values)
     return pa.table(columns, schema=schema.arrow_schema(schema.SAMPLES))
 
 
-def _set_aside(launches: Iterable[dict]) -> dict[tuple[str, int], str | None]:
+def _set_aside(records: Sequence[Record]) -> dict[tuple[str, int], str | None]:
     """Why the launches that do not count are set aside, by experiment and number."""
-    by_experiment: dict[str, list[dict]] = {}
-    for samples in launches:
-        by_experiment.setdefault(samples["experiment"], []).append(samples)
-    return {
-        (key, samples["launch"]): peace.disturbed(samples)
-        for key, its in by_experiment.items()
-        for samples in peace.counting(its)[1]
-    }
+    by_experiment: dict[str, list[Record]] = {}
+    for record in records:
+        by_experiment.setdefault(record.experiment, []).append(record)
+    return {(key, each.launch): each.disturbance for key, its in by_experiment.items() for each in counting(its)[1]}
 
 
 def _read(path: Path) -> pa.Table:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-FORMAT = 1
+FORMAT = 2
 STATUS = ("ok", "failed", "waived", "unconverged")
 
 # Column -> (type, may be null, meaning). docs/formats.md prints this table.
 RESULTS = {
     "run": (pa.string(), False, "id of the run, the name of its folder"),
     "experiment": (pa.string(), False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
+    "part": (pa.string(), True, "part of the suite"),
     "suite": (pa.string(), True, "key of the suite"),
     "machine": (pa.string(), True, "described machine, or the name of the machine that was measured"),
     "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
@@ -33,6 +34,12 @@ RESULTS = {
         True,
         "`a->b` where rank 0 sits on endpoint a and rank 1 on b; else `topology` or the name of a placement",
     ),
+    "endpoints": (pa.string(), True, "numbers of the endpoints of ranks 0, 1, ...: `0->5`; null in topology order"),
+    "root": (pa.int64(), True, "root of a rooted collective"),
+    "grid": (pa.string(), True, "ranks as a grid, `8x8`; null where the algorithm was given none"),
+    "skew": (pa.string(), True, "how ranks arrive: `uniform:2us`, ...; null: all at once"),
+    "messages": (pa.int64(), True, "messages of each pair of a traffic pattern; null for collectives and probes"),
+    "both_ways": (pa.bool_(), True, "whether the pairs of a traffic pattern send both ways; null like `messages`"),
     "issue": (pa.string(), True, "issue policy: `blocking`, `window(k)`, `batch(k)`, `unlimited`"),
     "path": (pa.string(), True, "path of the machine file"),
     "axes": (pa.string(), True, "of a probe, what was varied besides ranks and size: `order=random pages=4K`"),
@@ -43,7 +50,9 @@ RESULTS = {
     "ci_high": (pa.float64(), True, "upper end of the 95 % interval"),
     "n": (pa.int64(), True, "launches behind the interval; null for modelled values"),
     "status": (pa.string(), False, "`ok`, `failed`, `waived` or `unconverged`"),
-    "reason": (pa.string(), True, "why the status is not `ok`, or what a reader must know of the value"),
+    "code": (pa.string(), True, "why the status is not `ok`, for programs: see the table of codes"),
+    "flags": (pa.string(), True, "what a reader must know of the value, for programs: codes, separated by commas"),
+    "reason": (pa.string(), True, "code and flags in words"),
     "limit": (pa.float64(), True, "bound of `value`, in `unit`"),
     "limit_name": (
         pa.string(),
@@ -72,12 +81,38 @@ SAMPLES = {
         True,
         "why the samples of this launch do not count, `foreign` load or a `clock` that moved; null: they count",
     ),
-    "probe_before_ns": (
+    "canary_before_ns": (
         pa.float64(),
         True,
         "8-byte round trip between two processors before this launch of the experiment; null with a rank",
     ),
-    "probe_after_ns": (pa.float64(), True, "the same after it; null with a rank"),
+    "canary_after_ns": (pa.float64(), True, "the same after it; null with a rank"),
+}
+
+# Flag -> meaning; `flags` holds some of these.
+FLAGS = {
+    "oversubscribed": "ranks share processors: the times are those of a shared machine",
+    "unpinned": "ranks or threads could not be pinned to processors",
+    "unchecked": "the data were not compared with the exact answer",
+    "unwarmed": "the warm-up ended before its batches agreed",
+    "moved": "the canary differed by more than a quarter before and after a launch",
+    "two-modes": "launches form two groups; the value is that of the larger one",
+    "no-arithmetic": "no time was charged for reductions",
+    "folded": "one rank was simulated on behalf of all",
+}
+
+# Code -> meaning, of rows that no error ended; those of an error are its own.
+CODES = {
+    "few-launches": "too few launches for an interval in the time budget",
+    "wide-interval": "the interval is wider than asked for",
+    "disturbed": "no launch was undisturbed",
+    "out-of-time": "the time budget ended before the first launch",
+    "all-disturbed": "every sample was dropped because something else ran",
+    "process-ended": "the process of the launch died during this experiment",
+    "worker-killed": "every worker of the cluster that ran the experiment was killed",
+    "not-on-mpi": "a probe asks one host by itself",
+    "untimed": "the executor takes no times",
+    "below-sweep": "half of the peak is reached below the smallest size",
 }
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
@@ -90,8 +125,12 @@ METRICS = {
     "time_first": ("ns", "low", "first, cold iteration, kept apart"),
     "time_row_first": ("ns", "low", "first of five in a row without a barrier between, median of launches"),
     "time_row_last": ("ns", "low", "last of the five: ranks leave at different times, so the next begins skewed"),
-    "probe_before": ("ns", "low", "8-byte round trip between two processors before the experiment, median of launches"),
-    "probe_after": ("ns", "low", "the same after the experiment; far from the value before, the machine moved"),
+    "canary_before": (
+        "ns",
+        "low",
+        "8-byte round trip between two processors before the experiment, median of launches",
+    ),
+    "canary_after": ("ns", "low", "the same after the experiment; far from the value before, the machine moved"),
     "clock": ("Hz", "", "measured clock of the slowest processor looked at, after the experiment, median of launches"),
     "sync_residual": ("ns", "low", "largest error of the clocks by which MPI ranks start; `reason` names the method"),
     "time_rank_mean": ("ns", "low", "mean over the ranks' own times"),

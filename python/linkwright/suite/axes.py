@@ -17,9 +17,8 @@ from collections.abc import Iterator
 
 from linkwright import units
 from linkwright.errors import SuiteError
+from linkwright.experiment import Experiment
 from linkwright.probes import Axis, Probe, Value
-
-from .experiment import Experiment
 
 _MULTIPLE = re.compile(r"(\d+)\s*\*\s*last_cache", re.ASCII)
 

@@ -9,32 +9,18 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
-from linkwright.executors.own import elsewhere
+from linkwright.executors import elsewhere
+from linkwright.executors.protocol import Extent
+from linkwright.experiment import DTYPES, Experiment
 
 from . import axes
-from .experiment import DTYPES, Experiment
 from .load import Part, Suite
 
-# Where a machine says nothing of its caches: sweeps then end early rather than late.
-LAST_CACHE = 1 << 20
 # Among algorithms: those that the machine's own library brings along.
 OWN = "own"
-
-
-@dataclass(frozen=True)
-class Extent:
-    """What an expansion needs to know of a machine."""
-
-    kind: str  # `modelled` or `measured`
-    ranks: int
-    grid: tuple[int, int] | None = None
-    # Algorithms of a collective that the machine's own library brings along, where it has one.
-    own_algorithms: Callable[[str], list[str]] = lambda collective: []
-    last_cache: int = LAST_CACHE  # bytes of the last cache, which sizes of probes may be multiples of
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:

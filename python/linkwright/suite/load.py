@@ -9,9 +9,8 @@ from pathlib import Path
 
 from linkwright import units
 from linkwright.errors import SuiteError, UsageError, unknown
+from linkwright.experiment import DTYPES, OPS
 from linkwright.store.files import read_text
-
-from .experiment import DTYPES, OPS
 
 FORMAT = 1
 PLACEMENTS = ("topology", "every_pair", "doubling")

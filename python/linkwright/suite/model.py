@@ -22,23 +22,24 @@ from linkwright.errors import (
     UnsuitedError,
     WaivedError,
 )
+from linkwright.executors import ModelledTarget
+from linkwright.experiment import Experiment
+from linkwright.store.record import Note
 
 from . import rows
-from .experiment import Experiment
-from .targets import Target
 
 Found = tuple[Experiment, list[rows.Row]]
 # What gives no number, and is nobody's mistake.
 _WAIVED = (WaivedError, TooFewEndpointsError, NoRoomError, UnsuitedError)
 # What a reader must know of values for which ranks were not simulated one by one.
-FOLDED = "one rank stands for all"
+FOLDED = Note("folded", "one rank stands for all")
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
     """What all experiments of one modelled machine have in common."""
 
-    target: Target
+    target: ModelledTarget
     context: rows.Context
     metrics: Mapping[str, Sequence[str]]  # by part of the suite
     seed: int
@@ -47,7 +48,7 @@ class Work:
         """The rows of what the native half answered; an error becomes a row that says why."""
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
-            return rows.without_value(self.context, experiment, status, str(answer))
+            return rows.without_value(self.context, experiment, status, str(answer), answer.code)
         if isinstance(answer, Exception):
             raise answer
         if experiment.probe:
@@ -91,16 +92,16 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Itera
         raise
 
 
-def known_rows(records: list[dict], target: Target) -> dict[str, list[rows.Row]]:
+def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[rows.Row]]:
     """Rows of this target that an earlier part of the run has in its journal."""
     known: dict[str, list[rows.Row]] = {}
     for row in (row for record in records for row in record.get("rows", ())):
-        if (row["machine"], row["executor"]) == (target.machine_name, target.executor):
+        if (row["machine"], row["executor"]) == (target.machine_name, target.executor.key):
             known.setdefault(row["experiment"], []).append(row)
     return known
 
 
-def on_sample(target: Target, experiment: Experiment) -> Experiment:
+def on_sample(target: ModelledTarget, experiment: Experiment) -> Experiment:
     """The experiment on the endpoints that stand for the machine; its rows name ranks all the same."""
     if target.sample is None:
         return experiment
@@ -108,7 +109,7 @@ def on_sample(target: Target, experiment: Experiment) -> Experiment:
     return dataclasses.replace(experiment, placement=tuple(target.sample[rank] for rank in ranks))
 
 
-def _asked(target: Target, experiment: Experiment) -> tuple[str, str, dict, dict | None]:
+def _asked(target: ModelledTarget, experiment: Experiment) -> tuple[str, str, dict, dict | None]:
     """An experiment as the native half takes it."""
     if experiment.probe:
         return "probe", experiment.probe, dict(experiment.axes or ()), None

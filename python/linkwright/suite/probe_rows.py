@@ -9,9 +9,12 @@ from linkwright import probes
 from linkwright.stats import bandwidth
 
 if TYPE_CHECKING:
-    from .experiment import Experiment
+    from linkwright.experiment import Experiment
+
     from .rows import Context, Row
 
+# The columns that say how far to trust a value.
+SAID = ("status", "code", "flags", "reason")
 # What a column holds: the value and the ends of its interval.
 Column = Mapping[str, float | None]
 
@@ -30,7 +33,7 @@ def derived(
     """
     watts = drawn_w or context.watts
     said = f"at {drawn_w:.4g} W drawn, by NVML's energy counter" if drawn_w else f"at a nominal {watts or 0:g} W"
-    common = {key: time[key] for key in ("status", "reason", "n")}
+    common = {key: time[key] for key in (*SAID, "n")}
     for metric in probes.find(experiment.algorithm).metrics:
         if metric.source == "time":
             values = {key: time[key] for key in ("value", "ci_low", "ci_high", "limit", "limit_name")}

@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
 from linkwright.errors import EngineError, StoreError, UsageError
+from linkwright.executors import Target, resolve
+from linkwright.executors.measured import dropped_samples
+from linkwright.executors.protocol import Options
+from linkwright.experiment import Experiment
 from linkwright.store import run as runs
 from linkwright.store.journal import Journal
+from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
 
 from . import rows
-from .bounds import Bounds
 from .engines import Engine, Local
 from .expand import expand
-from .experiment import Experiment
 from .load import Suite, parse
-from .measure import Launch, Options, State, fresh_process, measure
+from .measure import State, measure
 from .model import Found, Work, in_order, known_rows
-from .peaks import Peaks
 from .sweeps import half_peaks
-from .targets import Target, resolve
 
 # Modelled experiments take milliseconds: their records go to the disk in bunches.
 JOURNAL_EVERY_S = 0.25
@@ -55,6 +56,9 @@ class Request:
 
 class Watcher:
     """Told what happens; a live table overrides this."""
+
+    def dropped(self, counts: Mapping[str, int]) -> None:
+        """So many samples of the next experiment were set aside, by reason."""
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
@@ -88,11 +92,9 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
             "ask for other algorithms, ranks or threads, or name other machines with --on"
         )
-    job = next((target.world for target in targets if target.world), None)
-    about = {"mpi": job.environment()} if job else {}
+    about: dict[str, object] = {target.executor.key: target.about for target in targets if target.about}
     if engine:
         about |= {"sweep": engine.about()}
-    about |= {target.executor: target.about for target in targets if target.about}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
@@ -123,13 +125,12 @@ def _execute(
                 experiments = expand(suite.at(request.level), target.extent)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
+                context = rows.Context.of(target, run.id, suite.name, request.watts)
                 if target.modelled:
-                    work = Work(target, target.context(run.id, suite.name), metrics, request.seed)
+                    work = Work(target, context, metrics, request.seed)
                     executed = _model(work, experiments, records, journal, watcher, engine)
                 else:
-                    executed = _measure(
-                        target, experiments, metrics, run, suite.name, request, records, journal, watcher
-                    )
+                    executed = _measure(target, context, experiments, metrics, run, request, records, journal, watcher)
                 with closing(executed):  # while the journal is open, whatever interrupts
                     for experiment, its_rows in executed:
                         found += its_rows
@@ -155,66 +156,50 @@ def goes_on(run: runs.Run, engine: Engine | None) -> str:
 
 
 def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
-    records = run.records()
-    jobs = [target.world for target in targets if target.world]
-    if jobs:
-        from linkwright.executors.mpi import samples
-
-        records = samples.merge(jobs[0], run.folder, records)
+    records = launches(run.records())
+    for target in targets:
+        records = target.executor.merge(target, run.folder, records)
     run.write_results([*found, *half_peaks(found)], runs.samples_table(run, records))
-    if jobs and done:
-        samples.merged(jobs[0], run.folder)
+    if done:
+        for target in targets:
+            target.executor.discard(target, run.folder)
 
 
-def _launcher(target: Target, run: runs.Run) -> Launch | None:
-    """How a target makes launches, where it does not take fresh processes of the host."""
-    if target.sms:
-        from linkwright.executors import cuda
-
-        return functools.partial(fresh_process, module=cuda.LAUNCH_MODULE, about={"sms": target.sms})
-    if target.executor == "gpus":
-        from linkwright.executors import gpus
-
-        return functools.partial(fresh_process, module=gpus.LAUNCH_MODULE)
-    if target.world is None:
-        return None
-    from linkwright.executors.mpi import ranks
-
-    ranks.announce_end(run.id, str(run.folder.parent))
-    return functools.partial(ranks.launch, target.world, str(run.folder.resolve()))
-
-
-def _measure(target, experiments, metrics, run, suite_name, request, records, journal, watcher):
+def _measure(target, context, experiments, metrics, run, request, records, journal, watcher) -> Iterator[Found]:
     """Launches, then the rows of every experiment in the order of the plan."""
-    state = State()
+    state, executor = State(), target.executor
     for record in records:
-        state.take(record)
-    options = Options(request.budget_s, request.seed, request.samples, request.warmup, request.check)
+        state.take(from_json(record))
+    options = Options(request.samples, request.warmup, request.check, request.seed)
+    executor.begin(target, run.id, run.folder.parent)
     interrupted = False
     try:
-        measure(experiments, options, state, journal, watcher.progress, _launcher(target, run))
+        launch = functools.partial(executor.launch, target)
+        measure(experiments, request.budget_s, options, state, journal, watcher.progress, launch, run.folder)
     except KeyboardInterrupt:
         interrupted = True
-    context = target.context(run.id, suite_name, request.watts)
     found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
-    # The bounds argue with cache lines and copies of one shared memory.
-    bounds, peaks = None if target.executor in ("mpi", "gpus") else Bounds.of(found), Peaks.of(found)
-    for experiment in experiments:
-        if experiment.key in state.ended:
-            yield experiment, rows.without_value(context, experiment, *state.ended[experiment.key])
-        elif measured := state.measured(experiment.key):
-            limit = bounds.limit(experiment) if bounds else None
-            limit = limit or measured.limit or peaks.limit(experiment, measured)
-            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, limit)
+    limit = executor.limits(found)
+    for experiment, measured in found:
+        if ended := state.ended.get(experiment.key):
+            yield experiment, rows.without_value(context, experiment, ended.status, ended.reason, ended.code)
+        elif measured:
+            watcher.dropped(measured.dropped)
+            bound = limit(experiment, measured)
+            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
         elif not interrupted:
-            dropped = rows.dropped_samples(state.records(experiment.key))
-            dropped = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-            reason = f"every sample was disturbed ({dropped}); stop what else runs on this machine"
-            if not dropped:
-                reason = "the time budget ended before its first launch; give more with --time-budget"
-            yield experiment, rows.without_value(context, experiment, "waived", reason)
+            yield experiment, _without_samples(context, experiment, dropped_samples(state.records(experiment.key)))
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _without_samples(context: rows.Context, experiment: Experiment, dropped: Mapping[str, int]) -> list[rows.Row]:
+    """The row of an experiment that no launch kept a sample of."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
+    code, reason = OUT_OF_TIME, "the time budget ended before its first launch; give more with --time-budget"
+    if counts:
+        code, reason = ALL_DISTURBED, f"every sample was disturbed ({counts}); stop what else runs on this machine"
+    return rows.without_value(context, experiment, "waived", reason, code)
 
 
 def _model(

@@ -24,7 +24,7 @@ def half_peaks(rows: Iterable[Row]) -> Iterator[Row]:
     sweeps: dict[tuple, dict[int, Row]] = {}
     for row in rows:
         if row["metric"] in _RATES and row["value"] is not None:
-            part = str(row["experiment"]).partition("/")[0]
+            part = row["part"]
             sweeps.setdefault((part, row["metric"], *(row[key] for key in _SAME)), {})[row["size_bytes"]] = row
     for sweep in sweeps.values():
         if len(sweep) >= MIN_SIZES:
@@ -40,4 +40,5 @@ def _half_peak(sweep: dict[int, Row]) -> Row:
     return {
         **peak, **cleared, "metric": "half_peak_size", "unit": unit, "value": size,
         "status": "ok" if size is not None else "waived", "reason": None if size is not None else below,
+        "code": None if size is not None else "below-sweep",
     }  # fmt: skip

@@ -20,9 +20,10 @@ from linkwright.executors.cuda import clocks, measure, probes, stream
 from linkwright.executors.cuda.device import Device, device
 from linkwright.executors.cuda.job import Job
 from linkwright.executors.cuda.probes import bandwidth, l2, latency, pairs, round_trips
-from linkwright.suite.experiment import Experiment
+from linkwright.executors.process import Sampling
+from linkwright.experiment import Experiment
 
-HOW = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
+HOW = Sampling(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
 
 
 def main() -> None:
@@ -37,7 +38,7 @@ def main() -> None:
         with spoiled() if asked.get("spoil") else nullcontext():
             try:
                 answer = probes.measure if experiment.probe else measure.run
-                print(json.dumps({"found": answer(whole, experiment, HOW)}))
+                print(json.dumps({"found": vars(answer(whole, experiment, HOW))}))
             except LinkwrightError as error:
                 print(json.dumps({"error": [type(error).__name__, str(error)]}))
     print(json.dumps(words))

@@ -12,12 +12,12 @@ import sys
 
 from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda.device import devices
-from linkwright.executors.cuda.measure import How
 from linkwright.executors.gpus import measure, program
 from linkwright.executors.gpus.node import Node
-from linkwright.suite.experiment import Experiment
+from linkwright.executors.process import Sampling
+from linkwright.experiment import Experiment
 
-HOW = How(samples=4, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
+HOW = Sampling(samples=4, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     for asked in json.load(sys.stdin):
         program.ordered = unordered if asked.get("unordered") else ordered
         try:
-            print(json.dumps({"found": measure.run(node, Experiment.from_json(asked["experiment"]), HOW)}))
+            print(json.dumps({"found": vars(measure.run(node, Experiment.from_json(asked["experiment"]), HOW))}))
         except LinkwrightError as error:
             print(json.dumps({"error": [type(error).__name__, str(error)]}))
         program.ordered = ordered

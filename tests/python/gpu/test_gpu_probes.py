@@ -13,7 +13,7 @@ from linkwright import probes
 from linkwright.errors import WaivedError
 from linkwright.executors.cuda import compiler
 from linkwright.executors.cuda.probes import l2, latency, round_trips
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 
 needs_nvrtc = pytest.mark.skipif(
     not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 from types import SimpleNamespace
 
@@ -15,7 +16,8 @@ from test_gpu_probes import needs_nvrtc
 from linkwright import _native
 from linkwright.executors.cuda import walk
 from linkwright.executors.gpus import measure, order
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
+from linkwright.store.record import Record
 
 STAND_INS = emulator.HERE / "stand_ins"
 WITHOUT_CUPY = {"PYTHONPATH": str(emulator.HERE / "absent")}
@@ -69,8 +71,9 @@ def test_every_answer_is_checked_samples():
             continue
         assert answer["found"]["values_ns"], experiment.key
         assert max(answer["found"]["values_ns"]) > 0
-        assert "data not checked" not in answer["found"]["notes"]
-        assert ("library: CuPy, NCCL 0" in answer["found"]["notes"]) == (experiment.algorithm == "nccl")
+        codes, texts = zip(*answer["found"]["notes"], strict=True)
+        assert "unchecked" not in codes
+        assert ("library: CuPy, NCCL 0" in texts) == (experiment.algorithm == "nccl")
     assert waived < len(found) / 3
 
 
@@ -79,7 +82,7 @@ def test_copies_that_wait_for_the_host_cannot_hold_it_up():
     asked = [{"experiment": collective("allreduce/ring", 2, 4096, path="staged")}]
     found = answers(asked, 2, FAKE_STAGING_WAITS="1")[0]["found"]
     assert found["values_ns"]
-    assert measure._AT_ONCE in found["notes"]
+    assert ["remark", measure._AT_ONCE] in found["notes"]
 
 
 @needs_nvrtc
@@ -124,11 +127,12 @@ def test_less_than_nothing_counts_as_nothing_and_is_said(taken_ns, left_ns, monk
         blocked=False, elapsed_ns=lambda enqueue, *_, **how: taken_ns if enqueue is made.enqueue else 50.0
     )
     memory = SimpleNamespace(restore=lambda: None, read=lambda: None)
-    monkeypatch.setattr(measure, "collected", lambda _, several, how: {"values_ns": several().tolist(), "notes": []})
+    record = functools.partial(Record, first_ns=1.0)
+    monkeypatch.setattr(measure, "collected", lambda _, several, how: record(values_ns=several().tolist()))
     node, how = SimpleNamespace(devices=[1, 2]), SimpleNamespace(check=True)
     found = measure._Launch(node, gate, made, memory, lambda found: None, how).measure()
-    assert set(found["values_ns"]) == {left_ns}
-    assert any("count as 0" in note for note in found["notes"]) == (left_ns == 0)
+    assert set(found.values_ns) == {left_ns}
+    assert any("count as 0" in note.text for note in found.notes) == (left_ns == 0)
 
 
 @needs_nvrtc

@@ -11,7 +11,8 @@ from linkwright import _native, probes
 from linkwright.errors import WaivedError
 from linkwright.executors.cuda import clocks, job, measure, native
 from linkwright.executors.cuda.probes import host_link, products
-from linkwright.suite.experiment import Experiment
+from linkwright.executors.process import Sampling
+from linkwright.experiment import Experiment
 
 pytestmark = pytest.mark.skipif(not emulator.has_gpu(), reason=f"no GPU: {emulator.why_no_gpu()}")
 
@@ -67,7 +68,7 @@ def test_in_clusters(gpu):
 def test_products_in_bf16_are_as_fast_as_those_of_pytorch(gpu):
     torch = pytest.importorskip("torch", reason="no PyTorch to compare with")
     assigned = probes.find("matmul").assignment({"n": 8192, "dtype": "bf16"})
-    how = measure.How(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    how = Sampling(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
     found = products.measure(gpu, assigned, list(gpu.sms), how)
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -79,14 +80,14 @@ def test_products_in_bf16_are_as_fast_as_those_of_pytorch(gpu):
         last.record()
         last.synchronize()
         times.append(first.elapsed_time(last) * 1e5)
-    assert np.median(found["values_ns"]) < 1.03 * np.median(times[5:])
+    assert np.median(found.values_ns) < 1.03 * np.median(times[5:])
 
 
 @pytest.mark.parametrize("direction", ["to_device", "to_host"])
 def test_queued_copies_are_as_fast_as_a_loop_of_the_driver(gpu, direction):
     nbytes, times = 1 << 28, 32
     axes = {"bytes": nbytes, "direction": direction, "memory": "pinned", "queued": times}
-    how = measure.How(samples=20, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    how = Sampling(samples=20, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
     found = host_link.gpu_copy(gpu, axes, list(gpu.sms), how)
     device, took = gpu.device, []
     with host_link.host_memory(gpu, nbytes, pinned=True) as host, host_link.device_memory(gpu, nbytes) as address:
@@ -94,23 +95,23 @@ def test_queued_copies_are_as_fast_as_a_loop_of_the_driver(gpu, direction):
         places = (address, host.ctypes.data) if direction == "to_device" else (host.ctypes.data, address)
         for _ in range(10):
             took += device.elapsed_ns(lambda: device.call(call, *places, nbytes, 0), times).tolist()
-    assert np.median(found["values_ns"]) < 1.03 * np.median(took)
+    assert np.median(found.values_ns) < 1.03 * np.median(took)
 
 
 def test_products_say_what_they_draw(gpu):
-    how = measure.How(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
+    how = Sampling(samples=50, warmup_at_most=None, budget_s=4.0, settle_within=None, seed=0)
     found = products.measure(gpu, {"n": 8192, "dtype": "f32", "threads": 1}, list(gpu.sms), how)
     assert 50 < found["watts"] < 2000
 
 
 @pytest.mark.parametrize("dtype", products.EPSILON)
 def test_products_of_every_type_are_right(gpu, dtype):
-    how = measure.How(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=0)
+    how = Sampling(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=0)
     try:
         found = products.measure(gpu, {"n": 512, "dtype": dtype, "threads": 1}, list(gpu.sms), how)
     except WaivedError as error:
         pytest.skip(str(error))
-    assert found["values_ns"]
+    assert found.values_ns
 
 
 @pytest.mark.parametrize("path", ["peer", "staged"])
@@ -122,18 +123,18 @@ def test_several_gpus_reduce_as_reference_does(algorithm, path):
 
     found = devices("gpus")
     asked = Experiment("test", "allreduce", algorithm, len(found), 1 << 20, "f32", op="sum", path=path)
-    how = measure.How(samples=8, warmup_at_most=2, budget_s=2.0, settle_within=None, seed=0)
+    how = Sampling(samples=8, warmup_at_most=2, budget_s=2.0, settle_within=None, seed=0)
     try:
         answer = several.run(Node(found), asked, how)
     except WaivedError as error:
         pytest.skip(str(error))
     finally:
         found[0].make_current()
-    assert answer["values_ns"]
+    assert answer.values_ns
 
 
 def test_samples_are_plausible(gpu):
-    how = measure.How(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
+    how = Sampling(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
     found = measure.run(gpu, Experiment("test", "allreduce", "ring", 8, 4096, "f32", op="sum"), how)
     # Fourteen messages, each of which crosses the L2 at least once.
-    assert 14 * 200 < np.median(found["values_ns"]) < 1e6
+    assert 14 * 200 < np.median(found.values_ns) < 1e6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import inspect
@@ -15,9 +16,12 @@ import pytest
 from test_gpu_probes import asked, needs_nvrtc
 
 from linkwright.errors import CudaError, WaivedError, WrongResultError
-from linkwright.executors.cuda import measure, peaks, power, probes
+from linkwright.executors.cuda import peaks, power, probes
 from linkwright.executors.cuda.probes import generators, libraries, products, sampling
-from linkwright.suite.rows import Context, Measured, of_samples
+from linkwright.executors.measured import Measured
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record, remarks
+from linkwright.suite.rows import Context, of_samples
 
 STAND_INS = emulator.HERE / "stand_ins"
 BY_TORCH = [
@@ -61,7 +65,7 @@ def checked(found: dict, experiment, library: str) -> None:
     axes = dict(experiment.axes)
     assert found["values_ns"]
     assert all(value > 0 for value in found["values_ns"])
-    assert f"library: {library}" in " ".join(found["notes"])
+    assert any(text.startswith(f"library: {library}") for _, text in found["notes"])
     assert found["watts"] is None or 90 < found["watts"] < 110, "the counter of the tests counts 100 W"
     if experiment.algorithm == "random":
         assert found["work"] == axes["block"] // 8
@@ -113,11 +117,11 @@ def test_what_a_library_does_first_is_no_pause_between_two_looks(monkeypatch):
         joules=lambda: 300.0 * (now[0] // 0.1) * 0.1, reasons=lambda: [], notice=lambda: None, note=None
     )
     gpu = SimpleNamespace(device=SimpleNamespace(elapsed_ns=elapsed_ns), throttling=counter)
-    how = measure.How(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
+    how = Sampling(samples=50, warmup_at_most=None, budget_s=2.0, settle_within=None, seed=0)
     found = libraries.sampled("matmul", gpu, call, how, library="slow to start", done=1.0)
-    assert found["first_ns"] == pytest.approx(3e9)
-    assert found["values_ns"] == pytest.approx([1.4e6] * 50)
-    assert found["watts"] == pytest.approx(300, rel=0.1)
+    assert found.first_ns == pytest.approx(3e9)
+    assert found.values_ns == pytest.approx([1.4e6] * 50)
+    assert found.watts == pytest.approx(300, rel=0.1)
 
 
 @needs_nvrtc
@@ -215,11 +219,12 @@ def test_power_is_energy_between_two_steps_of_the_counter():
 
 
 def test_rows_carry_the_share_of_the_peak_and_the_rate_per_watt():
-    record = {
-        "values_ns": [100.0] * 8, "first_ns": 1.0, "dropped": {}, "notes": ["library: PyTorch 2"], "work": 2000,
-        "columns": {}, "limit_ns": 50.0, "limit_name": "gpu_peak",
-    }  # fmt: skip
-    found = Measured.of([{**record, "watts": watts} for watts in (None, 400.0, 420.0, 410.0, None, 410.0)])
+    record = Record(
+        values_ns=[100.0] * 8, first_ns=1.0, notes=tuple(remarks("library: PyTorch 2")), work=2000, limit_ns=50.0,
+        limit_name="gpu_peak",
+    )  # fmt: skip
+    drawn = (None, 400.0, 420.0, 410.0, None, 410.0)
+    found = Measured.of([dataclasses.replace(record, watts=watts) for watts in drawn])
     rows = of_samples(Context("r", "s", "m", "cuda", ()), asked("matmul")["experiment"], (), found, found.limit)
     rates = {row["metric"]: row for row in rows}
     assert rates["flop_rate"]["value"] == pytest.approx(2e13 / 1e3)

@@ -7,7 +7,7 @@ import emulator
 import numpy as np
 import pytest
 
-from linkwright.executors import own
+from linkwright.executors import EXECUTORS
 from linkwright.executors.cuda import job, native
 from linkwright.suite import expand
 
@@ -54,10 +54,10 @@ def test_barriers_alone_order_it():
 
 
 def test_own_algorithms_are_those_of_the_machine():
-    brought = own.algorithms("cuda", "allreduce")
+    brought = EXECUTORS["cuda"].own_algorithms("allreduce")
     assert expand.algorithms_of("allreduce", ("ring", "own"), brought) == ["ring", "cuda-native"]
     assert expand.algorithms_of("allreduce", ("own",)) == []
-    assert own.algorithms("cuda", "broadcast") == []
+    assert EXECUTORS["cuda"].own_algorithms("broadcast") == []
     assert expand.algorithms_of("allreduce", ("all",), brought)[-1] == "cuda-native"
 
 

@@ -69,7 +69,7 @@ class Threads:
     def row(self, part: str, collective: str, algorithm: str, metric: str, value: float, **more) -> dict:
         key = f"{part}/{collective}/{algorithm}/p{more['ranks']}/{more['size_bytes']}"
         common = {"run": "demo", "suite": "dissect", "machine": self.machine, "executor": self.executor}
-        common |= {"experiment": f"{key}/{more.get('placement', 'topology')}", "dtype": "f32"}
+        common |= {"part": part, "experiment": f"{key}/{more.get('placement', 'topology')}", "dtype": "f32"}
         common |= {"unit": "B/s" if metric == "bandwidth" else "ns", "limit_name": "latency"}
         about = {"collective": collective, "algorithm": algorithm, "metric": metric}
         return common | about | self.value(value) | {"placement": "topology"} | more

@@ -13,9 +13,9 @@ import synthetic
 from reading import words
 
 from linkwright import report
+from linkwright.executors import peaks
 from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
 from linkwright.report.sections import collectives, matrices, spread, status, values
-from linkwright.suite import peaks
 
 
 @pytest.mark.parametrize("name", ["run", "study"])

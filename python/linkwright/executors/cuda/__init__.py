@@ -18,19 +18,70 @@ of its own. Without a GPU everything imports, lists and compiles; only what woul
 
 from __future__ import annotations
 
-LAUNCH_MODULE = "linkwright.executors.cuda.launch"
+from collections.abc import Iterator
+
+from linkwright.errors import ShapeError
+from linkwright.store.record import Outcome
+
+from .. import process
+from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, sampled
+
 # How experiments name the allreduce of native.py.
 NATIVE = "cuda-native"
 
-ENTRY: dict[str, object] = {
-    "key": "cuda",
-    "summary": "ranks are SMs of a GPU: one persistent kernel walks the schedule, with flags in L2 or in a cluster",
-    "description": (
+
+class Cuda(Executor):
+    """The SMs of the first GPU that the driver shows."""
+
+    key = "cuda"
+    summary = "ranks are SMs of a GPU: one persistent kernel walks the schedule, with flags in L2 or in a cluster"
+    description = (
         "One block per SM takes the rank that the host gave to its SM, waits for counters, copies and combines, and "
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "
         "(the default) keeps data and flags in global memory, path `cluster` in distributed shared memory of up to 16 "
         "SMs (sm_90 and newer). The algorithm `cuda-native` is an allreduce by barriers of the whole grid. Times are "
         "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`, or [cuda13]; the "
         "first GPU that CUDA_VISIBLE_DEVICES shows is used."
-    ),
-}
+    )
+    shares_memory = True
+    fit_model = "chip"
+    library_takes = "all SMs"
+    own = (
+        OwnAlgorithm(
+            NATIVE,
+            "an allreduce by barriers of the whole grid, as one would write it without schedules",
+            ("allreduce",),
+        ),
+    )
+
+    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+        """The first so many SMs, or an even spread of all."""
+        from .clocks import settled
+        from .device import asked
+
+        with asked(self.key, 1) as (gpu,):
+            clocks = settled(gpu)
+            name, about = gpu.name, gpu.environment()
+        sms = sorted(clocks.sms)
+        if ranks is not None and ranks > len(sms):
+            raise ShapeError(
+                f"--ranks {ranks}: {name} has {len(sms)} SMs, one for each rank; ask for at most that many"
+            )
+        chosen = sms[:ranks] if ranks else [sms[i] for i in sampled(len(sms)) or range(len(sms))]
+        return Target(
+            name=self.key,
+            executor=self,
+            machine_name=name,
+            extent=Extent("measured", len(chosen), grid, self.own_algorithms, about["l2_bytes"] or LAST_CACHE),
+            endpoint_names=tuple(f"SM {sm}" for sm in chosen),
+            about={**about, "calibration": clocks.calibration(), "endpoints": chosen},
+            handle=tuple(chosen),
+        )
+
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """In a fresh process with a context of its own, or in this one."""
+        if isolated:
+            return process.fresh("linkwright.executors.cuda.launch", launch, {"sms": target.handle})
+        from .launch import Measurer
+
+        return process.outcomes(lambda: Measurer(target.handle), launch)

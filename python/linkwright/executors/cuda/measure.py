@@ -18,9 +18,11 @@ import numpy as np
 
 from linkwright import _native, schedules
 from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedError
+from linkwright.experiment import Experiment
 from linkwright.stats.interval import MIN_VALUES, median_interval
-from linkwright.suite.experiment import Experiment
+from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
+from ..process import Sampling
 from . import NATIVE, native
 from . import job as jobs
 from . import stream as streams
@@ -53,20 +55,8 @@ class Gpu:
     throttling: Throttling
 
 
-@dataclass(frozen=True)
-class How:
-    """How one launch is to measure; as the options of `run_threads`."""
-
-    samples: int
-    warmup_at_most: int | None
-    budget_s: float
-    settle_within: float | None
-    seed: int
-    check: bool = True
-
-
-def run(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
-    """One launch, as plain values for the journal."""
+def run(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
+    """One launch."""
     walk = Walk(gpu, experiment, how)
     with gpu.device.loaded(walk.job) as loaded:
         return _Launch(gpu, walk, loaded, how).measure()
@@ -75,7 +65,7 @@ def run(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
 class Walk:
     """A schedule ready to be walked, or the native way to the same end: stream, data, placement."""
 
-    def __init__(self, gpu: Gpu, experiment: Experiment, how: How):
+    def __init__(self, gpu: Gpu, experiment: Experiment, how: Sampling):
         own = experiment.algorithm == NATIVE
         schedule = schedules.of(native.same_data(experiment) if own else experiment)
         self.ranks = schedule.ranks
@@ -141,13 +131,13 @@ def _sms(gpu: Gpu, experiment: Experiment) -> list[int]:
 
 
 class _Launch:
-    def __init__(self, gpu: Gpu, walk: Walk, loaded: Loaded, how: How):
+    def __init__(self, gpu: Gpu, walk: Walk, loaded: Loaded, how: Sampling):
         self._gpu, self._walk, self._loaded, self._how = gpu, walk, loaded, how
         self._kernels = 0
         self._repetitions = REPETITIONS
         self._starts_ns = 0.0
 
-    def measure(self) -> dict[str, object]:
+    def measure(self) -> Record:
         """Fill, check, warm up, sample, check."""
         end = time.monotonic() + self._how.budget_s
         first_ns = self._first()
@@ -155,23 +145,19 @@ class _Launch:
         warmed_up = self._warm_up(end)
         kept, dropped = self._sample(end)
         self._first()
-        notes = [*filter(None, [self._gpu.throttling.note])]
-        notes += [] if warmed_up else ["warm-up ended before its batches agreed"]
-        notes += [] if self._how.check else ["data not checked"]
+        notes = remarks(self._gpu.throttling.note)
+        notes += [] if warmed_up else [UNWARMED]
+        notes += [] if self._how.check else [UNCHECKED]
         starts, durations = kept
-        return {
-            "values_ns": schedules.rounded(durations.max(axis=1)),
-            "ranks_ns": [
-                [schedules.rounded(s), schedules.rounded(d)] for s, d in zip(starts.T, durations.T, strict=True)
-            ],
-            "first_ns": round(first_ns, 2),
-            "row_ns": None,
-            "batch": 1,
-            "dropped": dropped,
-            "notes": notes,
-            "sync": "timer",
-            "residual_ns": round(self._starts_ns, 2),
-        }
+        return Record(
+            values_ns=schedules.rounded(durations.max(axis=1)),
+            ranks_ns=[[schedules.rounded(s), schedules.rounded(d)] for s, d in zip(starts.T, durations.T, strict=True)],
+            first_ns=round(first_ns, 2),
+            dropped=dropped,
+            notes=tuple(notes),
+            start="timer",
+            residual_ns=round(self._starts_ns, 2),
+        )
 
     def _first(self) -> float:
         """One repetition on fresh data, compared with `reference`; its time in ns."""

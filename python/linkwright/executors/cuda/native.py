@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from linkwright.errors import WaivedError
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 
 from . import NATIVE
 from .job import DTYPES, HEAD_BYTES, LINE_WORDS, OPS, PACK_BYTES, Job, Placement, known_kind, ranks_words

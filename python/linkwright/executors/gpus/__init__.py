@@ -12,7 +12,14 @@ launch.py   the process of a launch
 
 from __future__ import annotations
 
-LAUNCH_MODULE = "linkwright.executors.gpus.launch"
+from collections.abc import Iterator
+
+from linkwright.errors import ShapeError
+from linkwright.store.record import Outcome
+
+from .. import process
+from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target
+
 # How experiments name the library's collective.
 NCCL = "nccl"
 # Paths of an experiment: with access to each other's memory, or by way of the host.
@@ -20,15 +27,52 @@ PEER, STAGED = "peer", "staged"
 # Fewer have nobody to talk to.
 LEAST = 2
 
-ENTRY: dict[str, object] = {
-    "key": "gpus",
-    "summary": "ranks are GPUs of this node: schedules over copies between them, NCCL's collectives beside ours",
-    "description": (
+
+class Gpus(Executor):
+    """The GPUs of this node."""
+
+    key = "gpus"
+    summary = "ranks are GPUs of this node: schedules over copies between them, NCCL's collectives beside ours"
+    description = (
         "Messages are copies that the driver's engines carry from GPU to GPU; what is combined is copied beside its "
         "destination first, and a kernel there does the rest. Path `peer` (the default) opens the GPUs' memory to each "
         "other, path `staged` leaves it closed, so that the driver goes through the host. The algorithm `nccl` stands "
         "for NCCL's own allreduce, allgather and broadcast (`pip install linkwright[cuda-libraries]`, or "
         "[cuda13-libraries]). With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver and "
         "`pip install linkwright[cuda]`, or [cuda13]."
-    ),
-}
+    )
+    own = (
+        OwnAlgorithm(
+            NCCL,
+            "NCCL's own collective, through CuPy",
+            ("allreduce", "allgather", "broadcast"),
+            "pip install linkwright[cuda-libraries], or [cuda13-libraries]",
+        ),
+    )
+
+    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+        """The GPUs that the driver shows; a single one is planned as two, and everything is waived with the reason."""
+        from ..cuda.device import asked
+
+        with asked(self.key) as devices:
+            found = [device.environment() for device in devices]
+        most = max(LEAST, len(found))
+        if ranks is not None and ranks > most:
+            raise ShapeError(f"--ranks {ranks}: this node shows {len(found)} GPUs; ask for at most {most}")
+        used = ranks or most
+        return Target(
+            name=self.key,
+            executor=self,
+            machine_name=f"{len(found)} x {found[0]['gpu']}",
+            extent=Extent("measured", used, grid, self.own_algorithms),
+            endpoint_names=tuple(f"GPU {number}" for number in range(used)),
+            about={"gpus": found},
+        )
+
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """In a fresh process with a context on each GPU, or in this one."""
+        if isolated:
+            return process.fresh("linkwright.executors.gpus.launch", launch)
+        from .launch import Measurer
+
+        return process.outcomes(Measurer, launch)

@@ -5,15 +5,15 @@ As on `cuda` the clocks are looked at before and after each experiment, here tho
 
 from __future__ import annotations
 
-import contextlib
 import os
 
-from linkwright.suite.experiment import Experiment
-from linkwright.suite.launch import serve
+from linkwright.experiment import Experiment
+from linkwright.store.record import Record
 
 from ..cuda import launch
 from ..cuda.device import devices
 from ..cuda.probes import libraries
+from ..process import Sampling, serve
 from .measure import run
 from .node import Node
 
@@ -21,23 +21,22 @@ from .node import Node
 class Measurer(launch.Measurer):
     """The GPUs of this process."""
 
-    def __init__(self, plan: dict):
+    def __init__(self) -> None:
         # So many queues of a GPU go on without each other; by default eight do, and those of all ranks may meet on one.
         os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
         found = devices("gpus")
         self._node = Node(found)
         found[0].make_current()
-        super().__init__({"sms": ()}, found[0])
+        super().__init__(gpu=found[0])
 
-    def measure(self, experiment: Experiment, plan: dict, budget_s: float) -> dict[str, object]:
-        """One experiment, as plain values for the journal."""
+    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
+        """One experiment."""
         try:
             with libraries.refusals("gpus"):
-                return run(self._node, experiment, launch.how(plan, budget_s))
+                return run(self._node, experiment, sampling)
         finally:
             self._node.devices[0].make_current()
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        serve(Measurer)
+    serve(lambda about: Measurer())

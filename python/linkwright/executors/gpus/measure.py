@@ -26,12 +26,13 @@ import numpy as np
 
 from linkwright import schedules
 from linkwright.errors import WaivedError
-from linkwright.suite.experiment import DTYPES, Experiment
+from linkwright.experiment import DTYPES, Experiment
+from linkwright.store.record import UNCHECKED, Record, remarks
 
 from ..cuda import stream as streams
 from ..cuda.device import Device
-from ..cuda.measure import How
 from ..cuda.probes.sampling import collected
+from ..process import Sampling
 from . import LEAST, NCCL, STAGED
 from .nccl import SAME_DATA, Collective
 from .node import Node, Queue
@@ -47,8 +48,8 @@ _LESS = "some samples took less than empty repetitions and count as 0"
 _RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is not seen"
 
 
-def run(node: Node, experiment: Experiment, how: How) -> dict[str, object]:
-    """One launch, as plain values for the journal."""
+def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
+    """One launch."""
     if len(node.devices) < LEAST:
         raise WaivedError(
             "gpus: waived: this node shows one GPU, and messages need two; CUDA_VISIBLE_DEVICES may hide some"
@@ -172,13 +173,13 @@ class Gate:
 
 
 class _Launch:
-    def __init__(self, node: Node, gate: Gate, made: Program | Collective, vectors: Vectors, check, how: How):
+    def __init__(self, node: Node, gate: Gate, made: Program | Collective, vectors: Vectors, check, how: Sampling):
         self._node, self._gate, self._made, self._vectors = node, gate, made, vectors
         self._check, self._how = check, how
         # Each repetition joins all queues: a mark, and a wait for each of them.
         self._room = ROOM // (made.entries + 1 + len(node.devices))
 
-    def measure(self) -> dict[str, object]:
+    def measure(self) -> Record:
         """Check, size samples, sample, check."""
         first_ns = self._checked(held=False)
         one_ns = self._elapsed_ns(1)
@@ -194,10 +195,10 @@ class _Launch:
 
         found = collected(self._node, several, self._how)
         self._checked()
-        notes = [*found["notes"], *self._made.notes, _RELEASED, *([_LESS] if less else [])]
-        notes += [_AT_ONCE] if self._gate.blocked or not self._room else []
-        notes += [] if self._how.check else ["data not checked"]
-        return {**found, "first_ns": round(first_ns, 2), "row_ns": None, "batch": repetitions, "notes": notes}
+        at_once = self._gate.blocked or not self._room
+        notes = remarks(*self._made.notes, _RELEASED, _LESS if less else None, _AT_ONCE if at_once else None)
+        notes += [] if self._how.check else [UNCHECKED]
+        return dataclasses.replace(found.noted(*notes), first_ns=round(first_ns, 2), batch=repetitions)
 
     def _checked(self, *, held: bool = True) -> float:
         """One repetition on fresh data, compared with `reference`; its time."""

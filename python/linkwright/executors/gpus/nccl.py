@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from linkwright.errors import WaivedError
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 
 from ..cuda.probes.libraries import CURES, cupy
 from .node import Queue

@@ -15,58 +15,109 @@ into a file of their own, which rank 0 merges at the end.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from linkwright.errors import ShapeError
+from linkwright.store.record import Outcome, Record
+
+from ..protocol import ANY, Executor, Extent, Found, Launch, OwnAlgorithm, Target
 
 # How experiments name the collectives of the library itself.
 NATIVE = "mpi-native"
 NATIVE_IN_PLACE = "mpi-native-in-place"
 
-ENTRY: dict[str, object] = {
-    "key": "mpi",
-    "summary": "ranks are processes of an MPI job, on one host or on many; the library's own collectives beside ours",
-    "description": (
+
+class Mpi(Executor):
+    """The job that `mpirun` started; rank 0 leads, the others serve."""
+
+    key = "mpi"
+    summary = "ranks are processes of an MPI job, on one host or on many; the library's own collectives beside ours"
+    description = (
         "Each transfer is an Isend and an Irecv, a notice a message of 0 bytes; combinations are ours. Ranks "
         "start each repetition at an agreed time of synchronised clocks, or after a barrier where that fails. "
         "The algorithm `mpi-native` stands for the library's own collective. Started by `mpirun -np N "
         "linkwright run ... --on mpi`, or by the job script that `--slurm` prints; needs mpi4py "
         "(`pip install linkwright[mpi]`) and Open MPI or MPICH."
-    ),
-}
+    )
+    is_host = True
+    own = (
+        OwnAlgorithm(NATIVE, "the collective of the MPI library itself", (ANY,)),
+        OwnAlgorithm(
+            NATIVE_IN_PLACE,
+            "the collective of the MPI library with MPI_IN_PLACE, as our schedules of allreduce work",
+            ("allreduce",),
+        ),
+    )
 
+    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+        """The ranks of the job that this process belongs to."""
+        from .world import world
 
-def asked(on: str | None) -> bool:
-    """Whether `mpi` is among the targets named."""
-    return "mpi" in [name.strip() for name in (on or "").split(",")]
+        job = world()
+        if ranks is not None and ranks > job.size:
+            raise ShapeError(
+                f"--ranks {ranks}: the MPI job has {job.size} ranks; "
+                f"start as many with `mpirun -np {ranks}`, or ask for fewer"
+            )
+        extent = Extent("measured", ranks or job.size, grid, self.own_algorithms)
+        return Target(self.key, self, job.machine_name(), extent, job.endpoint_names(), job.environment(), job)
 
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """One round of the list: fresh memory and communicators in processes that stay."""
+        from . import ranks
 
-@contextmanager
-def job(on: str | None, *, resumed: bool = False) -> Iterator[bool]:
-    """Whether this process is the session (True), or a rank that has served and has nothing left to do.
+        return ranks.launch(target.handle, launch)
 
-    Without `mpi` among the targets the first process measures and the others would only disturb it, so they end. A
-    resumed run says itself what it was asked for, so that under mpirun all ranks but the first one serve.
-    """
-    from . import world
+    @contextmanager
+    def job(self, asked: bool, resumed: bool) -> Iterator[bool]:
+        """Whether this process is rank 0 (True), or has nothing left to do.
 
-    if not asked(on) and not resumed:
-        rank = world.rank_from_launcher()
-        if rank == 1:
-            said = f"only rank 0 runs; `--on {on}` does not measure an MPI job, --on mpi does"
-            print(f"linkwright: {said}", file=sys.stderr)
-        yield rank == 0
-        return
-    if not asked(on) and not world.started_by_launcher():
-        yield True
-        return
-    ranks = world.world()
-    if ranks.rank > 0:
-        from .ranks import serve
+        Without `mpi` among the targets the first process measures and the others, which would only disturb it, end. A
+        resumed run says itself what it was asked for, so that under mpirun all ranks but the first one serve.
+        """
+        from . import world
 
-        serve(ranks)
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        ranks.finish()
+        if not asked and not (resumed and world.started_by_launcher()):
+            rank = 0 if resumed else world.rank_from_launcher()
+            if rank == 1:
+                said = "only rank 0 runs: --on names no MPI job; --on mpi measures one"
+                print(f"linkwright: {said}", file=sys.stderr)
+            yield rank == 0
+            return
+        ranks = world.world()
+        if ranks.rank > 0:
+            from .ranks import serve
+
+            serve(ranks)
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            ranks.finish()
+
+    def begin(self, target: Target, run_id: str, root: Path) -> None:
+        """From here on, a job that is ended from outside says what is kept."""
+        from .ranks import announce_end
+
+        announce_end(run_id, str(root))
+
+    def share(self, target: Target, work: Callable[[], Found]) -> Found:
+        """All ranks call this together: rank 0 works, the others serve, and everybody gets what came of it."""
+        from .ranks import share
+
+        return share(target.handle, work)
+
+    def merge(self, target: Target, folder: Path, records: list[Record]) -> list[Record]:
+        """Every rank's starts and durations, from files of their own."""
+        from . import samples
+
+        return samples.merge(target.handle, folder, records)
+
+    def discard(self, target: Target, folder: Path) -> None:
+        """Every rank deletes its file."""
+        from . import samples
+
+        samples.merged(target.handle, folder)

@@ -17,15 +17,18 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from linkwright import schedules
 from linkwright.errors import LinkwrightError, MpiError, RankFailedError, WaivedError
-from linkwright.suite.clocks import Clocks
-from linkwright.suite.experiment import Experiment
-from linkwright.suite.launch import MAX_SAMPLES
+from linkwright.experiment import Experiment
+from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record, remarks
 
-from . import NATIVE_IN_PLACE, samples
+from ..clocks import Clocks
+from ..process import Sampling
+from ..protocol import Found, Launch
+from . import NATIVE, NATIVE_IN_PLACE, samples
 from .world import World
 
 NO_PROBES = (
@@ -33,51 +36,62 @@ NO_PROBES = (
     "`linkwright dissect --on threads` on that host measures it"
 )
 ROUNDS_NOTE = "launches are rounds of one mpirun: fresh memory, the same processes"
-_SYNC_NOTES = {
+_START_NOTES = {
     "window": "ranks start at an agreed time (window)",
     "barrier": "ranks start after a barrier",
 }
 
 
-def launch(
-    world: World, folder: str, number: int, work: list[Experiment], deadline_s: float, options
-) -> Iterator[dict]:
-    """The records of one round of the list, at rank 0."""
-    end = time.monotonic() + deadline_s
-    for experiment in work:
+def launch(world: World, launch: Launch) -> Iterator[Outcome]:
+    """The outcomes of one round of the list, at rank 0."""
+    end = time.monotonic() + launch.deadline_s
+    for experiment in launch.work:
         if experiment.probe:
-            yield {"waived": {"experiment": experiment.key, "launch": number, "reason": NO_PROBES}}
-    work = [experiment for experiment in work if not experiment.probe]
+            yield Ended(experiment.key, launch.number, "waived", NO_PROBES, "not-on-mpi")
+    work = [experiment for experiment in launch.work if not experiment.probe]
     for done, experiment in enumerate(work):
         left = end - time.monotonic()
         if left <= 0:
             return
-        name = {"experiment": experiment.key, "launch": number}
         order = {
             "experiment": experiment.to_json(),
-            "folder": folder,
-            "launch": number,
-            "budget_s": left / (len(work) - done),
-            "samples": options.samples,
-            "warmup": options.warmup,
-            "check": options.check,
-            "seed": options.seed + number,
+            "folder": str(launch.folder.resolve()) if launch.folder else None,
+            "launch": launch.number,
+            "sampling": Sampling.of(launch.options, launch.number, left / (len(work) - done)),
         }
         world.comm.bcast(order)
         answers = world.comm.gather(_answer(world, order))
-        yield _record(name, [answer for answer in answers if answer is not None])
+        yield _outcome(experiment.key, launch.number, [answer for answer in answers if answer is not None])
 
 
-def serve(world: World) -> None:
-    """What every rank but the first does until rank 0 lets it go."""
+def share(world: World, work: Callable[[], Found]) -> Found:
+    """What `work` gives at rank 0, on every rank; the others serve meanwhile. An error is raised on all."""
+    if world.rank > 0:
+        found = serve(world)
+    else:
+        try:
+            found = work()
+        except LinkwrightError as error:
+            found = error
+        world.comm.bcast({"shared": found})
+    if isinstance(found, LinkwrightError):
+        raise found
+    return found
+
+
+def serve(world: World) -> object:
+    """What every rank but the first does until rank 0 lets it go; gives what rank 0 shares, if anything."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # mpirun decides what Ctrl-C means
     while (order := world.comm.bcast(None)) is not None:
+        if "shared" in order:
+            return order["shared"]
         if "merge" in order:
             world.comm.gather(samples.read(order["merge"], world.rank))
         elif "remove" in order:
             samples.remove(order["remove"], world.rank)
         else:
             world.comm.gather(_answer(world, order))
+    return None
 
 
 def announce_end(run_id: str, root: str) -> None:
@@ -104,27 +118,34 @@ def announce_end(run_id: str, root: str) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _answer(world: World, order: dict) -> dict | None:
-    """This rank's part of an experiment; None where it has none."""
+@dataclass(frozen=True)
+class _Answer:
+    """One rank's part of an experiment: what it measured, or the error that ended it."""
+
+    found: dict | None = None
+    error: LinkwrightError | None = None
+    clock_change: float | None = None
+    clock_hz: float | None = None
+
+
+def _answer(world: World, order: dict) -> _Answer | None:
+    """This rank's part of an experiment; None if it has none."""
     experiment = Experiment.from_json(order["experiment"])
     members = experiment.placement or tuple(range(experiment.ranks))
     if world.rank not in members:
         return None
     clocks = Clocks()
     try:
-        found = _run(world, members, experiment, order)
-    except WaivedError as error:
-        return {"waived": str(error)}
+        found = _run(world, members, experiment, order["sampling"])
     except MpiError as error:
         _abort(world, f"linkwright: rank {world.rank} on {world.places[world.rank].host}: {error}")
-    except RankFailedError as error:
-        return {"failed": str(error), "echo": True}  # the rank in question says why
     except LinkwrightError as error:
-        return {"failed": str(error)}
+        return _Answer(error=error)
     except Exception:
         _abort(world, traceback.format_exc())
-    samples.append(order["folder"], world.rank, experiment.key, order["launch"], members.index(world.rank), found)
-    return {"found": found, "clock_change": clocks.change(), "clock_hz": clocks.slowest_hz}
+    if order["folder"]:
+        samples.append(order["folder"], world.rank, experiment.key, order["launch"], members.index(world.rank), found)
+    return _Answer(found, clock_change=clocks.change(), clock_hz=clocks.slowest_hz)
 
 
 def _abort(world: World, message: str) -> None:
@@ -132,19 +153,9 @@ def _abort(world: World, message: str) -> None:
     world.comm.Abort(1)
 
 
-def _run(world: World, members: tuple[int, ...], experiment: Experiment, order: dict) -> dict:
-    options = {
-        "dtype": experiment.dtype,
-        "op": experiment.op,
-        "skew": experiment.skew,
-        "samples": order["samples"] or MAX_SAMPLES,
-        "warmup_at_most": order["warmup"],
-        "budget_s": order["budget_s"],
-        "settle_within": None if order["samples"] else 0.005,
-        "check": order["check"],
-        "seed": order["seed"],
-    }
-    native = experiment.algorithm.startswith("mpi-native")
+def _run(world: World, members: tuple[int, ...], experiment: Experiment, sampling: Sampling) -> dict:
+    options = {"dtype": experiment.dtype, "op": experiment.op, "skew": experiment.skew, **vars(sampling)}
+    native = experiment.algorithm in (NATIVE, NATIVE_IN_PLACE)
     schedule = None if native else schedules.of(experiment)
     if schedule is not None:
         schedule.verify()
@@ -164,37 +175,36 @@ def _run(world: World, members: tuple[int, ...], experiment: Experiment, order: 
             communicator.Free()
 
 
-def _record(name: dict, answers: list[dict]) -> dict:
-    """The record of the journal from the answers of all ranks."""
-    failures = [answer for answer in answers if "failed" in answer]
-    if failures:
-        first = min(failures, key=lambda answer: answer.get("echo", False))
-        return {"failed": {**name, "reason": first["failed"]}}
-    waived = next((answer["waived"] for answer in answers if "waived" in answer), None)
-    if waived is not None:
-        return {"waived": {**name, "reason": waived}}
-    found = answers[0]["found"]
-    return {
-        "samples": {
-            **name,
-            "values_ns": schedules.rounded(found["slowest_ns"]),
-            "first_ns": round(found["first_ns"], 2),
-            "batch": found["batch"],
-            "dropped": found["drops"],
-            "notes": [*_notes(found), _SYNC_NOTES[found["sync"]], ROUNDS_NOTE],
-            "sync": found["sync"],
-            "residual_ns": round(max(answer["found"]["residual_ns"] for answer in answers), 2),
-            "probe_ns": [round(value, 2) for value in found["probe_ns"]],
-            "clock_change": max((answer["clock_change"] or 0 for answer in answers), key=abs) or None,
-            "clock_hz": min((answer["clock_hz"] for answer in answers if answer["clock_hz"]), default=None),
-        }
-    }
+def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
+    """The outcome of an experiment from the answers of all ranks."""
+    errors = [answer.error for answer in answers if answer.error]
+    failures = [error for error in errors if not isinstance(error, WaivedError)]
+    if failures:  # the rank in question says why, the others that some rank failed
+        first = min(failures, key=lambda error: isinstance(error, RankFailedError))
+        return Ended.by(first, "failed", key, number)
+    if errors:
+        return Ended.by(errors[0], "waived", key, number)
+    found = answers[0].found
+    return Record(
+        experiment=key,
+        launch=number,
+        values_ns=schedules.rounded(found["slowest_ns"]),
+        first_ns=round(found["first_ns"], 2),
+        batch=found["batch"],
+        dropped=found["drops"],
+        notes=(*_notes(found), *remarks(_START_NOTES[found["sync"]], ROUNDS_NOTE)),
+        start=found["sync"],
+        residual_ns=round(max(answer.found["residual_ns"] for answer in answers), 2),
+        canary_ns=tuple(round(value, 2) for value in found["probe_ns"]),
+        clock_change=max((answer.clock_change or 0 for answer in answers), key=abs) or None,
+        clock_hz=min((answer.clock_hz for answer in answers if answer.clock_hz), default=None),
+    )
 
 
-def _notes(found: dict) -> Iterator[str]:
+def _notes(found: dict) -> Iterator[Note]:
     if found["oversubscribed"]:
-        yield f"oversubscribed: {found['ranks']} ranks share fewer processors"
+        yield Note("oversubscribed", f"oversubscribed: {found['ranks']} ranks share fewer processors")
     if not found["warmed_up"]:
-        yield "warm-up ended before its batches agreed"
+        yield UNWARMED
     if not found["checked_elements"]:
-        yield "data not checked"
+        yield UNCHECKED

@@ -10,12 +10,14 @@ folder need not be shared between hosts. Once merged into `samples.parquet` the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from pathlib import Path
 
 from linkwright import schedules
 from linkwright.errors import StoreError
 from linkwright.store.files import make_folder, named
+from linkwright.store.record import Record
 
 from .world import World
 
@@ -65,8 +67,8 @@ def remove(folder: str, world_rank: int) -> None:
         path.parent.rmdir()
 
 
-def merge(world: World, folder: Path, records: list[dict]) -> list[dict]:
-    """The records of the journal with every rank's starts and durations; at rank 0, while the others serve."""
+def merge(world: World, folder: Path, records: list[Record]) -> list[Record]:
+    """The records of all launches with every rank's starts and durations; at rank 0, while the others serve."""
     world.comm.bcast({"merge": str(folder.resolve())})
     files = world.comm.gather(read(str(folder.resolve()), 0))
     found: dict[tuple[str, int], dict[int, dict]] = {}
@@ -81,10 +83,9 @@ def merged(world: World, folder: Path) -> None:
     remove(str(folder.resolve()), 0)
 
 
-def _with_ranks(record: dict, found: dict[tuple[str, int], dict[int, dict]]) -> dict:
-    samples = record.get("samples")
-    ranks = samples and found.get((samples["experiment"], samples["launch"]))
-    if not ranks or any(len(line["ns"]) != len(samples["values_ns"]) for line in ranks.values()):
+def _with_ranks(record: Record, found: dict[tuple[str, int], dict[int, dict]]) -> Record:
+    ranks = found.get((record.experiment, record.launch))
+    if not ranks or any(len(line["ns"]) != len(record.values_ns) for line in ranks.values()):
         return record  # a rank's file was lost with its host; the time of the slowest rank is known all the same
     in_order = [ranks[rank] for rank in sorted(ranks)]
     first = [min(starts) for starts in zip(*(line["start_ns"] for line in in_order), strict=True)]
@@ -92,4 +93,4 @@ def _with_ranks(record: dict, found: dict[tuple[str, int], dict[int, dict]]) -> 
         [[round(start - zero, 2) for start, zero in zip(line["start_ns"], first, strict=True)], line["ns"]]
         for line in in_order
     ]
-    return {**record, "samples": {**samples, "ranks_ns": since_first}}
+    return dataclasses.replace(record, ranks_ns=since_first)

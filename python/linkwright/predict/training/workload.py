@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
-from linkwright.suite.experiment import DTYPES
+from linkwright.experiment import DTYPES
 
 if TYPE_CHECKING:
     from linkwright.predict.document import Table

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from linkwright.executors import EXECUTORS
+
 from ..model import Axis, Plot, Section
 from ..runs import Run, ok
 from . import memory, values
@@ -35,7 +37,8 @@ def section(run: Run) -> Section | None:
 
 def workers(row: pd.Series) -> str:
     """Who worked together: threads, or all of a GPU, whose library cannot be asked for a part."""
-    return "all SMs" if row["executor"] == "cuda" else memory.threads(row["ranks"])
+    executor = EXECUTORS.get(row["executor"])
+    return (executor and executor.library_takes) or memory.threads(row["ranks"])
 
 
 def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator[Plot]:

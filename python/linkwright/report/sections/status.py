@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from linkwright.store.peace import IN_EVERY_LAUNCH
+from linkwright.store import schema
 
 from .. import quantity
 from ..model import Badge, Cell, Column, Section, Table
@@ -43,8 +43,8 @@ def badges(run: Run) -> list[Badge]:
     found = ok + [
         Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet") for name, tone, _ in _STATUSES
     ]
-    restless = int(experiments(run)["reason"].str.contains(IN_EVERY_LAUNCH, regex=False).sum())
-    return [*found, Badge(restless, "never left in peace", "warn")] if restless else found
+    disturbed = int((experiments(run)["code"] == "disturbed").sum())
+    return [*found, Badge(disturbed, "never undisturbed", "warn")] if disturbed else found
 
 
 def section(run: Run) -> Section | None:
@@ -73,16 +73,17 @@ def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
     ]
     columns += [Column("Widest interval", "%", numeric=True)] if valued else []
     columns += [Column("Reason")]
-    grouped = rows.assign(kind=rows["reason"].map(_kind)).groupby(["machine", "label", "kind"], sort=True, dropna=False)
+    kinds = [_kind(code, reason) for code, reason in zip(rows["code"], rows["reason"], strict=True)]
+    grouped = rows.assign(kind=kinds).groupby(["machine", "label", "kind"], sort=True, dropna=False)
     body = [[*_line(key, part), *([_half_width(part)] if valued else []), _reason(part)] for key, part in grouped]
     many = len(body) > _MOST_OPEN
     title = f"{status.capitalize()}: {len(rows):,} experiments" if many else status.capitalize()
     return Table(title, columns, body, help, collapsed=many, empty=f"No experiment is {status}.")
 
 
-def _kind(reason: str) -> str:
-    """What reasons that differ only in numbers, or in what they add, have in common."""
-    return re.sub(r"[0-9.]+", "#", reason.partition(";")[0])
+def _kind(code: str, reason: str) -> str:
+    """What rows of one line have in common: a code, or else a reason that differs in numbers only."""
+    return code if code in schema.CODES else re.sub(r"[0-9.]+", "#", reason)
 
 
 def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:

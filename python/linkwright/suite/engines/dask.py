@@ -29,8 +29,9 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from linkwright.errors import EngineError, UsageError
-from linkwright.suite import rows, targets
-from linkwright.suite.experiment import Experiment
+from linkwright.executors import ModelledTarget, Recipe, described
+from linkwright.experiment import Experiment
+from linkwright.suite import rows
 from linkwright.suite.model import Found, Work, simulate
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Task:
     """Some experiments and what they need, as plain values."""
 
     version: str
-    recipe: targets.Recipe
+    recipe: Recipe
     context: rows.Context
     metrics: Mapping[str, Sequence[str]]
     seed: int
@@ -77,9 +78,9 @@ def run_task(task: Task) -> list[Found]:
 
 
 @functools.lru_cache(maxsize=4)
-def _target(recipe: targets.Recipe) -> targets.Target:
+def _target(recipe: Recipe) -> ModelledTarget:
     """Of a machine with thousands of tiles the file takes longer to read than a small simulation."""
-    return targets.modelled(recipe)
+    return described(recipe)
 
 
 def version() -> str:
@@ -141,7 +142,7 @@ class Dask:
         if not _killed(future):
             return self._found(future, result)
         reason = "every worker that ran it was killed, as happens where memory ends; give workers more of it"
-        return [(experiment, rows.without_value(work.context, experiment, "failed", reason))]
+        return [(experiment, rows.without_value(work.context, experiment, "failed", reason, "worker-killed"))]
 
     def _submit(self, work: Work, batch: tuple[Experiment, ...]) -> Future:
         task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright.suite.experiment import Experiment
+from linkwright.experiment import Experiment
 from linkwright.suite.model import Found, Work, simulate
 
 ENTRY = {

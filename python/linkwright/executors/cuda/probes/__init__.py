@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib
 
 from linkwright.errors import WaivedError
-from linkwright.suite.experiment import Experiment
+from linkwright.executors.process import Sampling
+from linkwright.experiment import Experiment
+from linkwright.store.record import Record
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from . import libraries
 
 MODULES = (
@@ -20,7 +22,7 @@ MODULES = (
 )  # fmt: skip
 
 
-def measure(gpu: Gpu, experiment: Experiment, how: How) -> dict[str, object]:
+def measure(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
     """One launch of a probe on its SMs; those that it does not name follow."""
     chosen = [gpu.sms[endpoint] for endpoint in experiment.placement or ()]
     sms = [*chosen, *(sm for sm in gpu.sms if sm not in chosen)]

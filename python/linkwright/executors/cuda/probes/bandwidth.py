@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .sampling import enough_sms, fits, job, sampled
 
 KEY = "memory_bandwidth"
@@ -25,7 +27,7 @@ _SAMPLE_BYTES = 1 << 20
 _IN_FLIGHT = 4
 
 
-def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One launch."""
     kind, width, threads = str(axes["kernel"]), str(axes["width"]), int(axes["threads"])
     if width not in _WIDTHS:

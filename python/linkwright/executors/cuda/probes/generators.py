@@ -13,8 +13,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from . import libraries
 from .sampling import fits
 
@@ -35,7 +37,7 @@ _SIGMA = 7.0
 Filler = tuple[str, Callable[[], object], Callable[[np.ndarray, np.ndarray], str | None]]
 
 
-def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One launch."""
     generator, samples = str(axes["generator"]), int(axes["block"]) // _SAMPLE_BYTES
     libraries.whole_gpu(KEY, axes)

@@ -8,16 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
 from ..job import LINE_WORDS
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .sampling import SAMPLES, enough_sms, job, sampled
 
 ROUNDS = 64
 _WARP = 32
 
 
-def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """Half a round trip between the first two SMs."""
     key = "cache_line"
     if axes["how"] == "one_way":
@@ -38,7 +40,7 @@ def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
         return sampled(gpu, loaded, how, operations=2 * ROUNDS, check=check, reset=("words",), part=0, least_cycles=1)
 
 
-def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """Half a round trip between two blocks of a cluster."""
     key = "sm_cluster_latency"
     blocks, first, second = int(axes["threads"]), int(axes["first"]), int(axes["peer"])

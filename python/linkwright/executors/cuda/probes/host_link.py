@@ -13,15 +13,17 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.errors import WaivedError, WrongResultError
-from linkwright.probes import plain
+from linkwright.executors.process import Sampling
+from linkwright.probes import recorded
+from linkwright.store.record import Record, remarks
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .sampling import fits
 
 _CALLS = "the driver is called from Python, whose own time is part of each call"
 
 
-def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One copy, or so many one behind the other."""
     key, nbytes, queued = "gpu_copy", int(axes["bytes"]), int(axes["queued"])
     if not nbytes or not queued:
@@ -53,8 +55,8 @@ def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object
         found |= {"values_ns": found["values_ns"] / queued, "first_ns": found["first_ns"] / queued}
         if not np.array_equal(device.read(address, sent) if to_device else host, sent):
             raise WrongResultError(f"{key}: other bytes arrived than were sent; no value is reported")
-    found |= {"batch": found["batch"] * queued, "notes": [*notes(gpu), _CALLS]}
-    return plain({**found, "work": 0, "counted_bytes": nbytes, "moved_bytes": nbytes})
+    known = {"batch": found["batch"] * queued, "work": 0, "counted_bytes": nbytes, "moved_bytes": nbytes}
+    return recorded({**found, **known}, remarks(gpu.throttling.note, _CALLS))
 
 
 @contextmanager
@@ -80,7 +82,7 @@ def device_memory(gpu: Gpu, nbytes: int) -> Iterator[int]:
         gpu.device.free(address)
 
 
-def timed_by_host(work: Callable[[int], None], how: How) -> dict:
+def timed_by_host(work: Callable[[int], None], how: Sampling) -> dict:
     """Samples by the host's clock of `work`, which takes a number of repetitions."""
     options = {
         "samples": how.samples,
@@ -89,11 +91,6 @@ def timed_by_host(work: Callable[[int], None], how: How) -> dict:
         "settle_within": how.settle_within,
     }
     return _native.sample_work(work, {name: value for name, value in options.items() if value is not None})
-
-
-def notes(gpu: Gpu) -> list[str]:
-    """What a reader must know of the GPU."""
-    return [*filter(None, [gpu.throttling.note])]
 
 
 PROBES = {"gpu_copy": gpu_copy}

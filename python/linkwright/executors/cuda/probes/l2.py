@@ -10,15 +10,18 @@ no cut stands the GPU shows one partition, and all lines count as near.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record, remarks
 
 from ..device import Loaded
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .latency import LINE_BYTES
 from .sampling import SAMPLES, enough_sms, fits, job, run, sampled
 
@@ -54,7 +57,7 @@ def folded(memory: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.bitwise_xor.reduce(memory[chosen].reshape(len(chosen), -1), axis=1)
 
 
-def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One access of one line, and what those of each side take."""
     key = "sm_l2_latency"
     with _lines(key, gpu, axes, sms, atomic=axes["access"] == "atomic") as loaded:
@@ -66,13 +69,13 @@ def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, o
     near = np.array([near_lines(of_sm) for of_sm in latencies])
     columns = {"near": _middle(latencies[near]), "near_share": [float(near.mean())]}
     columns |= {} if near.all() else {"far": _middle(latencies[~near])}
-    notes = [f"no far side: {_ONE_PARTITION}"] if near.all() else []
+    notes = remarks(f"no far side: {_ONE_PARTITION}" if near.all() else None)
     nearest, farthest = np.percentile(latencies, (5, 95))
     columns |= {"nearest": [float(nearest)], "farthest": [float(farthest)]}
-    return {**found, "columns": columns, "notes": [*found["notes"], *notes]}
+    return dataclasses.replace(found, columns=columns).noted(*notes)
 
 
-def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One pass of every SM over the lines of one side, as many for each."""
     key, side = "sm_l2_bandwidth", str(axes["side"])
     with _lines(key, gpu, axes, sms, atomic=side != "any") as loaded:

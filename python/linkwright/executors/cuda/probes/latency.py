@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
 from ..device import Loaded
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .handover import in_cluster
 from .sampling import SAMPLES, enough_sms, fits, job, run, sampled
 
@@ -36,7 +38,7 @@ def after(around: np.ndarray, steps: int) -> int:
     return int(around[steps % len(around)])
 
 
-def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """Plain loads, through all caches."""
     if axes["pages"] != "2M":
         raise WaivedError(
@@ -47,12 +49,14 @@ def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, 
     return _chase("memory_latency", gpu, axes, sms, how, "l1", 1 + int(axes["neighbours"]))
 
 
-def sm_load_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_load_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """By what the load passes through."""
     return _chase("sm_load_latency", gpu, axes, sms, how, str(axes["through"]), int(axes["threads"]))
 
 
-def _chase(key: str, gpu: Gpu, axes: dict, sms: list[int], how: How, through: str, parts: int) -> dict[str, object]:
+def _chase(
+    key: str, gpu: Gpu, axes: dict, sms: list[int], how: Sampling, through: str, parts: int
+) -> dict[str, object]:
     cluster = through == "cluster"
     chosen = _in_cluster(key, gpu, parts) if cluster else enough_sms(key, sms, parts)
     lines = int(axes["working_set"]) // LINE_BYTES

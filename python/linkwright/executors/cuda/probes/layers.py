@@ -12,9 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwright.errors import WaivedError
+from linkwright.executors.process import Sampling
 from linkwright.probes import convolution
+from linkwright.store.record import Note, Record, remarks
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from . import libraries
 from .products import EPSILON
 from .sampling import fits
@@ -26,7 +28,7 @@ _TENSOR_CORES = ("tf32", "f16", "bf16")
 _COPIES = 4
 
 
-def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One launch."""
     layer, batch, dtype = convolution.layers()[str(axes["layer"])], int(axes["batch"]), str(axes["dtype"])
     libraries.whole_gpu(KEY, axes)
@@ -59,9 +61,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]
         )  # fmt: skip
     x, w, y = (tensor.float().cpu().numpy() for tensor in (x, w, made["y"]))
     convolution.check(layer, x, w, y, how.seed, "cuDNN", _rounding(dtype))
-    if limit := found.get("limit_ns"):
-        found["notes"] += _faster(found["values_ns"], limit)
-    return found
+    return found.noted(*_faster(found))
 
 
 def _convolved(torch, layer: dict, x, w, order, made: dict[str, object]) -> Callable[[], None]:
@@ -88,10 +88,9 @@ def _rounding(dtype: str) -> Callable[[np.ndarray], float]:
     return allowed
 
 
-def _faster(values_ns: list[float], limit_ns: float) -> list[str]:
-    if not values_ns or min(values_ns) >= limit_ns:
-        return []
-    return ["beyond the peak of the counted operations: the method needs fewer"]
+def _faster(found: Record) -> list[Note]:
+    beyond = found.limit_ns is not None and found.values_ns and min(found.values_ns) < found.limit_ns
+    return remarks("beyond the peak of the counted operations: the method needs fewer" if beyond else None)
 
 
 PROBES = {KEY: measure}

@@ -12,9 +12,10 @@ library reaches what it reaches there, so those samples count and a note says so
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -22,9 +23,10 @@ import numpy as np
 
 from linkwright.errors import CudaError, ImplausibleError, WaivedError
 from linkwright.probes import Setting, work
+from linkwright.store.record import Record, remarks
 
 from .. import compiler, peaks
-from ..measure import Gpu, How
+from ..measure import Gpu, Sampling
 from ..power import Meter
 from .sampling import collected
 
@@ -106,7 +108,7 @@ def has_type(key: str, gpu: Gpu, dtype: str) -> None:
         )
 
 
-def fits_host(key: str, nbytes: int, how: How) -> None:
+def fits_host(key: str, nbytes: int, how: Sampling) -> None:
     """Waives what the host has no room to check."""
     work.fits_memory(key, nbytes, Setting(cpus=(), budget_s=how.budget_s))
 
@@ -115,13 +117,13 @@ def sampled(
     key: str,
     gpu: Gpu,
     call: Callable[[], object],
-    how: How,
+    how: Sampling,
     *,
     library: str,
     done: float,
     dtype: str | None = None,
     may_exceed: bool = False,
-) -> dict[str, object]:
+) -> Record:
     """One launch of a call that does so much work; of floating-point `dtype`, beside the peak of the GPU.
 
     A method that needs fewer operations than are counted `may_exceed` that peak; nothing else can.
@@ -149,21 +151,14 @@ def sampled(
     until = min(end, time.monotonic() + _POWER_S)
     while meter.counts and meter.watts() is None and time.monotonic() < until:
         several(repeats, samples, meter.look)
-    found["notes"] += [f"library: {library}"]
-    return {
-        **found,
-        "first_ns": round(first_ns, 4),
-        "batch": repeats,
-        "counted_bytes": 0,
-        "moved_bytes": 0,
-        "work": done,
-        "columns": {},
-        "watts": meter.watts(),
-        **_bound(key, gpu, found["values_ns"], done, dtype, may_exceed),
-    }
+    limit_ns = _limit_ns(key, gpu, found.values_ns, done, dtype, may_exceed)
+    return dataclasses.replace(
+        found.noted(*remarks(f"library: {library}")), first_ns=round(first_ns, 4), batch=repeats, work=done,
+        watts=meter.watts(), limit_ns=limit_ns, limit_name=None if limit_ns is None else peaks.NAME,
+    )  # fmt: skip
 
 
-def _sizes(key: str, several: Callable[[int, int], np.ndarray], how: How) -> tuple[int, int]:
+def _sizes(key: str, several: Callable[[int, int], np.ndarray], how: Sampling) -> tuple[int, int]:
     """Calls of a sample, and samples of a batch."""
     repeats = 1
     while (taken_ns := float(several(repeats, LEAST_SAMPLES).min()) * repeats) < SAMPLE_NS:
@@ -172,15 +167,15 @@ def _sizes(key: str, several: Callable[[int, int], np.ndarray], how: How) -> tup
     return repeats, int(min(MOST_SAMPLES, max(LEAST_SAMPLES, BATCH_NS / taken_ns)))
 
 
-def _bound(
-    key: str, gpu: Gpu, values_ns: list[float], done: float, dtype: str | None, may_exceed: bool
-) -> dict[str, object]:
+def _limit_ns(
+    key: str, gpu: Gpu, values_ns: Sequence[float], done: float, dtype: str | None, may_exceed: bool
+) -> float | None:
     peak = peaks.flops_per_ns(gpu.device, dtype, gpu.clocks.rate) if dtype else None
     if not peak:
-        return {}
+        return None
     if values_ns and min(values_ns) < done / peak and not may_exceed:
         raise ImplausibleError(
             f"{key}: {min(values_ns):.4g} ns are less than the {done / peak:.4g} ns that {gpu.device.sm_count} SMs "
             f"take for {dtype} at their peak; no value is reported"
         )
-    return {"limit_ns": done / peak, "limit_name": peaks.NAME}
+    return done / peak

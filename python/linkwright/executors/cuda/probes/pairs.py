@@ -11,10 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
 from ..device import Loaded
 from ..job import LINE_WORDS, Job
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .handover import in_cluster
 from .sampling import SAMPLES, enough_sms, fits, job, sampled
 
@@ -33,7 +35,7 @@ def sum_of(messages: int, nbytes: int) -> int:
     return (messages * each + _STEP * words * (messages * (messages - 1) // 2)) % (1 << 32)
 
 
-def sm_pair_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_pair_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One message of every pair."""
     key = "sm_pair_bandwidth"
     made = _job(key, gpu, axes, sms, probing=False)
@@ -47,7 +49,7 @@ def sm_pair_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[st
         )  # fmt: skip
 
 
-def sm_loaded_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_loaded_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """Half a round trip of the first pair while all others send."""
     key = "sm_loaded_latency"
     made = _job(key, gpu, axes, sms, probing=True)
@@ -59,7 +61,7 @@ def sm_loaded_latency(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[st
         )
         took = gpu.clocks.ns(loaded.read("cycles").astype(np.int64)) * 1e-9
         rates = (loaded.read("received") * nbytes / np.maximum(took, 1e-9)).sum(axis=1)
-    return {**found, "columns": {"load_bandwidth": [float(np.median(rates))]}}
+    return dataclasses.replace(found, columns={"load_bandwidth": [float(np.median(rates))]})
 
 
 def _job(key: str, gpu: Gpu, axes: dict, sms: list[int], *, probing: bool) -> Job:

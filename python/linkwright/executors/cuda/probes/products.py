@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
-from ..measure import Gpu, How
+from ..measure import Gpu
 from ..walk import narrow, widen
 from . import libraries
 from .host_link import device_memory
@@ -34,7 +36,7 @@ _DRAWN = 1_000_003
 Ready = tuple[str, Callable[[], object], np.ndarray, np.ndarray, Callable[[], np.ndarray]]
 
 
-def measure(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One launch."""
     n, dtype = int(axes["n"]), str(axes["dtype"])
     libraries.whole_gpu(KEY, axes)

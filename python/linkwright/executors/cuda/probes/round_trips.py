@@ -24,11 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.errors import CudaError, WaivedError, WrongResultError
-from linkwright.probes import plain
+from linkwright.executors.process import Sampling
+from linkwright.probes import recorded
+from linkwright.store.record import Record, remarks
 
 from ..job import Job
-from ..measure import PATIENCE_NS, Gpu, How
-from .host_link import device_memory, host_memory, notes, timed_by_host
+from ..measure import PATIENCE_NS, Gpu
+from .host_link import device_memory, host_memory, timed_by_host
 from .sampling import fits
 
 _PAGE = 4096
@@ -40,7 +42,7 @@ _POLLS = "the host polls from Python, whose own time is part of each trip"
 _BY_NUMPY = "; it stores and looks at words by NumPy, which takes longer"
 
 
-def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """Requests and replies, one at a time."""
     sizes = int(axes["in_bytes"]), int(axes["out_bytes"])
     if axes["transport"] not in _TRANSPORTS:
@@ -57,7 +59,7 @@ def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
     if len(trips):  # on a busy host every sample may have been disturbed
         columns = {"round_trip_mean": np.array([trips.mean()]), "round_trip_p99": np.array([np.percentile(trips, 99)])}
     polls = _POLLS + (_BY_NUMPY if axes["transport"] == "word_store" else "")
-    return plain({**found, "work": 0, "notes": [*notes(gpu), polls], "columns": columns})
+    return recorded({**found, "work": 0, "columns": columns}, remarks(gpu.throttling.note, polls))
 
 
 Work = Callable[[int], None]

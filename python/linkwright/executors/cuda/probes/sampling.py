@@ -6,17 +6,20 @@ part over the operations of a sample.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from linkwright.errors import CudaError, ImplausibleError, StuckError, WaivedError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import UNWARMED, Record, remarks
 
 from ..clocks import Throttling, watched
 from ..device import Loaded
 from ..job import LINE_WORDS, NO_RANK, STUCK, Job, Word, trouble_of
-from ..measure import WARMUPS, Gpu, How, agree, settled
+from ..measure import WARMUPS, Gpu, agree, settled
 
 SAMPLES = 16  # of one kernel
 _HEAD_BYTES = 128
@@ -82,7 +85,7 @@ def fits(key: str, gpu: Gpu, nbytes: int) -> None:
 def sampled(
     gpu: Gpu,
     loaded: Loaded,
-    how: How,
+    how: Sampling,
     *,
     operations: float,
     check: Callable[[], None],
@@ -93,7 +96,7 @@ def sampled(
     counted_bytes: float = 0,
     moved_bytes: float = 0,
     work: float = 0,
-) -> dict[str, object]:
+) -> Record:
     """One launch; `check` looks at what a kernel left after `SAMPLES` samples and raises where that is wrong.
 
     The time of `part` counts, by default that of the slowest; it is the sum of so many `spans` between readings of the
@@ -113,14 +116,9 @@ def sampled(
         return gpu.clocks.ns(taken, spans) / operations
 
     found = collected(gpu.throttling, kernel, how)
-    return {
-        **found,
-        "batch": max(1, round(operations)),
-        "counted_bytes": counted_bytes,
-        "moved_bytes": moved_bytes,
-        "work": work,
-        "columns": {},
-    }
+    return dataclasses.replace(
+        found, batch=max(1, round(operations)), counted_bytes=counted_bytes, moved_bytes=moved_bytes, work=work
+    )
 
 
 def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
@@ -141,8 +139,8 @@ def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
 
 
 def collected(
-    throttling: Throttling, several: Callable[[], np.ndarray], how: How, bears: Container[str] = ()
-) -> dict[str, object]:
+    throttling: Throttling, several: Callable[[], np.ndarray], how: Sampling, bears: Container[str] = ()
+) -> Record:
     """Times in ns by the rules: the first, warm-up, samples until they agree; `several` takes some of them at once.
 
     Samples during which the clock was lowered are dropped, unless the probe `bears` that reason: then a note says so.
@@ -166,12 +164,10 @@ def collected(
         values = values if disturbed else np.append(values, found)
         if time.monotonic() >= end or settled(values, how.settle_within):
             break
-    notes = [*filter(None, [throttling.note])]
-    notes += [] if agree(medians) else ["warm-up ended before its batches agreed"]
-    notes += [f"clock lowered by {reason} during {count} samples, which count" for reason, count in borne.items()]
-    return {
-        "values_ns": [round(value, 4) for value in values[: how.samples].tolist()],
-        "first_ns": round(float(first[0]), 4),
-        "dropped": dropped,
-        "notes": notes,
-    }
+    lowered = (f"clock lowered by {reason} during {count} samples, which count" for reason, count in borne.items())
+    return Record(
+        values_ns=[round(value, 4) for value in values[: how.samples].tolist()],
+        first_ns=round(float(first[0]), 4),
+        dropped=dropped,
+        notes=(*remarks(throttling.note), *([] if agree(medians) else [UNWARMED]), *remarks(*lowered)),
+    )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.errors import WaivedError, WrongResultError
+from linkwright.executors.process import Sampling
+from linkwright.store.record import Record
 
 from ..job import LINE_WORDS
-from ..measure import Gpu, How
+from ..measure import Gpu
 from .handover import in_cluster
 from .sampling import SAMPLES, enough_sms, job, sampled
 
@@ -20,7 +22,7 @@ _WARP = 32
 _MOST_WARPS = 32
 
 
-def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One barrier of so many SMs."""
     key, cluster, blocks = "sm_barrier", axes["how"] == "cluster", int(axes["threads"])
     if cluster:
@@ -45,7 +47,7 @@ def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, obje
         return sampled(gpu, loaded, how, operations=ROUNDS, check=check, reset=("counter", "seen", "late"))
 
 
-def sm_atomic(gpu: Gpu, axes: dict, sms: list[int], how: How) -> dict[str, object]:
+def sm_atomic(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     """One addition of every thread that takes part."""
     key, same, parts, warps = "sm_atomic", axes["at"] == "same", int(axes["threads"]), int(axes["warps"])
     if not 1 <= warps <= _MOST_WARPS:

@@ -10,9 +10,10 @@ it. Only what differs from the default stands in a key:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
-from linkwright.units import format_size, parse_size
+from linkwright.units import format_size
 
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
@@ -45,6 +46,7 @@ class Experiment:
     both_ways: bool = False
     axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value for each; None: a schedule
     named: tuple[str, ...] = ()  # axes of a probe as they stand in the key
+    text: str | None = None  # of a schedule of one's own; None: what the algorithm makes
 
     @property
     def probe(self) -> str | None:
@@ -74,32 +76,50 @@ class Experiment:
         words += ["both-ways"] if self.both_ways else []
         return "/".join(words)
 
+    def columns(self) -> dict[str, object]:
+        """The columns of its rows, as `store.schema.RESULTS` names them; the inverse is `of_row`."""
+        pattern = not (self.collective or self.probe)
+        return {
+            "experiment": self.key,
+            "part": self.part,
+            "collective": self.collective,
+            "algorithm": self.algorithm,
+            "ranks": self.ranks,
+            "size_bytes": self.size_bytes,
+            "dtype": self.dtype,
+            "op": self.op,
+            "endpoints": "->".join(map(str, self.placement)) if self.placement else None,
+            "root": self.root,
+            "grid": "{}x{}".format(*self.grid) if self.grid else None,
+            "skew": self.skew,
+            "messages": self.messages if pattern else None,
+            "both_ways": self.both_ways if pattern else None,
+            "issue": self.issue,
+            "path": self.path,
+        }
+
     @classmethod
-    def parse(cls, key: str) -> Experiment:
-        """The experiment of a key of a collective or pattern; the inverse of `key`."""
-        part, collective, algorithm, ranks, size, dtype, *more = key.split("/")
-        found: dict[str, object] = {}
-        for word in more:
-            name, _, value = word.partition("=")
-            if word in OPS:
-                found["op"] = word
-            elif word.startswith("root"):
-                found["root"] = int(word.removeprefix("root"))
-            elif "->" in word:
-                found["placement"] = tuple(int(endpoint) for endpoint in word.split("->"))
-            elif name in HOW and value:
-                found[name] = value
-            elif word == "no-arithmetic":
-                found["arithmetic"] = False
-            elif word == "both-ways":
-                found["both_ways"] = True
-            elif word.startswith("x"):
-                found["messages"] = int(word.removeprefix("x"))
-            else:
-                columns, rows = word.split("x")
-                found["grid"] = (int(columns), int(rows))
-        named = None if collective == "pattern" else collective
-        return cls(part, named, algorithm, int(ranks.removeprefix("p")), parse_size(size), dtype, **found)
+    def of_row(cls, row: Mapping[str, object]) -> Experiment:
+        """The experiment that a row of results is about, where it is of a collective or a pattern."""
+        grid, endpoints = row["grid"], row["endpoints"]
+        return cls(
+            part=row["part"],
+            collective=row["collective"],
+            algorithm=row["algorithm"],
+            ranks=row["ranks"],
+            size_bytes=row["size_bytes"],
+            dtype=row["dtype"],
+            op=row["op"],
+            root=row["root"] or 0,
+            grid=tuple(map(int, grid.split("x"))) if grid else None,
+            placement=tuple(map(int, endpoints.split("->"))) if endpoints else None,
+            issue=row["issue"],
+            path=row["path"],
+            skew=row["skew"],
+            arithmetic="no-arithmetic" not in (row["flags"] or "").split(","),
+            messages=row["messages"] or 1,
+            both_ways=bool(row["both_ways"]),
+        )
 
     @property
     def element_bytes(self) -> int:

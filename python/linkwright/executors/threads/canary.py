@@ -14,14 +14,14 @@ import numpy as np
 from linkwright import _native
 from linkwright.errors import LinkwrightError
 
-PROBE_S = 0.02
+CANARY_S = 0.02
 # A probe takes at most this share of an experiment's time.
 MOST_OF_BUDGET = 0.25
 # Relative change from which the machine counts as moved.
 MOVED = 0.25
 
 
-class Probe:
+class Canary:
     """A ping-pong between two processors; gives None on a machine with one."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Probe:
         """Median time of one round trip."""
         if self._schedule is None:
             return None
-        options = {"budget_s": min(PROBE_S, MOST_OF_BUDGET * budget_s), "warmup_at_most": 1, "check": False}
+        options = {"budget_s": min(CANARY_S, MOST_OF_BUDGET * budget_s), "warmup_at_most": 1, "check": False}
         try:
             found = _native.run_threads(self._schedule, options)
         except LinkwrightError:

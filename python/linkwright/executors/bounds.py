@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .experiment import Experiment
-from .rows import Measured
+from linkwright.experiment import Experiment
+
+from .measured import Measured
 
 CACHE_LINE = "measured_cache_line"
 COPY_RATE = "measured_copy_rate"

@@ -1,8 +1,8 @@
-from linkwright.suite.probe import Probe, moved
+from linkwright.executors.threads.canary import Canary, moved
 
 
-def test_the_probe_gives_a_time_or_nothing():
-    value = Probe().median_ns(1.0)
+def test_the_canary_gives_a_time_or_nothing():
+    value = Canary().median_ns(1.0)
     assert value is None or value > 0
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .experiment import Experiment
-from .rows import Measured
+from linkwright.experiment import Experiment
+
+from .measured import Measured
 
 FMA_PEAK = "measured_fma_peak"
 STORE = "measured_store"

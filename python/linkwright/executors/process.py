@@ -1,0 +1,203 @@
+"""A launch in a fresh process: memory, threads and their places on the cores are drawn anew for each.
+
+Most of the variation between runs comes from there. The process reads one JSON document from standard input and writes
+one JSON line for each experiment as soon as it has ended, so a process that dies costs only the experiment it was in.
+
+    in    {"number": 2, "deadline_s": 9.5, "options": {...}, "work": [{experiment}, ...], "about": {...}}
+    out   {"samples": {...}}  |  {"ended": {...}}
+
+The parent calls `fresh`; the module that it starts calls `serve` with what measures there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from linkwright.errors import LinkwrightError, WaivedError
+from linkwright.experiment import Experiment
+from linkwright.store.record import PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
+
+from .protocol import Launch, Options
+
+# Exit status of a process that cannot go on after an experiment whose outcome it has written.
+ANOTHER_PROCESS = 3
+# A process that has written everything still returns its memory, or that of a GPU.
+EXIT_S = 30.0
+# More samples carry no more information about one launch.
+MAX_SAMPLES = 100
+# Relative half width of the interval of a launch at which its sampling stops.
+SETTLED_WITHIN = 0.005
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How one experiment of one launch is sampled."""
+
+    samples: int
+    warmup_at_most: int | None
+    budget_s: float
+    settle_within: float | None  # None: take all samples
+    seed: int
+    check: bool = True
+
+    @classmethod
+    def of(cls, options: Options, number: int, budget_s: float) -> Sampling:
+        """As the options of a run say; a number of samples that the user asked for is taken whole."""
+        return cls(
+            samples=options.samples or MAX_SAMPLES,
+            warmup_at_most=options.warmup,
+            budget_s=budget_s,
+            settle_within=None if options.samples else SETTLED_WITHIN,
+            seed=options.seed + number,
+            check=options.check,
+        )
+
+
+class Measurer(Protocol):
+    """A machine that experiments are measured on, made anew for each launch."""
+
+    def canary_ns(self, budget_s: float) -> float | None:
+        """A value that stays the same as long as the machine does."""
+
+    def disturbances(self) -> dict[str, float | None]:
+        """What disturbed an experiment from outside: the fields of its record that say so."""
+
+    def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
+        """One experiment."""
+
+
+class UnrecoverableError(Exception):
+    """The process cannot measure anything after the outcome that was yielded last."""
+
+
+def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outcome]:
+    """The outcome of each experiment that there is time for, in this process."""
+    end = time.monotonic() + launch.deadline_s
+    try:
+        machine = measurer()
+        before = machine.canary_ns(launch.deadline_s / max(1, len(launch.work)))
+    except LinkwrightError as error:
+        yield from (Ended.by(error, "failed", e.key, launch.number) for e in launch.work)
+        return
+    for done, experiment in enumerate(launch.work):
+        left = end - time.monotonic()
+        if left <= 0:
+            return
+        # An equal share of what is left: what a quick experiment saves, a slow one may use.
+        budget_s = left / (len(launch.work) - done)
+        outcome = _outcome(machine, experiment, launch, budget_s)
+        try:
+            disturbances = machine.disturbances()
+            after = machine.canary_ns(budget_s)
+        except LinkwrightError as error:  # one that a GPU does not recover from in this process
+            yield Ended.by(error, "failed", experiment.key, launch.number) if isinstance(outcome, Record) else outcome
+            raise UnrecoverableError from error
+        if isinstance(outcome, Record):
+            outcome = dataclasses.replace(outcome, canary_ns=(before, after), **disturbances)
+        before = after
+        yield outcome
+
+
+def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s: float) -> Outcome:
+    try:
+        found = machine.measure(experiment, Sampling.of(launch.options, launch.number, budget_s))
+        return found.named(experiment.key, launch.number)
+    except WaivedError as error:
+        return Ended.by(error, "waived", experiment.key, launch.number)
+    except LinkwrightError as error:
+        return Ended.by(error, "failed", experiment.key, launch.number)
+
+
+def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
+    """Measure what standard input asks for; `measurer` is given what the parent knows of the machine."""
+    # Ctrl-C goes to the whole process group; the parent decides what happens then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Only outcomes go to the parent: anything else that prints goes to stderr.
+    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as out:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        asked = json.load(sys.stdin)
+        work = [Experiment.from_json(values) for values in asked["work"]]
+        launch = Launch(asked["number"], work, asked["deadline_s"], Options(**asked["options"]))
+        try:
+            for outcome in outcomes(lambda: measurer(asked["about"]), launch):
+                out.write(json.dumps(to_json(outcome)) + "\n")
+                out.flush()
+        except UnrecoverableError:
+            sys.exit(ANOTHER_PROCESS)
+
+
+def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None) -> Iterator[Outcome]:
+    """The outcomes of a launch by processes that run `module`; one that dies fails the experiment it was in."""
+    end = time.monotonic() + launch.deadline_s
+    work = list(launch.work)
+    while work and (left := end - time.monotonic()) > 0:
+        asked = {
+            "number": launch.number,
+            "deadline_s": left,
+            "options": vars(launch.options),
+            "work": [experiment.to_json() for experiment in work],
+            "about": dict(about or {}),
+        }
+        finished, patience_s = 0, 0.5
+        process = _Child(module, asked)
+        try:
+            for line in process.lines():
+                finished += 1
+                outcome = from_json(json.loads(line))
+                assert outcome is not None
+                yield outcome
+            patience_s = EXIT_S
+        finally:
+            status = process.end(patience_s)
+        if status == 0 or finished == len(work):
+            return
+        if status == ANOTHER_PROCESS and finished:
+            work = work[finished:]
+            continue
+        reason = f"the launch's process ended with {_ended_by(status)} during this experiment"
+        yield Ended(work[finished].key, launch.number, "failed", reason, PROCESS_ENDED)
+        work = work[finished + 1 :]
+
+
+class _Child:
+    """The process of one launch."""
+
+    def __init__(self, module: str, asked: dict):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdin is not None
+        with self._process.stdin as stdin:
+            json.dump(asked, stdin)
+
+    def lines(self) -> Iterable[str]:
+        """What it writes, as it writes it."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def end(self, patience_s: float) -> int:
+        """Its exit status; a process that still runs (the user interrupted) is stopped."""
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        try:
+            return self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+def _ended_by(status: int) -> str:
+    if status < 0:
+        name = signal.Signals(-status).name
+        return f"{name} (probably out of memory)" if name == "SIGKILL" else name
+    return f"status {status}"

@@ -1,0 +1,171 @@
+"""What an executor is: the one face behind which `sim`, `threads`, `mpi`, `cuda`, `gpus` and `reference` stand.
+
+    resolve    what --on names -> a Target: its endpoints, their extent, its name in rows
+    launch     one launch of a list of experiments -> a Record (samples) or an Ended (why not) for each
+    limits     the least time of an experiment, from the best that the same run saw
+    merge, discard   samples that ranks keep in files of their own
+
+Everything else that differs between executors is a field with one meaning, so no other code compares names. Subclass
+`Executor`, override what differs, and add the object to `EXECUTORS` in `executors/__init__.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, TypeVar
+
+from linkwright.errors import UsageError
+from linkwright.experiment import Experiment
+from linkwright.store.record import Outcome, Record
+
+from .measured import Measured
+
+# Where a machine does not describe its caches: sweeps then end early rather than late.
+LAST_CACHE = 1 << 20
+# Ranks of a machine with more, unless the user asks for a number: every pair of them is an experiment.
+MOST_RANKS = 64
+ANY = "any collective"
+
+Found = TypeVar("Found")
+# The least time of an experiment in ns and the name of what bounds it.
+Limit = tuple[float, str]
+Limits = Callable[[Experiment, Measured], Limit | None]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What the expansion of a suite needs to know of a machine."""
+
+    kind: Literal["modelled", "measured"]
+    ranks: int
+    grid: tuple[int, int] | None = None
+    own_algorithms: Callable[[str], list[str]] = lambda collective: []  # by collective
+    last_cache: int = LAST_CACHE  # bytes of the last cache; sizes of probes may be multiples of it
+
+
+@dataclass(frozen=True)
+class Target:
+    """What gives a number for an experiment: an executor with the machine that it found."""
+
+    name: str  # as typed after --on
+    executor: Executor
+    machine_name: str
+    extent: Extent
+    endpoint_names: tuple[str, ...]
+    about: Mapping[str, object] | None = None  # what `environment.json` says of it
+    handle: object = None  # what only the executor understands
+
+    @property
+    def modelled(self) -> bool:
+        """Whether its times come from a model, which makes them exact."""
+        return self.executor.modelled
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run measures."""
+
+    samples: int | None = None  # None: until they agree
+    warmup: int | None = None  # most batches; None: until they agree
+    check: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: a list of experiments, in this order, within `deadline_s`."""
+
+    number: int
+    work: Sequence[Experiment]
+    deadline_s: float
+    options: Options = field(default_factory=Options)
+    folder: Path | None = None  # of the run, for what ranks keep in files of their own
+
+
+@dataclass(frozen=True)
+class OwnAlgorithm:
+    """A collective of an executor's library or device, measured beside our schedules (`-a own`)."""
+
+    key: str
+    summary: str
+    collectives: tuple[str, ...]
+    needs: str | None = None
+
+
+class Executor(Protocol):
+    """Something that runs schedules; the defaults suit one that measures on processors of this host."""
+
+    key: ClassVar[str]
+    summary: ClassVar[str]
+    description: ClassVar[str]
+    modelled: ClassVar[bool] = False
+    # Whether its ranks are processors of this host (or of the job's hosts), which `environment.json` describes.
+    is_host: ClassVar[bool] = False
+    # Whether ranks share one memory, so that bounds by cache lines and copies hold.
+    shares_memory: ClassVar[bool] = False
+    # Whether all ranks start at one agreed time, not after a barrier that they leave one by one.
+    starts_together: ClassVar[bool] = True
+    # What to use instead where it takes no times by itself; None: it does.
+    untimed: ClassVar[str | None] = None
+    fit_model: ClassVar[str] = "messages"  # a key of `models.fitting.MODELS`
+    # What a vendor's library works on, if it cannot be given some of the endpoints only.
+    library_takes: ClassVar[str | None] = None
+    own: ClassVar[tuple[OwnAlgorithm, ...]] = ()
+
+    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+        """The target that `--on KEY` means; raises a `ShapeError` if it has fewer than `ranks` ranks."""
+        raise UsageError(f"--on {self.key}: this executor gives no times by itself; {self.untimed}")
+
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """The outcome of each experiment as it ends; `isolated`: in a fresh process, where that is possible."""
+        ...
+
+    def own_algorithms(self, collective: str) -> list[str]:
+        """What its library or device brings along of a collective."""
+        return [own.key for own in self.own if {collective, ANY} & set(own.collectives)]
+
+    def limits(self, found: Iterable[tuple[Experiment, Measured | None]]) -> Limits:
+        """Limits of experiments from the best that the same run saw."""
+        from .bounds import Bounds
+        from .peaks import Peaks
+
+        found = list(found)
+        bounds, peaks = Bounds.of(found) if self.shares_memory else None, Peaks.of(found)
+
+        def limit(experiment: Experiment, measured: Measured) -> Limit | None:
+            known = bounds.limit(experiment) if bounds else None
+            return known or measured.limit or peaks.limit(experiment, measured)
+
+        return limit
+
+    def job(self, asked: bool, resumed: bool) -> AbstractContextManager[bool]:
+        """Whether this process leads the session (True), or has served one and has nothing left to do."""
+        return nullcontext(True)
+
+    def begin(self, target: Target, run_id: str, root: Path) -> None:
+        """A run begins that this target takes part in."""
+
+    def share(self, target: Target, work: Callable[[], Found]) -> Found:
+        """What `work` gives, for every process that calls this together; most executors have one process."""
+        return work()
+
+    def merge(self, target: Target, folder: Path, records: list[Record]) -> list[Record]:
+        """The records of a run with the samples that ranks kept in files of their own."""
+        return records
+
+    def discard(self, target: Target, folder: Path) -> None:
+        """Those samples are merged and written; their files go."""
+
+    def entry(self) -> dict[str, object]:
+        """What `list` and `describe` show."""
+        return {"key": self.key, "summary": self.summary, "description": self.description}
+
+
+def sampled(ranks: int) -> tuple[int, ...] | None:
+    """Endpoints that stand for a machine with too many: evenly spread, so that every level has a share."""
+    if ranks <= MOST_RANKS:
+        return None
+    return tuple(rank * ranks // MOST_RANKS for rank in range(MOST_RANKS))

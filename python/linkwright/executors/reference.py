@@ -1,0 +1,40 @@
+"""The judge of all other executors: data only, one operation after the other by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwright import _native, schedules
+from linkwright.errors import LinkwrightError
+from linkwright.store.record import Ended, Outcome
+
+from .protocol import Executor, Extent, Launch, Target
+
+
+class Reference(Executor):
+    """Exact and without time; what others leave in memory must equal what it leaves, bit for bit."""
+
+    key = "reference"
+    summary = "data only: one operation after the other by id, exact, no time"
+    description = (
+        "Runs every operation on real buffers in the order of ids, on one thread. It is the judge of all other "
+        "executors and needs no hardware."
+    )
+    is_host = True
+    untimed = "it checks data; use `threads` or a machine"
+
+    def of(self, ranks: int) -> Target:
+        """The target of `lw.run(..., on="reference")`, which asks for no times."""
+        return Target(self.key, self, "reference", Extent("measured", ranks), ())
+
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """Run each schedule once and compare what its postcondition names."""
+        for experiment in launch.work:
+            options = {"dtype": experiment.dtype, "op": experiment.op or "sum", "seed": launch.options.seed}
+            try:
+                checked = _native.schedule_memory(schedules.of(experiment), options)["checked_elements"]
+            except LinkwrightError as error:
+                yield Ended.by(error, "failed", experiment.key, launch.number)
+                continue
+            reason = f"{checked} elements compared, all right; reference takes no time"
+            yield Ended(experiment.key, launch.number, "waived", reason, "untimed")

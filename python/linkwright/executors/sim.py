@@ -1,0 +1,100 @@
+"""Described machines, modelled: what `--on MACHINE` resolves to, and the simulation of one schedule on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from linkwright import _native
+from linkwright.errors import ShapeError
+from linkwright.store.record import Outcome
+
+from .protocol import LAST_CACHE, Executor, Extent, Launch, Target, sampled
+
+# Ranks of a machine whose file leaves the number open, unless the user asks for a number.
+OPEN_RANKS = 16
+OPEN_GRID = (8, 8)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a modelled target is made of, as plain values: another process makes the same one of it."""
+
+    name: str  # as typed after --on
+    text: str  # of the machine file
+    file: str  # its name, for messages
+    ranks: int | None = None
+    grid: tuple[int, int] | None = None
+    walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelledTarget(Target):
+    """A described machine."""
+
+    machine: _native.Machine
+    recipe: Recipe
+    sample: tuple[int, ...] | None = None  # endpoint of each rank, if the machine has more than take part
+
+    @property
+    def walk(self) -> str | None:
+        """`fold` or `stream` if no schedule is simulated."""
+        return self.recipe.walk
+
+
+class Sim(Executor):
+    """The simulator; a machine is named instead of it, so `--on sim` alone means nothing."""
+
+    key = "sim"
+    summary = "ranks are endpoints of a described machine, simulated"
+    description = (
+        "Integer picoseconds on the machine's fabric model: exact and the same on any number of threads. Name a "
+        "machine with --on; `linkwright list machines` shows those that are shipped, and a path names a file of yours."
+    )
+    modelled = True
+    untimed = "name a machine to simulate on"
+
+    def described(self, recipe: Recipe) -> ModelledTarget:
+        """The machine of a recipe, with a size if its file leaves that open."""
+        machine, ranks, grid = _sized(recipe), recipe.ranks, recipe.grid
+        folded = recipe.walk == "fold"
+        if folded and machine.open_size == "ranks":
+            ranks = ranks or OPEN_RANKS
+        if ranks is not None and not machine.open_size and ranks > machine.ranks:
+            raise ShapeError(f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many")
+        sample = None if ranks or folded else sampled(machine.ranks)
+        used = ranks or len(sample or range(machine.ranks))
+        whole = machine.rank_grid if used == machine.ranks else None
+        names = tuple(endpoint["name"] for endpoint in machine.endpoints())
+        return ModelledTarget(
+            name=recipe.name,
+            executor=self,
+            machine_name=machine.name,
+            extent=Extent("modelled", used, grid or whole, last_cache=_last_cache(machine)),
+            endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
+            machine=machine,
+            recipe=recipe,
+            sample=sample,
+        )
+
+    def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
+        """Never: a modelled time is exact, so `suite.model` asks for each experiment once."""
+        raise AssertionError("a modelled target has no launches")
+
+
+def _sized(recipe: Recipe) -> _native.Machine:
+    """The machine of a recipe; when it is folded, one endpoint stands for all and the number may stay open."""
+    machine = _native.Machine.parse(recipe.text, recipe.file)
+    if not machine.open_size or (recipe.walk == "fold" and machine.open_size == "ranks"):
+        return machine
+    if recipe.grid or (machine.open_size == "grid" and recipe.ranks is None):
+        return machine.with_grid(*(recipe.grid or OPEN_GRID))
+    return machine.with_endpoints(recipe.ranks or OPEN_RANKS)
+
+
+def _last_cache(machine: _native.Machine) -> int:
+    """Of a described memory, the level before the last; of a single level, enough for sweeps to reach its end."""
+    sizes = machine.memory_levels()
+    if len(sizes) > 1:
+        return sizes[-2]
+    return sizes[0] // 8 if sizes else LAST_CACHE

@@ -1,0 +1,66 @@
+"""Results and samples of earlier formats, read as today's.
+
+1 -> 2    columns that stood in the experiment's key only (`part`, `root`, `grid`, `skew`, `messages`, ...); the
+          canary was called a probe; codes and flags, which were told in words only, are unknown
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from . import schema
+
+_RENAMED = {
+    "probe_before_ns": "canary_before_ns",
+    "probe_after_ns": "canary_after_ns",
+}
+_METRICS = {"probe_before": "canary_before", "probe_after": "canary_after"}
+
+
+def samples(table: pa.Table) -> pa.Table:
+    """The samples of a run of any format."""
+    return table.rename_columns([_RENAMED.get(name, name) for name in table.column_names])
+
+
+def results(table: pa.Table) -> pa.Table:
+    """The results of a run of any format, with the columns of today."""
+    if "part" in table.column_names:
+        return table
+    rows = [_row(row) for row in table.to_pylist()]
+    return pa.Table.from_pylist(rows, schema=schema.arrow_schema(schema.RESULTS))
+
+
+def _row(row: dict[str, object]) -> dict[str, object]:
+    part, *words = str(row["experiment"]).split("/")
+    schedule = words[:1] != ["probe"]
+    found = {
+        "part": part,
+        "metric": _METRICS.get(str(row["metric"]), row["metric"]),
+        "flags": "no-arithmetic" if schedule and "no-arithmetic" in words else None,
+        **{name: read(words) for name, read in _READERS.items() if schedule},
+    }
+    if row.get("collective"):
+        found |= {"messages": None, "both_ways": None}
+    return {**dict.fromkeys(schema.RESULTS), **row, **found}
+
+
+def _matched(pattern: str, read: Callable[[str], object], default: object = None) -> Callable[[list[str]], object]:
+    def of(words: list[str]) -> object:
+        found = next(filter(None, (re.fullmatch(pattern, word) for word in words)), None)
+        return read(found[1]) if found else default
+
+    return of
+
+
+# Column -> its value from the words of a key behind the part.
+_READERS: dict[str, Callable[[list[str]], object]] = {
+    "root": _matched(r"root(\d+)", int, 0),
+    "grid": _matched(r"(\d+x\d+)", str),
+    "skew": _matched(r"skew=(.+)", str),
+    "endpoints": _matched(r"(\d+(?:->\d+)+)", str),
+    "messages": _matched(r"x(\d+)", int, 1),
+    "both_ways": _matched(r"(both-ways)", bool, False),
+}

@@ -1,0 +1,183 @@
+"""One registry of executors behind one protocol; whatever differs between them is a field, not a name to compare."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import linkwright as lw
+from linkwright import executors, schedules
+from linkwright.errors import UsageError
+from linkwright.executors import EXECUTORS, process
+from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
+from linkwright.experiment import Experiment
+from linkwright.store import schema, upgrade
+from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
+from linkwright.suite.expand import collective_experiment
+from linkwright_cases import invoke
+
+SOURCES = sorted((Path(__file__).parents[2] / "python" / "linkwright").rglob("*.py"))
+RING = lw.schedule("allreduce", "ring", ranks=2, size="4K")
+RECORD = Record(
+    experiment="e", launch=3, values_ns=[1.5, 2.5], first_ns=9.0, dropped={"migrated": 2},
+    notes=(UNCHECKED, Note("remark", "a library, version 2")), canary_ns=(100.0, None), columns={"near": [1.0]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("outcome", [RECORD, Ended("e", 1, "waived", "why, and what would do", "out-of-time")])
+def test_an_outcome_survives_the_journal(outcome):
+    assert from_json(json.loads(json.dumps(to_json(outcome)))) == outcome
+
+
+def test_codes_of_notes_and_outcomes_are_documented():
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    flags = set(re.findall(r'Note\(\s*"([a-z-]+)"', text)) - {"remark"}
+    assert flags <= schema.FLAGS.keys() | schema.CODES.keys()
+    assert schema.FLAGS.keys() <= flags
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r'executor(\.key)?("\])?\s*(==|!=|in|not in)\s*[("{\[]',
+        r'" (not )?in (str\()?[\w.\[\]"]*reason',
+        r'reason("\])?(\.str)?\.(contains|startswith|endswith|partition|split|find|index)\b',
+        r're\.\w+\([^)]*\["(reason|experiment)"\]',
+    ],
+)
+def test_nothing_compares_names_of_executors_nor_searches_words_in_reasons(pattern):
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in SOURCES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(pattern, line)
+    ]
+    assert found == []
+
+
+class Doubling(Executor):
+    """Takes twice as long with every launch; waives what is no allreduce."""
+
+    key = "doubling"
+    summary = "for a test"
+    description = "For a test."
+    is_host = True
+
+    def resolve(self, ranks, grid):
+        return Target(self.key, self, "Box", Extent("measured", ranks or 2, grid), ("left", "right"))
+
+    def launch(self, target, launch, *, isolated=True):
+        for experiment in launch.work:
+            if experiment.collective == "allreduce":
+                yield Record(values_ns=[2.0**launch.number] * 4, first_ns=1.0).named(experiment.key, launch.number)
+            else:
+                yield Ended(experiment.key, launch.number, "waived", "an allreduce would do", "untimed")
+
+
+@pytest.fixture
+def doubling(monkeypatch):
+    monkeypatch.setitem(EXECUTORS, "doubling", Doubling())
+
+
+def test_an_executor_is_an_object_and_a_line(doubling, tmp_path):
+    arguments = ["--sizes", "1K", "--time-budget", "3s", "--runs", str(tmp_path)]
+    result = invoke("run", "allreduce/ring", "--on", "doubling,loggp", *arguments)
+    assert result.status == 0, result.err
+    (row,) = (
+        row
+        for row in lw.results(folder=tmp_path).to_dict("records")
+        if row["executor"] == "doubling" and row["metric"] == "time"
+    )
+    assert (row["machine"], row["status"], row["code"]) == ("Box", "unconverged", "wide-interval")
+    assert "doubling" in invoke("list", "executors").out
+    assert lw.run(RING, on="doubling", launches=1).time_us == 0.001
+
+
+def test_an_outcome_without_samples_is_a_row(doubling):
+    gather = lw.schedule("gather", "linear", ranks=2, size="4K")
+    row = lw.run(gather, on="doubling").row("time")
+    assert (row["status"], row["code"], row["reason"]) == ("waived", "untimed", "an allreduce would do")
+
+
+def test_a_schedule_of_ones_own_runs_on_every_executor_that_is_here():
+    assert lw.run(RING, on="reference").row("time")["code"] == "untimed"
+    assert lw.run(RING, on="loggp").row("time")["executor"] == "sim"
+    assert lw.run(RING, on="threads", launches=2, samples=4, budget_s=0.2).row("time")["executor"] == "threads"
+    for on in ("mpi", "cuda", "gpus", "sim", "nothing"):
+        with pytest.raises(lw.LinkwrightError, match="--on"):
+            lw.run(RING, on=on)
+
+
+def test_a_wrong_schedule_yields_no_number():
+    builder = lw.Builder("allreduce", 2, 64)
+    builder.buffer("output", 1)
+    builder.step()
+    builder.put(0, 1, "output", 0, reduce=True)
+    with pytest.raises(lw.LinkwrightError):
+        lw.run(builder.finish(), on="reference")
+
+
+def test_two_executors_on_one_host_are_two_runs():
+    with pytest.raises(UsageError, match="compete for the processors"):
+        executors.resolve("threads,mpi")
+
+
+def test_what_takes_no_times_says_what_would():
+    with pytest.raises(UsageError, match="it checks data; use `threads`"):
+        executors.resolve("reference")
+
+
+def test_a_launch_that_dies_costs_one_experiment(tmp_path, monkeypatch):
+    module = tmp_path / "dying.py"
+    module.write_text(
+        "import os\n"
+        "from linkwright.executors.process import serve\n"
+        "from linkwright.store.record import Record\n"
+        "class Dying:\n"
+        "    def canary_ns(self, budget_s): return None\n"
+        "    def disturbances(self): return {}\n"
+        "    def measure(self, experiment, sampling):\n"
+        "        if experiment.size_bytes == 8: os._exit(7)\n"
+        "        return Record(values_ns=[float(experiment.size_bytes)], first_ns=1.0)\n"
+        "serve(lambda about: Dying())\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
+    found = list(process.fresh("dying", Launch(0, work, 60.0, Options())))
+    assert [type(outcome).__name__ for outcome in found] == ["Record", "Ended", "Record"]
+    assert (found[1].code, found[1].status) == ("process-ended", "failed")
+    assert "status 7" in found[1].reason
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        collective_experiment("c", "broadcast", "binomial", 8, 64, "f32", "sum", root=3, grid=(4, 2), skew="uniform:2us"),
+        Experiment("p", None, "pairs", 2, 64, "u8", placement=(3, 0), messages=16, both_ways=True),
+        Experiment("a", "allreduce", "ring", 4, 64, "f32", "sum", issue="window(2)", path="fast"),
+    ],
+)  # fmt: skip
+def test_a_row_says_all_of_its_experiment(experiment):
+    row = schema.row(status="ok", metric="time", **experiment.columns())
+    assert Experiment.of_row(row) == experiment
+    # Rows of the first format had these columns in the key only.
+    first = {name: row[name] for name in schema.RESULTS if name not in _SINCE_2}
+    old = pa.Table.from_pylist([first])
+    assert Experiment.of_row(upgrade.results(old).to_pylist()[0]) == experiment
+
+
+_SINCE_2 = {"part", "endpoints", "root", "grid", "skew", "messages", "both_ways", "code", "flags"}
+
+
+def test_records_are_frozen_and_samples_are_what_was_measured():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RECORD.launch = 4
+    sampling = process.Sampling.of(Options(samples=5, seed=1), 2, 0.2)
+    record = schedules.run_threads(RING, Experiment("t", "allreduce", "ring", 2, 4096, "f32", "sum"), **vars(sampling))
+    assert len(record.values_ns) <= 5
+    assert np.max(np.array([times for _, times in record.ranks_ns]), axis=0).tolist() == record.values_ns
