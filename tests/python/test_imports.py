@@ -172,6 +172,15 @@ def python_imports(root: Path) -> Graph:
     return graph
 
 
+def packages(graph: Graph) -> Graph:
+    """The same between the parts of the package: a folder or a file at its top."""
+    found: Graph = {}
+    for module, imported in graph.items():
+        top = ".".join(module.split(".")[:2])
+        found.setdefault(top, set()).update({".".join(other.split(".")[:2]) for other in imported} - {top})
+    return found
+
+
 def below(file: str, other: str) -> bool:
     """Whether `file` is a part of the module whose `mod.rs` or `lib.rs` is `other`."""
     folder = PurePosixPath(other).parent
@@ -223,6 +232,7 @@ def test_modules_of_the_package_import_one_another_in_no_circle():
     graph = python_imports(ROOT / "python/linkwright")
     assert len(graph) > 100
     assert circle(graph) is None
+    assert circle(packages(graph)) is None
 
 
 def write_crate(folder: Path, **files: str) -> Graph:
