@@ -109,28 +109,30 @@ def _plan(request: Request) -> Planned:
 
 
 def _recorded(work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]) -> Iterator[Found]:
-    """The only experiment there is, with its trace and links written; why there are none goes to `failed`."""
+    """The only experiment there is, with its trace and links written; an error goes to `failed`."""
+    answer: dict = {}
     try:
-        answer = _answer(work, experiment, request)
-        if request.links:
-            _write_links(request.links, schedules.link_rows(answer))
+        _record(work, experiment, request, answer)
     except LinkwrightError as error:
         failed.append(error)
-        answer = error
-    yield experiment, work.rows(experiment, answer)
+    yield experiment, work.rows(experiment, answer or failed[0])
 
 
-def _answer(work: Work, experiment: Experiment, request: Request) -> dict:
+def _record(work: Work, experiment: Experiment, request: Request, answer: dict) -> None:
+    """One simulation, which fills `answer` and the files."""
     machine = work.target.machine
     schedule = schedules.lowered(schedules.of(experiment), machine, experiment.path)
     asked = {**schedules.options(on_sample(work.target, experiment)), "seed": work.seed, "links": True}
-    if not request.trace:
-        return _native.simulate(schedule, machine, asked)
-    answer = {}
-    write_whole(
-        request.trace, lambda file: answer.update(_native.simulate(schedule, machine, {**asked, "trace": str(file)}))
-    )
-    return answer
+
+    def simulate(**more: object) -> None:
+        answer.update(_native.simulate(schedule, machine, {**asked, **more}))
+
+    if request.trace:
+        write_whole(request.trace, lambda file: simulate(trace=str(file)))
+    else:
+        simulate()
+    if request.links:
+        _write_links(request.links, schedules.link_rows(answer))
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
