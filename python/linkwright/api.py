@@ -185,6 +185,7 @@ def run(
     takes no time. Each launch has fresh memory, in this process, and at most `budget_s` seconds. For launches as
     processes of their own, and a stopping rule, use `linkwright run`.
     """
+    schedule.verify()
     dtype = dtype or _dtype_of(schedule)
     target = executors.EXECUTORS["reference"].of(schedule.ranks) if on == "reference" else None
     target = target or executors.resolve_one(on, schedule.ranks)

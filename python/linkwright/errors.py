@@ -34,7 +34,7 @@ class StoreError(LinkwrightError):
     """A run folder that cannot be read or written."""
 
 
-class EngineError(LinkwrightError):
+class BackendError(LinkwrightError):
     """Workers or a scheduler that cannot run experiments, or no longer."""
 
 

@@ -7,6 +7,7 @@ made from entries and from nothing else.
 from __future__ import annotations
 
 import functools
+import importlib
 import tomllib
 from collections.abc import Callable
 from importlib import resources
@@ -32,40 +33,14 @@ def _file_entries(folder: str, table: str) -> list[Entry]:
     return entries
 
 
-def _native(function: str) -> list[Entry]:
-    from . import _native
-
-    return getattr(_native, function)()
-
-
-def _interop(table: str) -> list[Entry]:
-    from . import interop
-
-    return interop.entries(getattr(interop, table))
+def _of(module: str, name: str) -> list[Entry]:
+    """The entries in a module of linkwright, a table or a function, imported only when they are asked for."""
+    found = getattr(importlib.import_module(f"linkwright.{module}"), name)
+    return list(found() if callable(found) else found)
 
 
-def _executors() -> list[Entry]:
-    from . import executors
-
-    return executors.entries()
-
-
-def _own_algorithms() -> list[Entry]:
-    from . import executors
-
-    return executors.own_algorithms()
-
-
-def _engines() -> list[Entry]:
-    from .suite import engines
-
-    return engines.entries()
-
-
-def _probes() -> list[Entry]:
-    from . import probes
-
-    return probes.entries()
+def _native(function: str) -> Callable[[], list[Entry]]:
+    return functools.partial(_of, "_native", function)
 
 
 def _studies() -> list[Entry]:
@@ -77,15 +52,15 @@ def _studies() -> list[Entry]:
 # Kind -> how its entries are found. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines", "machine"),
-    "algorithms": functools.partial(_native, "algorithms"),
-    "own-algorithms": _own_algorithms,
-    "patterns": functools.partial(_native, "patterns"),
-    "probes": _probes,
-    "fabrics": functools.partial(_native, "fabrics"),
-    "executors": _executors,
-    "engines": _engines,
-    "exporters": functools.partial(_interop, "EXPORTERS"),
-    "importers": functools.partial(_interop, "IMPORTERS"),
+    "algorithms": _native("algorithms"),
+    "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
+    "patterns": _native("patterns"),
+    "probes": functools.partial(_of, "probes", "entries"),
+    "fabrics": _native("fabrics"),
+    "executors": functools.partial(_of, "executors", "entries"),
+    "backends": functools.partial(_of, "suite.backends", "entries"),
+    "exporters": functools.partial(_of, "interop", "exporters"),
+    "importers": functools.partial(_of, "interop", "importers"),
     "suites": functools.partial(_file_entries, "suites", "suite"),
     "workloads": functools.partial(_file_entries, "workloads", "app"),
     "studies": _studies,

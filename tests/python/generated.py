@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from linkwright import _native
+from linkwright import _native, interop
 from linkwright.stats.bandwidth import FACTORS
 from linkwright.store import schema
 
@@ -39,6 +39,12 @@ def _collectives() -> str:
     return _table(["collective", "S", "f"], rows)
 
 
+def _formats() -> str:
+    tables = {"export": interop.EXPORTERS, "import": interop.IMPORTERS}
+    rows = [[verb, f"`{entry.key}`", entry.summary] for verb, table in tables.items() for entry in table]
+    return _table(["verb", "format", "what it is"], rows)
+
+
 def _pages() -> str:
     """The pages of docs/, those of each folder together."""
     parts = []
@@ -60,6 +66,7 @@ TABLES = {
     "codes": lambda: _words(schema.CODES),
     "flags": lambda: _words(schema.FLAGS),
     "collectives": _collectives,
+    "formats": _formats,
 }
 
 

@@ -157,13 +157,16 @@ def test_a_launch_that_dies_costs_one_experiment(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "experiment",
     [
-        collective_experiment("c", "broadcast", "binomial", 8, 64, "f32", "sum", root=3, grid=(4, 2), skew="uniform:2us"),
+        collective_experiment(
+            "c", "broadcast", "binomial", 8, 64, "f32", "sum", root=3, grid=(4, 2), skew="uniform:5us", arithmetic=False
+        ),
         Experiment("p", None, "pairs", 2, 64, "u8", placement=(3, 0), messages=16, both_ways=True),
         Experiment("a", "allreduce", "ring", 4, 64, "f32", "sum", issue="window(2)", path="fast"),
     ],
 )  # fmt: skip
 def test_a_row_says_all_of_its_experiment(experiment):
-    row = schema.row(status="ok", metric="time", **experiment.columns())
+    flags = None if experiment.arithmetic else "unwarmed,no-arithmetic"
+    row = schema.row(status="ok", metric="time", flags=flags, **experiment.columns())
     assert Experiment.of_row(row) == experiment
     # Rows of the first format had these columns in the key only.
     first = {name: row[name] for name in schema.RESULTS if name not in _SINCE_2}

@@ -163,7 +163,7 @@ def test_hosts_of_a_cluster_are_told_apart():
     assert near.lines[-1].ns_per_byte.value == pytest.approx(0.1, rel=0.05)
     assert found.lines[-1].ns_per_byte.value == pytest.approx(0.5, rel=0.05)
     assert found.lines[0].occupancy.value == pytest.approx(70, rel=0.2)
-    predictions = prediction.predict(found, data, Protocol("mpi"))
+    predictions = prediction.predict(found, data, Protocol())
     assert np.median(prediction.errors(predictions, seen=False)) < 0.05
     numbers = {n["key"] for n in found.machine().numbers()}
     assert {"fabric.latency", "fabric.level[0].latency", "fabric.level[0].regime[0].bandwidth"} <= numbers
@@ -172,7 +172,7 @@ def test_hosts_of_a_cluster_are_told_apart():
 def test_what_was_not_seen_is_predicted():
     data = list(measured_on(KNOWN, noise=0.03))
     model = host.fit(data, "known", "a known machine", "r")
-    predictions = prediction.predict(model, data, Protocol("mpi"))
+    predictions = prediction.predict(model, data, Protocol())
     assert np.median(prediction.errors(predictions, seen=False)) < 0.1
     assert {c.predicted for c in prediction.choices(predictions) if c.collective == "allreduce"} <= {
         "ring",
@@ -245,18 +245,6 @@ def test_a_machine_that_the_run_lacks_is_named(run):
     result = invoke("fit", "--runs", str(run.folder.parent), "--machine", "nope")
     assert result.status == 2
     assert "unknown machine in this run `nope`; known: `" in result.err
-
-
-ODD = (
-    {"op": "max", "root": 3, "grid": (2, 2), "issue": "window(4)", "path": "write"},
-    {"placement": (3, 5), "skew": "uniform:5us", "arithmetic": False, "messages": 7, "both_ways": True},
-)
-
-
-def test_every_key_is_read_back():
-    odd = [Experiment("p", "reduce", "linear", 4, 1024, **more) for more in ODD]
-    for experiment in [*experiments(), *odd]:
-        assert Experiment.parse(experiment.key) == experiment
 
 
 def test_what_the_table_of_ratios_leaves_empty_is_said_once():

@@ -21,7 +21,7 @@ from linkwright_cases import invoke
 
 L2_BYTES = 1 << 20
 RANKS = (2, 4, 16)
-PROTOCOL = Protocol("cuda")
+PROTOCOL = Protocol()
 # Round numbers in ns and ns per byte; of no machine.
 NUMBERS = {
     "start": 150.0, "run": 350.0, "latency": 400.0, "look": 200.0, "combine_start": 100.0,

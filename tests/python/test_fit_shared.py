@@ -61,7 +61,7 @@ def experiments(levels: Hierarchy):
 
 def measured_on(model: shared.Shared, noise: float, seed: int = 1) -> list[Point]:
     """What a host exactly like the model would have given, as `points` would judge it."""
-    machine, protocol, drawn = model.machine(), Protocol("threads"), np.random.default_rng(seed)
+    machine, protocol, drawn = model.machine(), Protocol(starts_together=False), np.random.default_rng(seed)
     found = []
     for experiment in experiments(model.hierarchy):
         time_ns = protocol.time_ns(experiment, machine, model.release_ns, model.kind) * drawn.lognormal(0, noise)
@@ -74,7 +74,7 @@ def measured_on(model: shared.Shared, noise: float, seed: int = 1) -> list[Point
 
 @pytest.mark.parametrize(("levels", "seed"), [(FLAT, 1), pytest.param(TWO_PACKAGES, 2, marks=pytest.mark.slow)])
 def test_an_invented_host_is_found_again(levels, seed):
-    truth, protocol = known(levels, seed), Protocol("threads")
+    truth, protocol = known(levels, seed), Protocol(starts_together=False)
     data = measured_on(truth, noise=0.0)
     found = shared.fit(data, "invented", "an invented host", "r", levels, protocol)
     for distance in levels.distances:
@@ -92,7 +92,7 @@ def test_an_invented_host_is_found_again(levels, seed):
 
 @pytest.mark.slow
 def test_noise_stays_noise():
-    data, protocol = measured_on(known(FLAT, 3), noise=0.1), Protocol("threads")
+    data, protocol = measured_on(known(FLAT, 3), noise=0.1), Protocol(starts_together=False)
     found = shared.fit(data, "invented", "an invented host", "r", FLAT, protocol)
     predictions = prediction.predict(found, data, protocol)
     assert np.median(prediction.errors(predictions, seen=False)) < 0.12
@@ -111,9 +111,9 @@ def test_the_file_has_levels_and_costs_for_each():
 def test_too_few_points_name_the_cure():
     few = [point for point in measured_on(known(FLAT, 1), 0.0) if point.experiment.collective]
     with pytest.raises(StoreError, match="no ping-pongs between two ranks are seen; run the suite `fit`"):
-        shared.fit(few, "x", "x", "r", FLAT, Protocol("threads"))
+        shared.fit(few, "x", "x", "r", FLAT, Protocol(starts_together=False))
     with pytest.raises(StoreError, match=r"3 ping-pongs.*12 are needed"):
-        shared.fit([p for p in few if p.seen][:3], "x", "x", "r", FLAT, Protocol("threads"))
+        shared.fit([p for p in few if p.seen][:3], "x", "x", "r", FLAT, Protocol(starts_together=False))
 
 
 # --- how the times are taken -------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ def test_who_waited_last_leaves_the_barrier_first():
     """A broadcast apart: its receiver begins one flag before its root."""
     model = known(FLAT, 1)
     one = Experiment("p", "broadcast", "linear", 2, 8, "u8")
-    alone = Protocol("mpi").time_ns(one, model.machine(), model.release_ns, model.kind)
-    apart = Protocol("threads").time_ns(one, model.machine(), model.release_ns, model.kind)
+    alone = Protocol().time_ns(one, model.machine(), model.release_ns, model.kind)
+    apart = Protocol(starts_together=False).time_ns(one, model.machine(), model.release_ns, model.kind)
     assert apart == pytest.approx(alone + model.release_ns, abs=0.01)
 
 
@@ -132,8 +132,8 @@ def test_repetitions_fall_into_step():
     """An exchange back to back takes as long each time, whoever began."""
     model = known(FLAT, 1)
     one = Experiment("p", "allgather", "linear", 2, 8, "u8")
-    alone = Protocol("mpi").time_ns(one, model.machine(), model.release_ns, model.kind)
-    in_a_row = Protocol("threads").time_ns(one, model.machine(), model.release_ns, model.kind)
+    alone = Protocol().time_ns(one, model.machine(), model.release_ns, model.kind)
+    in_a_row = Protocol(starts_together=False).time_ns(one, model.machine(), model.release_ns, model.kind)
     assert in_a_row == pytest.approx(alone, rel=0.01)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from linkwright import interop
 from linkwright.errors import StoreError, UsageError
-from linkwright.interop.importing import Said
+from linkwright.interop.importing import Defaults
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright_cases import invoke
@@ -88,7 +88,7 @@ def collective(size, ns, **more):
 
 
 def test_objects_nest_by_their_processors_and_distances_are_rounded(made):
-    text = interop.exporter("hwloc").render(made(MATRIX), None)
+    text = interop.exporter("hwloc").render(interop.content(made(MATRIX)))
     topology = ElementTree.fromstring(text)
 
     def nested(element):
@@ -105,14 +105,14 @@ def test_objects_nest_by_their_processors_and_distances_are_rounded(made):
 
 
 def test_a_matrix_with_a_hole_is_left_out(made):
-    text = interop.exporter("hwloc").render(made(MATRIX[:1]), None)
+    text = interop.exporter("hwloc").render(interop.content(made(MATRIX[:1])))
     assert ElementTree.fromstring(text).find("distances2") is None
 
 
 def test_endpoints_of_a_described_machine_are_numbered_in_order(made):
     names = ["tile (1,1)", "tile (2,1)", "tile (3,1)"]
     tiles = [pair(a, b, 100.0) for a in names for b in names if a != b]
-    topology = ElementTree.fromstring(interop.exporter("hwloc").render(made(tiles, "sim"), None))
+    topology = ElementTree.fromstring(interop.exporter("hwloc").render(interop.content(made(tiles, "sim"))))
     units = [element for element in topology.iter("object") if element.get("type") == "PU"]
     assert [unit.find("info").get("value") for unit in units] == names
     assert [unit.get("os_index") for unit in units] == ["0", "1", "2"]
@@ -121,7 +121,7 @@ def test_endpoints_of_a_described_machine_are_numbered_in_order(made):
 @pytest.mark.skipif(shutil.which("lstopo") is None, reason="lstopo (Debian package hwloc) is not installed")
 def test_lstopo_reads_it(made, tmp_path):
     path = tmp_path / "machine.xml"
-    path.write_text(interop.exporter("hwloc").render(made(MATRIX), None))
+    path.write_text(interop.exporter("hwloc").render(interop.content(made(MATRIX))))
     found = subprocess.run(
         ["lstopo", "-i", path, "--distances", "--of", "console"], capture_output=True, text=True, check=True
     )
@@ -132,9 +132,9 @@ def test_lstopo_reads_it(made, tmp_path):
 def test_of_several_machines_one_must_be_chosen(made):
     run = made([*MATRIX, *[{**r, "machine": "other"} for r in MATRIX]])
     with pytest.raises(UsageError, match=r"box and other; choose one with --machine"):
-        interop.exporter("hwloc").render(run, None)
+        interop.exporter("hwloc").render(interop.content(run))
     with pytest.raises(UsageError, match="unknown machine in this run `boxx`"):
-        interop.exporter("hwloc").render(run, "boxx")
+        interop.exporter("hwloc").render(interop.content(run, "boxx"))
 
 
 # --- nccl-tests -------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_of_several_machines_one_must_be_chosen(made):
 
 def test_nccl_tests_text_is_as_nccl_tests_prints_it(made):
     sweep = row("half_peak_size", 1024.0, **{**RING, "algorithm": "swing"})  # of a sweep, so no table of its own
-    text = interop.exporter("nccl-tests").render(made([*collective(1024, 12340.0), sweep]), None)
+    text = interop.exporter("nccl-tests").render(interop.content(made([*collective(1024, 12340.0), sweep])))
     assert text.splitlines()[2:] == [
         "# allreduce/ring, 2 ranks, threads on box",
         "#       size         count      type   redop    root     time   algbw   busbw #wrong",
@@ -158,8 +158,8 @@ def test_what_is_exported_is_imported_to_three_digits(tmp_path_factory, sizes, n
     run = runs.create(tmp_path_factory.mktemp("runs"), "dissect", "", {})
     rows = [r for size in sorted(sizes) for r in collective(4 * size, ns)]
     run.write_results(rows, runs.samples_table(run, []))
-    text = interop.exporter("nccl-tests").render(run, None)
-    found = interop.importer("nccl-tests").parse(Path("x"), text, Said())
+    text = interop.exporter("nccl-tests").render(interop.content(run))
+    found = interop.importer("nccl-tests").parse(Path("x"), text, Defaults())
     assert [item.size_bytes for item in found] == [4 * size for size in sorted(sizes)]
     for item in found:
         assert (item.collective, item.algorithm, item.ranks, item.machine) == ("allreduce", "ring", 2, "box")
@@ -168,11 +168,11 @@ def test_what_is_exported_is_imported_to_three_digits(tmp_path_factory, sizes, n
 
 def test_a_run_without_collectives_has_nothing_for_nccl_tests(made):
     with pytest.raises(StoreError, match="holds no finished collective"):
-        interop.exporter("nccl-tests").render(made(MATRIX), None)
+        interop.exporter("nccl-tests").render(interop.content(made(MATRIX)))
 
 
 def test_what_nccl_tests_printed_is_read():
-    found = interop.importer("nccl-tests").parse(Path("x"), NCCL, Said(machine="dgx"))
+    found = interop.importer("nccl-tests").parse(Path("x"), NCCL, Defaults(machine="dgx"))
     assert [(i.collective, i.ranks, i.size_bytes, i.value, i.op, i.machine) for i in found] == [
         ("allreduce", 2, 8, 30050.0, "sum", "dgx"),
         ("allreduce", 2, 16, 31000.0, "sum", "dgx"),
@@ -180,7 +180,7 @@ def test_what_nccl_tests_printed_is_read():
 
 
 def test_what_osu_printed_is_read_and_blocks_are_counted_by_rank():
-    found = interop.importer("osu").parse(Path("x"), OSU, Said(ranks=4))
+    found = interop.importer("osu").parse(Path("x"), OSU, Defaults(ranks=4))
     assert [(i.collective, i.size_bytes, i.value) for i in found] == [
         ("allgather", 16, 1500.0),
         ("allgather", 32, 1750.0),
@@ -195,7 +195,7 @@ BROKEN = {
     "two joined": ("nccl-tests", NCCL + NCCL_LINES[7], r"x:12: .*joined"),
     "without header": ("nccl-tests", "".join(NCCL_LINES[7:]), r"x:1: numbers before the header"),
     "wrong sums": ("nccl-tests", NCCL.replace("0    29.83", "7    29.83", 1), r"x:8: 7 wrong elements"),
-    "no number": ("nccl-tests", NCCL.replace("30.05", "3O.05"), r"x:8: time `3O.05` is no number"),
+    "no number": ("nccl-tests", NCCL.replace("30.05", "3O.05"), r"x:8: time `3O.05` is not a number"),
     "osu cut": ("osu", OSU.rstrip("\n"), r"x:5: .*cut"),
     "osu cut in a line": ("osu", OSU + "16\n", r"x:6: 1 columns"),
     "osu without title": ("osu", "4 1.5\n", r"x:1: numbers before a title"),
@@ -207,15 +207,15 @@ BROKEN = {
 def test_a_broken_file_is_refused_with_its_line(name):
     key, text, message = BROKEN[name]
     with pytest.raises(UsageError, match=message):
-        interop.importer(key).parse(Path("x"), text, Said(ranks=4))
+        interop.importer(key).parse(Path("x"), text, Defaults(ranks=4))
 
 
 def test_what_a_file_does_not_say_must_be_given():
     with pytest.raises(UsageError, match="give it with --ranks"):
-        interop.importer("osu").parse(Path("x"), OSU, Said())
+        interop.importer("osu").parse(Path("x"), OSU, Defaults())
     unnamed = NCCL.replace("# Collective test starting: all_reduce_perf\n", "")
     with pytest.raises(UsageError, match="give it with --collective"):
-        interop.importer("nccl-tests").parse(Path("x"), unnamed, Said())
+        interop.importer("nccl-tests").parse(Path("x"), unnamed, Defaults())
 
 
 # --- verbs ------------------------------------------------------------------------------------------
@@ -230,6 +230,14 @@ def test_import_makes_a_run_that_export_and_query_know(tmp_path):
     out = tmp_path / "again.csv"
     assert invoke("export", "--as", "csv", "--out", str(out), *root).status == 0
     assert out.read_text().count("allreduce") >= 6
+
+
+def test_a_root_is_imported_and_exported(tmp_path):
+    (tmp_path / "nccl.txt").write_text(NCCL.replace("all_reduce", "broadcast").replace("sum      -1", "none       1"))
+    root = ("--runs", str(tmp_path / "runs"))
+    assert invoke("import", str(tmp_path / "nccl.txt"), "--as", "nccl-tests", *root).status == 0
+    lines = invoke("export", "--as", "nccl-tests", *root).out.splitlines()
+    assert [line.split()[3:5] for line in lines if not line.startswith("#")] == [["none", "1"], ["none", "1"]]
 
 
 def test_queries_without_a_statement_and_numbers_that_json_lacks(tmp_path):
@@ -251,5 +259,7 @@ def test_a_refused_file_leaves_no_run(tmp_path):
 
 
 @pytest.mark.parametrize("exporter", interop.EXPORTERS, ids=lambda e: e.key)
-def test_every_exporter_makes_a_text_with_an_end(made, exporter):
-    assert exporter.render(made([*MATRIX, *collective(64, 10.0)]), None).endswith("\n")
+def test_every_exporter_writes_a_whole_file(made, tmp_path, exporter):
+    path = tmp_path / "file"
+    exporter.write(interop.content(made([*MATRIX, *collective(64, 10.0)])), path)
+    assert path.read_bytes().endswith(b"PAR1" if exporter.key == "parquet" else b"\n")

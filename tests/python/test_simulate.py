@@ -309,9 +309,9 @@ def test_one_rank_stands_for_all_and_streamed_ranks_for_themselves(tmp_path):
     plain = rows()
     assert rows("--stream") == plain
     folded = rows("--fold")
-    marked = [row for row in folded if row["reason"] == "one rank stands for all"]
+    marked = [row for row in folded if row["flags"] == "folded"]
     assert {row["metric"] for row in marked} >= {"time", "bus_bw", "byte_hops"}
-    assert [{**row, "reason": None} for row in folded if row in marked] == [
+    assert [{**row, "reason": None, "flags": None} for row in folded if row in marked] == [
         row for row in plain if row["metric"] != "critical_share"
     ]
     skewed = ("--skew", "uniform:2us", "--seed", "3")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from linkwright import interop
 from linkwright.errors import StoreError, UsageError
-from linkwright.store import export, files, journal, run, schema
+from linkwright.store import files, journal, run, schema
 from linkwright.store.files import write_text, write_whole
 from linkwright.store.record import Record
 
@@ -172,10 +173,10 @@ def test_an_empty_name_is_no_run(tmp_path):
 # --- export -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", export.FORMATS)
+@pytest.mark.parametrize("suffix", [entry.suffix for entry in interop.EXPORTERS if entry.suffix])
 def test_every_suffix_is_written(tmp_path, suffix):
     path = tmp_path / f"out{suffix}"
-    export.write([ROW], path)
+    interop.write_output([ROW], path)
     if suffix == ".parquet":
         assert pq.read_table(path).to_pylist() == [ROW]
     else:
@@ -184,20 +185,20 @@ def test_every_suffix_is_written(tmp_path, suffix):
 
 def test_an_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"unknown suffix `\.xls`"):
-        export.check_suffix(tmp_path / "a.xls")
+        interop.check_output(tmp_path / "a.xls")
 
 
 @pytest.mark.parametrize("place", ["/proc/a.json", "/sys/a.json"])
 def test_a_place_that_nothing_can_be_written_to_is_refused_before_the_work(place):
     with pytest.raises(StoreError, match=f"{place}: cannot be written"):
-        export.check_suffix(Path(place))
+        interop.check_output(Path(place))
 
 
 def test_a_place_is_looked_at_without_a_trace(tmp_path):
     (tmp_path / "old.csv").write_text("kept")
     (tmp_path / "new.csv").symlink_to("old.csv")
     for place in (tmp_path / "none.csv", tmp_path / "old.csv", tmp_path / "new.csv"):
-        export.check_suffix(place)
+        interop.check_output(place)
     files.check_place(Path("/dev/stdout"), "--out /dev/stdout")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "old.csv"]
     assert (tmp_path / "old.csv").read_text() == "kept"

@@ -313,7 +313,7 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
         (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),
-        (["cifarnet", "--on", "gx8-p100", "--imbalance", "-5%"], "is no share"),
+        (["cifarnet", "--on", "gx8-p100", "--imbalance", "-5%"], "is not a share"),
         (["cifarnet", "--on", "gx8-p100", "--no-overlap"], "add --bucket SIZE"),
         (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "no depth to choose"),
         (["cifarnet", "--on", "gx8-p100", "--algorithm", "rng"], "did you mean `ring`?"),

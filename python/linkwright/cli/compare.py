@@ -1,4 +1,4 @@
-"""`linkwright compare A B`: which experiments became faster or slower, and of which nobody can tell."""
+"""`linkwright compare A B`: which experiments became faster or slower, and which are undecided."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from linkwright.cli.output import print_json, print_table
 @click.command(name="compare")
 @click.argument("first")
 @click.argument("second")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
-@click.option("--all", "everything", is_flag=True, help="Also those that are SAME.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--all", "everything", is_flag=True, help="List experiments that are SAME too.")
 @click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER.")
 @options.runs
 def command(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
     """Compare run SECOND with run FIRST, experiment by experiment.
 
-    FASTER and SLOWER need disjoint intervals, a rank test below 5 % and a large effect; SAME needs an
-    interval of the ratio within 5 %; all else is UNKNOWN, with the reason. RUN is an id, a path, `latest` or
-    `latest~1`.
+    FASTER and SLOWER need disjoint intervals, a rank test below 5 % and a large effect. SAME needs an interval of the
+    ratio within 5 %. All else is UNKNOWN, with the reason. Name a run by its id, its path, `latest` or `latest~1`.
     """
     from linkwright.compare.runs import compare_runs
     from linkwright.compare.verdict import Verdict

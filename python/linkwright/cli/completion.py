@@ -1,4 +1,4 @@
-"""`linkwright completion SHELL`: the script that makes a shell complete verbs, options and names."""
+"""`linkwright completion SHELL`: the script that lets a shell complete verbs, options and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`linkwright describe NAME`: all that a registry entry says of itself."""
+"""`linkwright describe NAME`: everything that a registry entry says about itself."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from linkwright.cli.output import print_json
 
 @click.command(name="describe")
 @click.argument("name", shell_complete=options.completed(*registry.KINDS))
-@click.option("--json", "as_json", is_flag=True, help="The entries as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str, as_json: bool) -> None:
-    """Describe the thing called NAME; `list` names all."""
+    """Describe the entry called NAME; `list` shows all names."""
     found = registry.find(name)
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
@@ -47,6 +47,6 @@ def _text(value: object, indent: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        # Words in one line, phrases one below the other.
+        # Words on one line, phrases one per line.
         return (indent if any(" " in str(item) for item in value) else ", ").join(map(str, value))
     return str(value)

@@ -1,79 +1,151 @@
-"""`linkwright dissect`: run a suite on machines, real and modelled, and write the report."""
+"""`linkwright dissect`: run a suite on machines, measured and modelled, and write the report."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from linkwright.cli import options
+from linkwright.errors import UsageError
 
-# Level of a run -> seconds that it measures, unless the user says how many.
+if TYPE_CHECKING:
+    from linkwright.suite.backends import Backend
+    from linkwright.suite.session import Request
+
+# Level of a run -> seconds of measuring, unless --time-budget is given.
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
-LEVELS = tuple(BUDGETS_S)
+BACKENDS = ("local", "dask")
+# All that can be said together with --resume: where the rest runs, and where its rows go.
+_WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder"}
 
 
 @click.command(name="dissect")
+@click.argument("suite", required=False, shell_complete=options.completed("suites"))
+@click.option("--suite", "named", metavar="NAME", help="Another way to name SUITE.")
 @click.option(
-    "--on",
-    shell_complete=options.completed("executors", "machines"),
-    metavar="A,B",
+    "--on", shell_complete=options.completed("executors", "machines"), metavar="A,B",
     help="Executors (measured) and machines (modelled); default: those of the suite, or threads.",
-)
-@click.option(
-    "--suite", default="dissect", show_default=True, metavar="NAME", help="A suite, or the path of a suite file."
-)
+)  # fmt: skip
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
 @click.option(
-    "--level", type=click.Choice(LEVELS), default="quick", show_default=True,
-    help="How much of the suite, and how long: quick 60 s, normal 5 min, full 15 min.",
+    "--level", type=click.Choice(list(BUDGETS_S)), default="quick", show_default=True,
+    help="How much of the suite to run, and for how long: quick 60 s, normal 5 min, full 15 min.",
 )  # fmt: skip
-@click.option("--time-budget", type=options.Duration(), help="Stop measuring after this time instead.")
+@click.option("--time-budget", type=options.Duration(), help="Measure for this long instead.")
+@click.option(
+    "--jobs", "-j", type=click.IntRange(1), metavar="N",
+    help="Threads of `local`, or processes that `dask` starts here; default: one per processor.",
+)  # fmt: skip
+@click.option(
+    "--backend", "--engine", "backend", type=click.Choice(BACKENDS), default="local", show_default=True,
+    help="Where modelled experiments run: threads of this process, or Dask workers.",
+)  # fmt: skip
+@click.option(
+    "--scheduler", metavar="ADDRESS",
+    help="Use a running Dask scheduler, such as tcp://head:8786; default: start processes on this machine.",
+)  # fmt: skip
+@click.option("--grain", type=click.IntRange(1), metavar="N", help="Experiments per Dask task; default: n / 512.")
 @options.watts
 @options.seed
-@click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, or `latest`.")
+@click.option("--resume", metavar="RUN", help="Continue an interrupted run: its id, or `latest`.")
 @options.outputs
 @options.runs
 def command(
-    on: str | None,
-    suite: str,
-    ranks: int | None,
-    grid: tuple[int, int] | None,
-    level: str,
-    time_budget: float | None,
-    watts: float | None,
-    seed: int,
+    suite: str | None,
+    named: str | None,
+    backend: str,
+    scheduler: str | None,
+    jobs: int | None,
+    grain: int | None,
     resume: str | None,
     outputs: tuple[Path, ...],
     root_folder: Path,
+    **asked: object,
 ) -> int:
     """Find out what a machine can do, and how good that is.
 
-    Of a described machine with more than 64 endpoints 64 take part, evenly spread, unless --ranks asks for the
-    first so many.
+    SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
+    If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks takes the first
+    so many instead.
 
-    Measured machines are given the time budget; modelled ones take what their simulation takes. The run
-    folder holds every sample; it ends with the path of the report, one HTML file that works offline.
+    Measured machines share the time budget; modelled ones take as long as their simulation. Modelled experiments run
+    on all cores, and their rows are the same bytes for any number of jobs and on every backend. --jobs above 1 and
+    Dask are refused for executors that measure, because a second job would disturb what they measure.
+
+    The run folder keeps every sample. The last line of output is the path of the report, one HTML file that works
+    offline. After Ctrl-C or the loss of a scheduler, --resume runs only what is missing.
+
+    `sweep` is the same verb with --level full --time-budget 90s.
     """
-    from linkwright import registry
     from linkwright.cli import sessions
-    from linkwright.errors import UsageError
+
+    if suite and named:
+        raise UsageError(f"{suite} and --suite {named} both name the suite; give one of them")
+    if scheduler and jobs:
+        raise UsageError("--jobs counts processes of this machine; --scheduler uses the workers that it has")
+    for option, value in (("--scheduler", scheduler), ("--grain", grain)):
+        if value and backend != "dask":
+            raise UsageError(f"{option} is for Dask; add --backend dask, or leave it out")
+    if resume:
+        _refuse_with_resume()
+        with _opened(backend, scheduler, jobs, grain) as opened:
+            return sessions.resume(root_folder, resume, outputs, opened)
+    from linkwright import registry
     from linkwright.suite import load
     from linkwright.suite.session import Request
 
-    if resume:
-        if on:
-            raise UsageError("--resume goes on with what the run was asked for; leave --on away")
-        return sessions.resume(root_folder, resume, outputs)
-    asked = load.load(registry.suite_path(suite))
-    request = Request(
-        on=on or ",".join(asked.machines) or "threads",
-        budget_s=time_budget or BUDGETS_S[level],
-        level=level,
-        ranks=ranks,
-        grid=grid,
-        seed=seed,
-        watts=watts,
-    )
-    return sessions.start(root_folder, asked, request, outputs)
+    loaded = load.load(registry.suite_path(suite or named or "dissect"))
+    on = asked.pop("on") or ",".join(loaded.machines) or "threads"
+    budget_s = asked.pop("time_budget") or BUDGETS_S[asked["level"]]
+    request = Request(on=on, budget_s=budget_s, **asked)
+    if backend == "dask" or (jobs or 1) > 1:
+        _refuse_measured(request)
+    with _opened(backend, scheduler, jobs, grain) as opened:
+        return sessions.start(root_folder, loaded, request, outputs, opened)
+
+
+# What `sweep` says where `dissect` has another default.
+SWEEP_DEFAULTS = {"level": "full", "time_budget": "90s"}
+sweep = click.Command(
+    "sweep", params=command.params, callback=command.callback, help=command.help,
+    short_help="The same as `dissect --level full --time-budget 90s`.",
+    context_settings={"default_map": SWEEP_DEFAULTS},
+)  # fmt: skip
+
+
+def _refuse_with_resume() -> None:
+    """A run resumes as it was requested, so no option is accepted that would change it."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
+        if given and parameter.name not in _WITH_RESUME:
+            raise UsageError(
+                f"--resume continues a run as it was requested; leave out {parameter.get_error_hint(context)}"
+            )
+
+
+def _refuse_measured(request: Request) -> None:
+    from linkwright.executors import resolve
+
+    for target in resolve(request.on, request.ranks, request.grid):
+        if not target.modelled:
+            raise UsageError(
+                f"--on {target.name}: this executor measures, and a second job beside it would disturb what it "
+                "measures; leave out --jobs and --backend, or name described machines only"
+            )
+
+
+def _opened(
+    backend: str, scheduler: str | None, jobs: int | None, grain: int | None
+) -> AbstractContextManager[Backend | None]:
+    """The backend that was asked for; None leaves the choice to the session, whose record then names none."""
+    from linkwright.suite.backends import Dask, Local
+
+    if backend == "local" and jobs is None:
+        return nullcontext()
+    return Dask(scheduler, jobs or 0, grain) if backend == "dask" else Local(jobs or 0)

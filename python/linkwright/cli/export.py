@@ -1,4 +1,4 @@
-"""`linkwright export RUN`: a finished run in the format of another tool."""
+"""`linkwright export RUN --as FORMAT`: write a finished run in a format of another tool, or as a table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from linkwright.cli import options
 @click.argument("run", default="latest")
 @click.option(
     "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("exporters"),
-    help="Name of the format; `linkwright list exporters` has all.",
+    help="The format; `linkwright list exporters` lists all.",
 )  # fmt: skip
-@click.option("--machine", metavar="NAME", help="Only this machine of a run with several, as the report names it.")
+@click.option("--machine", metavar="NAME", help="Export only this machine of the run, by its name in the report.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here, whole or not at all; default: stdout."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, all or nothing; default: stdout.",
 )
 @options.runs
 def command(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
-    """Write RUN in another tool's format.
+    """Write RUN in another format.
 
-    RUN is an id, a path or `latest`.
+    RUN is an id, a path or `latest`. Formats are tables (csv, json, ...) and those of other tools.
 
     \b
     linkwright export --as hwloc --machine "AMD EPYC" --out machine.xml
@@ -31,10 +34,10 @@ def command(run: str, format_key: str, machine: str | None, out: Path | None, ro
     """
     from linkwright import interop
     from linkwright.store import run as runs
-    from linkwright.store.files import write_text
 
-    text = interop.exporter(format_key).render(runs.find(root_folder, run), machine)
+    exporter = interop.exporter(format_key)
+    content = interop.content(runs.find(root_folder, run), machine)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(exporter.render(content), nl=False)
     else:
-        write_text(out, text)
+        exporter.write(content, out)

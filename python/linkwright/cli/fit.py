@@ -1,4 +1,4 @@
-"""`linkwright fit RUN`: a machine file from what was measured, and what it predicts."""
+"""`linkwright fit RUN`: derive a machine file from measurements, and test its predictions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from linkwright.cli.output import print_table
 
 @click.command(name="fit")
 @click.argument("run", default="latest")
-@click.option("--machine", metavar="NAME", help="The measured machine, where the run holds several.")
+@click.option("--machine", metavar="NAME", help="The measured machine, if the run holds several.")
 @click.option("--name", metavar="KEY", help="Name of the machine file; default: the machine's.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the machine file here too.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the machine file to FILE.")
 @options.runs
 def command(run: str, machine: str | None, name: str | None, out: Path | None, root_folder: Path) -> None:
     """Fit a machine file to what RUN measured.
@@ -23,13 +23,13 @@ def command(run: str, machine: str | None, name: str | None, out: Path | None, r
     RUN is an id, a path or `latest`.
 
     \b
-    linkwright dissect --suite fit --time-budget 5m      # dense sweeps; `dissect` itself will do
+    linkwright dissect --suite fit --time-budget 5m      # dense sweeps; the suite `dissect` works too
     linkwright fit --name here --out here.toml           # the machine, and how well it predicts
     linkwright simulate allreduce --on here.toml -p 16   # what more ranks would do
     linkwright export --as openmpi-rules --out rules     # the fastest algorithms, for mpirun
 
-    A third of all sizes and all but a few plain algorithms are held out; the errors of their predictions are
-    printed, stand in the report, and tell what the model is worth.
+    A third of all sizes, and all but a few plain algorithms, are held out. The errors of their predictions are printed
+    and reported; they show what the model is worth.
     """
     from linkwright import report
     from linkwright.models import fitting, points, prediction

@@ -10,9 +10,9 @@ from linkwright.cli.output import print_json, print_pairs
 
 @click.command(name="list")
 @click.argument("kind", required=False, type=click.Choice(list(registry.KINDS)))
-@click.option("--json", "as_json", is_flag=True, help="Every field of every entry, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print every field of every entry as JSON.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List what there is by name: all of it, or one KIND."""
+    """List everything that has a name, or one KIND of it."""
     kinds = [kind] if kind else list(registry.KINDS)
     if as_json:
         entries = {name: registry.entries(name) for name in kinds}

@@ -13,20 +13,20 @@ from linkwright.errors import UsageError
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known of a described machine, and how well."""
+    """Show what is known about a described machine, and how well."""
 
 
 @command.command(name="show")
 @click.argument("name", shell_complete=options.completed("machines"))
-@click.option("--rules", is_flag=True, help="What a message costs at each level, in plain sentences, on one page.")
-@click.option("--devices", is_flag=True, help="Chips and slices of them, as the vendor lists them.")
-@click.option("--device", metavar="IDS", help="The device of just these chips, such as 5,7.")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--rules", is_flag=True, help="One page that says in plain sentences what a message costs at each level.")
+@click.option("--devices", is_flag=True, help="List chips and groups of chips, as the vendor does.")
+@click.option("--device", metavar="IDS", help="Show only the device made of these chips, such as 5,7.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, rules: bool, devices: bool, device: str | None, as_json: bool) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.
 
-    A number is documented, measured, derived from such, assumed, or fitted: chosen so that the model
-    meets measurements. The fewer are fitted, the more an agreement with measurements means.
+    A number is documented, measured, derived from such numbers, assumed, or fitted: chosen so that the model meets
+    measurements. The fewer numbers are fitted, the more an agreement with measurements means.
     """
     from linkwright.machines import load
 
@@ -47,17 +47,7 @@ def show(name: str, rules: bool, devices: bool, device: str | None, as_json: boo
     numbers = machine.numbers()
     statuses = Counter(number["status"] for number in numbers)
     if as_json:
-        fields = (
-            "name",
-            "summary",
-            "description",
-            "fabric",
-            "paths",
-            "ranks",
-            "memories",
-            "sources",
-            "fitted",
-        )
+        fields = ("name", "summary", "description", "fabric", "paths", "ranks", "memories", "sources", "fitted")
         shown = {key: getattr(machine, key) for key in fields}
         print_json({**shown, "numbers": numbers, "rules": machine.rules()})
         return

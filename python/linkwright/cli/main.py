@@ -7,7 +7,6 @@ answers at once, so a verb's module imports numpy, pyarrow and the like inside i
 from __future__ import annotations
 
 import importlib
-import keyword
 import sys
 
 import click
@@ -15,7 +14,7 @@ import click
 from linkwright.cli.output import discard_stdout
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
-# Verb -> module, in the order in which help lists them. One file per verb.
+# In the order in which help lists them. Each is a module of its own, unless it is an alias.
 VERBS = (
     "list",
     "describe",
@@ -37,10 +36,12 @@ VERBS = (
     "report",
     "completion",
 )
+# Verb -> (module, command in it).
+ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
 
 
 class Verbs(click.Group):
-    """A group that imports a verb when it is asked for."""
+    """A group that imports a verb only when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, in the order of `VERBS`."""
@@ -50,8 +51,8 @@ class Verbs(click.Group):
         """The command in the verb's module."""
         if name not in VERBS:
             raise unknown("verb", name, VERBS)
-        module = f"{name}_" if keyword.iskeyword(name) else name
-        return importlib.import_module(f"linkwright.cli.{module}").command
+        module, command = ALIASES.get(name, (name, "command"))
+        return getattr(importlib.import_module(f"linkwright.cli.{module}"), command)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -59,9 +60,9 @@ class Verbs(click.Group):
 def linkwright() -> None:
     """Dissect how a machine communicates.
 
-    The same schedules are verified, simulated on a described machine and executed on this one; every
-    number comes with its spread, the limit above it and, where one is published, the published value.
-    Sizes are in bytes; K, M and G are 1024-based.
+    The same schedules are verified, simulated on a described machine and executed on this one. Every number comes with
+    its spread, the limit above it and, if there is one, the published value. Sizes are in bytes; K, M and G are
+    1024-based.
     """
 
 
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def status_of(arguments: list[str] | None = None) -> int:
-    """Run one command and give its exit status; every user error becomes one message on stderr."""
+    """Run one command and return its exit status; every user error becomes one message on stderr."""
     if sys.stdout is None:
         return _complain("standard output is closed; open it, or send it to /dev/null", 2)
     try:
@@ -95,7 +96,7 @@ def status_of(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
     except BrokenPipeError:
-        # The reader of a pipe went away, as `head` does: nobody is left to be told.
+        # The reader of a pipe went away, as `head` does, so there is nobody to tell.
         discard_stdout()
         return 1
     except OSError as error:
@@ -106,7 +107,7 @@ def status_of(arguments: list[str] | None = None) -> int:
 
 
 def _said_by_rank_0(error: Exception) -> bool:
-    """Whether this is one of many ranks under mpirun that all make the same complaint: one of them is enough."""
+    """Whether this rank repeats a complaint that rank 0 prints for all ranks of an MPI job."""
     everywhere = isinstance(error, UsageError | click.UsageError) or getattr(error, "everywhere", False)
     if not everywhere:
         return False

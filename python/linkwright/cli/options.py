@@ -105,7 +105,7 @@ shape = _together(
 
 outputs = click.option(
     "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="Also write the rows to FILE; .json, .csv, .parquet or .md; may be repeated.",
+    help="Also write the rows to FILE; its suffix chooses the format (`linkwright list exporters`); may be repeated.",
 )  # fmt: skip
 
 runs = click.option(

@@ -14,7 +14,7 @@ import click
 
 
 def say(line: str) -> None:
-    """A line on stdout, of work whose results are kept: a reader that goes away, as `head` does, does not end it."""
+    """Print a line about work whose results are kept: it continues even if the reader goes away, as `head` does."""
     try:
         click.echo(line)
     except BrokenPipeError:
@@ -22,7 +22,7 @@ def say(line: str) -> None:
 
 
 def discard_stdout() -> None:
-    """What is still buffered goes nowhere, so that the interpreter does not complain when it ends."""
+    """Send what is still buffered nowhere, so that the interpreter does not complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -32,12 +32,12 @@ def print_json(value: object) -> None:
 
 
 def _text(value: object) -> float | str:
-    """What JSON has no form for: decimals as numbers, times and the like as text."""
+    """Types that JSON lacks: decimals as numbers, times and the like as text."""
     return float(value) if isinstance(value, decimal.Decimal) else str(value)
 
 
 def _plain(value: object) -> object:
-    """The same without numbers that JSON does not know: what is infinite or no number becomes null."""
+    """The same value with null for infinity and NaN, which JSON lacks."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -62,7 +62,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequ
 
 
 class Progress:
-    """A bar on stderr that appears only once the work has taken two seconds, and only on a terminal."""
+    """A bar on stderr that appears once the work has taken two seconds, and only on a terminal."""
 
     PATIENCE_S = 2.0
 
@@ -72,7 +72,7 @@ class Progress:
         self._bar = None
 
     def show(self, done: int, what: str) -> None:
-        """`done` of the total are done; `what` stands beside the bar."""
+        """Show that `done` of the total are done, with `what` next to the bar."""
         patient = time.monotonic() - self._start < self.PATIENCE_S
         if self._bar is None and sys.stderr.isatty() and not patient:
             from rich.console import Console
@@ -87,13 +87,12 @@ class Progress:
             self._bar.update(self._task, completed=done, description=what)
 
     def print(self, line: str, echo: Callable[[str], None] = click.echo) -> None:
-        """A line on stdout that does not tear the bar on a shared terminal."""
+        """Print a line on stdout without tearing the bar on a shared terminal."""
         if self._bar is not None:
             self._bar.stop()
-            echo(line)
+        echo(line)
+        if self._bar is not None:
             self._bar.start()
-        else:
-            echo(line)
 
     def close(self) -> None:
         """Remove the bar."""

@@ -1,4 +1,4 @@
-"""`linkwright predict APP --on MACHINE`: what a program of one's own would take on a described machine."""
+"""`linkwright predict APP --on MACHINE`: how long your own program would take on a described machine."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ VIEWS = {
 @click.argument("app", shell_complete=options.completed("workloads"))
 @click.option(
     "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
-    help="Described machines, or machine files; of several, the first against each other.",
+    help="Described machines, or machine files; the first is compared with each of the others.",
 )  # fmt: skip
 @training_options
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
     """Forecast the program APP on described machines.
 
-    APP is a TOML file, or a shipped network (`linkwright list workloads`); docs/predict.md explains both
-    kinds. Of supersteps, the file says what every endpoint computes, holds and sends; of training, the layers
-    of a network, and the options below say how it trains. Messages are simulated on the machine's fabric.
-    The exit status is 1 where the program does not fit into the memory of an endpoint.
+    APP is a TOML file or a shipped network (`linkwright list workloads`), of one of two kinds that docs/predict.md
+    explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
+    layers of a network, and the options below say how to train it. Messages are simulated on the machine's fabric.
+    The exit status is 1 if the program does not fit into the memory of an endpoint.
     """
     from linkwright import predict
     from linkwright.machines import load

@@ -80,7 +80,7 @@ def _room(found: Forecast) -> str:
     room = found.room
     needed = f"{_kib(room.needed_bytes)} at each endpoint (fullest in {room.where})"
     if room.capacity_bytes is None:
-        return f"needs {needed}; the machine states no capacity, so nobody checked that"
+        return f"needs {needed}; the machine states no capacity, so this was not checked"
     if room.fits:
         return f"needs {needed} of {_kib(room.capacity_bytes)}"
     return f"does not fit: needs {needed}, where there are {_kib(room.capacity_bytes)}; split it over more endpoints"

@@ -30,7 +30,7 @@ class Counts(click.ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
         """[1, 2, 4] from `1,2,4`."""
         if not re.fullmatch(r"[1-9]\d{0,8}(,[1-9]\d{0,8})*", str(value), re.ASCII):
-            self.fail(f"`{value}` are no counts; write whole numbers such as `1,2,4,8`", param, ctx)
+            self.fail(f"`{value}` is not a list of counts; write whole numbers such as `1,2,4,8`", param, ctx)
         return list(dict.fromkeys(int(part) for part in str(value).split(",")))
 
 
@@ -43,7 +43,7 @@ class Percent(click.ParamType):
         """0.05 from `5%`."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", str(value), re.ASCII)
         if not match:
-            self.fail(f"`{value}` is no share; write `5%` or `0.05`", param, ctx)
+            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
         return float(match[1]) / (100 if match[2] else 1)
 
 
@@ -59,7 +59,7 @@ class Positive(click.ParamType):
         except ValueError:
             number = 0.0
         if not 0 < number < float("inf"):
-            self.fail(f"`{value}` is no number above 0; write one such as `8.8e12`", param, ctx)
+            self.fail(f"`{value}` is not a number above 0; write one such as `8.8e12`", param, ctx)
         return number
 
 
@@ -69,7 +69,7 @@ _OPTIONS = (
     click.option("--gpus", type=Counts(), help="Training: numbers of devices; default: those of the network."),
     click.option(
         "--scaling", type=click.Choice(["strong", "weak"]),
-        help="Training: a batch is split (strong, default), or each device has one (weak).",
+        help="Training: split a batch over the devices (strong, default), or give each device one (weak).",
     ),
     click.option(
         "--rate", metavar="RATE",
@@ -79,7 +79,7 @@ _OPTIONS = (
         "--efficiency", type=Percent(),
         help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
     ),
-    click.option("--peak", type=Positive(), help="Training: operations per second of one device, for files without."),
+    click.option("--peak", type=Positive(), help="Training: operations per second of one device, if no file has it."),
     click.option(
         "--algorithm", "-a", metavar="NAME",
         help="Training: allreduce algorithm (default ring), `best`, `nccl-1.3.4` or `nccl-2.3.5`.",
@@ -87,16 +87,16 @@ _OPTIONS = (
     click.option("--path", metavar="NAME", help="Training: path of the machine for allreduces; default: its first."),
     click.option(
         "--bucket", type=options.Size(), metavar="SIZE",
-        help="Training: gradients go in buckets of at least SIZE during the backward pass; default: whole, after it.",
+        help="Training: send gradients in buckets of at least SIZE during the backward pass; default: whole, after it.",
     ),
-    click.option("--no-overlap", is_flag=True, help="Training: buckets wait for the end of the backward pass."),
+    click.option("--no-overlap", is_flag=True, help="Training: send buckets only after the backward pass."),
     click.option(
-        "--input", "staging", type=click.Choice(["prefetched", "serial", "none"]),
-        help="Training: copies of input run beside the step (prefetched, default), before it, or are left out.",
+        "--input", type=click.Choice(["prefetched", "serial", "none"]),
+        help="Training: copy input during the step (prefetched, default), before it (serial), or not at all.",
     ),
-    click.option("--imbalance", type=Percent(), help="Training: the last device computes so much longer."),
+    click.option("--imbalance", type=Percent(), help="Training: how much longer the last device computes."),
     click.option(
-        "--skew", type=options.Duration(with_unit=True), help="Training: the last device starts so much later.",
+        "--skew", type=options.Duration(with_unit=True), help="Training: how much later the last device starts.",
     ),
 )  # fmt: skip
 
@@ -125,24 +125,17 @@ def _asked(asked: dict) -> object:
     from linkwright.predict.training.step import Choices
 
     if asked["no_overlap"] and asked["bucket"] is None:
-        raise UsageError("--no-overlap is for buckets, and there are none; add --bucket SIZE, or leave it out")
+        raise UsageError("--no-overlap is about buckets; add --bucket SIZE, or leave out --no-overlap")
     if asked["bucket"] == 0:
-        raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or leave it out")
+        raise UsageError("--bucket 0: an empty bucket never fills; give a size such as `1M`, or leave out --bucket")
     if asked["efficiency"] is not None and not 0 < asked["efficiency"] <= 1:
         raise UsageError(f"--efficiency {asked['efficiency']:.0%}: give more than 0 and at most 100 %")
-    choices = Choices(
-        scaling=asked["scaling"] or "strong",
-        algorithm=asked["algorithm"] or "ring",
-        path=asked["path"],
-        bucket_bytes=asked["bucket"],
-        overlap=not asked["no_overlap"],
-        input=asked["staging"] or "prefetched",
-        imbalance=asked["imbalance"] or 0.0,
-        skew_ns=(asked["skew"] or 0.0) * 1e9,
-    )
-    return Asked(
-        asked["depth"], asked["batch"], asked["gpus"], asked["rate"], asked["peak"], asked["efficiency"], choices
-    )
+    names = ("scaling", "algorithm", "path", "input", "imbalance")
+    given = {name: asked[name] for name in names if asked[name] is not None}
+    skew_ns = (asked["skew"] or 0.0) * 1e9
+    choices = Choices(**given, bucket_bytes=asked["bucket"], overlap=not asked["no_overlap"], skew_ns=skew_ns)
+    wanted = ("depth", "batch", "gpus", "rate", "peak", "efficiency")
+    return Asked(*(asked[name] for name in wanted), choices)
 
 
 def _print(made: Training) -> None:
@@ -154,7 +147,7 @@ def _print(made: Training) -> None:
     for machine, basis in made.basis.items():
         click.echo(f"compute on {machine}: {basis}")
     if not made.calibrated:
-        click.echo("uncalibrated: times are as good as these assumptions; low to high is what they leave open")
+        click.echo("uncalibrated: times are only as good as these assumptions; low to high is what they allow")
     for note in made.notes:
         click.echo(f"note: {note}")
     for machine, steps in made.steps.items():

@@ -1,4 +1,4 @@
-"""`linkwright probe NAME`: what no schedule can ask, measured here or modelled on a described machine."""
+"""`linkwright probe NAME`: what schedules cannot express, measured here or modelled on a described machine."""
 
 from __future__ import annotations
 
@@ -12,25 +12,19 @@ from linkwright.cli import options
 @click.command(name="probe")
 @click.argument("name", shell_complete=options.completed("probes"))
 @click.option(
-    "--on",
-    shell_complete=options.completed("executors", "machines"),
-    default="threads",
-    show_default=True,
-    metavar="A,B",
-    help="Executors that measure (threads, cuda) and machines that are modelled.",
-)
-@click.option(
-    "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
-    help="Values of one axis, or a sweep of sizes such as `working_set=4K..64M`; may be repeated.",
+    "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
+    metavar="A,B", help="Executors that measure (threads, cuda) and machines that are modelled.",
 )  # fmt: skip
 @click.option(
-    "--ranks",
-    "-p",
-    type=options.RANKS,
-    help="Endpoints that pairs and `all` of an axis are taken from; default: all, or 64.",
-)
-@click.option("--every-pair", is_flag=True, help="On every ordered pair of endpoints.")
-@click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
+    "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
+    help="Values of one axis, or a range of sizes such as `working_set=4K..64M`; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--ranks", "-p", type=options.RANKS,
+    help="Take pairs, and `all` of an axis, from the first so many endpoints; default: all, or 64.",
+)  # fmt: skip
+@click.option("--every-pair", is_flag=True, help="Measure every ordered pair of endpoints.")
+@click.option("-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
 @click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
 @options.time_budget
 @options.watts
@@ -39,22 +33,17 @@ from linkwright.cli import options
 @options.runs
 def command(
     name: str,
-    on: str,
     stated: tuple[str, ...],
-    ranks: int | None,
     every_pair: bool,
-    iters: int | None,
-    warmup: int | None,
     time_budget: float,
-    watts: float | None,
-    seed: int,
     outputs: tuple[Path, ...],
     root_folder: Path,
+    **asked: object,
 ) -> int:
     """Answer the probe NAME, for all values of its axes.
 
-    `linkwright describe NAME` names the axes and what is found. Each value is measured in at least six
-    launches, each a fresh process; a modelled machine answers exactly, or says why it has no answer.
+    `linkwright describe NAME` names the axes and the results. Each value is measured in at least six launches, each a
+    fresh process. A modelled machine answers exactly, or says why it has no answer.
     """
     from linkwright import probes
     from linkwright.cli import sessions
@@ -70,8 +59,7 @@ def command(
         axes=dict(_axis(probe, text) for text in stated) or None,
         placement="every_pair" if every_pair else None,
     )
-    request = Request(on=on, ranks=ranks, budget_s=time_budget, seed=seed, samples=iters, warmup=warmup, watts=watts)
-    return sessions.start(root_folder, suite, request, outputs)
+    return sessions.start(root_folder, suite, Request(budget_s=time_budget, **asked), outputs)
 
 
 def _axis(probe: object, text: str) -> tuple[str, object]:

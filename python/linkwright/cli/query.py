@@ -13,10 +13,10 @@ from linkwright.cli.output import print_json, print_table
 
 @click.command(name="query")
 @click.argument("sql")
-@click.option("--json", "as_json", is_flag=True, help="Rows as JSON instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @options.runs
 def command(sql: str, as_json: bool, root_folder: Path) -> None:
-    """Ask all runs at once, in SQL. The tables are `results` and `samples`; docs/formats.md has their columns.
+    """Query all runs at once, in SQL. The tables are `results` and `samples`; docs/formats.md has their columns.
 
     \b
     linkwright query "select machine, algorithm, min(value) from results
@@ -47,7 +47,7 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
 
 
 def _rows(answer) -> list[tuple]:
-    """All rows; DuckDB makes times with a zone by way of a package that is not ours, Arrow by itself."""
+    """All rows. DuckDB needs a package that is not installed to convert times with a zone; Arrow does not."""
     if not any("TIME ZONE" in str(kind) for _, kind, *_ in answer.description):
         return answer.fetchall()
     with warnings.catch_warnings(action="ignore"):  # that Arrow copies the rows once more

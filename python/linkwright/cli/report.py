@@ -12,7 +12,7 @@ from linkwright.cli import options
 @click.command(name="report")
 @click.argument("run", default="latest")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here instead of into the run folder."
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of into the run folder."
 )
 @options.runs
 def command(run: str, out: Path | None, root_folder: Path) -> None:

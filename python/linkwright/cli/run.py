@@ -1,4 +1,4 @@
-"""`linkwright run COLLECTIVE --on threads`: the schedules executed for real, checked and timed."""
+"""`linkwright run COLLECTIVE --on threads`: execute schedules on hardware, checked and timed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,18 @@ from linkwright.cli import options
 @click.command(name="run")
 @click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=options.collectives)
 @click.option(
-    "--on",
-    shell_complete=options.completed("executors", "machines"),
-    default="threads",
-    show_default=True,
-    metavar="EXECUTOR",
-    help="What executes: an executor's name; a described machine is simulated.",
-)
+    "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
+    metavar="A,B", help="Executors to run on; described machines among them are simulated.",
+)  # fmt: skip
 @options.shape
 @options.sizes
 @options.data
-@click.option("-n", "--iters", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
+@click.option("-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
 @click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
 @click.option(
-    "-c",
-    "--check",
-    type=click.IntRange(0, 1),
-    default=1,
-    show_default=True,
+    "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,
     help="Compare all data with the exact answer.",
-)
+)  # fmt: skip
 @click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
 @options.time_budget
 @options.seed
@@ -44,15 +36,15 @@ def command(
 ) -> int:
     """Run COLLECTIVE on real hardware, checked and timed.
 
-    On `threads` the ranks are threads of this machine; on `mpi` they are the processes of
-    `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm;
-    on `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid; on `gpus`
-    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these. Where --on names
-    a described machine beside them, or alone, it is simulated into the same run folder.
+    On `threads` the ranks are threads of this machine. On `mpi` they are the processes of
+    `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
+    On `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid. On `gpus`
+    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these. A described machine in
+    --on is simulated into the same run folder.
 
-    Each size and algorithm is measured in at least six launches, each a fresh process; the time is the
-    median over launches with its 95 % interval, of the slowest rank. Data are checked against the exact
-    answer outside the timed region; a wrong answer gives no number.
+    Each size and algorithm is measured in at least six launches, each a fresh process. The time is that of the slowest
+    rank, as the median over launches with its 95 % interval. Data are checked against the exact answer outside the
+    timed region; a wrong answer yields no number.
     """
     from linkwright.cli import sessions
     from linkwright.suite.load import one_part
@@ -78,14 +70,11 @@ def command(
         skew=asked["skew"],
         metrics=["time", "alg_bw", "bus_bw"],
     )
+    told = ("ranks", "grid", "seed", "samples", "warmup")
     request = Request(
         on=on,
         budget_s=asked["time_budget"],
-        ranks=asked["ranks"],
-        grid=asked["grid"],
-        seed=asked["seed"],
-        samples=asked["iters"],
-        warmup=asked["warmup"],
         check=bool(asked["check"]),
+        **{name: asked[name] for name in told},
     )
     return sessions.start(root_folder, suite, request, outputs)

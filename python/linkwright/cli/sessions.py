@@ -1,4 +1,4 @@
-"""What `run`, `dissect` and `sweep` have in common: a live table, a run folder, a report at the end."""
+"""What `run`, `probe` and `dissect` have in common: a live table, a run folder, a report at the end."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from pathlib import Path
 
 import click
 
-from linkwright import report
+from linkwright import interop, report
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
-from linkwright.store import export
 from linkwright.store import run as runs
 from linkwright.suite import session
-from linkwright.suite.engines import Engine
+from linkwright.suite.backends import Backend
 from linkwright.suite.load import Suite
 
 
 def start(
-    root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], engine: Engine | None = None
+    root: Path, suite: Suite, request: session.Request, outputs: tuple[Path, ...], backend: Backend | None = None
 ) -> int:
-    """Run `suite`, what is modelled of it on `engine`; the exit status."""
+    """Run `suite`, what is modelled of it on `backend`; the exit status."""
     for path in outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     with _leads(request.on) as leads:
         if not leads:
             return 0
         table = LiveTable()
-        return _end(session.start(root, suite, request, table, engine), table, outputs, engine)
+        return _end(session.start(root, suite, request, table, backend), table, outputs, backend)
 
 
-def resume(root: Path, name: str, outputs: tuple[Path, ...], engine: Engine | None = None) -> int:
-    """Go on with a run; the exit status."""
+def resume(root: Path, name: str, outputs: tuple[Path, ...], backend: Backend | None = None) -> int:
+    """Continue a run; the exit status."""
     for path in outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     with _leads("", resumed=True) as leads:
         if not leads:
             return 0
         table = LiveTable()
-        return _end(session.resume(runs.find(root, name), table, engine), table, outputs, engine)
+        return _end(session.resume(runs.find(root, name), table, backend), table, outputs, backend)
 
 
 @contextmanager
@@ -52,16 +51,14 @@ def _leads(on: str, *, resumed: bool = False) -> Iterator[bool]:
         yield all(roles)
 
 
-def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], engine: Engine | None) -> int:
+def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], backend: Backend | None) -> int:
     table.finish()
     for path in outputs:
-        export.write(outcome.rows, path)
+        interop.write_output(outcome.rows, path)
     run = outcome.run
     if outcome.interrupted:
-        click.echo(
-            f"linkwright: interrupted; everything finished is in {run.folder}; {session.goes_on(run, engine)}",
-            err=True,
-        )
+        kept = f"everything finished is in {run.folder}"
+        click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
     say(f"# {_counts(outcome.rows)}")
     glance, page = report.conclude(run.folder)

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from linkwright import _native, schedules
+from linkwright import _native, interop, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
-from linkwright.store import export
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
@@ -79,7 +78,7 @@ def run(request: Request) -> int:
     if failed:
         raise failed[0]
     for path in request.outputs:
-        export.write(rows, path, machines=[target.machine for target, _ in planned])
+        interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
         return 2  # nothing of what was asked for can be done so; the table says why
     return 1 if any(row["status"] == "failed" for row in rows) else 0
@@ -90,7 +89,7 @@ def _plan(request: Request) -> Planned:
     for flag in request.files if request.mode else ():
         raise UsageError(f"{flag}: --{request.mode} forgets operations and links on the way; leave one of the two out")
     for path in request.outputs:
-        export.check_suffix(path)
+        interop.check_output(path)
     targets = resolve(request.on, request.ranks, request.grid, request.mode)
     for file in request.files.values():
         check_place(file, str(file))

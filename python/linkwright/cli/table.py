@@ -2,7 +2,7 @@
 
     size count type redop root time algbw busbw #wrong | interval | spread over ranks | limit, hops, load
 
-A line stands as soon as its number is final. What is no row of numbers begins with `#`.
+A line is printed as soon as its number is final. Lines without a row of numbers begin with `#`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _share(metrics: Metrics) -> str:
     return "-" if share is None else f"{100 * share['value']:.0f}% {share['reason']}"
 
 
-# Flags that a reader must know of at once.
+# Flags that the status shows, because a reader must know them at once.
 _MARKS = ("oversubscribed", "unpinned", "unchecked", "no-arithmetic", "folded")
 
 
@@ -55,7 +55,7 @@ def _status(metrics: Metrics) -> str:
     return ",".join([str(time["status"]), *(mark for mark in _MARKS if mark in flags)])
 
 
-# (header, unit, width, text of the metrics of one experiment); the columns right of nccl-tests' own.
+# (header, unit, width, text of the metrics of one experiment); columns to the right of those of nccl-tests.
 Column = tuple[str, str, int, Callable[[Metrics], str]]
 MEASURED: tuple[Column, ...] = (
     ("low", "(us)", 10, lambda m: _us(m["time"], "ci_low")),
@@ -84,25 +84,27 @@ MODELLED: tuple[Column, ...] = (
 class LiveTable(Watcher):
     """Prints the rows of a session as they become final, and progress on stderr.
 
-    `kept`: the rows are also written elsewhere, so work goes on where the reader of these lines goes away.
+    `kept`: the rows are also written elsewhere, so work continues even if the reader of these lines goes away.
     """
 
     def __init__(self, kept: bool = True) -> None:
         self._echo = say if kept else click.echo
-        self._columns: tuple[Column, ...] = ()
+        self._progress = Progress(0, "")
+        self._begin(())
+
+    def _begin(self, columns: tuple[Column, ...]) -> None:
+        self._columns = columns
         self._heading = ""
-        self._progress: Progress | None = None
         self._left_out: dict[tuple[str, str], list[str]] = {}
         self._matrix: list[Row] = []
         self._bimodal = 0
         self._dropped: Counter[str] = Counter()  # samples set aside, by reason
-        self._unrest: dict[str, str] = {}  # experiment -> what went on in every launch
+        self._disturbed: dict[str, str] = {}  # experiment -> what disturbed every launch
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """Announce a target and begin its table."""
         self.finish()
-        self._columns = MODELLED if target.modelled else MEASURED
-        self._heading = ""
+        self._begin(MODELLED if target.modelled else MEASURED)
         self._progress = Progress(len(experiments), target.name)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         self._echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
@@ -124,15 +126,14 @@ class LiveTable(Watcher):
 
     def progress(self, launch: int, done: int, text: str) -> None:
         """Move the bar on stderr."""
-        if self._progress is not None:
-            self._progress.show(done, text)
+        self._progress.show(done, text)
 
     def dropped(self, counts: Mapping[str, int]) -> None:
-        """Count what the guards set aside."""
+        """Count the samples that the guards set aside."""
         self._dropped.update({reason: count for reason, count in counts.items() if count})
 
     def rows(self, experiment: Experiment, found: list[Row]) -> None:
-        """Print the line of one experiment; cells of a matrix are summed up in one line."""
+        """Print the line of one experiment; one line sums up all cells of a matrix."""
         metrics = {str(row["metric"]): row for row in found}
         time = metrics["time"]
         if experiment.placement:
@@ -143,7 +144,7 @@ class LiveTable(Watcher):
             self._left_out.setdefault((str(time["status"]), str(time["reason"])), []).append(experiment.key)
             return
         self._bimodal += "mode1" in metrics
-        self._note_unrest(experiment, metrics)
+        self._note_disturbance(experiment, metrics)
         heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
         if experiment.probe:
             own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
@@ -155,34 +156,30 @@ class LiveTable(Watcher):
             self._write(_probe_line(experiment, metrics) if experiment.probe else self._line(experiment, metrics))
 
     def finish(self) -> None:
-        """End the table of a target: matrices summed up, what was left out with its reason."""
+        """End the table of a target: sum up the matrices, and list what was left out with its reason."""
         self._end_matrix()
-        if self._progress is not None:
-            self._progress.close()
+        self._progress.close()
         for (status, reason), keys in self._left_out.items():
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
             self._echo(f"# {status}: {keys[0]}{more}: {reason}")
-        self._left_out = {}
         if self._bimodal:
             self._echo(
                 f"# {self._bimodal} experiments have two modes; the table gives the larger one, "
                 "the results both with their shares"
             )
-        self._bimodal = 0
         if self._dropped:
             counts = ", ".join(f"{count} {reason}" for reason, count in self._dropped.most_common())
             self._echo(f"# samples set aside: {counts}")
-        if self._unrest:
-            (key, reason), count = next(iter(self._unrest.items())), len(self._unrest)
+        if self._disturbed:
+            (key, reason), count = next(iter(self._disturbed.items())), len(self._disturbed)
             more = f" and {count - 1} more" if count > 1 else ""
-            self._echo(f"# no launch in peace: {key}{more}: {reason}")
-        self._dropped, self._unrest = Counter(), {}
+            self._echo(f"# no undisturbed launch: {key}{more}: {reason}")
 
-    def _note_unrest(self, experiment: Experiment, metrics: Metrics) -> None:
-        """Keep what was disturbed in every launch."""
+    def _note_disturbance(self, experiment: Experiment, metrics: Metrics) -> None:
+        """Note an experiment without an undisturbed launch."""
         time = metrics["time"]
         if time["code"] == "disturbed":
-            self._unrest[experiment.key] = str(time["reason"])
+            self._disturbed[experiment.key] = str(time["reason"])
 
     def _line(self, experiment: Experiment, metrics: Metrics) -> str:
         rate = metrics.get("alg_bw") or metrics.get("bandwidth")
@@ -207,14 +204,11 @@ class LiveTable(Watcher):
         self._matrix = []
 
     def _write(self, line: str) -> None:
-        if self._progress is not None:
-            self._progress.print(line, self._echo)
-        else:
-            self._echo(line)
+        self._progress.print(line, self._echo)
 
 
 def _probe_line(experiment: Experiment, metrics: Metrics) -> str:
-    """A probe has no place in the columns of nccl-tests: `# working_set=64K  latency 3.69 ns [3.66, 3.71]  ok`."""
+    """A probe does not fit the columns of nccl-tests: `# working_set=64K  latency 3.69 ns [3.66, 3.71]  ok`."""
     own = [metrics[m.key] for m in probes.find(experiment.algorithm).metrics if m.key in metrics]
     words = ["  ".join(experiment.named) or "defaults", *(_with_interval(row) for row in own), _status(metrics)]
     return "#   " + "  ".join(words)
@@ -234,7 +228,7 @@ def _gb(row: Row | None) -> str:
 
 
 def _root(experiment: Experiment) -> int:
-    """The root, or -1 where nobody is special, as nccl-tests prints it."""
+    """The root, or -1 for a collective without one, as nccl-tests prints it."""
     from linkwright import _native
 
     rooted = {row["key"] for row in _native.collectives() if row["rooted"]}

@@ -9,22 +9,22 @@ import click
 from linkwright.cli import options
 from linkwright.cli.output import Progress, print_json, print_table
 
-# Rank counts of `--all`: every small one, a square, a power of two, and none of these.
+# Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
 
 
 @click.command(name="verify")
-@click.argument("what", required=False, metavar="[COLLECTIVE|FILE]")
+@click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|FILE]")
 @click.option(
-    "--all", "everything", is_flag=True, help=f"Every algorithm, for {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}."
+    "--all", "everything", is_flag=True, help=f"Every algorithm, on {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}."
 )
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
 @click.option("--ranks", "-p", type=options.RANKS, default=8, show_default=True, help="Ranks that take part.")
 @click.option("--size", type=options.Size(), default="64K", show_default=True, help="Message size in bytes.")
 @click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
-@click.option("--on", "machine", metavar="MACHINE", help="As the default path of this machine needs the schedule.")
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     what: str | None,
     everything: bool,
@@ -38,17 +38,17 @@ def command(
 ) -> int:
     """Prove a COLLECTIVE correct and race-free, or a schedule.
 
-    A schedule comes from a FILE in the canonical text form. Proves bounds, order, semantics (every chunk ends
-    with exactly the contributions its collective demands, each once) and the absence of races; an error names
-    rank, step, chunk and cure. An algorithm that does not serve so many ranks is waived. Exit status 1 if
-    anything is wrong.
+    A FILE holds a schedule in the canonical text form. The proof covers bounds, order, semantics (every chunk ends
+    with exactly the contributions that its collective demands, each once) and the absence of races. An error names
+    rank, step, chunk and cure. An algorithm that does not support this number of ranks is waived. The exit status is 1
+    if anything is wrong.
     """
     from linkwright.errors import UsageError
     from linkwright.verification import Request, check, check_file
 
     if everything == bool(what):
         raise UsageError("name a collective or a file, or give --all: `linkwright verify allreduce -a ring --ranks 64`")
-    if what and (Path(what).suffix or "/" in what):
+    if what and _is_file(what):
         findings = [check_file(Path(what))]
     else:
         shapes = SWEEP if everything else (ranks,)
@@ -70,16 +70,22 @@ def command(
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _keys(collective: str | None, algorithm: str) -> list[str]:
+def _is_file(what: str) -> bool:
+    """Whether this names a file, and not COLLECTIVE/ALGORITHM."""
+    from linkwright import _native
+
+    collectives = [row["key"] for row in _native.collectives()]
+    path = Path(what)
+    return bool(path.suffix) or ("/" in what and (path.exists() or what.partition("/")[0] not in collectives))
+
+
+def _keys(what: str | None, algorithm: str) -> list[str]:
     from linkwright import registry
-    from linkwright.errors import unknown
     from linkwright.suite.expand import algorithms_of
 
-    if collective is None:
+    if what is None:
         return registry.keys("algorithms")
-    known = list(dict.fromkeys(str(a["collective"]) for a in registry.entries("algorithms")))
-    if collective not in known:
-        raise unknown("collective", collective, known)
+    collective, algorithm = options.collective_and_algorithm(what, algorithm)
     return [f"{collective}/{name}" for name in algorithms_of(collective, tuple(algorithm.split(",")))]
 
 

@@ -1,60 +1,29 @@
-"""Other people's formats: what a run is written as for their tools, and what is read of their results.
+"""Formats that results are written in and read from, those of other tools among them.
 
-One file and one line in `EXPORTERS` or `IMPORTERS` for each format. An exporter makes a text of a
-finished run and measures nothing; what a format cannot hold is left out, and its description says what.
-An importer makes result rows of a text, or names the line that is wrong.
+Each format is one file and one line in `EXPORTERS` or `IMPORTERS`. `--output FILE` chooses an exporter by the
+suffix of FILE, `linkwright export --as FORMAT` by its key. An exporter measures nothing; its description says what the
+format cannot hold. An importer makes result rows of a text, or names the line that is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from linkwright.errors import unknown
-from linkwright.store.run import Run
+from linkwright.errors import UsageError, unknown
+from linkwright.store.files import check_place
 
 from . import hwloc, nccl_tests, openmpi_rules, osu, tables
-from .importing import Imported, Said
+from .formats import Content, Exporter, Importer, Rows
 
+if TYPE_CHECKING:
+    from linkwright._native import Machine
+    from linkwright.store.run import Run
 
-@dataclass(frozen=True)
-class Exporter:
-    """One format."""
-
-    key: str
-    summary: str
-    description: str
-    source: str
-    render: Callable[[Run, str | None], str]  # run, machine or None for whatever the format can hold
-
-
-EXPORTERS = (
-    Exporter("csv", "every result row, comma separated", tables.DESCRIPTION, "RFC 4180", tables.as_csv),
-    Exporter("json", "every result row as one JSON document", tables.DESCRIPTION, "RFC 8259", tables.as_json),
-    Exporter("hwloc", hwloc.SUMMARY, hwloc.DESCRIPTION, hwloc.SOURCE, hwloc.render),
-    Exporter("nccl-tests", nccl_tests.SUMMARY, nccl_tests.DESCRIPTION, nccl_tests.SOURCE, nccl_tests.render),
-    Exporter(
-        "openmpi-rules", openmpi_rules.SUMMARY, openmpi_rules.DESCRIPTION, openmpi_rules.SOURCE, openmpi_rules.render
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Importer:
-    """One format that is read."""
-
-    key: str
-    summary: str
-    description: str
-    source: str
-    parse: Callable[[Path, str, Said], list[Imported]]
-
-
-IMPORTERS = (
-    Importer("nccl-tests", nccl_tests.SUMMARY, nccl_tests.READS, nccl_tests.SOURCE, nccl_tests.parse),
-    Importer("osu", osu.SUMMARY, osu.DESCRIPTION, osu.SOURCE, osu.parse),
-)
+EXPORTERS = (*tables.EXPORTERS, hwloc.EXPORTER, nccl_tests.EXPORTER, openmpi_rules.EXPORTER)
+IMPORTERS = (nccl_tests.IMPORTER, osu.IMPORTER)
 
 
 def exporter(key: str) -> Exporter:
@@ -74,6 +43,37 @@ def _find(what, key, known):
     raise unknown(what, key, [entry.key for entry in known])
 
 
-def entries(known: tuple[Exporter, ...] | tuple[Importer, ...]) -> list[dict[str, object]]:
-    """Registry entries, as `list` and `describe` print them."""
-    return [{name: getattr(e, name) for name in ("key", "summary", "description", "source")} for e in known]
+def content(run: Run, machine: str | None = None) -> Content:
+    """A finished run as exporters take it, or only one of its machines."""
+    rows = run.results().to_pylist()
+    known = list(dict.fromkeys(row["machine"] for row in rows))
+    if machine is not None and machine not in known:
+        raise unknown("machine in this run", machine, known)
+    environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
+    chosen = [row for row in rows if machine in (None, row["machine"])]
+    return Content(chosen, f"run {run.id}", environment=environment)
+
+
+def check_output(path: Path) -> Exporter:
+    """The exporter for `--output PATH`; refuses an unknown suffix or an impossible place before any work is done."""
+    by_suffix = {entry.suffix: entry for entry in EXPORTERS if entry.suffix}
+    if path.suffix not in by_suffix:
+        raise UsageError(f"--output {path}: unknown suffix `{path.suffix}`; known: {', '.join(by_suffix)}")
+    check_place(path, f"--output {path}")
+    return by_suffix[path.suffix]
+
+
+def write_output(rows: Rows, path: Path, machines: Sequence[Machine] = ()) -> None:
+    """Write `rows` to `path`, with the constants of modelled machines if the format has room for them."""
+    constants = {machine.name: machine.numbers() for machine in machines}
+    check_output(path).write(Content(rows, constants=constants), path)
+
+
+def exporters() -> list[dict[str, object]]:
+    """The export formats, as `list` and `describe` print them."""
+    return [entry.described() for entry in EXPORTERS]
+
+
+def importers() -> list[dict[str, object]]:
+    """The import formats, as `list` and `describe` print them."""
+    return [entry.described() for entry in IMPORTERS]

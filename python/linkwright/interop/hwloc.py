@@ -16,7 +16,6 @@ Source: hwloc 2, doc/hwloc.doxy ("Importing and exporting topologies from/to XML
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
@@ -25,16 +24,8 @@ import numpy as np
 
 from linkwright.errors import StoreError, UsageError
 from linkwright.executors import is_modelled
-from linkwright.store.run import Run
 
-from .tables import rows_of
-
-SUMMARY = "hwloc 2 XML: the machine's topology with measured distances (distances2)"
-DESCRIPTION = (
-    "Topology of one machine of the run as the system claims it, with the measured matrices of latency (ns) and "
-    "bandwidth (MB/s) between processors. Read by hwloc, lstopo, Open MPI and Slurm through HWLOC_XMLFILE."
-)
-SOURCE = "hwloc 2, hwloc2.dtd"
+from .formats import Content, Exporter
 
 # hwloc_distances_kind_e: from the user, means latency, means bandwidth.
 _FROM_USER, _LATENCY, _BANDWIDTH = 2, 4, 8
@@ -58,26 +49,25 @@ class _Object:
     children: list[_Object] = field(default_factory=list)
 
 
-def render(run: Run, machine: str | None) -> str:
+def _render(content: Content) -> str:
     """The XML of one machine of the run."""
-    rows = [row for row in rows_of(run, machine) if row["placement"] and "->" in row["placement"]]
+    rows = [row for row in content.rows if row["placement"] and "->" in row["placement"]]
     machines = list(dict.fromkeys(row["machine"] for row in rows))
     if not machines:
-        raise StoreError(f"run {run.id}: holds no matrix between endpoints; run the suite `dissect` for one")
+        raise StoreError(f"{content.run}: holds no matrix between endpoints; run the suite `dissect` for one")
     if len(machines) > 1:
-        raise UsageError(f"run {run.id}: holds matrices of {' and '.join(machines)}; choose one with --machine")
+        raise UsageError(f"{content.run}: holds matrices of {' and '.join(machines)}; choose one with --machine")
     measured = not is_modelled(rows[0]["executor"])
-    environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     names = _endpoints(rows)
     if measured:
         numbers = {name: int(match[1]) for name in names if (match := re.fullmatch(r"cpu (\d+)", name))}
-        objects = _claimed(environment)
+        objects = _claimed(content.environment)
     else:
         numbers = {name: number for number, name in enumerate(names)}
         objects = [_Object("PU", frozenset([n]), n, name=name) for name, n in numbers.items()]
     root = _nested(objects, machines[0])
     topology = ElementTree.Element("topology", version="2.0")
-    _write(topology, root, _memory(environment if measured else {}, root), iter(range(1, 1 << 30)))
+    _write(topology, root, _memory(content.environment if measured else {}, root), iter(range(1, 1 << 30)))
     for metric, (title, kind, unit) in _MATRICES.items():
         _write_matrix(topology, title, kind, [r for r in rows if r["metric"] == metric], numbers, unit)
     ElementTree.indent(topology)
@@ -194,3 +184,14 @@ def _write_matrix(
 def _numbers(parent: ElementTree.Element, tag: str, values: list[int]) -> None:
     text = "".join(f"{value} " for value in values)
     ElementTree.SubElement(parent, tag, length=str(len(text))).text = text
+
+
+EXPORTER = Exporter(
+    "hwloc",
+    "hwloc 2 XML: the machine's topology with measured distances (distances2)",
+    "Topology of one machine of the run as the system claims it, with the measured matrices of latency (ns) and "
+    "bandwidth (MB/s) between processors. Read by hwloc, lstopo, Open MPI and Slurm through HWLOC_XMLFILE.",
+    "hwloc 2, hwloc2.dtd",
+    _render,
+    needs="latencies between the endpoints of one machine, as the suite `dissect` measures them",
+)

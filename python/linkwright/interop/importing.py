@@ -1,14 +1,13 @@
-"""Reading other people's result files: numbers in, or the line that is wrong.
+"""Reading the result files of other tools: every number, or an error that names the line at fault.
 
-A file that was cut, or two that were written into each other, would give numbers that look right. So a
-reader checks what its format promises (a header before numbers, all columns, growing sizes, the end)
-and otherwise refuses the file with the line and the cure. Nothing is guessed: what a file does not say
-(collective, ranks) must be given.
+A truncated file, or two that were written into each other, would yield numbers that look right. A reader therefore
+checks what its format promises (a header before numbers, all columns, growing sizes, the end), and refuses any other
+file with the line and the cure. Nothing is guessed: what a file does not state (collective, ranks) must be given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from linkwright.store import schema
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the user says because a file may not."""
+class Defaults:
+    """What the user states because a file may not."""
 
     collective: str | None = None
     ranks: int | None = None
@@ -75,37 +74,35 @@ def number_of(lines: Lines, number: int, text: str, what: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise lines.refuse(number, f"{what} `{text}` is no number; the line is cut or not of this format")
+        raise lines.refuse(number, f"{what} `{text}` is not a number; the line is cut or not of this format")
     return value
 
 
 def rows(run: str, found: Sequence[Imported]) -> list[dict]:
     """Result rows; rates follow from a collective's time."""
-    rows = []
-    for item in found:
-        experiment = Experiment(
-            "imported", item.collective, item.algorithm, item.ranks, item.size_bytes, item.dtype, item.op, item.root
-        )
-
-        def add(metric: str, value: float | None, item=item, experiment=experiment) -> None:
-            if value is not None:
-                rows.append(_row(run, item, experiment, metric, value))
-
-        if item.metric == "bandwidth":
-            add("time", item.size_bytes / item.value * 1e9 if item.value else None)
-        elif item.metric == "latency":
-            add("time", 2 * item.value)
-        add(item.metric, item.value)
-        if item.collective:
-            add("alg_bw", bandwidth.alg_bw(item.size_bytes, item.value))
-            add("bus_bw", bandwidth.bus_bw(item.collective, item.ranks, item.size_bytes, item.value))
-    return rows
+    return [_row(run, item, metric, value) for item in found for metric, value in _metrics(item)]
 
 
-def _row(run: str, item: Imported, experiment: Experiment, metric: str, value: float) -> dict:
+def _metrics(item: Imported) -> Iterator[tuple[str, float]]:
+    if item.metric == "bandwidth" and item.value:
+        yield "time", item.size_bytes / item.value * 1e9
+    elif item.metric == "latency":
+        yield "time", 2 * item.value
+    yield item.metric, item.value
+    if item.collective:
+        rates = {
+            "alg_bw": bandwidth.alg_bw(item.size_bytes, item.value),
+            "bus_bw": bandwidth.bus_bw(item.collective, item.ranks, item.size_bytes, item.value),
+        }
+        yield from ((metric, rate) for metric, rate in rates.items() if rate is not None)
+
+
+def _row(run: str, item: Imported, metric: str, value: float) -> dict:
+    measured = Experiment(
+        "imported", item.collective, item.algorithm, item.ranks, item.size_bytes, item.dtype, item.op, item.root
+    )
     return schema.row(
-        run=run, experiment=experiment.key, machine=item.machine, executor=item.executor, collective=item.collective,
-        algorithm=item.algorithm, ranks=item.ranks, size_bytes=item.size_bytes, dtype=item.dtype, op=item.op,
+        **measured.columns(), run=run, machine=item.machine, executor=item.executor, placement="topology",
         metric=metric, value=value, unit=schema.METRICS[metric][0], status="ok",
-        reason=f"imported from line {item.line}; a mean without interval", placement="topology",
+        reason=f"imported from line {item.line}; a mean without interval",
     )  # fmt: skip

@@ -27,22 +27,9 @@ from pathlib import Path
 from linkwright.errors import StoreError
 from linkwright.executors import is_modelled
 from linkwright.experiment import DTYPES
-from linkwright.store.run import Run
 
-from .importing import Imported, Lines, Said, check_growth, number_of
-from .tables import rows_of
-
-SUMMARY = "the text of nccl-tests: size, count, type, redop, root, time, algbw, busbw, #wrong"
-DESCRIPTION = (
-    "One table for each collective, algorithm and number of ranks, with medians as times. Holds no intervals, "
-    "limits, point-to-point experiments or probes; those stay in `csv` and `json`."
-)
-SOURCE = "nccl-tests, src/common.cu and doc/PERFORMANCE.md"
-
-READS = (
-    "Reads what nccl-tests prints, and what `export` wrote. Times are means over iterations, so rows have no "
-    "interval; a line with wrong elements is refused. Of the two groups of columns the first, out of place, counts."
-)
+from .formats import Content, Exporter, Importer
+from .importing import Defaults, Imported, Lines, check_growth, number_of
 
 # Our data types by the names that NCCL has for them.
 _TYPES = {"f32": "float", "f64": "double", "i32": "int32", "i64": "int64", "u8": "uint8", "bf16": "bfloat16"}
@@ -53,13 +40,13 @@ _HEAD = (
 )
 
 
-def render(run: Run, machine: str | None) -> str:
+def _render(content: Content) -> str:
     """All collectives of a run; a run without any is an error."""
-    rows = [row for row in rows_of(run, machine) if row["collective"] and row["metric"] in _METRICS]
+    rows = [row for row in content.rows if row["collective"] and row["metric"] in _METRICS]
     rows = [row for row in rows if row["value"] is not None]
     if not rows:
-        raise StoreError(f"run {run.id}: holds no finished collective; `--as csv` writes whatever it holds")
-    lines = [f"# linkwright run {run.id}; times are medians of the slowest rank\n"]
+        raise StoreError(f"{content.run}: holds no finished collective; `--as csv` writes whatever it holds")
+    lines = [f"# linkwright {content.run}; times are medians of the slowest rank\n"]
     for name, its_rows in itertools.groupby(rows, key=_table_name):
         lines += [f"#\n# {name}\n", _HEAD, *_lines(its_rows)]
     return "".join([*lines, "# Out of bounds values : 0 OK\n"])
@@ -95,13 +82,11 @@ def _number(value: float | None, width: int) -> str:
 
 
 def _root(row: dict) -> int:
-    """The root, or -1 where nobody is special; an experiment's key names a root other than 0."""
+    """The root, or -1 for a collective without one."""
     from linkwright import _native
 
     rooted = {entry["key"] for entry in _native.collectives() if entry["rooted"]}
-    if row["collective"] not in rooted:
-        return -1
-    return row["root"]
+    return row["root"] if row["collective"] in rooted else -1
 
 
 _TABLE = re.compile(r"# (\w+)/(\S+), (\d+) ranks, (\S+) on (.+)")
@@ -109,12 +94,12 @@ _STARTING = re.compile(r"#\s*Collective test starting: (\w+)_perf")
 _COLUMNS = 9
 
 
-def parse(path: Path, text: str, said: Said) -> list[Imported]:
+def parse(path: Path, text: str, defaults: Defaults) -> list[Imported]:
     """All numbers of a file."""
     lines = Lines(path, text)
     found: list[Imported] = []
     table = Imported(
-        0, said.collective, "nccl", said.ranks or 0, 0, "", None, 0, "time", 0.0, "nccl-tests", said.machine
+        0, defaults.collective, "nccl", defaults.ranks or 0, 0, "", None, 0, "time", 0.0, "nccl-tests", defaults.machine
     )
     headed, ended, before, devices = False, False, None, 0
     for number, line in lines:
@@ -173,3 +158,24 @@ def _read(lines: Lines, number: int, words: list[str], table: Imported) -> Impor
         root=0 if root == "-1" else int(number_of(lines, number, root, "root")),
         value=number_of(lines, number, time, "time") * 1e3,
     )
+
+
+_SUMMARY = "the text of nccl-tests: size, count, type, redop, root, time, algbw, busbw, #wrong"
+_SOURCE = "nccl-tests, src/common.cu and doc/PERFORMANCE.md"
+EXPORTER = Exporter(
+    "nccl-tests",
+    _SUMMARY,
+    "One table for each collective, algorithm and number of ranks, with medians as times. Holds no intervals, limits, "
+    "point-to-point experiments or probes; those stay in `csv` and `json`.",
+    _SOURCE,
+    _render,
+    needs="finished collectives",
+)
+IMPORTER = Importer(
+    "nccl-tests",
+    _SUMMARY,
+    "Reads what nccl-tests prints, and what `export` wrote. Times are means over iterations, so rows have no interval; "
+    "a line with wrong elements is refused. Of the two groups of columns only the first, out of place, is read.",
+    _SOURCE,
+    parse,
+)

@@ -23,16 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linkwright.errors import StoreError, UsageError
-from linkwright.store.run import Run
 
-from .tables import rows_of
-
-SUMMARY = "Open MPI dynamic rules (coll_tuned): the fastest algorithm by collective, ranks and size"
-DESCRIPTION = (
-    "For each collective and number of ranks, from which message size on which of Open MPI's own algorithms was the "
-    "fastest of its kind here. Algorithms that Open MPI does not have are passed over."
-)
-SOURCE = "Open MPI 4.1, ompi/mca/coll/tuned"
+from .formats import Content, Exporter
 
 # Collective -> (its number, {our algorithm: Open MPI's number}).
 _COLLECTIVES = {
@@ -51,16 +43,18 @@ _COLLECTIVES = {
 }
 
 
-def render(run: Run, machine: str | None) -> str:
+def _render(content: Content) -> str:
     """The rules of one machine of a run: the fastest of one machine says nothing of another."""
-    rows = [row for row in rows_of(run, machine) if row["metric"] == "time" and row["value"]]
+    rows = [row for row in content.rows if row["metric"] == "time" and row["value"]]
     best = _fastest(rows)
     machines = list(dict.fromkeys(row["machine"] for row in rows))
     if len(machines) > 1:
-        raise UsageError(f"run {run.id}: holds times of {' and '.join(machines)}; choose one with --machine")
+        raise UsageError(f"{content.run}: holds times of {' and '.join(machines)}; choose one with --machine")
     if not best:
-        raise StoreError(f"run {run.id}: holds no collective that Open MPI has algorithms for; run the suite `dissect`")
-    lines = [f"{len(best)} # collectives; fastest of run {run.id}"]
+        raise StoreError(
+            f"{content.run}: holds no collective that Open MPI has algorithms for; run the suite `dissect`"
+        )
+    lines = [f"{len(best)} # collectives; fastest of {content.run}"]
     for collective, by_ranks in best.items():
         number, algorithms = _COLLECTIVES[collective]
         lines += [f"{number} # {collective}", f"{len(by_ranks)} # communicator sizes"]
@@ -90,3 +84,14 @@ def _rules(by_size: dict[int, tuple[float, str]]) -> Iterable[tuple[int, str]]:
         if name != before:
             yield (0 if before is None else size), name
             before = name
+
+
+EXPORTER = Exporter(
+    "openmpi-rules",
+    "Open MPI dynamic rules (coll_tuned): the fastest algorithm by collective, ranks and size",
+    "For each collective and number of ranks, from which message size on which of Open MPI's own algorithms was the "
+    "fastest of its kind here. Algorithms that Open MPI does not have are passed over.",
+    "Open MPI 4.1, ompi/mca/coll/tuned",
+    _render,
+    needs="times of collectives that Open MPI has algorithms for, of one machine",
+)

@@ -17,18 +17,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .importing import Imported, Lines, Said, check_growth, number_of
-
-SUMMARY = "the text of the OSU micro-benchmarks: latency, bandwidth and collectives"
-DESCRIPTION = (
-    "Reads osu_latency, osu_bw and the blocking collectives. Times are means over ranks and iterations, as OSU "
-    "prints them, so rows have no interval. The number of ranks must be given for collectives."
-)
-SOURCE = "OSU micro-benchmarks 7.3, c/util"
+from .formats import Importer
+from .importing import Defaults, Imported, Lines, check_growth, number_of
 
 _TITLE = re.compile(r"#\s*OSU MPI\S*\s+(.*?)\s+(?:Test\s+)?v[\d.]+", re.IGNORECASE)
-# Words of a title -> (collective, algorithm, metric).
-_TESTS = {
+_Test = tuple[str | None, str, str]  # collective, algorithm, metric
+# By the words of a title.
+_TESTS: dict[str, _Test] = {
     "allreduce": ("allreduce", "osu", "time"),
     "reduce_scatter": ("reduce_scatter", "osu", "time"),
     "reduce": ("reduce", "osu", "time"),
@@ -44,7 +39,7 @@ _TESTS = {
 }
 
 
-def parse(path: Path, text: str, said: Said) -> list[Imported]:
+def parse(path: Path, text: str, defaults: Defaults) -> list[Imported]:
     """All numbers of a file."""
     lines = Lines(path, text)
     found: list[Imported] = []
@@ -59,7 +54,7 @@ def parse(path: Path, text: str, said: Said) -> list[Imported]:
             continue
         if test is None:
             raise lines.refuse(number, "numbers before a title such as `# OSU MPI Latency Test v7.3`; give whole files")
-        found.append(_number(lines, number, words, test, said))
+        found.append(_number(lines, number, words, test, defaults))
         check_growth(lines, number, found[-1].size_bytes, before)
         before, last = found[-1].size_bytes, number
     if not found:
@@ -69,7 +64,7 @@ def parse(path: Path, text: str, said: Said) -> list[Imported]:
     return found
 
 
-def _test(lines: Lines, number: int, title: str) -> tuple[str | None, str, str]:
+def _test(lines: Lines, number: int, title: str) -> _Test:
     wanted = title.removesuffix(" latency") if title != "latency" else title
     for words, test in _TESTS.items():
         if wanted == words:
@@ -77,9 +72,9 @@ def _test(lines: Lines, number: int, title: str) -> tuple[str | None, str, str]:
     raise lines.refuse(number, f"test `{title}` is not one of {', '.join(_TESTS)}; leave it out")
 
 
-def _number(lines: Lines, number: int, words: list[str], test: tuple[str | None, str, str], said: Said) -> Imported:
+def _number(lines: Lines, number: int, words: list[str], test: _Test, defaults: Defaults) -> Imported:
     collective, algorithm, metric = test
-    ranks = said.ranks if collective else 2
+    ranks = defaults.ranks if collective else 2
     if ranks is None:
         raise lines.refuse(number, "the format does not tell the number of ranks; give it with --ranks")
     if len(words) < (1 if collective == "barrier" else 2):
@@ -101,5 +96,15 @@ def _number(lines: Lines, number: int, words: list[str], test: tuple[str | None,
         metric=metric,
         value=value * (1e6 if metric == "bandwidth" else 1e3),  # MB/s or us
         executor="osu",
-        machine=said.machine,
+        machine=defaults.machine,
     )
+
+
+IMPORTER = Importer(
+    "osu",
+    "the text of the OSU micro-benchmarks: latency, bandwidth and collectives",
+    "Reads osu_latency, osu_bw and the blocking collectives. Times are means over ranks and iterations, as OSU prints "
+    "them, so rows have no interval. The number of ranks must be given for collectives.",
+    "OSU micro-benchmarks 7.3, c/util",
+    parse,
+)

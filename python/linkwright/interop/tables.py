@@ -1,33 +1,68 @@
-"""The rows of a run as they are, for spreadsheets and scripts."""
+"""Result rows as they are, for spreadsheets and scripts."""
 
 from __future__ import annotations
 
-from linkwright.errors import unknown
-from linkwright.store import export
-from linkwright.store.run import Run
+import csv
+import io
+import json
 
-DESCRIPTION = (
-    "All columns of `results.parquet`, one row for each metric of each experiment; docs/formats.md has their "
-    "meaning. Constants of modelled machines lie as machine files in the run's folder."
+from linkwright.store import schema
+
+from .formats import Content, Exporter
+
+_DESCRIPTION = (
+    "All columns of `results.parquet`, one row for each metric of each experiment; docs/formats.md explains them. "
 )
+_KEPT = "Constants of modelled machines stand beside the rows; of a finished run they are machine files in its folder."
 
 
-def rows_of(run: Run, machine: str | None) -> list[dict]:
-    """The result rows of a run, or of one of its machines."""
-    rows = run.results().to_pylist()
-    if machine is None:
-        return rows
-    known = list(dict.fromkeys(row["machine"] for row in rows))
-    if machine not in known:
-        raise unknown("machine in this run", machine, known)
-    return [row for row in rows if row["machine"] == machine]
+def _json(content: Content) -> str:
+    document = {"format": schema.FORMAT, "machines": content.constants, "rows": list(content.rows)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def as_csv(run: Run, machine: str | None) -> str:
-    """A header and one line for each row."""
-    return export.as_csv(rows_of(run, machine), {})
+def _csv(content: Content) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(schema.RESULTS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(content.rows)
+    return text.getvalue()
 
 
-def as_json(run: Run, machine: str | None) -> str:
-    """One document with the format's version and the rows."""
-    return export.as_json(rows_of(run, machine), {})
+def _markdown(content: Content) -> str:
+    columns = [name for name in schema.RESULTS if any(row[name] is not None for row in content.rows)]
+    lines = [columns, ["---"] * len(columns)]
+    for row in content.rows:
+        lines.append(["" if row[name] is None else str(row[name]).replace("|", "\\|") for name in columns])
+    text = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    for machine, numbers in content.constants.items():
+        text += f"\nConstants of {machine}:\n\n"
+        text += "".join(f"- `{n['key']}` = {n['value']} {n['unit']} ({n['status']}: {n['source']})\n" for n in numbers)
+    return text
+
+
+def _parquet(content: Content) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = schema.arrow_schema(schema.RESULTS, machines=json.dumps(content.constants))
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(content.rows), schema=columns), file)
+    return file.getvalue()
+
+
+EXPORTERS = (
+    Exporter("json", "every result row in one document (.json)", _DESCRIPTION + _KEPT, "RFC 8259", _json, ".json"),
+    Exporter(
+        "csv", "every result row, comma separated (.csv)", _DESCRIPTION + "Null is the empty field.", "RFC 4180",
+        _csv, ".csv",
+    ),
+    Exporter(
+        "parquet", "every result row, with column types (.parquet)", _DESCRIPTION + _KEPT, "Apache Parquet",
+        _parquet, ".parquet",
+    ),
+    Exporter(
+        "md", "every result row in a Markdown table (.md)", _DESCRIPTION + "Empty columns are left out. " + _KEPT,
+        "GitHub Flavored Markdown", _markdown, ".md",
+    ),
+)  # fmt: skip

@@ -1,19 +1,20 @@
-"""Which transport brings a request to the other side and the reply back soonest, and what each costs.
+"""Which transport completes a request and its reply soonest, and what each one costs.
 
-Two sources, one answer: the probe `round_trip` on a described machine, exactly at the sizes asked for; or the round
-trips that a run has measured, at these sizes where it has them, else between the sizes on either side (linear in the
-bytes of each direction, since a round trip is a start-up and a cost per byte; a result beyond the sizes measured would
-be a guess and is refused).
+On a described machine, the probe `round_trip` answers exactly for the requested sizes. A run answers from its measured
+round trips: at these sizes if it has them, otherwise by interpolation between the sizes on either side, linear in the
+bytes of each direction, because a round trip is a start-up plus a cost per byte. Sizes beyond those measured are
+refused, because the answer would be a guess.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from linkwright.errors import StoreError, UsageError, WaivedError
-from linkwright.units import format_size
+from linkwright.units import format_size, parse_size
 
 PROBE = "round_trip"
 _MEAN, _P99, _MEDIAN = "round_trip_mean", "round_trip_p99", "round_trip_p50"
@@ -22,12 +23,12 @@ Sizes = tuple[int, int]
 
 @dataclass(frozen=True)
 class Choice:
-    """One transport at the sizes asked for."""
+    """One transport at the requested sizes."""
 
     transport: str
     mean_ns: float
     p99_ns: float
-    between: bool = False  # whether it lies between measured sizes
+    between: bool = False  # interpolated between measured sizes
 
 
 def on_model(machine, in_bytes: int, out_bytes: int) -> list[Choice]:
@@ -36,20 +37,32 @@ def on_model(machine, in_bytes: int, out_bytes: int) -> list[Choice]:
 
     about = next(probe for probe in _native.probes() if probe["key"] == PROBE)
     words = next(axis["words"] for axis in about["axes"] if axis["key"] == "transport")
-    found, refusals = [], []
+    found, refusals = [], {}
     for word in words:
-        axes = {"transport": word, "in_bytes": in_bytes, "out_bytes": out_bytes}
         try:
-            columns = _native.model_probe(machine, PROBE, axes)["columns"]
+            columns = _modelled(machine, transport=word, in_bytes=in_bytes, out_bytes=out_bytes)
         except WaivedError as error:
-            refusals.append(error)
-            continue
-        found.append(Choice(word, columns[_MEAN], columns[_P99]))
+            refusals[word] = error
+        else:
+            found.append(Choice(word, columns[_MEAN], columns[_P99]))
     if not found:
-        # A machine that knows some transport refuses others for being absent, which explains nothing.
-        told = [error for error in refusals if "has no transport" not in str(error)]
-        raise (told or refusals)[0]
+        # Why a transport that the machine has refuses these sizes explains more than that it lacks the others.
+        raise next((refusals[word] for word in refusals if _exists(machine, word)), refusals[words[0]])
     return _ranked(found)
+
+
+def _modelled(machine, **axes: str | int) -> dict[str, float]:
+    from linkwright import _native
+
+    return _native.model_probe(machine, PROBE, axes)["columns"]
+
+
+def _exists(machine, transport: str) -> bool:
+    """Whether the machine has this transport, which then serves the default sizes."""
+    try:
+        return bool(_modelled(machine, transport=transport))
+    except WaivedError:
+        return False
 
 
 def from_rows(rows: Iterable[Mapping[str, object]], in_bytes: int, out_bytes: int, run: str) -> list[Choice]:
@@ -59,10 +72,9 @@ def from_rows(rows: Iterable[Mapping[str, object]], in_bytes: int, out_bytes: in
         if row["algorithm"] != PROBE or row["value"] is None or row["metric"] not in (_MEAN, _P99, _MEDIAN):
             continue
         axes = dict(pair.split("=", 1) for pair in str(row["axes"] or "").split())
-        transport = axes.get("transport", "user_buffers")
-        out = int(_size(axes.get("out_bytes", "64")))
-        metric = tables.setdefault(transport, {}).setdefault(str(row["metric"]), {})
-        metric[int(row["size_bytes"] or 64), out] = float(row["value"])
+        metrics = tables.setdefault(axes.get("transport", "user_buffers"), {})
+        sizes = int(row["size_bytes"] or 64), parse_size(axes.get("out_bytes", "64"))
+        metrics.setdefault(str(row["metric"]), {})[sizes] = float(row["value"])
     if not tables:
         raise StoreError(
             f"{run}: holds no measured round trips; measure some with "
@@ -70,20 +82,14 @@ def from_rows(rows: Iterable[Mapping[str, object]], in_bytes: int, out_bytes: in
         )
     found = []
     for transport, metrics in tables.items():
-        mean = _between(metrics.get(_MEAN) or metrics.get(_MEDIAN, {}), in_bytes, out_bytes)
-        p99 = _between(metrics.get(_P99, {}), in_bytes, out_bytes)
+        times = metrics.get(_MEAN) or metrics.get(_MEDIAN, {})
+        mean, p99 = (_between(cells, in_bytes, out_bytes) for cells in (times, metrics.get(_P99, {})))
         if mean is not None:
-            exact = (in_bytes, out_bytes) in (metrics.get(_MEAN) or metrics.get(_MEDIAN, {}))
-            found.append(Choice(transport, mean, p99 if p99 is not None else float("nan"), not exact))
+            between = (in_bytes, out_bytes) not in times
+            found.append(Choice(transport, mean, math.nan if p99 is None else p99, between))
     if not found:
         raise UsageError(f"{run}: {_extent(tables)}; ask for sizes between these, or measure others")
     return _ranked(found)
-
-
-def _size(text: str) -> int:
-    from linkwright.units import parse_size
-
-    return parse_size(text)
 
 
 def _ranked(found: list[Choice]) -> list[Choice]:
@@ -97,20 +103,18 @@ def _extent(tables: Mapping[str, Mapping[str, Mapping[Sizes, float]]]) -> str:
 
 
 def _between(cells: Mapping[Sizes, float], in_bytes: int, out_bytes: int) -> float | None:
-    """The value at these sizes, bilinear between the four around them; None beyond what is there."""
+    """The value at these sizes, bilinear between the four around them; None outside the measured range."""
     around = [_neighbours({pair[k] for pair in cells}, size) for k, size in enumerate((in_bytes, out_bytes))]
     if not all(around):
         return None
-    total = 0.0
-    for (i, share_in), (o, share_out) in itertools.product(*around):
-        if (i, o) not in cells:
-            return None
-        total += share_in * share_out * cells[i, o]
-    return total
+    corners = [((i, o), share_in * share_out) for (i, share_in), (o, share_out) in itertools.product(*around)]
+    if any(sizes not in cells for sizes, _ in corners):
+        return None
+    return sum(share * cells[sizes] for sizes, share in corners)
 
 
 def _neighbours(sizes: set[int], size: int) -> list[tuple[int, float]]:
-    """The sizes on either side with their weights; one where it is there, none beyond."""
+    """The sizes on either side with their weights: one if `size` itself is measured, none outside the range."""
     if size in sizes:
         return [(size, 1.0)]
     below, above = [s for s in sizes if s < size], [s for s in sizes if s > size]

@@ -1,11 +1,11 @@
 """Modelled experiments: what is asked of the native half, and the rows of what it answers.
 
     Work (target, metrics, seed)      what all experiments of one machine have in common
-      + experiments -> engine -> (experiment, rows), as they end
+      + experiments -> backend -> (experiment, rows), as they end
                                   -> in_order: in the order of the plan
 
-Which engine runs them decides only where and when: every number is exact, so the rows are the same bytes on one
-thread, on many, and on other machines. engines/ holds one file for each.
+The backend decides only where and when they run: every number is exact, so the rows are the same bytes on one
+thread, on many, and on other machines. backends/ holds one file for each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from linkwright import _native, probes, schedules
 from linkwright.errors import (
-    EngineError,
+    BackendError,
     LinkwrightError,
     NoRoomError,
     TooFewEndpointsError,
@@ -87,7 +87,7 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Itera
             while missing is not None and missing.key in waiting:
                 yield waiting.pop(missing.key)
                 missing = next(remaining, None)
-    except (KeyboardInterrupt, EngineError):
+    except (KeyboardInterrupt, BackendError):
         yield from (waiting.pop(e.key) for e in remaining if e.key in waiting)
         raise
 

@@ -1,6 +1,6 @@
 """Running a suite on its targets, into a run folder.
 
-    plan -> for each target: modelled experiments by an engine, measured ones by launches
+    plan -> for each target: modelled experiments by a backend, measured ones by launches
          -> rows of an experiment as soon as they are final, in the order of the plan
          -> results.parquet and samples.parquet, whole, also after Ctrl-C
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwright import registry
-from linkwright.errors import EngineError, StoreError, UsageError
+from linkwright.errors import BackendError, StoreError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.executors.measured import dropped_samples
 from linkwright.executors.protocol import Options
@@ -27,7 +27,7 @@ from linkwright.store.journal import Journal
 from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
 
 from . import rows
-from .engines import Engine, Local
+from .backends import Backend, Local
 from .expand import expand
 from .load import Suite, parse
 from .measure import State, measure
@@ -84,8 +84,8 @@ class Outcome:
         return [row for row in self.rows if row["status"] == "failed"]
 
 
-def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: Engine | None = None) -> Outcome:
-    """Run `suite` in a new folder below `root`; `engine` runs what is modelled, by default all processors."""
+def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
+    """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
     if not any(expand(suite.at(request.level), target.extent) for target in targets):
         raise UsageError(
@@ -93,28 +93,28 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, engine: 
             "ask for other algorithms, ranks or threads, or name other machines with --on"
         )
     about: dict[str, object] = {target.executor.key: target.about for target in targets if target.about}
-    if engine:
-        about |= {"sweep": engine.about()}
+    if backend:
+        about |= {"backend": backend.about()}
     run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
     for target in targets:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
-    return _execute(run, suite, targets, request, watcher, engine or Local())
+    return _execute(run, suite, targets, request, watcher, backend or Local())
 
 
-def resume(run: runs.Run, watcher: Watcher, engine: Engine | None = None) -> Outcome:
-    """Go on with a run that was interrupted, on the same engine or on another one."""
+def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> Outcome:
+    """Continue a run that was interrupted, on the same backend or on another."""
     plan = run.plan
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
     targets = resolve(request.on, request.ranks, request.grid)
-    return _execute(run, suite, targets, request, watcher, engine or Local())
+    return _execute(run, suite, targets, request, watcher, backend or Local())
 
 
 def _execute(
-    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, engine: Engine
+    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, backend: Backend
 ) -> Outcome:
     found: list[rows.Row] = []
     interrupted, broken = False, None
@@ -128,7 +128,7 @@ def _execute(
                 context = rows.Context.of(target, run.id, suite.name, request.watts)
                 if target.modelled:
                     work = Work(target, context, metrics, request.seed)
-                    executed = _model(work, experiments, records, journal, watcher, engine)
+                    executed = _model(work, experiments, records, journal, watcher, backend)
                 else:
                     executed = _measure(target, context, experiments, metrics, run, request, records, journal, watcher)
                 with closing(executed):  # while the journal is open, whatever interrupts
@@ -137,22 +137,22 @@ def _execute(
                         watcher.rows(experiment, its_rows)
         except KeyboardInterrupt:
             interrupted = True
-        except EngineError as error:
+        except BackendError as error:
             broken = error
         except StoreError as error:
-            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, engine)}") from error
+            raise StoreError(f"{error}; what is finished is kept, and {goes_on(run, backend)}") from error
         with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose what the first one kept
             _save(run, found, targets, done=not interrupted and not broken)
     if broken:
-        raise EngineError(f"{broken}; what is finished is kept, and {goes_on(run, engine)}") from broken
+        raise BackendError(f"{broken}; what is finished is kept, and {goes_on(run, backend)}") from broken
     if not interrupted:
         run.mark("done")
     return Outcome(run, found, interrupted)
 
 
-def goes_on(run: runs.Run, engine: Engine | None) -> str:
+def goes_on(run: runs.Run, backend: Backend | None) -> str:
     """What to type to go on with an interrupted run."""
-    return f"`linkwright {(engine or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
+    return f"`linkwright {(backend or Local()).command} --resume {run.id} --runs {run.folder.parent}` goes on"
 
 
 def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: bool) -> None:
@@ -203,9 +203,9 @@ def _without_samples(context: rows.Context, experiment: Experiment, dropped: Map
 
 
 def _model(
-    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, engine: Engine
+    work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, backend: Backend
 ) -> Iterator[Found]:
-    """What is known already, and what `engine` finds of the rest, in the order of the plan."""
+    """What is known already, and what `backend` finds of the rest, in the order of the plan."""
     known = known_rows(records, work.target)
 
     def found() -> Iterator[Found]:
@@ -213,10 +213,10 @@ def _model(
         missing = [e for e in experiments if e.key not in known]
         with _Bunch(journal) as bunch:
             for done, (experiment, its_rows) in enumerate(
-                engine.run(work, missing), len(experiments) - len(missing) + 1
+                backend.run(work, missing), len(experiments) - len(missing) + 1
             ):
                 bunch.add(its_rows)
-                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{engine.note}")
+                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{backend.note}")
                 yield experiment, its_rows
 
     return in_order(experiments, found())

@@ -127,7 +127,7 @@ def test_only_the_first_rank_measures_what_is_no_job(tmp_path, monkeypatch):
         result = invoke(*words)
         assert (result.status, result.out) == (0, "")
         said += result.err
-    assert said.count("only rank 0 runs; `--on loggp,threads` does not measure an MPI job") == 1
+    assert said.count("only rank 0 runs: --on names no MPI job") == 1
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     invoke(*words)
@@ -174,3 +174,12 @@ def test_two_hosts_run_and_stand_in_the_results(tmp_path):
     rows = run.results().to_pylist()
     assert all(row["machine"].startswith("2 x ") for row in rows)
     assert {row["status"] for row in rows if row["metric"] == "time"} <= {"ok", "unconverged", "waived"}
+
+
+def test_a_schedule_from_python_runs_on_the_ranks_that_call_it_together():
+    done = mpirun(2, str(FOLDER / "api_run.py"))
+    assert done.returncode == 0, done.stderr
+    two, three, *others = done.stdout.splitlines()
+    assert others == [two, three]
+    assert re.fullmatch(r"mpi took [\d.]+ ns|run: every sample was disturbed .*", two)
+    assert three.startswith("--ranks 3: the MPI job has 2 ranks")

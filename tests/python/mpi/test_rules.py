@@ -51,7 +51,7 @@ def run_of(tmp_path, machines):
 
 def test_rules_name_the_fastest_algorithm_that_open_mpi_has(run):
     # swing is the fastest at 1 KiB, but not one of Open MPI's.
-    assert interop.exporter("openmpi-rules").render(run, None).splitlines() == [
+    assert interop.exporter("openmpi-rules").render(interop.content(run)).splitlines() == [
         f"1 # collectives; fastest of run {run.id}",
         "2 # allreduce",
         "1 # communicator sizes",
@@ -67,15 +67,15 @@ def test_rules_are_of_one_machine(tmp_path):
     two = run_of(tmp_path, ["box", "crate"])
     exporter = interop.exporter("openmpi-rules")
     with pytest.raises(UsageError, match="holds times of box and crate; choose one with --machine"):
-        exporter.render(two, None)
-    assert "# from 4096 B: ring" in exporter.render(two, "crate")
+        exporter.render(interop.content(two))
+    assert "# from 4096 B: ring" in exporter.render(interop.content(two, "crate"))
 
 
 def test_a_run_without_collectives_has_no_rules(tmp_path):
     made = runs.create(tmp_path / "runs", "dissect", "", {})
     made.write_results([], runs.samples_table(made, []))
     with pytest.raises(StoreError, match="holds no collective that Open MPI has algorithms for"):
-        interop.exporter("openmpi-rules").render(made, None)
+        interop.exporter("openmpi-rules").render(interop.content(made))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -83,7 +83,7 @@ def test_mpirun_takes_the_algorithm_that_the_rules_name(run, tmp_path):
     if not is_open_mpi():
         pytest.skip("the rules are Open MPI's, and mpirun is another library's or missing")
     rules, watcher, taken = tmp_path / "rules", tmp_path / "taken.so", tmp_path / "taken.txt"
-    rules.write_text(interop.exporter("openmpi-rules").render(run, None))
+    rules.write_text(interop.exporter("openmpi-rules").render(interop.content(run)))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", watcher, FOLDER / "taken.c", "-ldl"], check=True)
     (tmp_path / "program.py").write_text(PROGRAM)
     more = (

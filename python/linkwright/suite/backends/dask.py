@@ -1,4 +1,4 @@
-"""The engine `dask`: processes of this machine, or workers of a Dask cluster on any number of them.
+"""The backend `dask`: processes of this machine, or workers of a Dask cluster on any number of them.
 
     this process                    scheduler                    worker ... worker
       plan -> tasks  ---------------->  queue  ----------------->  simulate
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from linkwright.errors import EngineError, UsageError
+from linkwright.errors import BackendError, UsageError
 from linkwright.executors import ModelledTarget, Recipe, described
 from linkwright.experiment import Experiment
 from linkwright.suite import rows
@@ -72,7 +72,7 @@ def run_task(task: Task) -> list[Found]:
     if task.version != version():  # of a worker that came while the sweep ran
         from distributed import get_worker
 
-        raise EngineError(_stranger(get_worker().address, version(), task.version))
+        raise BackendError(_stranger(get_worker().address, version(), task.version))
     work = Work(_target(task.recipe), task.context, task.metrics, task.seed)
     return list(simulate(work, task.experiments, jobs=1))
 
@@ -92,7 +92,7 @@ class Dask:
     """Workers of the scheduler at `scheduler`, or `jobs` processes of this machine where there is none."""
 
     def __init__(self, scheduler: str | None = None, jobs: int = 0, grain: int | None = None):
-        self.command = "sweep --engine dask" + (f" --scheduler {scheduler}" if scheduler else "")
+        self.command = "dissect --backend dask" + (f" --scheduler {scheduler}" if scheduler else "")
         self.note = ""
         self._scheduler, self._jobs, self._grain = scheduler, jobs, grain
         self._client: Client | None = None
@@ -111,7 +111,7 @@ class Dask:
     def about(self) -> dict[str, object]:
         """Scheduler and workers, as they are now."""
         addresses = sorted(self._client.nthreads())
-        return {"engine": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
+        return {"key": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
 
     def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
         """The rows of each experiment, task by task as they end; last those whose task killed workers."""
@@ -158,10 +158,10 @@ class Dask:
         """The rows of a task that has ended; raises where there are none."""
         if future.status == "cancelled":
             where = self._scheduler or "of this machine"
-            raise EngineError(f"--engine dask: the scheduler {where} is gone; start one again")
+            raise BackendError(f"--backend dask: the scheduler {where} is gone; start one again")
         error = future.exception()
         if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("linkwright"):
-            raise EngineError(_stranger("of the cluster", None, version())) from error
+            raise BackendError(_stranger("of the cluster", None, version())) from error
         if error:
             raise error
         return result
@@ -185,8 +185,8 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         import distributed
     except ImportError as error:
         raise UsageError(
-            "--engine dask: the package `distributed` is missing; "
-            "`pip install 'linkwright[dask]'`, or leave --engine away"
+            "--backend dask: the package `distributed` is missing; "
+            "`pip install 'linkwright[dask]'`, or leave out --backend"
         ) from error
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
@@ -201,14 +201,14 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
                 socket.create_connection((where[2].strip("[]"), int(where[3])), CONNECTION_S).close()
             client = opened.enter_context(distributed.Client(cluster, timeout=PATIENCE_S, set_as_default=False))
         except (OSError, OverflowError, ValueError) as error:
-            raise EngineError(
+            raise BackendError(
                 f"--scheduler {scheduler}: no Dask scheduler answers there; start one with `dask scheduler`, "
-                "or leave --scheduler away for processes of this machine"
+                "or leave out --scheduler for processes of this machine"
             ) from error
         try:
             client.wait_for_workers(1, timeout=PATIENCE_S)
         except TimeoutError as error:
-            raise EngineError(
+            raise BackendError(
                 f"--scheduler {scheduler}: it has no worker; start some with `dask worker {scheduler}`"
             ) from error
         yield client
@@ -253,7 +253,7 @@ def _refuse_strangers(client: Client) -> None:
 
     for address, found in sorted(client.run(installed).items()):
         if found != version():
-            raise EngineError(_stranger(address, found, version()))
+            raise BackendError(_stranger(address, found, version()))
 
 
 def _stranger(address: str, found: str | None, wanted: str) -> str:

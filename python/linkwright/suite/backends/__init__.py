@@ -1,7 +1,7 @@
-"""Engines: where modelled experiments run. One file each, and a line in `ENGINES`.
+"""Backends: where modelled experiments run. One file each, and a line in `BACKENDS`.
 
-An engine is entered once for all machines of a run; its `run` gives the rows of each experiment as it ends, in
-whatever order. What it may not do is change them: a test compares the results of every engine byte by byte.
+A backend is entered once for all machines of a run; its `run` gives the rows of each experiment as it ends, in
+whatever order. What it may not do is change them: a test compares the results of every backend byte by byte.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from . import dask, local
 from .dask import Dask
 from .local import Local
 
-ENGINES = {module.ENTRY["key"]: module for module in (local, dask)}
+BACKENDS = {module.ENTRY["key"]: module for module in (local, dask)}
 
-__all__ = ["ENGINES", "Dask", "Engine", "Local", "entries"]
+__all__ = ["BACKENDS", "Backend", "Dask", "Local", "entries"]
 
 
-class Engine(Protocol):
+class Backend(Protocol):
     """Where modelled experiments run."""
 
     command: str  # the verb, with options, that resumes a run on it
@@ -35,5 +35,5 @@ class Engine(Protocol):
 
 
 def entries() -> list[dict[str, object]]:
-    """All engines, for `list` and `describe`."""
-    return [module.ENTRY for module in ENGINES.values()]
+    """All backends, for `list` and `describe`."""
+    return [module.ENTRY for module in BACKENDS.values()]

@@ -1,4 +1,4 @@
-"""The engine `local`: all processors of this process, as threads of the native half.
+"""The backend `local`: all processors of this process, as threads of the native half.
 
 A pool of rayon threads takes experiments one by one, the few large ones first; this process makes rows of what they
 find meanwhile. Nothing is copied but the answers, and a sweep of 4,000 small experiments costs no more than a loop.
@@ -25,8 +25,8 @@ class Local:
     """`jobs` threads; 0 for one on each processor that this process may use."""
 
     jobs: int = 0
-    command: str = "dissect"
-    note: str = ""
+    command = "dissect"
+    note = ""
 
     def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
         """The rows of each experiment, as they end."""
@@ -34,7 +34,7 @@ class Local:
 
     def about(self) -> dict[str, object]:
         """What the environment of a run says of it."""
-        return {"engine": "local", "jobs": self.jobs or None}
+        return {"key": "local", "jobs": self.jobs or None}
 
     def __enter__(self) -> Local:
         return self

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from linkwright import registry
-from linkwright.errors import EngineError
+from linkwright.errors import BackendError
 from linkwright.store import run as runs
 from linkwright.suite import load
-from linkwright.suite.engines import Dask, Local, dask
+from linkwright.suite.backends import Dask, Local, dask
 from linkwright.suite.session import Request, Watcher, resume, start
 from linkwright_cases import invoke
 
@@ -48,8 +48,8 @@ def suite_file(tmp_path):
     return str(path)
 
 
-def started(folder, engine, watcher=None):
-    return start(folder, load.parse(SUITE, "small.toml"), REQUEST, watcher or Watcher(), engine).run
+def started(folder, backend, watcher=None):
+    return start(folder, load.parse(SUITE, "small.toml"), REQUEST, watcher or Watcher(), backend).run
 
 
 def rows_of(run):
@@ -85,14 +85,15 @@ def test_any_number_of_threads_gives_the_same_rows(tmp_path, expected, jobs):
     assert rows_of(started(tmp_path, Local(jobs))).equals(expected)
 
 
-def test_a_sweep_ends_with_its_report_and_says_what_ran_it(tmp_path, suite_file, expected):
-    result = invoke("sweep", suite_file, "--jobs", "2", "--runs", str(tmp_path))
+@pytest.mark.parametrize("verb", [["sweep"], ["dissect", "--level", "full"]], ids="_".join)
+def test_a_run_ends_with_its_report_and_says_what_ran_it(tmp_path, suite_file, expected, verb):
+    result = invoke(*verb, suite_file, "--jobs", "2", "--runs", str(tmp_path))
     assert result.status == 0, result.err
     assert result.out.splitlines()[-1].endswith("report/index.html")
     run = runs.find(tmp_path, "latest")
     assert rows_of(run).equals(expected)
     environment = json.loads((run.folder / "environment.json").read_text())
-    assert environment["sweep"] == {"engine": "local", "jobs": 2}
+    assert environment["backend"] == {"key": "local", "jobs": 2}
 
 
 class Counting(Local):
@@ -140,13 +141,13 @@ def test_a_worker_killed_in_the_middle_costs_nothing(tmp_path, cluster, expected
     before = pids(cluster)
     victim = min(before)
     killing = At(3, lambda: os.kill(victim, signal.SIGKILL))
-    with Dask(cluster.scheduler_address, grain=1) as engine:
-        run = started(tmp_path, engine, killing)
+    with Dask(cluster.scheduler_address, grain=1) as backend:
+        run = started(tmp_path, backend, killing)
     assert killing.done < killing.of
     assert victim not in pids(cluster)
     assert rows_of(run).equals(expected)
     environment = json.loads((run.folder / "environment.json").read_text())
-    assert len(environment["sweep"]["workers"]) == 2
+    assert len(environment["backend"]["workers"]) == 2
 
 
 @pytest.mark.slow
@@ -160,9 +161,9 @@ def test_an_experiment_that_kills_workers_fails_alone(tmp_path, cluster, expecte
 
     monkeypatch.setattr(dask, "run_task", deadly)
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    with Dask(cluster.scheduler_address, grain=4) as engine:
+    with Dask(cluster.scheduler_address, grain=4) as backend:
         suite = load.parse(SUITE, "small.toml")
-        run = start(tmp_path, suite, Request(on="loggp", budget_s=1), Watcher(), engine).run
+        run = start(tmp_path, suite, Request(on="loggp", budget_s=1), Watcher(), backend).run
     found = rows_of(run).to_pylist()
     failed = [row for row in found if row["status"] == "failed"]
     assert ["alltoall/linear/p16/64K" in row["experiment"] for row in failed] == [True]
@@ -174,7 +175,7 @@ def test_an_experiment_that_kills_workers_fails_alone(tmp_path, cluster, expecte
 
 def test_workers_with_another_linkwright_are_refused(tmp_path, cluster, suite_file, monkeypatch):
     monkeypatch.setattr(dask, "version", lambda: "9.9.9")
-    command = ("sweep", suite_file, "--engine", "dask", "--scheduler", cluster.scheduler_address)
+    command = ("sweep", suite_file, "--backend", "dask", "--scheduler", cluster.scheduler_address)
     result = invoke(*command, "--runs", str(tmp_path / "runs"))
     assert result.status == 1
     assert "has linkwright 0.1.0, this sweep is of 9.9.9; install 9.9.9 on all workers" in result.err
@@ -185,7 +186,7 @@ def test_workers_with_another_linkwright_are_refused(tmp_path, cluster, suite_fi
     result = invoke(*command, "--runs", str(tmp_path / "runs"))
     assert result.status == 1
     assert "has linkwright 0.1.0, this sweep is of 9.9.9" in result.err
-    assert "sweep --engine dask --scheduler" in result.err
+    assert "dissect --backend dask --scheduler" in result.err
 
 
 @contextlib.contextmanager
@@ -213,10 +214,10 @@ def test_after_the_scheduler_is_killed_a_run_goes_on(tmp_path, expected):
     with scheduler_process(tmp_path) as (process, address):
         killing = At(3, process.kill)
         with (
-            Dask(address, grain=1) as engine,
-            pytest.raises(EngineError, match=rf"{address} is gone; .* `linkwright sweep --engine dask .*--resume"),
+            Dask(address, grain=1) as backend,
+            pytest.raises(BackendError, match=rf"{address} is gone; .* `linkwright dissect --backend dask .*--resume"),
         ):
-            started(tmp_path / "runs", engine, killing)
+            started(tmp_path / "runs", backend, killing)
     run = runs.find(tmp_path / "runs", "latest")
     kept = len({row["experiment"] for record in run.records() for row in record["rows"]})
     assert kept >= 3
@@ -227,7 +228,7 @@ def test_after_the_scheduler_is_killed_a_run_goes_on(tmp_path, expected):
 
 
 def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
-    command = [sys.executable, "-m", "linkwright", "sweep", suite_file, "--engine", "dask", "--jobs", "1"]
+    command = [sys.executable, "-m", "linkwright", "sweep", suite_file, "--backend", "dask", "--jobs", "1"]
     command += ["--grain", "1", "--runs", str(tmp_path / "runs")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -238,7 +239,7 @@ def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
         _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "sweep --engine dask --resume" in err
+    assert "dissect --backend dask --resume" in err
     assert err.count("\n") == 1
     run = runs.find(tmp_path / "runs", "latest")
     assert run.records()
@@ -251,14 +252,14 @@ def test_ctrl_c_reaches_a_sweep_on_dask(tmp_path, suite_file, expected):
 
 def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    result = invoke("sweep", "dissect", "--on", "loggp", "--engine", "dask", "--runs", str(tmp_path))
+    result = invoke("sweep", "dissect", "--on", "loggp", "--backend", "dask", "--runs", str(tmp_path))
     assert result.status == 2
     assert "pip install 'linkwright[dask]'" in result.err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
-    where = ["--engine", "dask", "--scheduler", "127.0.0.1:1", "--runs", str(tmp_path)]
+    where = ["--backend", "dask", "--scheduler", "127.0.0.1:1", "--runs", str(tmp_path)]
     result = invoke("sweep", "dissect", "--on", "loggp", *where)
     assert result.status == 1
     assert "--scheduler 127.0.0.1:1: no Dask scheduler answers there" in result.err
@@ -267,18 +268,18 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["dissect"], 2, "no machine; name some with --on"),
-        ([], 2, "name a SUITE"),
-        (["dissect", "--resume", "latest"], 2, "one of them"),
-        (["dissect", "--on", "threads"], 2, "this executor measures, and a second job beside it would disturb"),
+        (["dissect", "--resume", "latest"], 2, "leave out '[SUITE]'"),
+        (["dissect", "--suite", "scaling"], 2, "both name the suite"),
+        (["--on", "threads", "--engine", "dask"], 2, "this executor measures, and a second job beside it would"),
         (["dissect", "--on", "loggp,threads", "--jobs", "2"], 2, "--on threads: this executor measures"),
-        (["dissect", "--on", "loggp", "--scheduler", "tcp://x:1"], 2, "add --engine dask"),
-        (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --engine dask"),
+        (["dissect", "--on", "loggp", "--scheduler", "tcp://x:1"], 2, "add --backend dask"),
+        (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --backend dask"),
         (["dissect", "--on", "logp"], 2, "did you mean `loggp`"),
         (["disect", "--on", "loggp"], 2, "did you mean `dissect`"),
-        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "nowhere"], 2, "is no address"),
-        (["dissect", "--on", "loggp", "--engine", "dask", "--scheduler", "tcp://nowhere"], 2, "`tcp://HOST:PORT`"),
-        (["--resume", "latest", "--on", "loggp"], 2, "leave --on away"),
+        (["dissect", "--on", "loggp", "--backend", "dask", "--scheduler", "nowhere"], 2, "is no address"),
+        (["dissect", "--on", "loggp", "--backend", "dask", "--scheduler", "tcp://nowhere"], 2, "`tcp://HOST:PORT`"),
+        (["--resume", "latest", "--on", "loggp"], 2, "leave out '--on'"),
+        (["dissect", "--backend", "dask", "--scheduler", "tcp://x:1", "--jobs", "2"], 2, "--jobs counts processes"),
     ],
 )
 def test_bad_input_is_one_clear_message(tmp_path, arguments, status, message):
@@ -289,6 +290,6 @@ def test_bad_input_is_one_clear_message(tmp_path, arguments, status, message):
 
 
 def test_the_option_knows_every_engine():
-    from linkwright.cli.sweep import ENGINES
+    from linkwright.cli.dissect import BACKENDS
 
-    assert list(ENGINES) == registry.keys("engines")
+    assert list(BACKENDS) == registry.keys("backends")

@@ -1,0 +1,107 @@
+"""`linkwright plan io`: which transport to use between a host and a device, or between two processes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+from linkwright.cli import options
+from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
+
+
+class Bytes(options.Size):
+    """A size of at least one byte: `512`, `512B`, `4K`."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes."""
+        text = str(value)
+        size = super().convert(text[:-1] if text.endswith("B") and text[:-1].isdigit() else text, param, ctx)
+        if size == 0:
+            self.fail(f"{text}: a round trip carries at least one byte each way; write 1 or more", param, ctx)
+        return size
+
+
+@click.command(name="io")
+@click.option("--in", "in_bytes", type=Bytes(), required=True, help="Bytes of the request; K and M are 1024-based.")
+@click.option("--out", "out_bytes", type=Bytes(), required=True, help="Bytes of the reply.")
+@click.option(
+    "--on", "machine", metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="A described machine, or its file; default: the only shipped one that describes round trips.",
+)  # fmt: skip
+@click.option("--run", "run_name", metavar="RUN", help="A run with measured round trips: its id, or `latest`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.runs
+def command(
+    in_bytes: int, out_bytes: int, machine: str | None, run_name: str | None, as_json: bool, root_folder: Path
+) -> None:
+    """Which transport for one request and its reply.
+
+    Compares the transports of a described machine or, with --run, those that a run measured here, for example by
+    `linkwright probe round_trip`. Times are means, with the 99th percentile beside them.
+    """
+    from linkwright.plans import io
+
+    if machine and run_name:
+        raise UsageError("--on and --run exclude each other; give a described machine or a run")
+    if run_name:
+        from linkwright.store import run as runs
+
+        found = runs.find(root_folder, run_name)
+        source = f"run {found.id}, measured"
+        choices = io.from_rows(found.results().to_pylist(), in_bytes, out_bytes, found.id)
+    else:
+        described = _described(machine)
+        source = f"machine {described.name}, modelled"
+        choices = io.on_model(described, in_bytes, out_bytes)
+    if as_json:
+        transports = [
+            {
+                "transport": choice.transport,
+                "mean_ns": choice.mean_ns,
+                "p99_ns": choice.p99_ns,
+                "between_measured_sizes": choice.between,
+            }
+            for choice in choices
+        ]
+        print_json({"in_bytes": in_bytes, "out_bytes": out_bytes, "source": source, "transports": transports})
+    else:
+        _print(source, in_bytes, out_bytes, choices)
+
+
+def _described(name: str | None):
+    """The machine of that name or file; without a name the only shipped one that describes round trips."""
+    from linkwright import registry
+    from linkwright.machines import load
+
+    if name:
+        return load(name)
+    keys = registry.keys("machines")
+    able = [key for key in keys if "[probe.round_trip]" in registry.machine_path(key).read_text(encoding="utf-8")]
+    if len(able) != 1:
+        raise UsageError(f"which machine? name one that describes round trips with --on ({', '.join(able) or 'none'})")
+    return load(able[0])
+
+
+def _print(source: str, in_bytes: int, out_bytes: int, choices: list) -> None:
+    from linkwright.units import format_size, format_time
+
+    best = choices[0]
+    click.echo(f"{source}: {format_size(in_bytes)} B there, {format_size(out_bytes)} B back")
+    advice = f"take {best.transport}: {format_time(best.mean_ns)}"
+    for following in choices[1:2]:
+        advice += f", {following.mean_ns - best.mean_ns:,.0f} ns less than {following.transport}"
+    click.echo(advice + "\n")
+    rows = [
+        [
+            choice.transport,
+            format_time(choice.mean_ns),
+            "-" if math.isnan(choice.p99_ns) else format_time(choice.p99_ns),
+            f"{choice.mean_ns / best.mean_ns:.2f}",
+            "between measured sizes" if choice.between else "",
+        ]
+        for choice in choices
+    ]
+    print_table(["transport", "mean", "p99", "relative to best", ""], rows)

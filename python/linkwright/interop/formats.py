@@ -1,0 +1,62 @@
+"""What an export or import format is, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwright.store.files import write_whole
+
+if TYPE_CHECKING:
+    from .importing import Defaults, Imported
+
+Rows = Sequence[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Result rows to export, and what is known about them."""
+
+    rows: Rows
+    run: str = ""
+    # Machine -> its numbers, each with unit, status and source.
+    constants: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
+    environment: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format, as `list` and `describe` print it."""
+
+    key: str
+    summary: str
+    description: str
+    source: str
+
+    def described(self) -> dict[str, object]:
+        """Everything but the function."""
+        return {key: value for key, value in vars(self).items() if not callable(value)}
+
+
+@dataclass(frozen=True)
+class Exporter(Format):
+    """A format that is written. `--output` chooses it by its suffix, if it has one, and `export` by its key."""
+
+    render: Callable[[Content], str | bytes]
+    suffix: str | None = None
+    needs: str = "any result row"
+
+    def write(self, content: Content, path: Path) -> None:
+        """Write `content` to `path`, whole or not at all."""
+        rendered = self.render(content)
+        data = rendered.encode() if isinstance(rendered, str) else rendered
+        write_whole(path, lambda temporary: temporary.write_bytes(data))
+
+
+@dataclass(frozen=True)
+class Importer(Format):
+    """A format that is read: its parser takes the path (for messages), the text, and what the text may omit."""
+
+    parse: Callable[[Path, str, Defaults], list[Imported]]
