@@ -178,7 +178,7 @@ pub(super) fn answer(
     if product.flops() == 0.0 {
         return Err(waived(
             about,
-            "a product has no size of 0; ask for at least 1",
+            "a size of 0 is no product; ask for at least 1",
         ));
     }
     let model = model.on(threads, about)?;
