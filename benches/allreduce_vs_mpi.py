@@ -1,11 +1,11 @@
-"""Allreduce of floats on threads against MPI_Allreduce over shared memory, alternating launches.
+"""Compares an allreduce of floats on threads with MPI_Allreduce over shared memory, in alternating launches.
 
     python3 benches/allreduce_vs_mpi.py [--ranks 2] [--launches 6] [--sizes 8,1024,...]
 
 Needs cargo, mpicc and mpirun (Debian: libopenmpi-dev openmpi-bin). Both sides time samples of
-back-to-back calls and report the slowest rank; here the median over launches of their medians
-is printed. MPI's better variant (in place, out of place) counts. It runs with a malloc that keeps its memory:
-otherwise its temporary buffers make the largest sizes a measurement of page faults.
+back-to-back calls and report the slowest rank; this program prints the median over launches of their medians. The
+better of MPI's variants (in place, out of place) counts. MPI runs with a malloc that keeps its memory; otherwise its
+temporary buffers would turn the largest sizes into a measurement of page faults.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def rows(command):
 
 
 def best(times):
-    """Of {name: [(median, fastest)]}: the name with the least median, that median, the least of all."""
+    """From {name: [(median, fastest)]}: the name with the least median, that median, and the least value of all."""
     medians = {name: statistics.median(m for m, _ in values) for name, values in times.items()}
     name = min(medians, key=medians.get)
     return name, medians[name], min(f for values in times.values() for _, f in values)

@@ -1,4 +1,4 @@
-"""Time per message over ranks as an SVG, with the latency of memory as the limit. Used by simulators.py."""
+"""Draws time per message over ranks as an SVG, with the latency of memory as the limit. Used by simulators.py."""
 
 import math
 from collections.abc import Sequence

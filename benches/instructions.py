@@ -1,13 +1,12 @@
-"""Instructions of every stage of small workloads, counted by callgrind, beside the table in instructions.toml.
+"""Counts the instructions of every stage of small workloads by callgrind, and compares them with instructions.toml.
 
     python3 benches/instructions.py [--update]
 
-Needs cargo and valgrind. Counts do not depend on what else the machine does, and hardly on the machine: hash seeds and
-the C library's choice of copy routines move them by about a percent, another release of rustc by a few. So a stage
-that takes 25 % more instructions than the table says has become slower, and the exit status is 1; one that takes 25 %
-less wants `--update`, which writes the table again, as does a change that costs instructions on purpose (the commit
-says why). Other architectures need other tables; there is one for x86-64. Stages below a million instructions are
-listed only.
+Needs cargo and valgrind. Counts do not depend on other load, and hardly on the machine: hash seeds and the C library's
+choice of copy routines move them by about a percent, another release of rustc by a few. If a stage takes 25 % more
+instructions than the table says, it has become slower, and the exit status is 1. If it takes 25 % less, or if a change
+intends the cost (the commit says why), rewrite the table with `--update`. Other architectures need other tables; there
+is one for x86-64. Stages below a million instructions are only listed.
 """
 
 import argparse
@@ -77,7 +76,7 @@ def count(runner: Path, workloads: list[str] = WORKLOADS) -> Counts:
 
 
 def sorted_out(dumps: list[str], workloads: list[str]) -> Counts:
-    """Which workload and stage each file is of: they come in order, and a workload begins with its machine."""
+    """The workload and stage of each file: files come in order, and a workload begins with its machine."""
     counts, rest = {}, iter(workloads)
     for text in dumps:
         stopped = re.search(r"^desc: Trigger: --dump-after=workloads::stages::(\w+)", text, re.MULTILINE)
@@ -92,7 +91,7 @@ def sorted_out(dumps: list[str], workloads: list[str]) -> Counts:
 
 
 def compare(counts: Counts, known: Counts) -> tuple[list[str], list[str]]:
-    """What became slower by more than the tolerance, and what became faster by as much."""
+    """The stages that became slower by more than the tolerance, and those that became faster by as much."""
     slower, faster = [], []
     for workload, stages in counts.items():
         for stage, found in stages.items():

@@ -1,11 +1,11 @@
-"""Memory latency, triad and core-to-core latency beside their peers, alternating launches.
+"""Compares memory latency, triad and core-to-core latency with their peers, in alternating launches.
 
     python3 benches/memory_vs_peers.py [--launches 6]
 
 Run with the interpreter of .venv. Needs cc; `likwid-bench` (Debian: likwid), `core-to-core-latency` (cargo install
 core-to-core-latency), `lat_mem_rd` (lmbench) and `stream_c.exe` or `stream` (STREAM) take part where they are
-installed. All run on the first processors; the best of each launch is taken on both sides,
-because that is what the peers print. Printed: medians over launches, and ours over theirs.
+installed. All run on the first processors. Both sides take the best of each launch, because
+that is what the peers print. The output is medians over launches, and the ratio of ours to theirs.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def lmbench(size):
 
 
 def stream(program):
-    """Triad of all its threads in GB/s, best of its repetitions; its arrays have the size that it was compiled with."""
+    """Triad of all its threads in GB/s, best of its repetitions; its arrays have a compiled-in size."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     words = ["taskset", "-c", "0", program]
     found = subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout

@@ -1,12 +1,12 @@
-"""Our allreduces over MPI against the library's own, in one job: best median against best median.
+"""Compares our allreduces over MPI with the library's own, in one job: best median against best median.
 
     python3 benches/mpi_allreduce_vs_native.py [--ranks 2] [--sizes 8,1K,64K,1M,16M] [--time-budget 90s]
 
 Needs mpirun, mpi4py and linkwright in this Python's environment. All algorithms are measured in shuffled
-rounds of one mpirun, by the same clock, on data that are checked; of the library the better of in place and
-out of place counts. It runs with a malloc that keeps its memory: otherwise the library's temporary buffers
-make the largest sizes a measurement of page faults. On two ranks most algorithms send the same messages; those named
-by default are one of each kind, so that each is measured in more rounds. Where rounds fall into two groups (two cores
+rounds of one mpirun, by the same clock, on checked data. The better of the library's variants (in place, out of place)
+counts. The job runs with a malloc that keeps its memory; otherwise the library's temporary buffers would turn the
+largest sizes into a measurement of page faults. On two ranks most algorithms send the same messages; the default names
+one of each kind, so that each is measured in more rounds. Where rounds fall into two groups (two cores
 of a virtual machine may or may not share a cache), the faster group counts on both sides, and its share is printed.
 """
 
@@ -30,7 +30,7 @@ def measure(options):
         root_user = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         command = ["mpirun", *root_user, "-np", str(options.ranks), sys.executable, "-m", "linkwright", "run"]
         command += ["allreduce", "--on", "mpi", "--sizes", options.sizes, "--time-budget", options.time_budget]
-        command += ["--algorithm", options.algorithms, "--iters", "30"]  # short rounds, and many of them
+        command += ["--algorithm", options.algorithms, "--iters", "30"]  # many short rounds
         command += ["--runs", folder, "--output", str(rows)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | KEEP_MEMORY)
         return json.loads(rows.read_text())["rows"]

@@ -1,10 +1,10 @@
-"""Most memory that a command and its children hold at once, and what a memory limit makes of it.
+"""Measures the most memory that a command and its children hold at once, optionally under a memory limit.
 
     python3 benches/peak_memory.py [--limit 2G] [COMMAND ...]      by default `linkwright dissect --level quick`
 
-Looks 50 times per second at the resident memory of all processes below the command (/proc/PID/smaps_rollup: pages that
-several share are divided among them) and prints the peak. `--limit` runs the command in a control group of
-that size, which needs root and a kernel that has memory groups; without it nothing is limited.
+Samples the resident memory of the command and all its children 50 times per second (/proc/PID/smaps_rollup, which
+divides shared pages among their processes) and prints the peak. `--limit` runs the command in a control group of that
+size, which needs root and a kernel with memory groups; without the option nothing is limited.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def resident(pid):
 
 
 def group_of(limit):
-    """A new control group with so much memory, and the file that processes are written to."""
+    """A new control group with this much memory, and the file that processes are written to."""
     v1 = GROUPS / "memory"
     folder = (v1 if v1.is_dir() else GROUPS) / f"linkwright-bench-{os.getpid()}"
     folder.mkdir()

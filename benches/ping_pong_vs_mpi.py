@@ -1,11 +1,11 @@
-"""Ping-pong of two threads against Open MPI over shared memory, alternating launches.
+"""Compares a ping-pong of two threads with Open MPI over shared memory, in alternating launches.
 
     python3 benches/ping_pong_vs_mpi.py [--launches 6] [--sizes 8,1024,...]
 
 Run with the interpreter of .venv. Needs mpicc and mpirun (Debian: libopenmpi-dev openmpi-bin). Peers: a loop of
-MPI_Send and MPI_Recv as in OSU's latency test (mpi_ping_pong.c); mpi4py.bench, which adds what Python costs; and
-osu_latency, where it is installed. All print half a round trip. Compared are the median over launches
-of their medians and the fastest sample; of OSU and mpi4py, which print one mean per launch, the best launches.
+MPI_Send and MPI_Recv as in OSU's latency test (mpi_ping_pong.c); mpi4py.bench, which adds the cost of Python; and
+osu_latency, if it is installed. All print half a round trip. The comparison uses the median over launches of their
+medians and the fastest sample; for OSU and mpi4py, which print one mean per launch, it uses the best launches.
 """
 
 import argparse
@@ -29,7 +29,7 @@ for size in json.loads(sys.argv[1]):
     schedule = _native.Schedule.pattern("ping_pong", 2, size, element_bytes=1)
     schedule.verify()
     found = _native.run_threads(schedule, {"dtype": "u8", "samples": 101, "budget_s": 0.5, "check": False})
-    halves = np.concatenate([found["slowest_ns"], found["disturbed_ns"]]) / 2  # as MPI's: no sample is dropped
+    halves = np.concatenate([found["slowest_ns"], found["disturbed_ns"]]) / 2  # as for MPI, no sample is dropped
     print(f"{size},threads,{np.median(halves)},{halves.min()}")
 """
 

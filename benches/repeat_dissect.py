@@ -1,11 +1,11 @@
-"""Does a machine give the same answer twice? Several runs of a suite, every two of them compared.
+"""Does a machine give the same answer twice? Runs a suite several times and compares every two runs.
 
     python3 benches/repeat_dissect.py [--repeat 5] [--level quick] [--time-budget 60s] [--on threads]
-    python3 benches/repeat_dissect.py --compare RUN RUN ...         runs made before
+    python3 benches/repeat_dissect.py --compare RUN RUN ...         earlier runs
 
 Run with the interpreter of .venv on an idle machine. Only experiments that converged in both runs of a pair count;
-groups of launches are compared with groups. Printed: how many verdicts are SAME, by part of the suite, and the
-experiments that were not, worst first. The aim is 95 % SAME.
+groups of launches are compared with groups. The output is the number of SAME verdicts by part of the suite, and the
+other experiments, worst first. The aim is 95 % SAME.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def dissect(options, folder):
     command = [sys.executable, "-m", "linkwright", *words]
     before = set(Path(folder).iterdir())
     done = subprocess.run(command, capture_output=True, text=True)
-    # Failed experiments end in status 1; the others count all the same.
+    # Failed experiments lead to status 1; the others still count.
     made = set(Path(folder).iterdir()) - before
     if done.returncode > 1 or not made:
         sys.exit(done.stderr)
@@ -36,13 +36,13 @@ def dissect(options, folder):
 
 
 def converged(run):
-    """Experiments whose time has an interval as narrow as was asked."""
+    """Experiments whose time has an interval as narrow as requested."""
     rows = run.results().to_pylist()
     return {row["experiment"] for row in rows if row["metric"] == "time" and row["status"] == "ok"}
 
 
 def verdicts(first, second):
-    """(experiment, comparison) of what converged in both."""
+    """(experiment, comparison) of the experiments that converged in both."""
     both = converged(first) & converged(second)
     return [(key[0], found) for key, found in compare_runs(first, second).pairs if key[0] in both]
 
@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--suite", default="dissect")
     parser.add_argument("--on", default="threads")
     parser.add_argument("--time-budget")
-    parser.add_argument("--compare", nargs="+", type=Path, metavar="RUN", help="folders of runs made before")
+    parser.add_argument("--compare", nargs="+", type=Path, metavar="RUN", help="folders of earlier runs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.compare:

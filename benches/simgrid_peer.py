@@ -1,7 +1,7 @@
-"""The workloads on SimGrid: platforms with the same latency and bandwidth, actors (S4U) and MPI processes (SMPI).
+"""Runs the workloads on SimGrid: platforms with the same latency and bandwidth, actors (S4U) and MPI processes (SMPI).
 
-Used by simulators.py. SimGrid has no overhead per message apart from latency, so that the overheads at both ends
-are part of it; everything else of the platforms are the numbers of the machines that linkwright simulates.
+Used by simulators.py. SimGrid has no overhead per message apart from latency, so its latency includes the overheads at
+both ends. All other numbers of the platforms are those of the machines that linkwright simulates.
 """
 
 import functools
@@ -32,7 +32,7 @@ PLATFORM = """<?xml version='1.0'?>
 </platform>
 """
 FILES = Path(__file__).resolve().parent.parent / "python" / "linkwright" / "machines"
-# Machine -> its bandwidth, what together is the latency of the two links that a message crosses, how links are shared.
+# Machine -> its bandwidth, the terms that make up the latency of the two links of a message, how links are shared.
 DESCRIBED = {
     "loggp": ("fabric.bandwidth", ("fabric.latency", "path.message.start", "path.message.receive"), "FATPIPE"),
     "crossbar": ("fabric.port_bandwidth", ("fabric.latency", "path.put.start"), "SPLITDUPLEX"),
@@ -50,7 +50,7 @@ MADE = {
 
 @dataclass(frozen=True)
 class Work:
-    """What SimGrid is asked for: messages of `bytes` between `ranks`, in one of four orders."""
+    """A workload for SimGrid: messages of `bytes` between `ranks`, in one of four orders."""
 
     machine: str
     order: str  # ring, doubling, posted or stepwise
@@ -60,7 +60,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Found:
-    """What one run of SimGrid took, or why there is none."""
+    """The cost of one run of SimGrid, or the reason why there is none."""
 
     messages: int = 0
     seconds: float = 0.0
@@ -119,7 +119,7 @@ def described(machine: str) -> dict[str, str]:
 
 
 def lacking() -> str | None:
-    """Why SimGrid cannot take part; `None` where it can."""
+    """The reason why SimGrid cannot take part; `None` if it can."""
     for tool in ("pkg-config", "g++"):
         if not shutil.which(tool):
             return f"`{tool}` is not installed"
@@ -131,18 +131,18 @@ def lacking() -> str | None:
 
 
 def pkg_config(*words: str) -> str:
-    """What pkg-config says of SimGrid."""
+    """The answer of pkg-config about SimGrid."""
     return subprocess.run(["pkg-config", *words, "simgrid"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def run(words: list, limit_s: float) -> Found:
-    """One process of at most so much processor time, its last line read."""
+    """One process with at most this much processor time; reads its last line."""
     limit = int(limit_s)
     done = subprocess.run(
         words, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)),
     )  # fmt: skip
-    # smpirun is a script: it survives its program and says 128 and the signal.
+    # smpirun is a script: it survives its program and exits with 128 plus the signal.
     if done.returncode in {*(-number for number in OVER), *(128 + number for number in OVER)}:
         return Found(reason=f"more than {limit} s")
     lines = done.stdout.strip().splitlines()

@@ -1,13 +1,13 @@
-"""How fast linkwright simulates, beside SimGrid, on one core, in one run; writes the tables of docs/performance.md.
+"""Compares the simulation speed of linkwright and SimGrid, on one core, in one run; fills docs/performance.md.
 
     python3 benches/simulators.py [--launches 6] [--only 'w1-*' ...] [--limit 120] [--write docs/performance.md]
 
-Run with the interpreter of .venv. Needs cargo. SimGrid takes part where it is installed (Debian: libsimgrid-dev); a
-run of it that takes more than `--limit` seconds of processor time is given up and says so. Launches alternate between
-the simulators; what took SimGrid more than 10 s is launched once. Times are processor times: of linkwright all
-stages together (machine, build, lower, verify, engine, limits), of SimGrid the whole process. Medians over launches.
-`--write` also draws the chart of time per message beside the document (images/time_per_message.svg). Takes about 20
-minutes with SimGrid, most of it SimGrid's; `--launches 3 --limit 60` about 10.
+Run with the interpreter of .venv. Needs cargo. SimGrid takes part if it is installed (Debian: libsimgrid-dev). A run of
+it that exceeds `--limit` seconds of processor time is stopped and reported. Launches alternate between the simulators;
+a workload that takes SimGrid more than 10 s is launched once. Times are processor times, as medians over launches: for
+linkwright of all stages (machine, build, lower, verify, engine, limits), for SimGrid of the whole process. `--write`
+also draws the chart of time per message (images/time_per_message.svg). The run takes about 20 minutes with SimGrid,
+most of them for SimGrid, or about 10 with `--launches 3 --limit 60`.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from simgrid_peer import Found, Work
 
 SLOW_S = 10.0
 STAGES = ("machine_s", "build_s", "lower_s", "verify_s", "engine_s", "limits_s")
-# Workloads of the runner -> the same for SimGrid, or why there is none.
+# Workloads of the runner -> their SimGrid counterparts, or the reason why there is none.
 PACKETS = "SimGrid has flows, no packets"
 WORKLOADS: dict[str, Work | str] = {
     **{f"w1-{p}": Work("loggp", "ring", p) for p in (64, 256, 1024)},
@@ -47,13 +47,13 @@ WORKLOADS: dict[str, Work | str] = {
 }
 GROWTH = {"ring (W1)": ["w1-64", "w1-256", "w1-1024"], "recursive doubling (W2)": [
     "w2-64", "w2-256", "w2-1024", "w2-4096", "w2-16384"]}  # fmt: skip
-# What has a rate of its own: package, example and its arguments.
+# Programs that print a rate: package, example and its arguments.
 RATES = [
     ("linkwright-schedule", "text_speed"),
     ("linkwright-sim", "symmetric_rate", "fold", "1048576"),
     ("linkwright-sim", "symmetric_rate", "stream", "1024"),
 ]
-# The whole way through the Python interface, from nothing to nothing; prints the median processor time.
+# A complete pass through the Python interface, including the release; prints the median processor time.
 SURFACE = """
 import statistics, sys, time
 import linkwright
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--only", action="append", metavar="PATTERN", help="workloads such as 'w1-*'; repeatable")
     parser.add_argument("--limit", type=float, default=120.0, metavar="SECONDS", help="of one run of SimGrid")
     parser.add_argument("--cpu", type=int, default=min(os.sched_getaffinity(0)))
-    parser.add_argument("--runner", type=Path, help="the workload runner, if it is not to be built")
+    parser.add_argument("--runner", type=Path, help="use this workload runner instead of building one")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every launch, raw")
     parser.add_argument("--write", type=Path, metavar="DOCUMENT", help="fill its tables and draw its chart")
     asked = parser.parse_args()
@@ -150,7 +150,7 @@ def middle(launches: list[dict], *keys: str) -> float:
 
 
 def table(runs, reason) -> str:
-    """One row for each workload, linkwright and SimGrid side by side."""
+    """One row for each workload, with linkwright and SimGrid."""
     head = ["workload", "messages", "linkwright s", "engine M/s", "total M/s", "peak MB", "S4U s", "S4U MB", "S4U/lw"]
     lines = [[*head, "SMPI s", "SMPI MB", "SMPI/lw"]]
     for name, found in runs.items():
@@ -172,7 +172,7 @@ def table(runs, reason) -> str:
 
 
 def beside(launches: list[Found], total: float) -> list[str]:
-    """Seconds, megabytes and how many times ours, of one way to use SimGrid."""
+    """Seconds, megabytes and the ratio to ours, for one way to use SimGrid."""
     if launches[0].reason:
         return [launches[0].reason, "", ""]
     took = statistics.median(launch.seconds for launch in launches)
@@ -181,7 +181,7 @@ def beside(launches: list[Found], total: float) -> list[str]:
 
 
 def stages(runs) -> str:
-    """Where the time and the memory of each workload go."""
+    """The time and memory of each workload by stage."""
     head = ["workload", "machine", "build", "lower", "verify", "engine", "limits"]
     lines = [[*head, "bytes", "with times of operations"]]
     for name, found in runs.items():
@@ -194,7 +194,7 @@ def stages(runs) -> str:
 
 
 def surface(runs, launches: int) -> str:
-    """What the Python interface adds to the native stages and giving back what they made, for one ring."""
+    """The cost that the Python interface adds to the native stages and to their release, for one ring."""
     lines = [["ring allreduce, loggp", "native s", "from Python s", "adds"]]
     for ranks in (256, 1024):
         if f"w1-{ranks}" not in runs:
@@ -208,7 +208,7 @@ def surface(runs, launches: int) -> str:
 
 
 def rates() -> str:
-    """What the programs print that measure the text form and the walk without a schedule, once each."""
+    """The output of the programs that measure the text form and the walk without a schedule, once each."""
     printed = [subprocess.run([build(*which[:2]), *which[2:]], check=True, stdout=subprocess.PIPE, text=True).stdout
                for which in RATES]  # fmt: skip
     return "".join(["```text\n", *printed, "```"])
@@ -233,13 +233,13 @@ def growth(runs, cpu: int) -> str:
 
 
 def latency(working_set: int, cpu: int) -> float:
-    """Nanoseconds of a dependent load from so many bytes, by linkwright's own probe."""
+    """Nanoseconds of a dependent load from this many bytes, by linkwright's own probe."""
     words = [sys.executable, "-c", LATENCY, str(working_set), str(cpu)]
     return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
 def machine(peer, reason, launches, load) -> str:
-    """What all of this ran on."""
+    """The machine and the versions of the run."""
     cpuinfo = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
     model = re.search(r"model name\s*: (.*)", cpuinfo)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -253,7 +253,7 @@ def machine(peer, reason, launches, load) -> str:
 
 
 def seconds(value: float) -> str:
-    """To three digits."""
+    """Three significant digits."""
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
@@ -264,7 +264,7 @@ def markdown(lines: list[list[str]]) -> str:
 
 
 def write(document: Path, tables: dict[str, str], drawing: str | None):
-    """Put each table between its marks in `document`, and the chart beside it."""
+    """Writes each table between its marks in `document`, and the chart next to it."""
     text = document.read_text(encoding="utf-8")
     for name, content in tables.items():
         mark = re.compile(rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -1,12 +1,12 @@
-"""How near to linear a sweep is: wall and CPU time of `linkwright sweep` on one job and on several.
+"""Measures how near to linear a sweep scales: wall and CPU time of `linkwright sweep` on one job and on several.
 
     python3 benches/sweep_scaling.py [--jobs 1,2] [--launches 3] [--share 1.0]
 
-Run with the interpreter of .venv, on a machine that does nothing else. Two sweeps of all-to-alls on a crossbar, each
-more than ten seconds on one job: `balanced`, 960 experiments alike; `unbalanced`, where one costs a thousand
-times another and the largest stands last. Times are medians of launches in turn, with the start of the interpreter;
-`gain` is wall time on one job over that on so many, `of ideal` that per job. Rows that depend on the number of jobs
-fail the bench. `--share 0.1` makes a tenth of the experiments, to see that all works.
+Run with the interpreter of .venv, on an idle machine. There are two sweeps of all-to-alls on a crossbar, each longer
+than ten seconds on one job: `balanced` has 960 equal experiments; `unbalanced` has experiments whose costs differ by a
+factor of a thousand, the largest last. Times are medians of alternating launches, including the start of the
+interpreter. `gain` is wall time on one job over that on several, and `of ideal` the gain per job. If rows depend on the
+number of jobs, the bench fails. `--share 0.1` runs a tenth of the experiments, as a quick check.
 """
 
 import argparse
@@ -36,7 +36,7 @@ algorithms = ["pairwise"]
 ranks = {ranks}
 sizes = {sizes}
 """
-# By sweep, its parts: name, ranks, sizes.
+# Sweep -> its parts: name, ranks, sizes.
 SWEEPS = {
     "balanced": [("alike", [256], 960)],
     "unbalanced": [("growing", [64, 128, 256, 512, 1024], 40), ("last", [2048], 1)],

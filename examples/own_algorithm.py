@@ -1,7 +1,7 @@
-"""An allreduce of one's own in fifteen lines: verified, simulated on a modelled chip, run on this machine.
+"""A custom allreduce in fifteen lines: verified, simulated on a modelled chip, run on this machine.
 
-Everyone sends its vector to rank 0, which adds; rank 0 sends the sum back. One `step()` is simultaneous:
-scratch, waits and notices follow from what is written here.
+Every rank sends its vector to rank 0, which adds them and sends the sum back. All operations of a `step()` are
+simultaneous; scratch, waits and notices follow from these lines.
 """
 
 import linkwright as lw

@@ -262,4 +262,4 @@ def test_what_the_table_of_ratios_leaves_empty_is_said_once():
     table = fitted._ratios(made)
     assert [cell.text for cell in table.rows[1][2:]] == ["0.90", ""]
     assert all(not cell.detail for row in table.rows for cell in row)
-    assert "empty where nothing was measured" in table.how_to_read
+    assert "Empty: not measured" in table.how_to_read

@@ -1,9 +1,7 @@
-"""One self-contained HTML file per run: works from file://, offline, light and dark, on screen and on
-paper.
+"""One self-contained HTML file per run, which works from file://, offline, in light and dark, on screen and paper.
 
-``render`` takes a run folder or a `Report` built from the types of ``model`` and writes the page
-whole or not at all. The same run folder gives the same bytes: nothing of the moment of rendering
-enters the page.
+``render`` takes a run folder, or a `Report` built from the types of ``model``, and writes the page whole or not at
+all. The same run folder gives the same bytes: the page contains nothing about the moment of rendering.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ __all__ = ["Report", "ReportError", "conclude", "render", "render_study"]
 
 
 def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
-    """Writes the report of a run folder, or of a `Report`, and returns its path.
+    """Writes the report of a run folder or of a `Report`, and returns its path.
 
-    `out` defaults to ``report/index.html`` in the run folder; a `Report` object needs it.
+    `out` defaults to ``report/index.html`` in the run folder; it is required for a `Report` object.
     """
     if isinstance(source, Report):
         if out is None:
-            raise ReportError("render: a Report object has no run folder; say where to write it (out=PATH)")
+            raise ReportError("render: a Report object has no run folder; pass out=PATH")
         return _write(Path(out), html.page(source))
     folder = Path(source)
     target = Path(out) if out is not None else folder / "report" / "index.html"
@@ -35,15 +33,13 @@ def render(source: Path | str | Report, out: Path | str | None = None) -> Path:
 
 
 def conclude(folder: Path) -> tuple[list[str], Path]:
-    """Writes the report of a run folder; its first table as lines for a terminal, and its path."""
+    """Writes the report of a run folder and returns its first table, as lines for a terminal, and its path."""
     run = runs.load(folder)
     return list(glance.lines(run)), _write(folder / "report" / "index.html", html.page(dissect.report(run)))
 
 
 def render_study(study, out: Path | str, extras=(), facts=()) -> Path:
-    """Writes the report of a reproduced study: the dict of ``reproduce --json`` and further sections (model
-    objects).
-    """
+    """Writes the report of a reproduced study: the dict of ``reproduce --json``, with `extras` as further sections."""
     return _write(Path(out), html.page(reproduce.report(study, extras, facts)))
 
 

@@ -1,4 +1,4 @@
-"""How far predictions are from published values: the error of a cell, and the two charts of it."""
+"""The distance of predictions from published values: the error of a cell, and two charts of the errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENOUGH = 8  # cells of one unit that make a chart
 
 
 def error(cell: Mapping[str, Any]) -> float | None:
-    """Relative error with its sign; 0 or 1 for texts; None for a blind cell or an erratum of the paper."""
+    """Signed relative error; 0 or 1 for text; None for a blind cell or an erratum of the paper."""
     predicted, reference = cell.get("predicted"), cell.get("reference")
     if reference is None or predicted is None or cell.get("erratum"):
         return None
@@ -29,7 +29,7 @@ def error(cell: Mapping[str, Any]) -> float | None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it can be compared as a number; a truth value cannot."""
+    """Whether `value` can be compared as a number; a bool cannot."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
@@ -47,7 +47,7 @@ def _scored(cell: Mapping[str, Any]) -> bool:
 
 
 def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
-    """Predicted over published, the diagonal as the line of perfect agreement."""
+    """Predicted over published values; the diagonal is the line of perfect agreement."""
     name, factor = quantity.base(unit)
     curves, seen = [], []
     for table, cells in scored.items():
@@ -61,14 +61,14 @@ def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
             seen += x
     ends = [min(seen), max(seen)] if seen else []
     diagonal = Curve("perfect agreement", ends, ends, kind="limit")
-    help = "Each point is one cell: across what was published, up what the model says. On the line they agree."
+    help = "Each point is one cell: the published value across, the predicted value up. On the line they agree."
     title = f"Predicted and published, {unit}"
     return Plot(title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help)
 
 
 def _errors(scored: Mapping[str, list]) -> BoxPlot:
     boxes = [box(table, np.array([100 * error(cell) for cell in cells])) for table, cells in scored.items()]
-    help = "Half of the cells lie in the box, its line is the median, dots lie far out; above zero is too high."
+    help = "The box holds half of the cells; its line is the median, dots are outliers. Above zero is too high."
     return BoxPlot("Error by table", Axis("error", "%"), boxes, help, wide=len(boxes) > 3)
 
 

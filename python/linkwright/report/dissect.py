@@ -1,4 +1,4 @@
-"""What a machine can do: the report of a dissected run. One line per section, in reading order."""
+"""The report of a dissected run: what a machine can do. One line per section, in reading order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECTIONS = (
 
 
 def report(run: Run) -> Report:
-    """The report of `run`; a run folder that holds a study and no results is that study's report."""
+    """The report of `run`; a run folder with a study and no results gives that study's report."""
     if run.study is not None and run.rows.empty:
         return reproduce.report(run.study, [s for s in (environment.section(run),) if s], environment.facts(run))
     built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
@@ -46,7 +46,7 @@ def report(run: Run) -> Report:
         built[-1:-1] = reproduce.sections(run.study)
     badges: list[Badge] = status.badges(run)
     return Report(
-        title=" beside ".join(run.machines) or run.id,
+        title=" and ".join(run.machines) or run.id,
         subtitle="What this machine can do, measured against its physical limits and published values.",
         facts=environment.facts(run),
         badges=badges,

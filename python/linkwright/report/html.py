@@ -1,10 +1,9 @@
-"""From a `Report` to one HTML page: Jinja2 for what is read, JSON for what is drawn, all inlined.
+"""From a `Report` to one HTML page: Jinja2 renders text, JSON carries chart data, and everything is inlined.
 
-Tables and words are plain HTML, so they are there without scripts, for search, for readers and on
-paper. A chart is an empty box with its data in a JSON block beside it; uPlot (50 KB, vendored)
-draws curves and boxes, ``heatmap.js`` draws matrices. Matrices travel as deflated float32 in
-base64, because 1,500 x 1,500 cells in JSON text would be 40 MB. A content security policy in the
-page forbids it to load anything.
+Tables and text are plain HTML, so they work without scripts, for search, for screen readers and on paper. A chart is
+an empty box followed by its data in a JSON block. uPlot (50 KB, vendored) draws curves and boxes; ``heatmap.js`` draws
+matrices. Matrices travel as deflated float32 in base64, because 1,500 x 1,500 cells as JSON text would be 40 MB. A
+content security policy stops the page from loading anything.
 """
 
 from __future__ import annotations
@@ -64,12 +63,12 @@ def _environment() -> jinja2.Environment:
 
 
 def kind(item: Item) -> str:
-    """Which macro of the template draws the item."""
+    """The macro of the template that draws the item."""
     return {Table: "table", Plot: "plot", HeatMap: "heat", BoxPlot: "box", Text: "text"}[type(item)]
 
 
 def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
-    """Neighbouring charts together, so that they share a grid; tables and texts in between."""
+    """Groups of consecutive charts, which share a grid, and the tables and texts between them."""
     return [
         (together, list(group))
         for together, group in groupby(items, lambda item: kind(item) in ("plot", "heat", "box"))
@@ -77,26 +76,26 @@ def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
 
 
 def breakable(text: str) -> Markup:
-    """`text`, escaped, that may wrap after `_` or `/`, but not between a number and its unit."""
+    """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit."""
     kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)|(?<=\bn) (?=\d)", "\u00a0", text)
     kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept)
     return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(kept))))
 
 
 def as_cell(value: Cell | str) -> Cell:
-    """A plain text is a cell without a sort key or a detail."""
+    """A plain string becomes a cell without a sort key or a detail."""
     return value if isinstance(value, Cell) else Cell(value)
 
 
 def chart_data(item: Plot | HeatMap | BoxPlot) -> Markup:
-    """The JSON block of a chart, safe inside <script> whatever the names hold."""
+    """The JSON block of a chart, safe inside <script> whatever the names contain."""
     builder = {Plot: _plot, HeatMap: _heat, BoxPlot: _box}[type(item)]
     text = json.dumps(builder(item), ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def points(plot: Plot) -> Iterator[tuple[str, tuple[float, str], tuple[float, str], str, str]]:
-    """(series, x, y, interval, note) of every point, x and y with their sort key: the table behind a plot."""
+    """(series, x, y, interval, note) of every point, where x and y have sort keys: the table behind a plot."""
     for curve in plot.curves:
         for x, y, low, high, note in _rows(curve):
             if y is not None:
@@ -105,7 +104,7 @@ def points(plot: Plot) -> Iterator[tuple[str, tuple[float, str], tuple[float, st
 
 
 def extremes(heat: HeatMap) -> str:
-    """Least, median and greatest value in words, for the caption: what a reader without the picture needs."""
+    """Least, median and greatest value in words, for the caption and for readers who cannot see the picture."""
     seen = np.asarray(heat.values, dtype=float)
     seen = seen[np.isfinite(seen)]
     if not seen.size:
@@ -146,7 +145,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
 
 
 def _drawable(plot: Plot, row: tuple) -> bool:
-    """A log axis has no place for zero; such a point stays in the table behind the plot."""
+    """A log axis cannot show zero; such a point appears only in the table behind the plot."""
     x, y = row[0], row[1]
     if y is None or not math.isfinite(y) or not math.isfinite(x):
         return False
@@ -199,7 +198,7 @@ def _text(folder: str, name: str) -> str:
 
 @cache
 def _asset(folder: str, name: str) -> Markup:
-    """A shipped file, inlined as it is; it must not close the element that it stands in."""
+    """A file of the package, inlined unchanged; it must not close its enclosing element."""
     text = _text(folder, name)
     if "</script" in text.lower() or "</style" in text.lower():
         raise ValueError(f"{folder}/{name}: holds a closing tag and cannot be inlined")

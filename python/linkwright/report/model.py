@@ -1,22 +1,20 @@
-"""What a report is made of: plain, frozen data between the builders and the page.
+"""The parts of a report: plain, frozen data between the builders and the page.
 
-A builder (``dissect``, ``reproduce``) reads results and makes a `Report`; the page (``html``) draws
-any `Report` and knows nothing of collectives, machines or papers. So a new kind of result needs a
-builder, never a template.
+A builder (``dissect``, ``reproduce``) reads results and makes a `Report`. The page (``html``) draws any `Report` and
+knows nothing about collectives, machines or papers. A new kind of result therefore needs a builder, never a template.
 
 ::
 
     Report
-      Section                     a heading, a paragraph that says what is shown, and items
-        Table      Column, Cell   sortable; every cell carries its text and its sort key
+      Section                     a heading, a paragraph that explains what is shown, and items
+        Table      Column, Cell   sortable; every cell has its text and its sort key
         Plot       Axis, Curve    points with intervals, modelled lines, limits
         HeatMap                   any size up to a few million cells
         BoxPlot    Box            spread over ranks or launches
         Text                      paragraphs or preformatted text
 
-Rules the types hold up: a value has a unit, a missing value is None with a reason (never 0, never
-"N/A"), and a measured curve is drawn as points with intervals while only a model or a limit is a
-line.
+The types enforce three rules: a value has a unit; a missing value is None with a reason (never 0, never "N/A"); a
+measured curve is drawn as points with intervals, and only a model or a limit is a line.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: what is read, what it sorts by, and what explains it."""
+    """One cell of a table: its text, its sort key and its explanation."""
 
     text: str
     sort: Number | str | None = None  # None: the text itself
-    detail: str = ""  # a second, quieter line: an interval, a reason
+    detail: str = ""  # a second line in a muted colour: an interval, a reason
     tone: Literal["", "good", "warn", "bad", "quiet", "strong"] = ""
     share: float | None = None  # 0..1: a bar behind the text, for percent of limit
 
@@ -53,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under heads; a reader may sort them by any column."""
+    """Rows under column heads; the reader can sort them by any column."""
 
     title: str
     columns: Sequence[Column]
@@ -81,9 +79,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """One series of points. `measured` is drawn as points, `model` as a line with points, `limit` as a
-    dashed line.
-    """
+    """One series of points: `measured` is drawn as points, `model` as a line with points, `limit` as a dashed line."""
 
     name: str
     x: Sequence[float]
@@ -110,14 +106,12 @@ class Plot:
     curves: Sequence[Curve]
     how_to_read: str = ""
     wide: bool = False
-    dodge: bool = False  # measured points of one x side by side, so that none hides another
+    dodge: bool = False  # spread measured points of one x sideways, so that none hides another
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A matrix, row = source, column = destination, diagonal = self. NaN is a missing cell; `missing` says
-    why.
-    """
+    """A matrix: row = source, column = destination, diagonal = self. NaN is a missing cell, `missing` its reason."""
 
     title: str
     unit: str
@@ -143,7 +137,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Box:
-    """Five numbers of one distribution, `low` and `high` being the ends of the whiskers."""
+    """Five numbers of one distribution; `low` and `high` are the ends of the whiskers."""
 
     name: str
     low: float
@@ -168,7 +162,7 @@ class BoxPlot:
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, or one preformatted block under a heading that opens on click."""
+    """Paragraphs, or one preformatted block under a heading that expands on click."""
 
     paragraphs: Sequence[str]
     title: str = ""
@@ -180,7 +174,7 @@ Item = Table | Plot | HeatMap | BoxPlot | Text
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what is shown below it, and the items."""
+    """A heading, an explanation of what is shown, and the items."""
 
     title: str
     items: Sequence[Item] = ()

@@ -1,4 +1,4 @@
-"""Report data as plain JSON values and back, so that a study keeps its charts in its run folder.
+"""Converts report data to plain JSON values and back, so that a study keeps its charts in its run folder.
 
 Each object becomes a dict with its `type`; a matrix becomes nested lists with null for a missing cell.
 """
@@ -25,7 +25,7 @@ _MATRICES = ("values", "low", "high")
 
 
 def dump(value: Any) -> Any:
-    """Model objects, lists and plain values as what ``json.dumps`` takes."""
+    """Model objects, lists and plain values in a form that ``json.dumps`` accepts."""
     if is_dataclass(value):
         return {"type": type(value).__name__} | {f.name: dump(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray):
@@ -38,7 +38,7 @@ def dump(value: Any) -> Any:
 
 
 def _matrix(values: np.ndarray) -> list:
-    """Nested lists; cell by cell only where some are missing, for a map has a million and more."""
+    """Nested lists; converted cell by cell only if some are missing, since a map may have more than a million cells."""
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return values.tolist()
     return np.where(np.isfinite(values), values.astype(object), None).tolist()

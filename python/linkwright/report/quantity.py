@@ -1,16 +1,16 @@
-"""Numbers as people read them: SI prefixes for time and rates, IEC for sizes, digits that the interval
+"""Numbers for readers: SI prefixes for time and rates, IEC prefixes for sizes, and as many digits as the interval
 supports.
 
-A value whose interval is +-3 ns is not printed to the picosecond: the half width decides the
-decimals so that it shows two digits itself (43.2 ns, interval 41.0 to 47.9). Without an interval
-four significant digits are printed. GB = 10^9 bytes, GiB = 2^30.
+A value with an interval of +-3 ns is not printed to the picosecond. The decimals are chosen so that the half width
+shows two digits (43.2 ns, interval 41.0 to 47.9). Without an interval, four significant digits are printed. GB = 10^9
+bytes, GiB = 2^30.
 """
 
 from __future__ import annotations
 
 import math
 
-# unit in a results column -> (base unit, factor to it)
+# Unit in a results column -> (base unit, factor to it).
 UNITS: dict[str, tuple[str, float]] = {
     "ps": ("s", 1e-12),
     "ns": ("s", 1e-9),
@@ -84,7 +84,7 @@ def text(value: float, unit: str) -> str:
 
 
 def with_interval(value: float, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
-    """The value and its interval in one scale and with one number of decimals; no interval gives ""."""
+    """The value and its interval with the same prefix and decimals; an unknown interval is an empty string."""
     if low is None or high is None:
         return text(value, unit), ""
     factor, name = _prefix(value, unit)

@@ -37,7 +37,7 @@ def row(part: str, probe: str, metric: str, value: float, **more) -> dict:
     common = {"machine": "host", "executor": "threads", "status": "ok", "n": 12, "ranks": 1, "placement": "topology"}
     common |= {"unit": "B/s" if "bandwidth" in metric else "ns", "ci_low": 0.99 * value, "ci_high": 1.01 * value}
     key = "/".join([part, "probe", probe, *map(str, more.values())])
-    return common | {"experiment": key, "algorithm": probe, "metric": metric, "value": value} | more
+    return common | {"part": part, "experiment": key, "algorithm": probe, "metric": metric, "value": value} | more
 
 
 def latencies(pages: tuple[str, ...] = ("4K", "2M")) -> list[dict]:
@@ -102,13 +102,13 @@ def test_one_plot_per_probe_and_series_named_by_what_varies(whole):
 
 
 def test_parts_of_one_curve_stand_in_one_plot():
-    further = [{**one, "experiment": f"more/{one['experiment']}"} for one in latencies(("2M",))]
-    beside = [
-        row("beside", "memory_latency", "latency", time, size_bytes=size, axes=f"order=random neighbours={others}")
+    further = [{**one, "part": "more", "experiment": f"more/{one['experiment']}"} for one in latencies(("2M",))]
+    streams = [
+        row("streams", "memory_latency", "latency", time, size_bytes=size, axes=f"order=random neighbours={others}")
         for size, time in ((MIB, 5.0), (2 * MIB, 6.0))
         for others in (0, 1)
     ]
-    plots = memory.section(run_of(*latencies(("4K",)), *further, *beside)).items
+    plots = memory.section(run_of(*latencies(("4K",)), *further, *streams)).items
     found = [[curve.name for curve in plot.curves if curve.kind == "measured"] for plot in plots[:2]]
     assert found == [["host, pages 4K", "host, pages 2M"], ["host, neighbours 0", "host, neighbours 1"]]
 

@@ -40,7 +40,7 @@ def test_a_value_above_a_measured_limit_says_what_that_means():
     row = {"share": 1.09, "limit": 3.4e11, "unit": "Flop/s"}
     measured = values.of_limit(pd.Series({**row, "limit_name": peaks.FMA_PEAK}))
     assert (measured.text, measured.share) == ("109 %", 1.0)
-    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured in a slower moment"
+    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured at a slower moment"
     assert values.of_limit(pd.Series({**row, "limit_name": "gpu_peak"})).detail == "of 340 GFlop/s, gpu peak"
 
 
@@ -140,7 +140,7 @@ def test_winners_split_where_the_order_changes():
         for size, value in zip((8, 64, 512), times, strict=True)
     ]
     section = collectives.section(run_of(*rows))
-    table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Which"))
+    table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Fastest algorithm"))
     found = [[row[1].text, row[2].text, row[3].text, row[-1].detail] for row in table.rows]
     assert found == [
         ["8 B", "64 B", "tree", "not separable from ring"],
@@ -293,8 +293,8 @@ def test_types_refuse_what_cannot_be_drawn():
 
 def test_parts_of_a_suite_are_not_mixed():
     about = {"collective": "pattern", "algorithm": "pairs", "metric": "bandwidth", "unit": "B/s"}
-    sizes = [{"experiment": f"bw/{s}", "ranks": 2, "size_bytes": s, "value": s} for s in (8, 64, 512)]
-    loads = [{"experiment": f"load/{r}", "ranks": r, "size_bytes": 8, "value": r} for r in (2, 4)]
+    sizes = [{"part": "bw", "experiment": f"bw/{s}", "ranks": 2, "size_bytes": s, "value": s} for s in (8, 64, 512)]
+    loads = [{"part": "load", "experiment": f"load/{r}", "ranks": r, "size_bytes": 8, "value": r} for r in (2, 4)]
     sections = dissect.report(run_of(*(about | row for row in sizes + loads))).sections
     plots = {section.title: section.items for section in sections}
     assert [list(curve.x) for curve in plots["By message size"][0].curves] == [[8, 64, 512]]
@@ -313,12 +313,12 @@ def test_collectives_on_the_most_ranks_are_told():
     sections = {section.title: section for section in dissect.report(run_of(*rows)).sections}
     questions = [[row[0].text, row[1].detail.splitlines()[0]] for row in sections["At a glance"].items[0].rows]
     assert questions == [["allreduce, 64 B", "tree, 8 ranks"], ["allreduce, 512 B", "tree, 8 ranks"]]
-    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Which algorithm at which size")
+    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Fastest algorithm by size")
     assert [row[3].text for row in winners.rows] == ["tree, 8 ranks"]
 
 
 def test_patterns_of_one_part_are_told_apart():
-    about = {"collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
+    about = {"part": "traffic", "collective": "pattern", "metric": "time", "ranks": 4, "size_bytes": 8}
     rows = [
         about | {"experiment": f"traffic/{name}", "algorithm": name, "value": 5} for name in ("hot_spot", "tornado")
     ]

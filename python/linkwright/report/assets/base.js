@@ -24,7 +24,7 @@ LW.text = (value, unit, digits = 4) => {
   return name ? `${shown} ${name}` : shown;
 };
 
-// On an axis the unit stands once, in its label, unless a prefix makes it differ from tick to tick.
+// On an axis the label states the unit once, unless a prefix makes it differ from tick to tick.
 LW.tick = (value, unit) => LW.text(value, LW.prefixes[unit] || unit === "%" ? unit : "1", 3);
 LW.axisLabel = (axis) => (LW.prefixes[axis.unit] || ["%", "1", ""].includes(axis.unit) ? axis.title : `${axis.title}, ${axis.unit}`);
 

@@ -1,4 +1,4 @@
-// Box plots on uPlot's axes: box from q1 to q3, line at the median, whiskers, dots for what lies outside.
+// Box plots on uPlot's axes: box from q1 to q3, line at the median, whiskers, dots for outliers.
 LW.boxplot = (target, data) => {
   const boxes = data.boxes, names = boxes.map((b) => LW.wrapped(b.name));
   let chart = null, placed = [];
@@ -35,7 +35,7 @@ LW.boxplot = (target, data) => {
   const show = (i) => {
     const canvas = chart.root.querySelector("canvas").getBoundingClientRect(), b = boxes[i];
     const text = (v) => LW.text(v, data.y.unit);
-    LW.tip.show(canvas.left + placed[i].x, canvas.top + placed[i].y, b.name, [`median ${text(b.median)}`, `middle half ${text(b.q1)} – ${text(b.q3)}`, `whiskers ${text(b.low)} – ${text(b.high)}`, b.outliers.length ? `${b.outliers.length} farther out, ${text(b.outliers[0])} – ${text(b.outliers[b.outliers.length - 1])}` : "", `n ${b.n}`]);
+    LW.tip.show(canvas.left + placed[i].x, canvas.top + placed[i].y, b.name, [`median ${text(b.median)}`, `middle half ${text(b.q1)} – ${text(b.q3)}`, `whiskers ${text(b.low)} – ${text(b.high)}`, b.outliers.length ? `${b.outliers.length} outliers, ${text(b.outliers[0])} – ${text(b.outliers[b.outliers.length - 1])}` : "", `n ${b.n}`]);
     target.dataset.hover = b.name;
   };
   chart = LW.uplot(target, spec, { draw: [draw] });
@@ -52,13 +52,13 @@ LW.boxplot = (target, data) => {
   return { redraw: () => chart.redraw(false, true), resize: (width) => chart.setSize({ width: width || target.clientWidth, height: spec.height }) };
 };
 
-// Every how manieth name fits below its box.
+// The smallest n such that every n-th name fits below its box.
 LW.every = (names, target) => {
   const longest = LW.widest(names.flatMap((name) => name.split("\n"))) + 10;
   return Math.max(1, Math.ceil((longest * names.length) / Math.max(200, target.clientWidth - 90)));
 };
 
-// A long name in lines of about 12 letters, broken after spaces and underscores.
+// A long name, broken after spaces and underscores into lines of about 12 letters.
 LW.wrapped = (name) => name.split(/(?<=[_ ])/).reduce((lines, part) => {
   const last = lines.length - 1;
   if (last >= 0 && lines[last].length + part.length <= 12) lines[last] += part; else lines.push(part);

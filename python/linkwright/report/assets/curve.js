@@ -20,9 +20,9 @@ LW.markers = [
   LW.polygon(3, 1.5, 1.35), LW.polygon(5, 0, 1.2), LW.polygon(3, 0.75, 1.35), LW.polygon(6, 0.5, 1.15),
   LW.star(4), LW.polygon(3, 2.25, 1.35), LW.star(5),
 ];
-LW.seen = new Map(); // name of a series -> its number: one algorithm keeps its colour through the whole page
+LW.seen = new Map(); // name of a series -> its number: an algorithm keeps its colour on the whole page
 
-// Colour and shape of each curve; a colour is used twice in a chart only when all are taken.
+// Colour and shape of each curve; a chart repeats a colour only when all are in use.
 LW.styles = (curves) => {
   const taken = new Set();
   const styles = curves.map((curve) => {
@@ -42,7 +42,7 @@ LW.styles = (curves) => {
   });
 };
 
-// Tick positions. Powers of two or ten, thinned to fit; below one decade round steps.
+// Tick positions: powers of two or ten, thinned to fit; round steps below one decade.
 LW.ticks = (min, max, scale, room) => {
   if (scale === "log2") return LW.powers(min, max, 2, room);
   if (scale === "log10" && max / min >= 20) {
@@ -75,7 +75,7 @@ LW.range = (values, scale) => {
   return [min / pad, max * pad];
 };
 
-// Options that curves and boxes share: axes in the colours of the theme, drag to zoom, double click to see all again.
+// Options shared by curves and boxes: axes in the colours of the theme, drag to zoom, double-click to reset.
 LW.axes = (spec) => ["x", "y"].map((which) => ({
   label: spec[which].label, labelSize: spec[which].label ? 20 : 0, labelGap: 2, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
   size: which === "x" ? spec.x.size || 30 : (u, shown) => 16 + LW.widest(shown || []), gap: 4, stroke: () => LW.colour("--quiet"),
@@ -144,7 +144,7 @@ LW.curve = (target, data) => {
     target.dataset.hover = title;
   };
   const nearest = (x, y) => placed.reduce((best, p) => {
-    const far = Math.hypot(p.x - x, p.y - y) + (data.curves[p.curve].kind === "limit" ? 4 : 0); // a result before its limit
+    const far = Math.hypot(p.x - x, p.y - y) + (data.curves[p.curve].kind === "limit" ? 4 : 0); // prefer a result to its limit
     return far < best.far ? { far, p } : best;
   }, { far: 26, p: null }).p;
 
@@ -182,7 +182,7 @@ LW.curve = (target, data) => {
   return { redraw, target, points: () => placed, resize: (width) => chart.setSize({ width: width || target.clientWidth, height: spec.height }) };
 };
 
-// Sideways shift of each measured curve in canvas pixels, within a part of the distance between neighbouring x.
+// Sideways shift of each measured curve in canvas pixels, within a fraction of the distance between neighbouring x.
 LW.dodge = (u, curves, hidden) => {
   const side = curves.map((c, i) => i).filter((i) => curves[i].kind === "measured" && !hidden.has(i));
   const xs = [...new Set(side.flatMap((i) => curves[i].points.map((p) => u.valToPos(p[0], "x", true))))].sort((a, b) => a - b);
@@ -191,7 +191,7 @@ LW.dodge = (u, curves, hidden) => {
   return (i) => (side.includes(i) ? (side.indexOf(i) - (side.length - 1) / 2) * step : 0);
 };
 
-// The outermost x of a chart whose points stand side by side lie further out by what LW.dodge may shift them.
+// Widens the x range of a chart with dodged points by the largest shift of LW.dodge.
 LW.abreast = (values, data) => {
   const log = data.x.scale !== "linear";
   const xs = [...new Set(values)].filter((x) => !log || x > 0).map((x) => (log ? Math.log(x) : x)).sort((a, b) => a - b);

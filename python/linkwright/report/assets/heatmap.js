@@ -1,6 +1,6 @@
-// A heat map that stays fast at millions of cells. One pixel per cell is painted once into an off-screen image; every
-// frame copies only the visible part, enlarged. The scroll bars are the browser's own: an empty block as large as the whole map
-// gives them their length, and a canvas as large as the window sticks in front of it.
+// A heat map that stays fast at millions of cells. Each cell is painted once, as one pixel of an off-screen image; every
+// frame copies only the visible part, enlarged. The scroll bars are native: an empty block as large as the whole map sets
+// their length, and a canvas as large as the viewport sticks in front of it.
 LW.anchors = ["#2a1a4f", "#3b3f8f", "#2f6f9f", "#25998f", "#5bbf6f", "#bcd94a", "#fdf0a0"];
 LW.lut = (() => {
   const rgb = LW.anchors.map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
@@ -22,7 +22,7 @@ LW.heat = async (target, data) => {
   let least = Infinity, most = -Infinity;
   for (const v of values) if (v === v) { if (v < least) least = v; if (v > most) most = v; }
   const log = data.scale === "log10" && least > 0 && most > least;
-  if (!log && least > 0 && most > least) most = Math.max(most, 1.1 * least); // a difference below 10 % must not look like black and white
+  if (!log && least > 0 && most > least) most = Math.max(most, 1.1 * least); // do not stretch a difference below 10 % to the full colour scale
   const span = log ? Math.log(most / least) : most - least;
   const level = (v) => (span > 0 ? Math.round(255 * (log ? Math.log(v / least) : v - least) / span) : 128);
   const image = LW.heatImage(values, rows, columns, level);
@@ -121,7 +121,7 @@ LW.heat = async (target, data) => {
     point(next);
     LW.live.textContent = readout.textContent;
   } });
-  port.setAttribute("aria-label", `${data.title}: heat map, arrow keys go through its cells`);
+  port.setAttribute("aria-label", `${data.title}: heat map; arrow keys move between cells`);
   cell = 0;
   resize();
   return { redraw: ask, resize };
@@ -130,7 +130,7 @@ LW.heat = async (target, data) => {
 LW.heatImage = (values, rows, columns, level) => {
   const image = new OffscreenCanvas(columns, rows), c = image.getContext("2d"), made = c.createImageData(columns, rows);
   const bytes = new Uint32Array(made.data.buffer), packed = LW.lut.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
-  for (let i = 0; i < values.length; i++) bytes[i] = values[i] === values[i] ? packed[level(values[i])] : 0; // missing: see-through
+  for (let i = 0; i < values.length; i++) bytes[i] = values[i] === values[i] ? packed[level(values[i])] : 0; // missing: transparent
   c.putImageData(made, 0, 0);
   return image;
 };
@@ -155,7 +155,7 @@ LW.heatText = (c, gutter, sx, sy, wide, tall, cell, columns, values, unit, level
   }
 };
 
-// Names along both edges, as many as fit without touching.
+// Names along both edges, as many as fit without overlap.
 LW.heatNames = (c, gutter, sx, sy, wide, tall, cell, data) => {
   c.font = "11px system-ui, sans-serif"; c.fillStyle = LW.colour("--quiet"); c.textBaseline = "middle";
   const widest = Math.max(...data.columns.slice(0, 200).map((n) => c.measureText(n).width)) + 10;

@@ -1,6 +1,5 @@
-"""Builders of the sections of a dissected run: each takes a `Run` and gives a `Section`, or None with
-nothing to show.
+"""Builders of the sections of a dissected run: each takes a `Run` and returns a `Section`, or None if it has no data.
 
-One file per section, one line in ``dissect.SECTIONS``. They share the row-to-cell and row-to-curve
-rules in ``values``.
+Each section is one file and one line in ``dissect.SECTIONS``. ``values`` holds the shared rules that turn rows into
+cells and curves.
 """

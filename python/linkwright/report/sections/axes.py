@@ -1,6 +1,7 @@
-"""What a probe varied besides ranks and size, as words that name a series.
+"""The axes of a probe other than ranks and size, in words that name a series.
 
-The column `axes` of a row reads `order=random pages=4K neighbours=0`. Only what differs within a part names a series.
+The column `axes` of a row has the form `order=random pages=4K neighbours=0`. Only axes that differ within a part name a
+series.
 """
 
 from __future__ import annotations
@@ -17,31 +18,30 @@ def stated(text: object) -> dict[str, str]:
 
 
 def variants(rows: pd.DataFrame, leave_out: tuple[str, ...] = ()) -> pd.Series:
-    """For each row the values of those axes that vary among the rows of its part, probe and metric."""
+    """For each row, the values of the axes that vary among the rows of its part, probe and metric."""
     found = pd.Series("", index=rows.index, dtype=object)
     probes = rows[rows["axes"].notna()]
     for _, part in probes.groupby(["part", "algorithm", "metric"], sort=False):
-        said = {text: stated(text) for text in part["axes"].unique()}
-        keys = [key for key in next(iter(said.values())) if key not in leave_out]
-        varied = [key for key in keys if len({axes.get(key) for axes in said.values()}) > 1]
-        named = {text: ", ".join(word(key, axes.get(key, "")) for key in varied) for text, axes in said.items()}
+        by_text = {text: stated(text) for text in part["axes"].unique()}
+        keys = [key for key in next(iter(by_text.values())) if key not in leave_out]
+        varied = [key for key in keys if len({axes.get(key) for axes in by_text.values()}) > 1]
+        named = {text: ", ".join(word(key, axes.get(key, "")) for key in varied) for text, axes in by_text.items()}
         found[part.index] = part["axes"].map(named)
     return found
 
 
 def where(rows: pd.DataFrame, **wanted: str) -> pd.DataFrame:
-    """The rows whose axes have these values; an axis that a row does not state does not speak against it."""
-    said = rows["axes"].map(stated)
-    kept = [all(axes.get(key, value) == value for key, value in wanted.items()) for axes in said]
+    """The rows whose axes have these values; an axis that a row does not state matches any value."""
+    kept = [all(axes.get(key, value) == value for key, value in wanted.items()) for axes in rows["axes"].map(stated)]
     return rows.loc[np.array(kept, dtype=bool)]
 
 
 def word(key: str, value: str) -> str:
-    """A word says by itself what it is (`compare and swap`); a number needs the name of its axis (`pages 4K`)."""
+    """A word explains itself (`compare and swap`); a number needs the name of its axis (`pages 4K`)."""
     return f"{values.words(key)} {value}" if value[:1].isdigit() else values.words(value)
 
 
 def pages(row: pd.Series) -> str:
-    """`pages of 2 MiB`, where the row says."""
+    """`pages of 2 MiB`, if the row states its pages."""
     size = stated(row["axes"]).get("pages")
     return f"pages of {size[:-1]} {size[-1]}iB" if size else ""

@@ -1,10 +1,8 @@
-"""Collectives: time by size of every algorithm against the limit, who wins where, and all numbers
-behind it.
+"""Collectives: time by size of every algorithm against the limit, the fastest by size, and all numbers.
 
-Per collective: one plot per machine (measured points or the modelled line, the limit dashed), a
-table of winners with their crossovers, and, folded away, time and percent of limit of each
-algorithm at each size. A winner whose interval overlaps the next one's is reported as not
-separable: at that size either may be chosen.
+Each collective has one plot per machine (measured points or the modelled line, the limit dashed), a table of winners
+with their crossovers, and a collapsed table with time and percent of limit of each algorithm at each size. A winner
+whose interval overlaps the next one's is reported as not separable: either may be chosen at that size.
 """
 
 from __future__ import annotations
@@ -17,30 +15,25 @@ from ..runs import Run, ok
 from . import values
 
 HOW_TO_READ = (
-    "All ranks together; time is that of the slowest rank, and sizes count as in nccl-tests. Points "
-    "are measured, lines are models, and the dashed line is the least time that any algorithm could "
-    "take: latency, port and cut bounds of a model, the best cache line and copy rate of this run on a "
-    "measured machine. Lower is faster. A "
-    "lead says how many times longer the next algorithm takes; 'not separable' means that their "
-    "intervals overlap somewhere in that range. Measured points of one size stand side by side. Click "
-    "a name below a chart to hide it; drag in a chart to enlarge, double click to see all again."
+    "Time is that of the slowest rank, and sizes count as in nccl-tests. Points are measured and lines are models. The "
+    "dashed line is the least time that any algorithm could take: for a model, its latency, port and cut bounds; for a "
+    "measured machine, the best cache line and copy rate of this run. Lower is faster. The lead says how many times "
+    "longer the next algorithm takes; 'not separable' means that their intervals overlap somewhere in that range. "
+    "Measured points of one size are spread sideways. Click a name below a chart to hide its curve. Drag in a chart to "
+    "zoom; double-click to see everything again."
 )
-_OF_LIMIT = 5  # column of the winners
+_OF_LIMIT = 5  # this column of the winners
 ALL_HELP = (
-    "Time of the slowest rank, the fastest at each size on the most ranks in bold, with the percent of the limit below."
+    "Time of the slowest rank, with the percent of the limit below. Bold: the fastest at each size on the most ranks."
 )
 
 
 def section(run: Run) -> Section | None:
-    """One part per collective that the run holds."""
+    """One part per collective of the run."""
     parts = [part for part in (_collective(run, kind) for kind in run.collectives) if part]
     if not parts:
         return None
-    return Section(
-        "Collectives",
-        intro=HOW_TO_READ,
-        parts=parts,
-    )
+    return Section("Collectives", intro=HOW_TO_READ, parts=parts)
 
 
 def times(run: Run, kind: str) -> pd.DataFrame:
@@ -53,19 +46,19 @@ def times(run: Run, kind: str) -> pd.DataFrame:
 
 
 def most_ranks(rows: pd.DataFrame) -> pd.DataFrame:
-    """The results of one machine with the most ranks: fewer ranks are faster, and answer another question."""
+    """The results of one machine with the most ranks; fewer ranks are faster, but answer a different question."""
     good = ok(rows)
     return good[~(good["ranks"] < good["ranks"].max())]  # rows that name no ranks stay
 
 
 def fastest(rows: pd.DataFrame) -> pd.DataFrame:
-    """The fastest row of the most ranks at each size, by ascending size."""
+    """The fastest row with the most ranks at each size, by ascending size."""
     good = most_ranks(rows).sort_values(["size_bytes", "value", "algorithm"], kind="stable")
     return good.drop_duplicates("size_bytes")
 
 
 def series_name(rows: pd.DataFrame) -> pd.Series:
-    """The algorithm, with whatever else varies beside it: ranks, data type, issue policy, path."""
+    """The algorithm and everything else that varies: ranks, data type, issue policy, path."""
     extra = values.varying(rows, ("ranks", "dtype", "op", "placement", "issue", "path"))
     name = rows["algorithm"].where(rows["algorithm"] != "", rows["label"])
     for key in extra:
@@ -131,10 +124,10 @@ def _winner_table(rows: list[list[Cell | str]]) -> Table:
         Column("Lead", numeric=True),
     )
     if any(row[_OF_LIMIT].text for row in rows):
-        return Table("Which algorithm at which size", columns, rows)
+        return Table("Fastest algorithm by size", columns, rows)
     kept = [n for n in range(len(columns)) if n != _OF_LIMIT]  # no limit is known for any machine here
     shorter = [[row[n] for n in kept] for row in rows]
-    return Table("Which algorithm at which size", [columns[n] for n in kept], shorter)
+    return Table("Fastest algorithm by size", [columns[n] for n in kept], shorter)
 
 
 def _winners(machine: str, rows: pd.DataFrame) -> list[list[Cell | str]]:
@@ -150,7 +143,7 @@ def _winners(machine: str, rows: pd.DataFrame) -> list[list[Cell | str]]:
 
 
 def _contest(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series | None, bool]:
-    """(fastest, next, whether their intervals are apart) at one size."""
+    """(fastest, next, whether their intervals are disjoint) at one size."""
     ranked = rows.sort_values(["value", "series"], kind="stable")
     first = ranked.iloc[0]
     if len(ranked) == 1:

@@ -10,14 +10,14 @@ from linkwright.executors import EXECUTORS
 
 from ..model import Axis, Plot, Section
 from ..runs import Run, ok
-from . import memory, values
+from . import axes, memory, values
 
 INTRO = (
-    "What the cores reach beside the most that they can do: dashed lines are the rate of multiply-adds on registers "
-    "alone, or of storing numbers without making them, seen in the same run; on a GPU the first is what its SMs do at "
-    "their clock. Small sizes show what a call costs."
+    "What the cores achieve, compared with their peak. Dashed lines are the rate of multiply-adds on registers alone, "
+    "or of storing numbers without generating them, in the same run; on a GPU, the first is what its SMs do at their "
+    "clock. Small sizes show the cost of a call."
 )
-# Probe -> the axis of its plot: (name in the rows, title, unit).
+# Probe -> the x axis of its plot: (name in the rows, title, unit).
 _OVER = {
     "matmul": ("n", "rows and columns of each matrix", "1"),
     "convolution": ("batch", "images at once", "1"),
@@ -36,20 +36,20 @@ def section(run: Run) -> Section | None:
 
 
 def workers(row: pd.Series) -> str:
-    """Who worked together: threads, or all of a GPU, whose library cannot be asked for a part."""
+    """The workers of a row: threads, or all SMs of a GPU, whose library cannot use fewer."""
     executor = EXECUTORS.get(row["executor"])
     return (executor and executor.library_takes) or memory.threads(row["ranks"])
 
 
 def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator[Plot]:
     axis, title, unit = over
-    stated = [dict(word.split("=", 1) for word in str(text).split()) for text in rows["axes"]]
-    x = rows["size_bytes"] if axis == "size_bytes" else [float(axes[axis]) for axes in stated]
-    rest = [" ".join(value for key, value in axes.items() if key != axis) for axes in stated]
+    stated = rows["axes"].map(axes.stated)
+    x = rows["size_bytes"] if axis == "size_bytes" else [float(given[axis]) for given in stated]
+    rest = [" ".join(value for key, value in given.items() if key != axis) for given in stated]
     rows = rows.assign(
         x=x, series=[f"{words}, {workers(row)}" for words, (_, row) in zip(rest, rows.iterrows(), strict=True)]
     )
-    # The layers of one network, say, belong together; a plot of 64 curves says nothing.
+    # Keep the layers of one network together; a plot of 64 curves would be unreadable.
     rows = rows.assign(plot=[words.split(".")[0] if "." in words else "" for words in rest])
     for name, part in rows.groupby("plot"):
         if part["x"].nunique() < 2:

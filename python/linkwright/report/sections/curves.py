@@ -1,4 +1,4 @@
-"""One pair by message size, and what remains of it when many pairs talk at once."""
+"""One pair by message size, and many pairs at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .groups import Group, groups
 _NAMED_BY = ("algorithm", "placement", "issue", "path", "dtype")
 
 SIZE_INTRO = (
-    "Points are measured medians with their 95 % interval, lines are models, dashed lines are limits. Left "
-    "of the bend the fixed cost of a message rules, right of it the width of the link."
+    "Points are measured medians with their 95 % interval, lines are models, and dashed lines are limits. The fixed "
+    "cost of a message dominates to the left of the bend, and the bandwidth of the link to the right of it."
 )
 LOAD_INTRO = (
-    "More and more ranks at once. Where a time stays flat and a bandwidth grows in step with the ranks, "
-    "they do not disturb each other."
+    "An increasing number of ranks at once. Ranks do not disturb each other where the time stays flat, or where the "
+    "bandwidth grows in proportion to the ranks."
 )
 
 
@@ -32,7 +32,7 @@ def by_size(run: Run) -> Section | None:
 
 
 def under_load(run: Run) -> Section | None:
-    """Plots over the number of ranks that talk at once."""
+    """Plots over the number of ranks that communicate at once."""
     axis = Axis("ranks taking part", "1", "log2")
     plots = [_plot(run, group, "ranks", axis) for group in groups(run) if group.loaded]
     return Section("Under load", plots, LOAD_INTRO) if plots else None

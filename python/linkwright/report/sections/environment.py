@@ -1,4 +1,4 @@
-"""Where, when and with what: all that is needed to judge the numbers or to repeat them."""
+"""Where, when and how the run was made: everything needed to judge or repeat its numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..model import Cell, Column, Section, Table, Text
 from ..runs import Run
 
-# fact in the header -> its key in environment.json or run.json
+# Fact in the header -> its key in environment.json or run.json.
 _FACTS = (
     ("when", "time"),
     ("command", "command"),
@@ -22,7 +22,7 @@ _FACTS = (
 
 
 def section(run: Run) -> Section | None:
-    """Everything that environment.json and run.json say, and the suite as it was run."""
+    """The contents of environment.json and run.json, and the suite as it was run."""
     told = run.environment | ({"plan": run.plan} if run.plan else {})
     rows = [[group, key, Cell(value)] for group, key, value in flat(told)]
     items: list = []
@@ -35,7 +35,7 @@ def section(run: Run) -> Section | None:
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """The lines of the header that the environment can answer."""
+    """The lines of the header that come from the environment."""
     machines = ", ".join(
         f"{name} (modelled)" if run.rows[run.rows["machine"] == name]["modelled"].all() else name
         for name in run.machines
@@ -43,12 +43,12 @@ def facts(run: Run) -> list[tuple[str, str]]:
     found = [("run", run.id), ("machines", machines)]
     found += [(name, _find(run.environment, key) or _find(run.plan, key)) for name, key in _FACTS]
     if run.plan.get("state") == "running":
-        found.append(("state", f"not finished; linkwright dissect --resume {run.id} goes on"))
+        found.append(("state", f"not finished; linkwright dissect --resume {run.id} continues it"))
     return [(name, value) for name, value in found if value]
 
 
 def flat(tree: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(group, key, value) of a nested object; lists of plain values on one line, nothing dropped."""
+    """Every (group, key, value) of a nested object, with lists of plain values on one line."""
     for name, value in sorted(tree.items()):
         if isinstance(value, dict):
             for group, key, leaf in flat(value):
@@ -58,7 +58,7 @@ def flat(tree: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _find(tree: dict[str, Any], key: str) -> str:
-    """The value of `key` at the top, or one level down; empty if it is an object or not there."""
+    """The value of `key` at the top or one level down; empty if it is absent or an object."""
     for place in (tree, *(v for _, v in sorted(tree.items()) if isinstance(v, dict))):
         if key in place and not isinstance(place[key], dict) and place[key] is not None:
             return _words(place[key])

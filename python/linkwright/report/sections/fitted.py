@@ -1,7 +1,7 @@
-"""Measured and modelled: what a machine fitted to this run predicts of what the fit did not see.
+"""Measured and modelled: predictions, by a machine fitted to this run, of data that the fit did not see.
 
-Per collective a plot of the algorithms that were held out, measured points beside modelled lines; a table of
-errors; and which algorithm the model would have chosen, with what that choice costs.
+The section has a plot per collective of the held-out algorithms, with measured points and modelled lines; a table of
+errors; and the algorithm that the model would have chosen, with the cost of that choice.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ..runs import Run
 from .values import missing
 
 INTRO = (
-    "A machine file was fitted to this run (`linkwright fit`). It saw messages in a row, short ping-pongs and a few "
-    "plain algorithms, two thirds of the sizes of each; everything shown here it did not see. Points are measured, "
-    "lines are the model."
+    "A machine file was fitted to this run (`linkwright fit`). The fit used messages in a row, short ping-pongs and a "
+    "few plain algorithms, and two thirds of the sizes of each. Nothing shown here was part of it. Points are "
+    "measured, lines are the model."
 )
 GOOD = 0.15
 
 
 def section(run: Run) -> Section | None:
-    """Nothing where the run was not fitted."""
+    """The predictions; None if the run was not fitted."""
     if run.fit is None:
         return None
     predictions = [p for p in run.fit["predictions"] if not p["seen"] and p["predicted_ns"] is not None]
@@ -59,7 +59,7 @@ def _errors(predictions: list[dict]) -> Table:
 
 
 def _ratios(predictions: list[dict]) -> Table:
-    """Algorithm by size: where the model is too fast (below 1) and where too slow."""
+    """Algorithm by size: the model is too fast below 1, too slow above."""
     found: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
     for p in predictions:
         if p["collective"]:
@@ -76,7 +76,7 @@ def _ratios(predictions: list[dict]) -> Table:
         rows.append(row)
     columns = [Column("Algorithm"), Column("Ranks", numeric=True)]
     columns += [Column(quantity.size(size), numeric=True) for size in sizes]
-    how = "Below 1 the model is too fast; empty where nothing was measured, or where the fit saw it."
+    how = "Below 1 the model is too fast. Empty: not measured, or used by the fit."
     return Table("Predicted over measured, by algorithm and size", columns, rows, how)
 
 
@@ -86,7 +86,7 @@ def _parameters(fit: dict) -> Table:
         for p in fit["parameters"]
     ]
     columns = [Column("Number"), Column("Value", numeric=True), Column("Unit")]
-    how = "With the 95 % interval below. A wide one says that the run does not tell the number."
+    how = "The 95 % interval is below each value. If it is wide, the run does not determine the number."
     return Table(f"The machine file `{fit['machine']}`", columns, rows, how)
 
 
@@ -103,7 +103,7 @@ def _plot(collective: str, predictions: list[dict]) -> Plot:
         curves.append(Curve(name, x, measured, low, high))
         curves.append(Curve(f"{name}, model", x, [p["predicted_ns"] * 1e-9 for p in its], kind="model"))
     x, y = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
-    return Plot(f"{collective}: not seen by the fit", x, y, curves, dodge=True)
+    return Plot(f"{collective}: held out from the fit", x, y, curves, dodge=True)
 
 
 def _choices(choices: list[dict]) -> Table:
@@ -115,5 +115,5 @@ def _choices(choices: list[dict]) -> Table:
         rows.append([c["collective"], Cell(str(c["ranks"]), c["ranks"]), size, c["measured"], c["predicted"], loss])
     columns = [Column("Collective"), Column("Ranks", numeric=True), Column("Size", "B", numeric=True)]
     columns += [Column("Measured fastest"), Column("Predicted fastest"), Column("Loss", numeric=True)]
-    how = "Loss: the measured time of the predicted algorithm over that of the fastest; 1 is the right choice."
-    return Table("Which algorithm to take", columns, rows, how)
+    how = "Loss: measured time of the predicted algorithm / that of the fastest; 1 is the right choice."
+    return Table("Choice of algorithm", columns, rows, how)

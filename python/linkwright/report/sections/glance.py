@@ -1,6 +1,6 @@
-"""The first table in plain text, a block per machine: what a terminal shows before the path of the report.
+"""The first table as plain text for the terminal, with a block per machine.
 
-Only for a run of several parts: the rows of one part are summary enough.
+Only a run of several parts has it: the rows of a single part need no summary.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import headline, values
 
 
 def lines(run: Run) -> Iterator[str]:
-    """A heading per machine and below it one line per question: the value, its share of the limit, what was chosen."""
+    """A heading per machine, then one line per question: the value, its share of the limit, and what was chosen."""
     if run.rows["part"].nunique() < 2:
         return
     for machine in run.machines:

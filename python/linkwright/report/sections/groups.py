@@ -1,8 +1,8 @@
-"""What belongs into one chart: the rows of one part of the suite, one pattern and one metric.
+"""Groups of rows for one chart: the rows of one part of the suite, one pattern and one metric.
 
-Which chart a group becomes follows from what varies in it, not from its name: nearly all ordered
-pairs at few sizes are a matrix, several rank counts a curve by load, several sizes a curve by size.
-So a new pattern or part of a suite needs no code here.
+The chart follows from what varies in a group, not from its name: nearly all ordered pairs at few sizes become a matrix,
+several rank counts a curve by load, several sizes a curve by size. A new pattern or part of a suite therefore needs no
+code here.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..runs import Run, is_rate, ok
 from . import axes, computing, memory, round_trips, values
 
 _METRICS = ("latency", "time", "bandwidth")
-# Probes with a section of their own.
+# Probes that have their own section.
 _ELSEWHERE = (*memory.PROBES, *round_trips.PROBES, *computing.PROBES)
-_FULL = 0.5  # share of all ordered pairs from which a group of rows is a matrix
-_MATRIX_SIZES = 4  # more sizes than this and curves say more than matrices
+_FULL = 0.5  # share of all ordered pairs that makes a group a matrix
+_MATRIX_SIZES = 4  # with more sizes than this, curves show more than matrices
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Group:
     pattern: str
     metric: str
     rows: pd.DataFrame
-    summary: str  # what the suite says about the part
+    summary: str  # the summary of the part in the suite
     alone: bool  # whether the part has no other pattern
-    variant: str = ""  # of a probe, the values of what else it varied: `compare and swap`
+    variant: str = ""  # for a probe, the values of its other varying axes: `compare and swap`
 
     @property
     def rate(self) -> bool:
@@ -41,7 +41,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """What the suite says about the part, the pattern where that is not enough, and the metric."""
+        """The summary of the part, the pattern if the summary is ambiguous, and the metric."""
         known = bool(self.summary)
         words = [self.summary] if known else []
         words += [] if known and self.alone else [values.words(self.pattern)]
@@ -50,7 +50,7 @@ class Group:
 
     @property
     def question(self) -> str:
-        """The part and the metric, which is not said again where the part names it."""
+        """The part and the metric, which is not repeated if the part names it."""
         words = [values.words(self.part)] if self.part else []
         words += [] if self.part and self.alone else [values.words(self.pattern)]
         words += [self.variant] if self.variant else []
@@ -59,12 +59,12 @@ class Group:
 
     @cached_property
     def loaded(self) -> bool:
-        """Whether some machine ran it with several rank counts: then load is what it is about."""
+        """Whether some machine ran it with several rank counts, so that it shows load."""
         return bool((self.curves.groupby("machine")["ranks"].nunique() > 1).any())
 
     @property
     def sized(self) -> bool:
-        """Whether some machine ran it at several sizes, the load being the same."""
+        """Whether some machine ran it at several sizes under the same load."""
         return not self.loaded and bool((self.curves.groupby("machine")["size_bytes"].nunique() > 1).any())
 
     @cached_property
@@ -81,8 +81,8 @@ class Group:
 
 @lru_cache(maxsize=1)
 def groups(run: Run) -> list[Group]:
-    """Everything that is no collective and has a time or a rate, in the order of the suite; latency and bandwidth
-    say all that the time of the same part does.
+    """All patterns and probes with a time or a rate, in the order of the suite; latency and bandwidth replace the time
+    of the same part.
     """
     rows = ok(run.patterns[run.patterns["metric"].isin(_METRICS) & ~run.patterns["algorithm"].isin(_ELSEWHERE)])
     patterns = rows.groupby("part")["label"].nunique()

@@ -1,9 +1,8 @@
-"""The first table: what can this machine do, and is that good?
+"""The first table: what can this machine do, and how good is that?
 
-A dozen numbers, each beside its limit and, where somebody published one, the published value; every
-machine of the run in its own columns, so that a modelled machine stands beside the measured one.
-Which row stands for a question is a rule (the nearest pair, the best size, the fastest algorithm at
-the smallest message), named in the first column.
+It has about a dozen numbers, each with its limit and the published value if there is one. Every machine of the run has
+its own columns, so that measured and modelled machines can be compared. A rule selects the row for each question (the
+nearest pair, the best size, the fastest algorithm at the smallest message); the first column names it.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from . import axes, collectives, levels, memory, picture, probe_headlines, value
 from .groups import Group, groups
 
 HELP = (
-    "Each value is the median over n fresh launches with its 95 % interval below, which takes six of them; a modelled "
-    "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that "
-    "the machine allows: below about 50 % there is something to gain. Of a modelled machine that bound is "
-    "physical; of a measured one it is what this run saw at best: a cache line, a copy rate, arithmetic. A "
-    "collective stands here with its fastest algorithm on the most ranks. Empty cells say why they are empty."
+    "Each value is the median over n fresh launches. Its 95 % interval, below it, needs six launches; a modelled "
+    "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that the "
+    "machine allows; below about 50 % there is something to gain. For a modelled machine that bound is physical. For a "
+    "measured one it is the best that this run saw: a cache line, a copy rate, arithmetic. A collective is represented "
+    "by its fastest algorithm on the most ranks. Empty cells give their reason."
 )
 
-# Of a `Pick`: the collectives come after everything else.
+# The `order` of the first collective: collectives come after everything else.
 FIRST_COLLECTIVE = 20
 
 
@@ -36,7 +35,7 @@ FIRST_COLLECTIVE = 20
 class Pick:
     """One row that answers one question for one machine."""
 
-    order: int  # memory, pairs, then sizes, then load, other processes, computing, then the collectives
+    order: int  # memory, pairs, sizes, load, other processes, computing, collectives
     question: str
     row: pd.Series
     about: str  # what was chosen: size, pair, algorithm
@@ -46,7 +45,7 @@ def section(run: Run) -> Section | None:
     """One line per question, each machine in its own columns."""
     picked = {machine: {pick.question: pick for pick in picks(run, machine)} for machine in run.machines}
     order = {question: pick.order for found in picked.values() for question, pick in found.items()}
-    questions = sorted(order, key=order.__getitem__)  # stable: within one kind as they were found
+    questions = sorted(order, key=order.__getitem__)  # stable: ties keep their order
     if not questions:
         return None
     columns = [Column("Question")]
@@ -57,12 +56,12 @@ def section(run: Run) -> Section | None:
             columns.append(column)
             for line, pick in zip(cells, found, strict=True):
                 line.append(make(pick) if pick else values.missing("not in this run"))
-    table = Table("What can this machine do, and is that good?", columns, cells, HELP)
+    table = Table("What can this machine do, and how good is that?", columns, cells, HELP)
     return Section("At a glance", [table])
 
 
 def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column, Callable[[Pick], Cell]]]:
-    """The value, and limit and published value where this machine has any."""
+    """The value, and the limit and the published value if this machine has any."""
     yield Column(title(run, machine), numeric=True), lambda pick: values.value(pick.row, pick.about)
     if any(pick.row["share"] == pick.row["share"] for pick in found):
         yield Column("of limit", "%", numeric=True), lambda pick: values.of_limit(pick.row)
@@ -76,10 +75,10 @@ def title(run: Run, machine: str) -> str:
     return f"{machine}, {kind}"
 
 
-@lru_cache(maxsize=32)  # the page and the terminal show the same
+@lru_cache(maxsize=32)  # shared by the page and the terminal
 def picks(run: Run, name: str) -> list[Pick]:
-    """The rows that stand for this machine, in reading order."""
-    return sorted(_picks(run, name), key=lambda pick: pick.order)  # stable: within one kind as they were found
+    """The rows that represent this machine, in reading order."""
+    return sorted(_picks(run, name), key=lambda pick: pick.order)  # stable: ties keep their order
 
 
 def _picks(run: Run, name: str) -> Iterator[Pick]:
@@ -106,7 +105,7 @@ def _picks(run: Run, name: str) -> Iterator[Pick]:
 
 
 def _memory_picks(run: Run, name: str) -> Iterator[Pick]:
-    """The latency of the last cache and of the memory, and the triad of all threads there."""
+    """The latency of the last cache and of the memory, and the memory's triad with all threads."""
     shown = picture.levels(levels.claimed(run, name))[-2:]
     for level in shown:
         row = picture.latency(run, name, level)
@@ -125,7 +124,7 @@ def _level_words(level: picture.Level) -> str:
 
 
 def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
-    sizes = rows["size_bytes"].fillna(0)  # a cache line is a cache line
+    sizes = rows["size_bytes"].fillna(0)  # a cache line has no other size
     apart = rows[(rows["source"] != rows["destination"]) & (sizes == sizes.min())]
     ranked = apart.sort_values(["value", "experiment"], ascending=[not group.rate, True], kind="stable")
     last = len(ranked) - 1
@@ -137,14 +136,14 @@ def _matrix_picks(group: Group, rows: pd.DataFrame) -> Iterator[Pick]:
 
 
 def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
-    """Under load the most ranks; by size the best rate, or the time of the smallest message."""
+    """Under load, the row with the most ranks; by size, the best rate or the time of the smallest message."""
     whole = rows
     if group.loaded:
         rows = rows[rows["ranks"] == rows["ranks"].max()]
     if group.rate:
         row = rows.loc[rows["value"].idxmax()]
         half = rows[rows["value"] >= row["value"] / 2]["size_bytes"].min()
-        about = _size(row) if group.loaded else f"{_size(row)}; half of it from {quantity.size(half)}"
+        about = _size(row) if group.loaded else f"{_size(row)}; half of the peak from {quantity.size(half)}"
     else:
         row = rows.loc[rows["size_bytes"].fillna(0).idxmin()]
         about = _size(row)
@@ -157,7 +156,7 @@ def _curve_pick(group: Group, rows: pd.DataFrame) -> Pick:
 
 
 def _undisturbed(group: Group, rows: pd.DataFrame, row: pd.Series) -> str:
-    """How the most ranks compare with as many pairs that do not meet."""
+    """The most ranks, compared with the same number of pairs without interference."""
     alone = rows[(rows["ranks"] == rows["ranks"].min()) & (rows["size_bytes"] == row["size_bytes"])]
     pairs = row["ranks"] / rows["ranks"].min()
     if alone.empty or pairs <= 1:
@@ -169,7 +168,7 @@ def _undisturbed(group: Group, rows: pd.DataFrame, row: pd.Series) -> str:
 
 
 def _common_sizes(rows: pd.DataFrame) -> set[float]:
-    """Sizes at which all machines of the run have a result: only these stand side by side."""
+    """Sizes at which all machines of the run have a result: only these are compared."""
     machines = (collectives.most_ranks(part) for _, part in ok(rows).groupby("machine"))
     return set.intersection(*(set(part["size_bytes"]) for part in machines))
 

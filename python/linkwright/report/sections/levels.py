@@ -1,4 +1,4 @@
-"""Levels of the memory: found as steps of the latency curve, beside what the machine claims."""
+"""Levels of the memory: steps found in the latency curve, compared with what the machine claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import axes, values
 
 # Found and claimed sizes agree within this factor, or as closely as the sizes were sampled.
 AGREES_WITHIN = 1.5
-# A step farther than this factor from every claimed size is no claimed cache.
+# A step farther than this factor from every claimed size does not belong to a claimed cache.
 NAMED_WITHIN = 8.0
 
 _COLUMNS = (
@@ -28,8 +28,9 @@ _COLUMNS = (
     Column("Agreement"),
 )
 _HOW = (
-    "Plateaus and steps of the latency curve, on logarithmic axes. A step is known no better than the working sets "
-    "around it. A cache that ends before its claimed size is shared with others, or partitioned for a virtual machine."
+    "Plateaus and steps of the latency curve, on logarithmic axes. The position of a step is only as accurate as the "
+    "working sets around it. A cache that ends before its claimed size is shared with others, or partitioned for a "
+    "virtual machine."
 )
 
 
@@ -49,7 +50,7 @@ def claimed(run: Run, machine: str) -> list[Cache]:
 
 
 def finest(rows: pd.DataFrame) -> pd.DataFrame:
-    """The curve by which levels are judged: random order, no neighbours, the most sizes, larger pages if equal."""
+    """The curve that determines the levels: random order, no neighbours, most sizes, larger pages in a tie."""
     rows = axes.where(rows, order="random", neighbours="0")
     rows = rows.assign(pages=[axes.stated(text).get("pages", "") for text in rows["axes"]])
     if rows.empty:
@@ -62,7 +63,7 @@ def finest(rows: pd.DataFrame) -> pd.DataFrame:
 
 def found_levels(rows: pd.DataFrame) -> list[steps.Level]:
     """The levels of one curve of rows."""
-    errors = ((rows["ci_high"] - rows["ci_low"]) / 2).to_numpy()  # unknown below six launches
+    errors = ((rows["ci_high"] - rows["ci_low"]) / 2).to_numpy()  # unknown with fewer than six launches
     return steps.levels(rows["size_bytes"].to_numpy(), rows["value"].to_numpy(), errors)
 
 
@@ -79,7 +80,7 @@ def _table(machine: str, rows: pd.DataFrame, caches: list[Cache]) -> Table | Non
 
 
 def _matched(found: list[steps.Level], caches: list[Cache]) -> dict[int, Cache]:
-    """Number of a level -> the claimed cache whose size is nearest to its end, where one is near enough."""
+    """Number of a level -> the claimed cache whose size is nearest to its end, if one is near enough."""
     distances = sorted(
         (abs(np.log(level.end_bytes / cache.size_bytes)), number, c)
         for number, level in enumerate(found) if level.end_bytes
@@ -100,7 +101,7 @@ def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
     around = f"between {quantity.size(level.last_bytes)} and {quantity.size(level.beyond_bytes)}"
     found = Cell(quantity.size(_rounded(level.end_bytes)), level.end_bytes, around)
     if cache is None:
-        why = "no cache of this size is claimed; the reach of address translation makes a step, too"
+        why = "no cache of this size is claimed; the reach of address translation also causes a step"
         return [Cell("unnamed"), latency, found, values.missing("none"), Cell("not claimed", detail=why, tone="warn")]
     ratio = level.end_bytes / cache.size_bytes
     told = f"found at {ratio:.2f} of the claim"
@@ -115,7 +116,7 @@ def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
 
 def _not_found(cache: Cache, sizes: np.ndarray) -> list[Cell]:
     ratios = sizes / cache.size_bytes
-    why = "no step of its own in the curve"
+    why = "the curve has no separate step"
     if cache.size_bytes > sizes[-1] / 2:
         why = "the working sets end before it"
     elif np.sum((ratios >= 1 / NAMED_WITHIN) & (ratios <= 1)) < 2 or not np.any((ratios > 1) & (ratios <= 4)):
@@ -129,7 +130,7 @@ def _size(size_bytes: float) -> Cell:
 
 
 def _rounded(size_bytes: float) -> float:
-    """Two digits: more are not known."""
+    """Two digits, since no more are known."""
     unit = 1024.0 ** int(np.log(size_bytes) / np.log(1024))
     shown = size_bytes / unit
     return float(f"{shown:.2g}") * unit if shown < 100 else round(shown, -1) * unit

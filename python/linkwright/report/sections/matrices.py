@@ -12,11 +12,10 @@ from . import near, values
 from .groups import Group, groups
 
 INTRO = (
-    "Every endpoint with every other one, one message at a time on an idle machine. The row sends, the "
-    "column receives, the diagonal is an endpoint with itself; darker is less. Blocks of one colour are "
-    "levels of the machine. A latency is half a round trip: where links go round one way only, there and "
-    "back is a full circle, and just the number of circles shows. Hover or use the arrow keys for a cell, "
-    "scroll to move, Ctrl + wheel or the buttons to zoom."
+    "All pairs of endpoints, one message at a time on an idle machine. The row sends, the column receives, and the "
+    "diagonal is an endpoint with itself; darker is less. Blocks of one colour are levels of the machine. A latency is "
+    "half a round trip. On one-way rings a round trip is a whole number of turns, so only that number is visible. "
+    "Hover or use the arrow keys to read a cell, scroll to move, and use Ctrl + wheel or the buttons to zoom."
 )
 
 
@@ -33,34 +32,24 @@ def section(run: Run) -> Section | None:
     for machine, group, rows in matrices:
         by_machine.setdefault(machine, []).append((_words(group, rows), rows))
     tables = [near.table(run, machine, found) for machine, found in by_machine.items()]
-    return Section("Who is near whom", [*maps, *filter(None, tables)], INTRO) if maps else None
+    return Section("Endpoint to endpoint", [*maps, *filter(None, tables)], INTRO) if maps else None
 
 
 def heat_map(machine: str, group: Group, rows: pd.DataFrame) -> HeatMap:
-    """Rows with a source and a destination as a matrix, endpoints in natural order."""
+    """Rows with a source and a destination as a matrix, with endpoints in natural order."""
     names = sorted(set(rows["source"]) | set(rows["destination"]), key=natural)
     place = {name: index for index, name in enumerate(names)}
     at = (rows["source"].map(place).to_numpy(), rows["destination"].map(place).to_numpy())
-
-    def filled(column: str) -> np.ndarray | None:
-        if not rows[column].notna().any():
-            return None
-        matrix = np.full((len(names), len(names)), np.nan, dtype=np.float32)
-        matrix[at] = rows[column].to_numpy(dtype=np.float32)
-        return matrix
-
-    grid = filled("value")
+    grids = values.matrices(rows, at, (len(names), len(names)))
     apart = ~np.eye(len(names), dtype=bool)
-    only_self = bool(np.isfinite(grid[apart]).all())
+    only_self = bool(np.isfinite(grids["values"][apart]).all())
     return HeatMap(
         f"{machine}: {_words(group, rows)}",
         unit=rows["unit"].iloc[0],
         rows=names,
         columns=names,
-        values=grid,
-        low=filled("ci_low"),
-        high=filled("ci_high"),
-        missing="an endpoint with itself" if only_self else "not measured, or listed under what is missing",
+        **grids,
+        missing="an endpoint with itself" if only_self else "not measured, or listed under 'What is missing, and why'",
     )
 
 

@@ -15,9 +15,9 @@ from . import axes, levels, values
 
 INTRO = (
     "What an endpoint sees of its own memory. The time of a dependent load steps up where the working set outgrows a "
-    "cache; dashed uprights are the sizes that the machine claims. Bandwidth counts the bytes that the program asked "
-    "for, over all threads. Under load, others read as fast as their pauses let them: a curve that bends up shows how "
-    "much of the place's bandwidth can be used before latency pays for it."
+    "cache; dashed vertical lines are the sizes that the machine claims. Bandwidth counts the bytes that the program "
+    "requested, over all threads. Under load, other threads read as fast as their pauses allow. Where the curve bends "
+    "up, further bandwidth costs latency."
 )
 LATENCY, BANDWIDTH, LOADED = "memory_latency", "memory_bandwidth", "loaded_latency"
 PROBES = (LATENCY, BANDWIDTH, LOADED)
@@ -54,7 +54,7 @@ def _latency_plots(run: Run) -> Iterator[Plot]:
 
 
 def _together(rows: pd.DataFrame, **plain: str) -> pd.DataFrame:
-    """Parts of which all rows have these values (random loads without neighbours, say) are one question, whatever their
+    """Merges the parts whose rows all have these values (such as random loads without neighbours), whatever their
     sizes."""
     found = axes.where(rows, **plain)
     only = [part for part in found["part"].unique() if (found["part"] == part).sum() == (rows["part"] == part).sum()]
@@ -84,12 +84,12 @@ def _loaded_plots(run: Run) -> Iterator[Plot]:
         return
     rows = rows.assign(series=axes.variants(rows, leave_out=("pause",)))
     summary = run.summaries.get(rows["part"].iloc[0], "") or "latency while others read"
-    axis = Axis("bandwidth that others read meanwhile", "B/s", "log10")
+    axis = Axis("bandwidth that others read", "B/s", "log10")
     yield Plot(summary.capitalize(), axis, Axis("latency", "s", "log10"), _curves(run, rows, "injected"))
 
 
 def _parts(run: Run, rows: pd.DataFrame, split_by: tuple[str, ...]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(title, rows with the name of their series) of each part, split by axes while it has too many series."""
+    """(title, rows with series names) of each part, split by axes as long as it has too many series."""
     for part in sorted(rows["part"].unique(), key=_order(run)):
         found = rows[rows["part"] == part]
         title = run.summaries.get(part) or values.words(found["algorithm"].iloc[0])
@@ -125,7 +125,7 @@ def _curves(run: Run, rows: pd.DataFrame, x: str) -> list[Curve]:
 
 
 def _marks(caches: Iterable[Cache], rows: pd.DataFrame) -> list[Curve]:
-    """An upright at the size of each cache that lies within the plot."""
+    """A vertical line at the size of each cache within the plot."""
     low, high = float(rows["value"].min()), float(rows["value"].max())
     first, last = rows["size_bytes"].min(), rows["size_bytes"].max()
     return [

@@ -1,4 +1,4 @@
-"""Who is near whom, in words: the groups of a matrix, the pairs that stand out, and whether there equals back."""
+"""A matrix in words: groups of near pairs, pairs that stand out, and whether both directions are equal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from .. import quantity
 from ..model import Cell, Column, Table
 from ..runs import Run, is_rate
 
-_NAMED_PAIRS = 4  # of an anomaly, in one line
+_NAMED_PAIRS = 4  # pairs of an anomaly that one line names
 _OPEN_ROWS = 16
 MODELLED = "The levels of a model are numbered by distance."
 MEASURED = (
-    "Names are what the kernel says that two processors share; a few pairs far from all others that share the same are "
-    "flagged. The two directions of a pair count as one, with their mean; how far they differ stands under the name."
+    "A group is named after what its processors share, as the kernel reports. Pairs that are far from the others with "
+    "the same name are flagged. The two directions of a pair count as one, with their mean; their difference is below "
+    "the name of the matrix."
 )
 
 _COLUMNS = (
@@ -33,7 +34,7 @@ _COLUMNS = (
 
 
 def table(run: Run, machine: str, matrices: Iterable[tuple[str, pd.DataFrame]]) -> Table | None:
-    """The groups of one machine's matrices of times, each (what it shows, rows); a matrix of rates has none."""
+    """The groups in one machine's matrices, given as (what it shows, rows); matrices of rates have no groups."""
     modelled = bool(run.rows[run.rows["machine"] == machine]["modelled"].all())
     topology = run.topology(machine)
     body = [line for what, rows in matrices for line in _lines(what, rows, topology, modelled)]

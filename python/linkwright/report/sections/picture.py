@@ -1,9 +1,8 @@
-"""The machine at one look: packages, cores, caches and memory as the kernel tells, each with what this run measured.
+"""An overview of the machine: packages, cores, caches and memory from the kernel, with this run's measurements.
 
-Which measurement stands for a level is a rule: the working set in the middle (on a logarithmic axis) between the
-level before and this one, at least twice the former and at most half of the latter where the run has such a one; for
-the memory the largest. The working set of a bandwidth is all arrays of a thread, times the threads that share the
-cache in question.
+A rule selects the measurement that represents a level: the working set midway (on a logarithmic axis) between the level
+before and this one, at least twice the former and at most half of the latter if the run has one; for the memory, the
+largest. The working set of a bandwidth is all arrays of a thread, times the threads that share the cache.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from . import axes, memory, values
 ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
 
 INTRO = (
-    "Packages, cores and caches are what the kernel says; times and rates are what this run measured with working sets "
-    "that fit into the level. A rate of all threads counts each in memory of its own."
+    "The kernel reports packages, cores and caches. This run measured the times and rates, with working sets that fit "
+    "into the level. For a rate of all threads, each thread uses its own memory."
 )
 _COLUMNS = (
     Column("Level"),
-    Column("How many", numeric=True),
+    Column("Count", numeric=True),
     Column("Size", "B", numeric=True),
     Column("Latency", "s", numeric=True, help="of a dependent load, random order"),
     Column("Read, one thread", "B/s", numeric=True),
@@ -51,8 +50,8 @@ class Level:
         return self.cache.name if self.cache else "memory"
 
     def nearest(self, rows: pd.DataFrame) -> pd.Series | None:
-        """The row that stands for this level; column `footprint` is the working set of one of `ranks` threads."""
-        out = _filled(rows, self.before)  # of the cache before: from 1 on it is outgrown
+        """The row that represents this level; column `footprint` is the working set of one of `ranks` threads."""
+        out = _filled(rows, self.before)  # share of the cache before: from 1 on it is outgrown
         if self.cache is None:
             found = rows[out >= 2]
             found = found[found["footprint"] == found["footprint"].max()]
@@ -69,14 +68,14 @@ class Level:
 
 
 def _filled(rows: pd.DataFrame, cache: Cache | None) -> pd.Series:
-    """The working sets of the threads that share a cache, over its size; infinite where there is no cache."""
+    """The working sets of the threads that share a cache, over its size; infinite without a cache."""
     if cache is None:
         return pd.Series(math.inf, index=rows.index)
     return rows["footprint"] * rows["ranks"].clip(upper=cache.shared_by) / cache.size_bytes
 
 
 def section(run: Run) -> Section | None:
-    """One table for the measured machine, where the kernel tells of it and the run measured its memory."""
+    """One table for the measured machine, if the kernel describes it and the run measured its memory."""
     for machine in run.machines:
         topology = run.topology(machine)
         here = run.rows[run.rows["machine"] == machine]
@@ -92,14 +91,14 @@ def levels(caches: list[Cache]) -> list[Level]:
 
 
 def latency(run: Run, machine: str, level: Level) -> pd.Series | None:
-    """The row that tells the latency of a level."""
+    """The row with the latency of a level."""
     rows = memory.of(run, memory.LATENCY, "latency")
     rows = axes.where(rows[rows["machine"] == machine], order="random", neighbours="0")
     return level.nearest(rows.assign(footprint=rows["size_bytes"]))
 
 
 def bandwidth(run: Run, machine: str, level: Level, kernel: str, threads: str) -> pd.Series | None:
-    """The row that tells a bandwidth of a level, with `one` thread or `all` that the run had."""
+    """The row with a bandwidth of a level, for `one` thread or for `all` threads of the run."""
     rows = memory.of(run, memory.BANDWIDTH, "bandwidth")
     rows = axes.where(rows[rows["machine"] == machine], kernel=kernel, width="widest")
     most = rows["ranks"].max()

@@ -1,7 +1,7 @@
-"""What stands for the probes in the first table: one line per question, not one per axis.
+"""The probes in the first table: one line per question, not one per axis.
 
-Latency while others read all they can; the fastest and the slowest way to ask another process; and of what the cores
-compute, per element type, the best rate with its size or generator.
+The questions are the latency while others read at full rate, the fastest and the slowest round trip to another process,
+and, per element type, the best rate of computing with its size or generator.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROUND_TRIP, _COMPUTE = 6, 7
 
 
 def headlines(run: Run, machine: str) -> Iterator[Headline]:
-    """The rows that stand for this machine, in reading order."""
+    """The rows that represent this machine, in reading order."""
     rows = ok(run.rows)
     rows = rows[rows["machine"] == machine]
     for kind in (_loaded, _round_trips, _computing):
@@ -58,15 +58,15 @@ def _round_trips(rows: pd.DataFrame) -> Iterator[Headline]:
 
 def _computing(rows: pd.DataFrame) -> Iterator[Headline]:
     kinds: tuple[tuple[str, str, str, Callable[[dict[str, str]], str]], ...] = (
-        ("fma_peak", "flop_rate", "Multiply-adds on registers", lambda said: ""),
-        ("matmul", "flop_rate", "Matrix product", lambda said: f"n = {said.get('n')}"),
-        ("convolution", "flop_rate", "Convolution", lambda said: f"{said.get('layer')}, batch {said.get('batch')}"),
-        ("matmul", "flop_rate_per_watt", "Matrix product per watt", lambda said: f"n = {said.get('n')}"),
-        ("random", "sample_rate", "Random numbers", lambda said: said.get("generator", "")),
+        ("fma_peak", "flop_rate", "Multiply-adds on registers", lambda given: ""),
+        ("matmul", "flop_rate", "Matrix product", lambda given: f"n = {given.get('n')}"),
+        ("convolution", "flop_rate", "Convolution", lambda given: f"{given.get('layer')}, batch {given.get('batch')}"),
+        ("matmul", "flop_rate_per_watt", "Matrix product per watt", lambda given: f"n = {given.get('n')}"),
+        ("random", "sample_rate", "Random numbers", lambda given: given.get("generator", "")),
     )
     for number, (probe, metric, question, about) in enumerate(kinds):
         found = _of(rows, probe, metric)
-        found = found[_axis(found, "generator") != "store"]  # storing without making is the limit
+        found = found[_axis(found, "generator") != "store"]  # storing without generating is the limit
         for dtype, part in found.groupby(_axis(found, "dtype"), sort=True):
             row = part.loc[part["value"].idxmax()]
             words = [about(axes.stated(row["axes"])), computing.workers(row) if row["ranks"] else ""]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from linkwright import units
@@ -12,12 +11,12 @@ from linkwright import units
 from .. import quantity
 from ..model import HeatMap, Section
 from ..runs import Run, ok
-from . import values
+from . import axes, values
 
 INTRO = (
-    "A request goes to another process (or to an accelerator) and its reply comes back, one at a time. The row is "
-    "the size of the reply, the column that of the request, as in the published tables of accelerators; darker is "
-    "less. Shown are the median, the mean and the 99th percentile of the trips."
+    "A request goes to another process (or to an accelerator) and its reply comes back, one at a time. Rows are sizes "
+    "of the reply, columns sizes of the request, as in the published tables of accelerators; darker is less. The maps "
+    "show the median, the mean and the 99th percentile of the trips."
 )
 PROBES = ("round_trip",)
 METRICS = ("round_trip_p50", "round_trip_mean", "round_trip_p99")
@@ -31,10 +30,10 @@ def section(run: Run) -> Section | None:
 
 
 def _maps(run: Run, rows: pd.DataFrame) -> Iterator[HeatMap]:
-    stated = [dict(word.split("=", 1) for word in str(text).split()) for text in rows["axes"]]
+    stated = rows["axes"].map(axes.stated)
     rows = rows.assign(
-        transport=[axes.get("transport", "") for axes in stated],
-        reply=[units.parse_size(axes.get("out_bytes", "0")) for axes in stated],
+        transport=[given.get("transport", "") for given in stated],
+        reply=[units.parse_size(given.get("out_bytes", "0")) for given in stated],
     )
     for machine in run.machines:
         here = rows[rows["machine"] == machine]
@@ -48,24 +47,14 @@ def _maps(run: Run, rows: pd.DataFrame) -> Iterator[HeatMap]:
 def _map(machine: str, transport: str, metric: str, rows: pd.DataFrame) -> HeatMap:
     replies, requests = sorted(rows["reply"].unique()), sorted(rows["size_bytes"].unique())
     at = (rows["reply"].map(replies.index).to_numpy(), rows["size_bytes"].map(requests.index).to_numpy())
-
-    def filled(column: str) -> np.ndarray | None:
-        if not rows[column].notna().any():
-            return None
-        matrix = np.full((len(replies), len(requests)), np.nan, dtype=np.float32)
-        matrix[at] = rows[column].to_numpy(dtype=np.float32)
-        return matrix
-
     return HeatMap(
         f"{machine}: {values.words(transport)}, {values.words(metric)}",
         unit=rows["unit"].iloc[0],
         rows=[quantity.size(size) for size in replies],
         columns=[quantity.size(size) for size in requests],
-        values=filled("value"),
-        low=filled("ci_low"),
-        high=filled("ci_high"),
+        **values.matrices(rows, at, (len(replies), len(requests))),
         rows_title="reply",
         columns_title="request",
         scale="log10",
-        missing="not measured, or listed under what is missing",
+        missing="not measured, or listed under 'What is missing, and why'",
     )

@@ -1,7 +1,7 @@
-"""How steady the measured machine was: the medians of the launches of its least steady experiments.
+"""Stability of the measured machine: the launch medians of its least steady experiments.
 
-A fresh launch is a new process with new memory, so medians of launches differ by more than the samples
-within one. A wide box, or two clusters of dots, says that one number does not describe the experiment.
+A fresh launch is a new process with new memory, so launch medians differ by more than the samples of one launch. Where
+a box is wide, or the dots form two clusters, one number does not describe the experiment.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..runs import Run, ok
 from . import values
 
 _SHOWN = 8
-_LAUNCHES = 4  # fewer medians than this make no box
+_LAUNCHES = 4  # the fewest medians that make a box
 
 INTRO = (
-    "Each box is one experiment, each value the median of one launch, as a distance from the median over "
-    "all launches. These are the least steady experiments; the others vary less."
+    "Each box is one experiment, and each value the median of one launch, as a distance from the median over all "
+    "launches. These are the least steady experiments; the others vary less."
 )
 
 
@@ -37,7 +37,7 @@ def section(run: Run) -> Section | None:
 
 
 def launch_medians(run: Run) -> dict[str, np.ndarray]:
-    """Experiment -> medians of its launches, in percent off their median."""
+    """Experiment -> its launch medians, in percent off their median."""
     if run.samples.empty:
         return {}
     slowest = run.samples[run.samples["rank"].isna()]
@@ -53,7 +53,7 @@ def launch_medians(run: Run) -> dict[str, np.ndarray]:
 
 
 def box(name: str, data: np.ndarray) -> Box:
-    """Quartiles; whiskers to the last value within 1.5 times the box, dots for those beyond."""
+    """Quartiles, whiskers to the last value within 1.5 times the box, and dots for values beyond."""
     q1, median, q3 = (float(value) for value in np.percentile(data, (25, 50, 75)))
     reach = 1.5 * (q3 - q1)
     inside = data[(data >= q1 - reach) & (data <= q3 + reach)]

@@ -1,7 +1,7 @@
-"""What is not a result: rows that failed, did not converge, or were waived, each with its reason.
+"""Rows that failed, did not converge, or were waived, each with its reason.
 
-Rows that differ only in size, placement, algorithm or in the numbers of their reason share one line, so
-that 4,096 pairs waived for one reason are read once.
+Rows that differ only in size, placement, algorithm or in the numbers of their reason share one line, so that 4,096
+pairs waived for one reason take one line.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from ..model import Badge, Cell, Column, Section, Table
 from ..runs import Run
 from . import values
 
-_MOST_OPEN = 8  # lines of a table that is not folded
-_MOST_NAMES = 4  # algorithms named in one line
+_MOST_OPEN = 8  # the most lines of a table that is not collapsed
+_MOST_NAMES = 4  # the most algorithms that one line names
 _KEY = ["machine", "executor", "experiment"]
 _STATUSES = (
     (
         "failed",
         "bad",
-        "Something went wrong or a value beat a physical bound; none of these numbers is shown.",
+        "An error occurred, or a value exceeded a physical bound. These numbers are not shown.",
     ),
     (
         "unconverged",
         "warn",
-        "The time budget ended before the interval was narrow enough: believe the interval.",
+        "The time budget ended before the interval was narrow enough. Trust the interval, not the value.",
     ),
-    ("waived", "quiet", "Not run, on purpose, for the reason given."),
+    ("waived", "quiet", "Deliberately not run, for the reason given."),
 )
 
 
 def badges(run: Run) -> list[Badge]:
-    """How many experiments ended how; an experiment counts once, by the worst of its rows."""
+    """The number of experiments per status; an experiment counts once, by the worst of its rows."""
     counts = experiments(run)["status"].value_counts()
     ok = [Badge(int(counts.get("ok", 0)), "ok", "good")]
     found = ok + [
         Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet") for name, tone, _ in _STATUSES
     ]
     disturbed = int((experiments(run)["code"] == "disturbed").sum())
-    return [*found, Badge(disturbed, "never undisturbed", "warn")] if disturbed else found
+    return [*found, Badge(disturbed, "disturbed in every launch", "warn")] if disturbed else found
 
 
 def section(run: Run) -> Section | None:
@@ -56,7 +56,7 @@ def section(run: Run) -> Section | None:
 
 @lru_cache(maxsize=1)
 def experiments(run: Run) -> pd.DataFrame:
-    """One row per experiment: its worst one, and of these the first, which is its main metric."""
+    """One row per experiment: the first of its worst rows, which is its main metric."""
     rank = {name: place for place, (name, _, _) in enumerate(_STATUSES)}
     worst = run.rows.assign(rank=run.rows["status"].map(rank).fillna(len(rank)))
     return worst.sort_values("rank", kind="stable").drop_duplicates(_KEY).sort_index()
@@ -82,7 +82,7 @@ def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
 
 
 def _kind(code: str, reason: str) -> str:
-    """What rows of one line have in common: a code, or else a reason that differs in numbers only."""
+    """What the rows of one line share: a code, or a reason in which only numbers differ."""
     return code if code in schema.CODES else re.sub(r"[0-9.]+", "#", reason)
 
 
@@ -111,4 +111,4 @@ def _reason(part: pd.DataFrame) -> Cell:
         return values.missing("no reason recorded")
     width = (part["ci_high"] - part["ci_low"]) / part["value"]
     worst = part.loc[width.idxmax(), "reason"] if width.notna().any() else reasons.iloc[0]
-    return Cell(worst, detail="" if len(reasons) == 1 else f"and alike, in {len(reasons)} wordings")
+    return Cell(worst, detail="" if len(reasons) == 1 else f"and {len(reasons) - 1} similar reasons")

@@ -1,10 +1,11 @@
-"""From result rows to cells and curves: the same number looks the same wherever it stands."""
+"""From result rows to cells and curves, so that a number looks the same wherever it appears."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from .. import quantity
@@ -14,12 +15,12 @@ DETERMINISTIC = "deterministic"
 
 
 def words(name: str) -> str:
-    """A key as it is read: ping_pong is 'ping pong'."""
+    """A key in words: ping_pong is 'ping pong'."""
     return name.replace("_", " ")
 
 
 def limit_words(name: str) -> str:
-    """latency_bound is 'latency'; that it is a bound is said beside it."""
+    """latency_bound is 'latency'; the context says that it is a bound."""
     return words(name.removesuffix("_bound"))
 
 
@@ -29,7 +30,7 @@ def number(value: float) -> float | None:
 
 
 def count(row: pd.Series) -> str:
-    """How many launches stand behind a row, or that it is deterministic."""
+    """The number of launches behind a row, or that it is deterministic."""
     if row["modelled"]:
         return DETERMINISTIC
     return "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
@@ -41,14 +42,14 @@ def spread(row: pd.Series) -> str:
         return DETERMINISTIC
     ends = number(row["ci_low"]), number(row["ci_high"])
     _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
-    if not interval and not row["modes"]:  # two modes say more than an interval, and stand below
+    if not interval and not row["modes"]:  # two modes say more than an interval, and are shown below
         return ", ".join(part for part in (count(row), "no interval") if part)
     state = "unconverged" if row["status"] == "unconverged" else ""
     return ", ".join(part for part in (interval, count(row), state) if part)
 
 
 def value(row: pd.Series, about: str = "") -> Cell:
-    """The value with its interval and n below it; `about` says which size or algorithm was chosen."""
+    """The value with its interval and n below it; `about` names the chosen size or algorithm."""
     shown, _ = quantity.with_interval(row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"])
     unconverged = row["status"] == "unconverged"
     parts = (about, spread(row), row["modes"])
@@ -61,7 +62,7 @@ def value(row: pd.Series, about: str = "") -> Cell:
 
 
 def missing(reason: str) -> Cell:
-    """An empty cell that says why it is empty."""
+    """An empty cell with its reason."""
     return Cell("", sort=None, detail=reason, tone="quiet")
 
 
@@ -72,12 +73,12 @@ def of_limit(row: pd.Series) -> Cell:
     name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
     detail = f"of {quantity.text(row['limit'], row['unit'])}{name}"
     if row["share"] > 1 and (row["limit_name"] or "").startswith("measured_"):
-        detail += ", which was measured in a slower moment"
+        detail += ", which was measured at a slower moment"
     return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
 
 
 def published(row: pd.Series) -> Cell:
-    """The published value and how far this row is from it."""
+    """The published value and the deviation of this row from it."""
     if math.isnan(row["reference_value"]):
         return missing("none published")
     error = row["value"] / row["reference_value"] - 1 if row["reference_value"] else math.nan
@@ -85,13 +86,13 @@ def published(row: pd.Series) -> Cell:
     return Cell(quantity.text(row["reference_value"], row["unit"]), float(row["reference_value"]), away)
 
 
-def curve(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curve:
-    """The rows as one series over column `x`: points with intervals if measured, a line if modelled."""
+def curve(rows: pd.DataFrame, x: str, name: str) -> Curve:
+    """The rows as one series over column `x`: points with intervals if measured, or a line if modelled."""
     rows = rows.sort_values([x, "experiment"], kind="stable")
     modelled = bool(rows["modelled"].all())
     return Curve(
         name=name,
-        x=[float(v) * x_factor for v in rows[x]],
+        x=[float(v) for v in rows[x]],
         y=[number(v) for v in rows["value"]],
         low=[number(v) for v in rows["ci_low"]],
         high=[number(v) for v in rows["ci_high"]],
@@ -100,8 +101,8 @@ def curve(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curve
     )
 
 
-def limits(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curve | None:
-    """The limit at every x of `rows` as a dashed line; the widest one where rows differ."""
+def limits(rows: pd.DataFrame, x: str, name: str) -> Curve | None:
+    """The limit at every x of `rows` as a dashed line; the loosest one where rows differ."""
     known = rows[rows["limit"].notna()]
     if known.empty:
         return None
@@ -110,7 +111,7 @@ def limits(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curv
     names = known.groupby(x)["limit_name"].first()
     return Curve(
         name=name,
-        x=[float(v) * x_factor for v in best.index],
+        x=[float(v) for v in best.index],
         y=[float(v) for v in best],
         kind="limit",
         notes=[limit_words(names[v]) for v in best.index],
@@ -118,9 +119,7 @@ def limits(rows: pd.DataFrame, x: str, name: str, x_factor: float = 1.0) -> Curv
 
 
 def shares(rows: pd.DataFrame, name: str) -> Curve | None:
-    """Percent of the limit over size; a time's interval turns round, since the shorter time is the greater
-    share.
-    """
+    """Percent of the limit over size; the ends of an interval swap, since the shorter time is the greater share."""
     rows = rows[rows["share"].notna()].sort_values(["size_bytes", "experiment"], kind="stable")
     if rows.empty:
         return None
@@ -138,8 +137,22 @@ def shares(rows: pd.DataFrame, name: str) -> Curve | None:
     )
 
 
+def matrices(rows: pd.DataFrame, at: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> dict:
+    """The values and interval ends of `rows` as matrices of a `HeatMap`; NaN where `at` has no cell, None if empty."""
+    columns = {"values": "value", "low": "ci_low", "high": "ci_high"}
+    return {part: _matrix(rows[column], at, shape) for part, column in columns.items()}
+
+
+def _matrix(column: pd.Series, at: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> np.ndarray | None:
+    if not column.notna().any():
+        return None
+    matrix = np.full(shape, np.nan, dtype=np.float32)
+    matrix[at] = column.to_numpy(dtype=np.float32)
+    return matrix
+
+
 def varying(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
-    """Those of `columns` in which the rows differ: what a series must be named by."""
+    """The `columns` in which the rows differ, which must name a series."""
     return [name for name in columns if rows[name].nunique(dropna=False) > 1]
 
 
