@@ -20,6 +20,8 @@ DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
 OPS = ("sum", "max", "min", "prod")
 # Tables per rank must fit into memory; the native half has the same limit.
 MAX_RANKS = 1 << 22
+# How a schedule is simulated: fields that a key names with their values, and options of the native half.
+HOW = ("issue", "path", "skew")
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Experiment:
         words += [f"root{self.root}"] if self.root else []
         words += ["{}x{}".format(*self.grid)] if self.grid else []
         words += ["->".join(map(str, self.placement))] if self.placement else []
-        words += [f"{name}={getattr(self, name)}" for name in ("issue", "path", "skew") if getattr(self, name)]
+        words += [f"{name}={getattr(self, name)}" for name in HOW if getattr(self, name)]
         words += [] if self.arithmetic else ["no-arithmetic"]
         words += [f"x{self.messages}"] if self.messages > 1 else []
         words += ["both-ways"] if self.both_ways else []

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwright import _native
+from linkwright.experiment import HOW
 from linkwright.store.files import read_text
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
 
@@ -96,11 +97,8 @@ def simulate(schedule: _native.Schedule, machine: _native.Machine, experiment: E
     return simulated(_native.simulate(schedule, machine, {**options(experiment), **more}))
 
 
-def link_rows(
-    schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, seed: int
-) -> list[dict[str, object]]:
-    """The load of every link during one simulation, busiest first."""
-    found = _native.simulate(schedule, machine, {**options(experiment), "seed": seed, "links": True})
+def link_rows(found: dict) -> list[dict[str, object]]:
+    """The load of every link during a simulation that was asked for `links`, busiest first."""
     links, makespan_ps = found["links"], max(1, found["makespan_ps"])
     rows = [
         {"link": name, "busy_ns": busy / 1e3, "busy_share": busy / makespan_ps, "bytes": moved, "peak_messages": peak}
@@ -118,10 +116,8 @@ def link_rows(
 def options(experiment: Experiment) -> dict[str, object]:
     """How a schedule runs, by the options of the native `simulate`."""
     return {
-        "path": experiment.path,
-        "issue": experiment.issue,
-        "skew": experiment.skew,
-        "placement": ",".join(map(str, experiment.placement)) if experiment.placement else None,
+        **{name: getattr(experiment, name) for name in HOW},
+        "placement": experiment.placement or None,
         "no_arithmetic": not experiment.arithmetic,
     }
 

@@ -64,7 +64,7 @@ def time_ns(machine, flows, size=4, multicast=False):
             builder.multicast(rank[source], [rank[each] for each in target], "input", index, into="output")
         else:
             builder.put(rank[source], rank[target], "input", index, into="output")
-    options = {"issue": "unlimited", "placement": ",".join(map(str, tiles))}
+    options = {"issue": "unlimited", "placement": list(tiles)}
     return _native.simulate(builder.finish(), machine, options)["makespan_ps"] / 1e3
 
 
@@ -175,7 +175,7 @@ def test_host_lanes_are_shared_by_a_group(server):
         builder.step()
         for rank in range(ranks):
             builder.put(memory, rank, "host", rank, into="output", at=0, get=True)
-        options = {"issue": "unlimited", "placement": ",".join(str(chip * TILES) for chip in chips)}
+        options = {"issue": "unlimited", "placement": [chip * TILES for chip in chips]}
         return _native.simulate(builder.finish(), lanes, options)["makespan_ps"] / 1e3
 
     lanes = _with(server, {"fabric.host.chip_rate": "5", "fabric.host.group_rate": "8"})
@@ -241,8 +241,8 @@ def test_devices_are_computed_from_the_ladder(server):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("5,4", "are no device; .* device 24"),
-        ("5,5", "are no device"),
+        ("5,4", "are not a device; .* device 24"),
+        ("5,5", "are not a device"),
         ("0,16", "no chip 16; .* 0..15"),
         ("31", r"no device 31 .* 0\.\.30"),
         ("-1", "no device -1"),

@@ -73,7 +73,7 @@ def test_options_change_the_time(tmp_path):
         (["--on", "loggp", "--ranks", "0"], "0 is not in the range"),
         (["--on", "loggp", "--path", "nowhere"], "no path `nowhere`; known: message"),
         (["--on", "wormhole-n150,loggp", "--path", "stream"], "no path `stream`; known: message"),
-        (["--on", "loggp", "--issue", "window(0)"], "option `issue`: `window(0)` is no policy"),
+        (["--on", "loggp", "--issue", "window(0)"], "option `issue`: `window(0)` is not a policy"),
         (["--on", "loggp", "--skew", "uniform"], "skew `uniform`"),
         (["--on", "loggp", "--skew", "late:99:2us"], "rank 99 does not exist"),
         (["--on", "loggp", "--skew", "list:0us"], "1 arrival times for"),

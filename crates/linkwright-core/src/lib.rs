@@ -7,11 +7,14 @@ pub mod error;
 pub mod ids;
 pub mod machine;
 pub mod probes;
+pub mod random;
 pub mod ratio;
+pub mod skew;
 pub mod units;
 
 pub use error::MachineError;
 pub use ids::{EndpointId, LinkId, Participant};
 pub use machine::Machine;
 pub use ratio::Ratio;
+pub use skew::Skew;
 pub use units::{Bytes, BytesPerSec, Clock, TimePs};

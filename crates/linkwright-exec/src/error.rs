@@ -1,6 +1,7 @@
 //! What can go wrong when a schedule is executed. Every error ends the experiment without a number.
 
 use crate::dtype::DType;
+use linkwright_core::skew::SkewError;
 
 /// Result of everything that executes.
 pub type Result<T, E = ExecError> = std::result::Result<T, E>;
@@ -16,6 +17,9 @@ pub enum ExecError {
         /// Why, and what would do.
         reason: String,
     },
+    /// Arrival times that do not suit the ranks.
+    #[error(transparent)]
+    Skew(#[from] SkewError),
     /// The schedule was made for elements of another size.
     #[error("the schedule moves elements of {element_bytes} bytes and {dtype} has {}; make it with the element size of the data type", .dtype.size())]
     ElementSize {

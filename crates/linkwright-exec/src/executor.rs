@@ -2,44 +2,7 @@
 
 use crate::guard::Drops;
 use crate::sampling::Sampling;
-
-/// When ranks arrive at the collective.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Skew {
-    /// All at once.
-    #[default]
-    None,
-    /// Each at a random time within so many nanoseconds, drawn anew for every repetition.
-    Uniform(f64),
-    /// One rank so many nanoseconds after the others.
-    OneLate(u32, f64),
-    /// Each so many nanoseconds late; ranks beyond the list are not.
-    List(Vec<f64>),
-}
-
-impl Skew {
-    /// How late `rank` comes to a repetition; `seed` is that of the run.
-    pub fn delay_ns(&self, rank: usize, seed: u64, repetition: u64) -> f64 {
-        match self {
-            Skew::None => 0.0,
-            Skew::OneLate(late, ns) if *late as usize == rank => *ns,
-            Skew::OneLate(..) => 0.0,
-            Skew::List(delays) => delays.get(rank).copied().unwrap_or(0.0),
-            Skew::Uniform(ns) => {
-                let draw = mix(seed ^ mix(repetition << 20 | rank as u64));
-                ns * (draw >> 11) as f64 / (1u64 << 53) as f64
-            }
-        }
-    }
-}
-
-/// The finaliser of splitmix64.
-fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
+use linkwright_core::Skew;
 
 /// How to run.
 #[derive(Clone, Default)]

@@ -2,9 +2,10 @@
 
 #![cfg(not(loom))]
 
+use linkwright_core::{Skew, TimePs};
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
-use linkwright_exec::executor::{Launch, RunOptions, Skew};
+use linkwright_exec::executor::{Launch, RunOptions};
 use linkwright_exec::sampling::Sampling;
 use linkwright_exec::threads::Threads;
 use linkwright_exec::ExecError;
@@ -49,7 +50,10 @@ fn of_five_in_a_row_the_first_and_the_last_are_told_where_the_clock_resolves_the
     let (first, last) = launches.find_map(|launch| launch.row_ns).expect("a row");
     assert!(first > 500.0 && last > 500.0, "{first} {last}");
     let apart = RunOptions {
-        skew: Skew::OneLate(0, 1.0),
+        skew: Skew::Late {
+            rank: 0,
+            by: TimePs::from_ns(1),
+        },
         ..few_samples()
     };
     assert_eq!(run(&ring(2, 12_000), &apart).unwrap().row_ns, None);
@@ -93,7 +97,10 @@ fn more_ranks_than_cores_are_marked_and_finish() {
 #[test]
 fn a_late_rank_makes_the_others_wait() {
     let options = RunOptions {
-        skew: Skew::OneLate(1, 200_000.0),
+        skew: Skew::Late {
+            rank: 1,
+            by: TimePs::from_ns(200_000),
+        },
         ..few_samples()
     };
     let launch = run(&ring(2, 10), &options).unwrap();
@@ -109,7 +116,7 @@ fn a_late_rank_makes_the_others_wait() {
 #[test]
 fn uniform_arrival_is_seeded_and_bounded() {
     let options = RunOptions {
-        skew: Skew::Uniform(50_000.0),
+        skew: Skew::Uniform(TimePs::from_ns(50_000)),
         batch: Some(20),
         ..few_samples()
     };

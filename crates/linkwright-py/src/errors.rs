@@ -2,6 +2,7 @@
 
 use linkwright_core::error::MachineError;
 use linkwright_core::probes::ProbeError;
+use linkwright_core::skew::SkewError;
 use linkwright_exec::ExecError;
 use linkwright_schedule::text::ParseError;
 use linkwright_schedule::{ScheduleError, VerifyError};
@@ -75,6 +76,12 @@ kinds!(probe, PROBE: ProbeError {
     BadValue => "UsageError", "probe.bad-value", "A value that the axis of a probe cannot take.";
 });
 
+kinds!(skew, SKEW: SkewError {
+    Text => "UsageError", "skew.syntax", "Arrival times in a form that does not exist.";
+    NoRank => "UsageError", "skew.no-rank", "A late rank that does not exist.";
+    Count => "UsageError", "skew.count", "A list of arrival times that is shorter or longer than the ranks.";
+});
+
 kinds!(schedule, SCHEDULE: ScheduleError {
     Waived => "WaivedError", "schedule.waived", "An algorithm that cannot serve this shape.";
     UnknownAlgorithm => "UnknownNameError", "schedule.unknown-algorithm", "An algorithm that does not exist.";
@@ -127,6 +134,7 @@ kinds!(exec, EXEC: ExecError {
     Implausible => "WrongResultError", "exec.implausible", "A value beyond a physical bound.";
     RoundTrip => "ExecError", "exec.round-trip", "Two processes that could not exchange messages correctly.";
     Cancelled => "ExecError", "exec.cancelled", "A run stopped before its first sample was complete.";
+    ..Skew => skew;
     ..Probe => probe;
 });
 
@@ -149,6 +157,7 @@ kinds!(sim, SIM: SimError {
     BelowLimit => "SimError", "sim.below-limit", "A simulated time that physics forbids: a bug in the model.";
     ..Machine => machine;
     ..Schedule => schedule;
+    ..Skew => skew;
     ..Probe => probe;
 });
 
@@ -156,7 +165,7 @@ kinds!(sim, SIM: SimError {
 #[pyfunction]
 #[pyo3(name = "errors")]
 pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let all = [MACHINE, PROBE, SCHEDULE, PARSE, VERIFY, EXEC, SIM];
+    let all = [MACHINE, PROBE, SKEW, SCHEDULE, PARSE, VERIFY, EXEC, SIM];
     let row = |kind: &Kind| {
         let row = PyDict::new(py);
         row.set_item("key", kind.code)?;

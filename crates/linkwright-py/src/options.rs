@@ -1,35 +1,11 @@
 //! Options of a run as a Python dictionary: typed, and an unknown key is an error.
 
-use linkwright_exec::executor::Skew as ThreadSkew;
+use linkwright_core::Skew;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
-
-/// When ranks arrive, in nanoseconds.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Skew {
-    /// All at once.
-    None,
-    /// Each at a random time within so long.
-    Uniform(f64),
-    /// One rank so long after the others.
-    Late(u32, f64),
-    /// Each so late.
-    List(Vec<f64>),
-}
-
-impl From<Skew> for ThreadSkew {
-    fn from(skew: Skew) -> Self {
-        match skew {
-            Skew::None => ThreadSkew::None,
-            Skew::Uniform(ns) => ThreadSkew::Uniform(ns),
-            Skew::Late(rank, ns) => ThreadSkew::OneLate(rank, ns),
-            Skew::List(each) => ThreadSkew::List(each),
-        }
-    }
-}
 
 /// A dictionary of options that are taken one by one.
 pub struct Options<'a, 'py> {
@@ -81,15 +57,9 @@ impl<'a, 'py> Options<'a, 'py> {
 
     /// `skew`: `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us,...`.
     pub fn skew(&mut self) -> PyResult<Skew> {
-        let Some(text) = self.take::<String>("skew")? else {
-            return Ok(Skew::None);
-        };
-        read_skew(&text).ok_or_else(|| {
-            let message = format!(
-                "skew `{text}` is not understood; write `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us`"
-            );
-            errors::raise("UsageError", message)
-        })
+        let text: Option<String> = self.take("skew")?;
+        let read = text.map_or(Ok(Skew::None), |text| text.parse());
+        read.map_err(errors::skew)
     }
 
     /// Refuse what nobody took.
@@ -113,29 +83,4 @@ fn wrong(key: &str, value: &Bound<'_, PyAny>, problem: &str) -> PyErr {
         "UsageError",
         format!("option `{key}` is {value}: {problem}"),
     )
-}
-
-fn read_skew(text: &str) -> Option<Skew> {
-    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-    match kind {
-        "none" if rest.is_empty() => Some(Skew::None),
-        "uniform" => Some(Skew::Uniform(nanoseconds(rest)?)),
-        "late" => {
-            let (rank, time) = rest.split_once(':')?;
-            Some(Skew::Late(rank.parse().ok()?, nanoseconds(time)?))
-        }
-        "list" => Some(Skew::List(
-            rest.split(',').map(nanoseconds).collect::<Option<_>>()?,
-        )),
-        _ => None,
-    }
-}
-
-fn nanoseconds(text: &str) -> Option<f64> {
-    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let (digits, scale) = units
-        .iter()
-        .find_map(|(unit, scale)| text.trim().strip_suffix(unit).map(|rest| (rest, scale)))?;
-    let value: f64 = digits.parse().ok()?;
-    (value.is_finite() && value >= 0.0).then_some(value * scale)
 }

@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{LinkTable, Msg, MsgKind, Wanted};
+use linkwright_core::EndpointId;
+use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
-use linkwright_sim::skew::Skew as Arrivals;
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, Issue, Spent};
 use numpy::IntoPyArray;
@@ -17,13 +16,14 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::machine::Machine;
-use crate::options::{Options, Skew};
+use crate::options::Options;
 use crate::schedule::Schedule;
 
 /// All fabrics: `key, summary, description, source` each.
 #[pyfunction]
 pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let entry = |kind: &&models::FabricKind| {
+    let entry = |entry: &models::Entry| {
+        let kind = entry.kind;
         let row = PyDict::new(py);
         row.set_item("key", kind.key)?;
         row.set_item("summary", kind.summary)?;
@@ -90,7 +90,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
         path: asked.take("path")?,
         issue: issue(asked.take("issue")?)?,
         placement: placement(asked.take("placement")?)?,
-        skew: arrivals(asked.skew()?, seed),
+        skew: asked.skew()?,
         grid: asked.take("grid")?,
         arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
         operations_per_s: asked.take("operations_per_s")?,
@@ -118,8 +118,8 @@ pub fn check_options(
 fn write_trace(file: &str, schedule: &Schedule, modelled: &Modelled) -> PyResult<()> {
     // With its number: whoever named the file knows the cure of a full disk.
     let failed = |error: io::Error| PyOSError::new_err((error.raw_os_error(), error.to_string()));
-    let (run, simulation) = (&modelled.run, &modelled.simulation);
-    let trace = Trace::new(schedule.ordered(), run, simulation).map_err(errors::sim)?;
+    let (setup, simulation) = (&modelled.setup, &modelled.simulation);
+    let trace = Trace::new(schedule.ordered(), setup, simulation).map_err(errors::sim)?;
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     trace
         .write(&mut out)
@@ -206,17 +206,9 @@ pub fn quiet(
         if fabric.no_route(from, to, network).is_some() {
             return None;
         }
-        let kind = MsgKind::Put;
         let message = Msg {
-            op: 0,
-            from,
-            to,
-            bytes,
-            runs: 1,
-            kind,
             network,
-            set: 0,
-            wanted: Wanted::ALL,
+            ..Msg::new(0, MsgKind::Put, from, to, bytes)
         };
         Some((fabric.hops(from, to, network), fabric.quiet(&message).0))
     };
@@ -228,35 +220,26 @@ fn issue(text: Option<String>) -> PyResult<Issue> {
     read.map_err(errors::sim)
 }
 
-fn placement(text: Option<String>) -> PyResult<Placement> {
-    let Some(text) = text else {
-        return Ok(Placement::default());
+/// A placement as Python gives it.
+#[derive(FromPyObject)]
+enum Places {
+    List(Vec<u32>),
+    Text(String),
+}
+
+fn placement(given: Option<Places>) -> PyResult<Placement> {
+    let text = match given {
+        None => return Ok(Placement::default()),
+        Some(Places::List(list)) => return Ok(Placement::List(list)),
+        Some(Places::Text(text)) => text,
     };
-    let read = match text.strip_prefix("shuffle:") {
-        Some(seed) => seed.parse().ok().map(Placement::Shuffle),
-        None if text == "identity" => Some(Placement::Identity),
-        None => {
-            let list: Option<Vec<u32>> = text.split(',').map(|e| e.trim().parse().ok()).collect();
-            list.map(Placement::List)
-        }
-    };
-    read.ok_or_else(|| {
+    let seed = text
+        .strip_prefix("shuffle:")
+        .and_then(|seed| seed.parse().ok());
+    seed.map(Placement::Shuffle).ok_or_else(|| {
         let message = format!(
-            "placement `{text}` is not understood; write `identity`, `shuffle:SEED` or one endpoint per rank, `0,1,2`"
+            "placement `{text}` is not understood; give one endpoint per rank, `[0, 1, 2]`, or write `shuffle:SEED`"
         );
         errors::raise("UsageError", message)
     })
-}
-
-fn arrivals(skew: Skew, seed: u64) -> Arrivals {
-    let ps = |ns: f64| TimePs((ns * 1e3).round() as u64);
-    match skew {
-        Skew::None => Arrivals::None,
-        Skew::Uniform(most) => Arrivals::Uniform {
-            most: ps(most),
-            seed,
-        },
-        Skew::Late(rank, by) => Arrivals::Late { rank, by: ps(by) },
-        Skew::List(each) => Arrivals::List(each.into_iter().map(ps).collect()),
-    }
 }

@@ -2,6 +2,7 @@
 
 use linkwright_exec::buffers::Data;
 use linkwright_exec::threads::stream::{self, Code};
+use linkwright_schedule::Schedule as Ordered;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,11 +12,17 @@ use crate::options::Options;
 use crate::schedule::Schedule;
 use crate::threads::run_options;
 
-fn data_of(options: Option<&Bound<'_, PyDict>>) -> PyResult<Data> {
+/// The verified schedule and the data of `options`.
+fn proved<'a>(
+    py: Python<'_>,
+    schedule: &'a Schedule,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(&'a Ordered, Data)> {
     let mut asked = Options::new(options);
     let (data, _) = run_options(&mut asked)?;
     asked.finish()?;
-    Ok(data)
+    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    Ok((ordered, data))
 }
 
 /// Codes of instructions by name.
@@ -33,16 +40,17 @@ pub fn instruction_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[pyo3(signature = (ranks, repetitions, options=None))]
 pub fn arrival_delays<'py>(
     py: Python<'py>,
-    ranks: usize,
+    ranks: u32,
     repetitions: u64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let mut asked = Options::new(options);
     let (data, run) = run_options(&mut asked)?;
     asked.finish()?;
+    run.skew.check(ranks).map_err(errors::skew)?;
     let delay = |number: u64| (0..ranks).map(move |rank| (rank, number));
     let delays = (0..repetitions).flat_map(delay);
-    let delays = delays.map(|(rank, number)| run.skew.delay_ns(rank, data.seed, number));
+    let delays = delays.map(|(rank, number)| run.skew.delay_ns(rank as usize, data.seed, number));
     Ok(delays.collect::<Vec<f64>>().into_pyarray(py))
 }
 
@@ -54,8 +62,7 @@ pub fn instruction_stream<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let data = data_of(options)?;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let (ordered, data) = proved(py, schedule, options)?;
     let encoded = py.detach(|| stream::encode(ordered, data));
     let encoded = encoded.map_err(errors::exec)?;
     let table = PyDict::new(py);
@@ -87,8 +94,7 @@ pub fn schedule_memory<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let data = data_of(options)?;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let (ordered, data) = proved(py, schedule, options)?;
     let found = py.detach(|| {
         let initial = stream::initial_memory(ordered, data)?;
         Ok((initial, stream::reference_memory(ordered, data)?))

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
-use linkwright_sim::sweep::{Experiment, Found, Next, Question, Sweep};
-use linkwright_sim::walk::How;
+use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
 use linkwright_sim::Failure;
+use linkwright_sim::Mode;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -97,8 +97,8 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
             let shape = shape(&mut given)?;
             given.finish()?;
             match kind.as_str() {
-                "fold" => Question::Walk(key, shape, How::Folded),
-                "stream" => Question::Walk(key, shape, How::Streamed),
+                "fold" => Question::Symmetric(key, shape, Mode::Folded),
+                "stream" => Question::Symmetric(key, shape, Mode::Streamed),
                 _ => Question::Collective(key, shape),
             }
         }
@@ -140,10 +140,10 @@ fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
     Ok(shape)
 }
 
-fn columns<'py>(py: Python<'py>, found: Found) -> PyResult<Bound<'py, PyAny>> {
+fn columns<'py>(py: Python<'py>, found: Finding) -> PyResult<Bound<'py, PyAny>> {
     let columns = match found {
-        Found::Times(modelled) => table(py, *modelled, false, false)?,
-        Found::Answer(answer) => answered(py, answer)?,
+        Finding::Times(modelled) => table(py, *modelled, false, false)?,
+        Finding::Answer(answer) => answered(py, answer)?,
     };
     Ok(columns.into_any())
 }

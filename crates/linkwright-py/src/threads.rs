@@ -68,7 +68,7 @@ pub fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOption
         sampling: sampling_options(given)?,
         batch: given.take("batch")?,
         unchecked: given.take("check")?.is_some_and(|check: bool| !check),
-        skew: given.skew()?.into(),
+        skew: given.skew()?,
         seed: data.seed,
         cancelled: None,
     };

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::slotted_ring::{RingConfig, SlottedRing};
 
 const ROUNDS: u32 = 1000;
@@ -22,17 +22,7 @@ fn messages(kind: MsgKind, other: impl Fn(u32, u32) -> u32) -> Vec<Msg> {
             MsgKind::Get => (other, own),
             _ => (own, other),
         };
-        Msg {
-            op,
-            from: EndpointId(from),
-            to: EndpointId(to),
-            bytes: BYTES,
-            runs: 1,
-            kind,
-            network: 0,
-            set: 0,
-            wanted: Wanted::ALL,
-        }
+        Msg::new(op, kind, EndpointId(from), EndpointId(to), BYTES)
     };
     (0..8 * ROUNDS).map(message).collect()
 }

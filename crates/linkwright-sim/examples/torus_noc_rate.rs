@@ -6,65 +6,28 @@
 
 use std::time::Instant;
 
-use linkwright_core::{EndpointId, TimePs};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
+use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
 
-const CYCLE: TimePs = TimePs(1000);
+const FILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../python/linkwright/machines/wormhole-n150.toml"
+);
 
 fn config(channels: ChannelChoice, finite: bool) -> TorusNocConfig {
-    let stream = Stream {
-        issue: TimePs(22_000),
-        flit: CYCLE,
-    };
-    let buffers = Buffers {
-        guaranteed: 1,
-        shared: 48,
-        shared_per_channel: 15,
-    };
+    let text = std::fs::read_to_string(FILE).expect("the machine file");
+    let machine = Machine::parse(&text, "wormhole-n150.toml").expect("a machine");
+    let shipped = TorusNocConfig::from_machine(&machine).expect("its fabric");
     TorusNocConfig {
-        width: 10,
-        height: 12,
-        networks: vec![Heading::SouthEast, Heading::NorthWest],
-        sites: (0..64)
-            .map(|i| Site {
-                x: 1 + i % 8,
-                y: 1 + i / 8,
-                channel: None,
-            })
-            .collect(),
-        flit_bytes: 32,
-        packet_bytes: 8192,
-        link_flit: CYCLE,
-        hop: CYCLE * 9,
-        interface_out: CYCLE * 5,
-        interface_in: CYCLE * 5,
         channels,
-        buffers: finite.then_some(buffers),
-        receive_requests: 12,
-        receive_responses: 4,
-        posted: false,
-        multicast_linked: false,
-        write: stream,
-        read: stream,
-        loopback: stream,
-        atomic: CYCLE * 5,
-        dram: None,
+        buffers: shipped.buffers.filter(|_| finite),
+        ..shipped
     }
 }
 
 fn message(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
-    Msg {
-        op,
-        from: EndpointId(from),
-        to: EndpointId(to),
-        bytes,
-        runs: 1,
-        kind: MsgKind::Put,
-        network: 0,
-        set: 0,
-        wanted: Wanted::ALL,
-    }
+    Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
 }
 
 /// Run `rounds` repetitions of `pattern` and print the rate of data and response packets.

@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::messages::Messages;
 use crate::residence::Moved;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::machine::Path;
 use linkwright_core::Bytes;
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
@@ -31,37 +31,37 @@ pub(crate) struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     /// Durations of `run`, or why its path cannot serve the schedule.
-    pub fn new(run: &'a Run, messages: &Messages<'_>) -> Result<Self, SimError> {
+    pub fn new(setup: &'a Setup, messages: &Messages<'_>) -> Result<Self, SimError> {
         let costs = Costs {
-            path: &run.path,
-            arithmetic: run.arithmetic,
-            ps_per_operation: run.operations_per_s.map_or(0.0, |rate| 1e12 / rate),
-            barrier: run.path.barrier.0,
-            notice: run.path.notice_start.0,
-            phase: run.path.phase_start.0,
-            receive: run.path.receive.0
-                + run.path.memory.as_ref().map_or(0, |memory| memory.look.0),
-            start: run.path.start.0,
-            per_run: run.path.per_run.0,
-            moved: (run.path.memory.as_ref()).map(|memory| Moved::new(run, memory, messages)),
+            path: &setup.path,
+            arithmetic: setup.arithmetic,
+            ps_per_operation: setup.operations_per_s.map_or(0.0, |rate| 1e12 / rate),
+            barrier: setup.path.barrier.0,
+            notice: setup.path.notice_start.0,
+            phase: setup.path.phase_start.0,
+            receive: setup.path.receive.0
+                + setup.path.memory.as_ref().map_or(0, |memory| memory.look.0),
+            start: setup.path.start.0,
+            per_run: setup.path.per_run.0,
+            moved: (setup.path.memory.as_ref()).map(|memory| Moved::new(setup, memory, messages)),
         };
-        costs.check(run, messages.schedule)?;
+        costs.check(setup, messages.schedule)?;
         Ok(costs)
     }
 
     /// That the path can serve every operation.
-    fn check(&self, run: &Run, schedule: &Schedule) -> Result<(), SimError> {
-        let computes = run.operations_per_s.is_some() || !schedule.computes();
+    fn check(&self, setup: &Setup, schedule: &Schedule) -> Result<(), SimError> {
+        let computes = setup.operations_per_s.is_some() || !schedule.computes();
         let multicasts = schedule.sets.iter().all(|set| !set.is_empty());
-        if run.path.fused_combine && computes && multicasts {
+        if setup.path.fused_combine && computes && multicasts {
             return Ok(());
         }
         for (id, op) in (0u32..).zip(schedule.ops()) {
-            if op.is_message() && op.combine == Combine::Reduce && !run.path.fused_combine {
+            if op.is_message() && op.combine == Combine::Reduce && !setup.path.fused_combine {
                 return Err(SimError::NotFused {
                     op: id,
                     step: op.step,
-                    path: run.path.name.clone(),
+                    path: setup.path.name.clone(),
                 });
             }
             if op.kind == OpKind::Multicast && schedule.targets(op).is_empty() {
@@ -72,7 +72,7 @@ impl<'a> Costs<'a> {
                 }
                 .into());
             }
-            if op.kind == OpKind::Compute && run.operations_per_s.is_none() {
+            if op.kind == OpKind::Compute && setup.operations_per_s.is_none() {
                 return Err(SimError::NoComputeRate { op: id });
             }
         }

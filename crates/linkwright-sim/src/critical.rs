@@ -20,7 +20,8 @@
 use crate::costs::Costs;
 use crate::fabric::{Fabric, Msg};
 use crate::messages::Messages;
-use crate::setup::Run;
+use crate::rank::Because;
+use crate::setup::Setup;
 use linkwright_schedule::ir::OpKind;
 
 /// What a stretch of the critical path was spent on.
@@ -107,9 +108,6 @@ const ISSUE: u32 = 1 << 30;
 const COMPLETION: u32 = 2 << 30;
 
 impl Cause {
-    /// Nothing but the arrival of the rank.
-    pub const NONE: Cause = Cause(u32::MAX);
-
     /// A completion that it waited for.
     pub fn edge(op: u32) -> Self {
         Cause(op)
@@ -119,10 +117,19 @@ impl Cause {
     pub fn issue(op: u32) -> Self {
         Cause(op | ISSUE)
     }
+}
 
-    /// A completion that freed its lane.
-    pub fn completion(op: u32) -> Self {
+impl Because for Cause {
+    type Transfer = u32;
+    const NONE: Cause = Cause(u32::MAX);
+
+    fn completion(op: u32) -> Self {
         Cause(op | COMPLETION)
+    }
+
+    #[inline]
+    fn is_known(&self) -> bool {
+        *self != Cause::NONE
     }
 }
 
@@ -138,17 +145,17 @@ pub(crate) trait History {
     fn paid_phase(&self, id: u32) -> bool;
 }
 
-/// Everything needed to walk back.
-pub(crate) struct Walk<'a> {
+/// Everything needed to trace the path back.
+pub(crate) struct Backtrack<'a> {
     pub messages: &'a Messages<'a>,
     pub costs: &'a Costs<'a>,
     pub history: &'a dyn History,
-    pub run: &'a Run,
+    pub setup: &'a Setup,
 }
 
-impl Walk<'_> {
+impl Backtrack<'_> {
     /// The path to `end`, beginning at `first`.
-    pub fn back<F: Fabric + ?Sized>(
+    pub fn path<F: Fabric + ?Sized>(
         &self,
         end: (u64, Cause),
         first: u64,
@@ -199,7 +206,8 @@ impl Walk<'_> {
         };
         let software = issued + self.costs.issue(op, self.messages) + phase;
         let arrival = self.costs.arrival(op, self.messages) + self.costs.landing(id);
-        let signalled = self.run.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
+        let signalled =
+            self.setup.path.signal && matches!(op.kind, OpKind::Put | OpKind::Multicast);
         let offered = software + self.costs.moving(id);
         let delivered = self.history.delivered(id);
         // Some fabrics simulate a message to say how long it takes alone.

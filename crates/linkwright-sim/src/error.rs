@@ -1,7 +1,8 @@
 //! What can be wrong with a simulation.
 
-use crate::walk::How;
+use crate::mode::Mode;
 use linkwright_core::probes::ProbeError;
+use linkwright_core::skew::SkewError;
 use linkwright_core::{MachineError, TimePs};
 use linkwright_schedule::{ScheduleError, VerifyError};
 use thiserror::Error;
@@ -22,7 +23,7 @@ pub enum SimError {
         at: TimePs,
         /// Operations neither finished nor delivered.
         unfinished: usize,
-        /// Who waits for what, the first few.
+        /// Which messages wait for what, the first few.
         waiting: Vec<String>,
     },
     /// More simulated time than the engine counts.
@@ -112,11 +113,11 @@ pub enum SimError {
     /// A machine without the devices, or the chips, that were asked for.
     #[error("{0}")]
     NoDevice(String),
-    /// A program that one rank does not stand for, or that cannot be simulated while it is read.
-    #[error("cannot be {how}: {problem}")]
+    /// A program of which one rank cannot represent all, or that cannot be simulated while it is read.
+    #[error("cannot be {mode}: {problem}")]
     Unsuited {
         /// What was asked for.
-        how: How,
+        mode: Mode,
         /// Why not, and the cure.
         problem: String,
     },
@@ -128,6 +129,9 @@ pub enum SimError {
         /// What is wrong, and the cure.
         problem: String,
     },
+    /// Arrival times that do not suit the ranks.
+    #[error(transparent)]
+    Skew(#[from] SkewError),
     /// A question about a probe that cannot be asked.
     #[error(transparent)]
     Probe(#[from] ProbeError),

@@ -10,10 +10,6 @@
 //! The three come in this order and may coincide. A fabric holding messages without a next event
 //! is *stuck*; the engine reports that as an error, never as a silent end.
 
-use crate::error::SimError;
-use crate::outcome::Simulation;
-use crate::prepared::Prepared;
-use crate::{limits, pass};
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
 
 /// What a message does.
@@ -48,8 +44,25 @@ pub struct Msg {
     pub network: u8,
     /// Index of the target set of a multicast, else 0.
     pub set: u32,
-    /// Which completions anybody waits for; a fabric need not report the others.
+    /// Which completions the engine waits for; a fabric need not report the others.
     pub wanted: Wanted,
+}
+
+impl Msg {
+    /// A message in one run on network 0, of which all completions are wanted.
+    pub fn new(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64) -> Self {
+        Msg {
+            op,
+            from,
+            to,
+            bytes,
+            runs: 1,
+            kind,
+            network: 0,
+            set: 0,
+            wanted: Wanted::ALL,
+        }
+    }
 }
 
 /// The completions of a message that matter besides its delivery, which always does.
@@ -171,7 +184,7 @@ impl LinkTable {
 /// events in time order, stops at the first instant that yields a [`Done`], appends all `Done` of
 /// that instant in a deterministic order and returns the instant reached (at most `until`).
 /// A multicast yields one `Delivered` per target, and one `SourceFree` and one `Acknowledged`. What
-/// a message does not want ([`Msg::wanted`]) may be left out: nobody would do anything about it.
+/// a message does not want ([`Msg::wanted`]) may be omitted, because it would change nothing.
 pub trait Fabric {
     /// Forget all messages and loads. `sets` are the target sets of multicasts and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
@@ -194,21 +207,8 @@ pub trait Fabric {
         false
     }
 
-    /// The order-free pass with this fabric; asked only where [`Fabric::order_free`] says so. It stands here,
-    /// with nothing for a fabric to add, so that it is compiled for each fabric and not for any.
-    #[doc(hidden)]
-    fn pass(&mut self, prepared: &Prepared<'_>) -> Result<Option<Simulation>, SimError> {
-        pass::simulate(prepared, self)
-    }
-
-    /// The longest chain of empty messages through a schedule; stands here like [`Fabric::pass`].
-    #[doc(hidden)]
-    fn longest_chain(&self, prepared: &Prepared<'_>) -> TimePs {
-        limits::longest_chain(prepared, self)
-    }
-
-    /// Whether all endpoints are alike and messages take the same time between any two of them: one
-    /// endpoint then stands for all where all do the same, see `linkwright-sim/src/walk`.
+    /// Whether all endpoints are alike and messages take the same time between any two of them: one endpoint
+    /// then represents all where all do the same, see `linkwright-sim/src/symmetric`.
     fn endpoints_alike(&self) -> bool {
         false
     }
@@ -234,8 +234,8 @@ pub trait Fabric {
     /// Messages offered whose last completion has not been reported.
     fn in_flight(&self) -> usize;
 
-    /// Who waits for what; called when `in_flight() > 0` and `next()` is `None`. Nothing where messages wait for
-    /// time only.
+    /// Which messages wait for what; called when `in_flight() > 0` and `next()` is `None`. Empty where messages
+    /// wait only for time.
     fn stuck(&self) -> Stuck {
         Stuck::default()
     }
@@ -260,4 +260,16 @@ pub trait Fabric {
     fn bounds(&self) -> Bounds {
         Bounds::default()
     }
+}
+
+/// How an interconnect model describes itself, for lists, help and documentation.
+pub struct FabricKind {
+    /// `kind` in a machine file's `[fabric]`.
+    pub key: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it models and what it leaves out, in a few sentences.
+    pub description: &'static str,
+    /// Where the model was published or documented.
+    pub source: &'static str,
 }

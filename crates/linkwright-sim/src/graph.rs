@@ -18,7 +18,7 @@ use crate::critical::Cause;
 use crate::error::SimError;
 use linkwright_schedule::ir::{Edge, Op, OpKind, Schedule};
 
-/// End of a list, and "nobody".
+/// End of a list, and "none".
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A completion that can be waited for.

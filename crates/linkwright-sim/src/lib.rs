@@ -1,7 +1,7 @@
 //! Discrete-event simulation of schedules on modelled machines.
 //!
 //! ```text
-//!   Schedule + Run (placement, path, issue policy, arrivals)
+//!   Schedule + Setup (placement, path, issue policy, arrivals)
 //!        |
 //!      engine  --messages-->  fabric (loggp, crossbar, ...)
 //!        |     <--completions--
@@ -18,31 +18,33 @@ pub mod error;
 pub mod fabric;
 pub mod fabrics;
 mod graph;
+mod latency;
 pub mod limits;
 mod messages;
+pub mod mode;
 pub mod outcome;
 mod pass;
 pub mod placement;
 mod prepared;
 pub mod probes;
 pub mod queue;
-mod random;
+mod rank;
 mod residence;
-mod rules;
 pub mod run;
 pub mod setup;
-pub mod skew;
+mod simulated;
 pub mod sweep;
+pub mod symmetric;
 pub mod trace;
-pub mod walk;
 
 pub use critical::{CriticalPath, Segment, Spent};
 pub use engine::simulate;
 pub use error::{Failure, SimError};
 pub use limits::{Limit, Limits};
 pub use messages::Networks;
+pub use mode::Mode;
 pub use outcome::{OperationTimes, Simulation, Totals};
 pub use placement::Placement;
 pub use run::{lowered, run, Modelled, Options};
-pub use setup::{Issue, Run};
-pub use skew::Skew;
+pub use setup::{Issue, Setup};
+pub use simulated::SimulatedFabric;

@@ -37,10 +37,10 @@ use crate::fabric::{Bounds, Fabric};
 use crate::messages::Messages;
 use crate::outcome::Simulation;
 use crate::prepared::Prepared;
-use crate::setup::Run;
-use linkwright_core::machine::Path;
+use crate::setup::Setup;
+use crate::simulated::SimulatedFabric;
 use linkwright_core::{Bytes, BytesPerSec, TimePs};
-use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
+use linkwright_schedule::ir::{Combine, OpKind, Schedule};
 use linkwright_schedule::Collective;
 
 /// A lower bound on time.
@@ -59,56 +59,45 @@ pub struct Limits(pub Vec<Limit>);
 impl Limits {
     /// The limits of `schedule` on `fabric`. `whole` says that the ranks fill the machine, so that
     /// its halves are halves of the ranks.
-    pub fn of<F: Fabric + ?Sized>(
+    pub fn of<F: SimulatedFabric + ?Sized>(
         schedule: &Schedule,
         fabric: &F,
-        run: &Run,
+        setup: &Setup,
         whole: bool,
     ) -> Result<Self, SimError> {
-        let prepared = Prepared::new(schedule, run)?;
+        let prepared = Prepared::new(schedule, setup)?;
         let (messages, costs) = (&prepared.messages, &prepared.costs);
         let bounds = fabric.bounds();
-        let cut = match whole && schedule.ranks % 2 == 0 {
-            true => time(across_halves(schedule), bounds.halves),
-            false => TimePs::ZERO,
-        };
-        let all = [
+        Ok(Limits::known([
             ("latency", fabric.longest_chain(&prepared)),
             ("port", port(messages, &bounds)),
-            ("cut", cut),
+            ("cut", cut(schedule, &bounds, whole)),
             ("memory", memory(messages, &bounds)),
-            ("compute", compute(messages, costs, run)),
-        ];
-        let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
-        Ok(Limits(
-            known.map(|(name, time)| Limit { name, time }).collect(),
-        ))
+            ("compute", compute(messages, costs, setup)),
+        ]))
     }
 
-    /// The limits of a program of which one rank stands for all: `frame` is its schedule without
-    /// operations, `latency` its longest chain, `units` its arithmetic units per rank.
-    pub(crate) fn of_walk<F: Fabric + ?Sized>(
+    /// The limits of a rank-symmetric program: `frame` is its schedule without operations, `latency` its longest
+    /// chain, `units` its arithmetic units per rank.
+    pub(crate) fn of_frame<F: Fabric + ?Sized>(
         frame: &Schedule,
         fabric: &F,
-        run: &Run,
+        setup: &Setup,
         latency: TimePs,
         units: u64,
         whole: bool,
     ) -> Self {
         let bounds = fabric.bounds();
-        let (out, into) = through_some_rank(frame);
-        let cut = match whole && frame.ranks % 2 == 0 {
-            true => time(across_halves(frame), bounds.halves),
-            false => TimePs::ZERO,
-        };
-        let port = time(out, bounds.rank_out).max(time(into, bounds.rank_in));
-        let compute = TimePs(combined(frame, run, units));
-        let all = [
+        Limits::known([
             ("latency", latency),
-            ("port", port),
-            ("cut", cut),
-            ("compute", compute),
-        ];
+            ("port", port_of_collective(frame, &bounds)),
+            ("cut", cut(frame, &bounds, whole)),
+            ("compute", TimePs(combined(frame, setup, units))),
+        ])
+    }
+
+    /// Those of `all` that are not zero.
+    fn known<const N: usize>(all: [(&'static str, TimePs); N]) -> Self {
         let known = all.into_iter().filter(|(_, time)| *time > TimePs::ZERO);
         Limits(known.map(|(name, time)| Limit { name, time }).collect())
     }
@@ -139,66 +128,25 @@ fn time(bytes: u64, rate: Option<BytesPerSec>) -> TimePs {
     rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)))
 }
 
-/// The longest chain of messages, each without its data and alone on the machine.
-pub(crate) fn longest_chain<F: Fabric + ?Sized>(prepared: &Prepared<'_>, fabric: &F) -> TimePs {
-    let (messages, costs) = (&prepared.messages, &prepared.costs);
-    let (schedule, path) = (messages.schedule, &prepared.run.path);
-    let carriage = |id: u32, op: &Op| {
-        let empty = messages.without_data(id, op);
-        costs.sending(op, messages) + fabric.quiet(&empty).0
-    };
-    // Of a message its earliest delivery, of anything else its earliest issue.
-    let mut earliest: Vec<u64> = Vec::with_capacity(schedule.ops().len());
-    let mut longest = 0;
-    for (id, op, edges) in schedule.ops_with_edges() {
-        let waiter = op.initiator();
-        let mut at = 0;
-        for edge in edges {
-            let earlier = &schedule.ops()[edge.op() as usize];
-            let reached = earliest[edge.op() as usize];
-            let known = match (earlier.is_message(), edge.is_acknowledged()) {
-                (false, _) | (true, true) => reached,
-                (true, false) if schedule.targets(earlier).contains(&waiter) => {
-                    reached + after_delivery(earlier, waiter, schedule.ranks, path)
-                }
-                // Who waits for a free source does not wait for the message.
-                (true, false) => reached - carriage(edge.op(), earlier),
-            };
-            at = known.max(at);
-        }
-        if op.is_message() {
-            at += carriage(id, op);
-            let last = *schedule.targets(op).last().unwrap_or(&op.to);
-            longest = longest.max(at + after_delivery(op, last, schedule.ranks, path));
-        }
-        earliest.push(at);
-    }
-    TimePs(longest)
-}
-
-/// Least software time at `target` between the delivery of `op` and its effect.
-#[inline]
-fn after_delivery(op: &Op, target: u32, ranks: u32, path: &Path) -> u64 {
-    match op.kind {
-        // A memory handles nothing.
-        _ if target >= ranks => 0,
-        OpKind::Put | OpKind::Multicast if path.signal => {
-            path.barrier.0 + path.notice_start.0 + path.receive.0
-        }
-        // Of data that ranks move themselves not all need handling.
-        _ if path.memory.is_some() => 0,
-        _ => path.receive.0,
-    }
-}
-
 fn port(messages: &Messages<'_>, bounds: &Bounds) -> TimePs {
     let schedule = messages.schedule;
     if schedule.spec.collective == Collective::Pattern {
         let (out, into) = busiest(messages, 0..schedule.ranks);
         return time(out, bounds.rank_out).max(time(into, bounds.rank_in));
     }
+    port_of_collective(schedule, bounds)
+}
+
+fn port_of_collective(schedule: &Schedule, bounds: &Bounds) -> TimePs {
     let (out, into) = through_some_rank(schedule);
     time(out, bounds.rank_out).max(time(into, bounds.rank_in))
+}
+
+fn cut(schedule: &Schedule, bounds: &Bounds, whole: bool) -> TimePs {
+    match whole && schedule.ranks % 2 == 0 {
+        true => time(across_halves(schedule), bounds.halves),
+        false => TimePs::ZERO,
+    }
 }
 
 /// Bytes that some rank must send, and that some rank must receive, whatever the algorithm.
@@ -266,7 +214,7 @@ fn busiest(messages: &Messages<'_>, participants: std::ops::Range<u32>) -> (u64,
     (most(&out).unwrap_or(0), most(&into).unwrap_or(0))
 }
 
-fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
+fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> TimePs {
     let schedule = messages.schedule;
     if !schedule.computes() && !schedule.spec.collective.reduces() {
         return TimePs::ZERO;
@@ -287,15 +235,15 @@ fn compute(messages: &Messages<'_>, costs: &Costs<'_>, run: &Run) -> TimePs {
     }
     let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
     let most = work.into_iter().max().unwrap_or(0) / units;
-    TimePs(most.max(combined(schedule, run, units)))
+    TimePs(most.max(combined(schedule, setup, units)))
 }
 
-/// Combining its share takes a rank with so many arithmetic units at least this long.
-fn combined(schedule: &Schedule, run: &Run, units: u64) -> u64 {
+/// The least time that a rank with this many arithmetic units needs to combine its share.
+fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> u64 {
     let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
     if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
         return 0;
     }
     let share = Bytes((p - 1) * size / p / units);
-    run.path.combine_time(share, run.arithmetic).0
+    setup.path.combine_time(share, setup.arithmetic).0
 }

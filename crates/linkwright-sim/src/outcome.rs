@@ -117,7 +117,7 @@ pub struct OperationTimes {
 }
 
 impl OperationTimes {
-    /// Of so many operations of which nothing has happened yet.
+    /// For this many operations, before anything has happened.
     pub(crate) fn new(operations: usize) -> Self {
         OperationTimes {
             issued: vec![NEVER; operations],

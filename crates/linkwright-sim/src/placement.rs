@@ -4,7 +4,7 @@
 //! order. A placement moves ranks only; a memory is where it is.
 
 use crate::error::SimError;
-use crate::random::Random;
+use linkwright_core::random::Random;
 use linkwright_core::{EndpointId, Machine};
 
 /// How ranks are placed on the rank endpoints of a machine.

@@ -3,7 +3,7 @@
 use crate::costs::Costs;
 use crate::error::SimError;
 use crate::messages::Messages;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::EndpointId;
 use linkwright_schedule::ir::Schedule;
 
@@ -11,7 +11,7 @@ use linkwright_schedule::ir::Schedule;
 pub struct Prepared<'a> {
     pub(crate) messages: Messages<'a>,
     pub(crate) costs: Costs<'a>,
-    pub(crate) run: &'a Run,
+    pub(crate) setup: &'a Setup,
     /// When each rank arrives.
     pub(crate) start: Vec<u64>,
     /// Endpoints of multicasts and barriers.
@@ -20,11 +20,11 @@ pub struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// `schedule` as `run` has it, or why it cannot.
-    pub(crate) fn new(schedule: &'a Schedule, run: &'a Run) -> Result<Self, SimError> {
-        run.check(schedule.ranks, schedule.memories)?;
-        let messages = Messages::new(schedule, &run.placement, &run.networks);
-        let costs = Costs::new(run, &messages)?;
-        let arrival = |rank: usize| run.arrivals.get(rank).map_or(0, |t| t.0);
+    pub(crate) fn new(schedule: &'a Schedule, setup: &'a Setup) -> Result<Self, SimError> {
+        setup.check(schedule.ranks, schedule.memories)?;
+        let messages = Messages::new(schedule, &setup.placement, &setup.networks);
+        let costs = Costs::new(setup, &messages)?;
+        let arrival = |rank: usize| setup.arrivals.get(rank).map_or(0, |t| t.0);
         let sets = (schedule.sets.iter())
             .map(|set| set.iter().map(|&p| messages.endpoint(p)).collect())
             .collect();
@@ -32,7 +32,7 @@ impl<'a> Prepared<'a> {
             sets,
             messages,
             costs,
-            run,
+            setup,
             start: (0..schedule.ranks as usize).map(arrival).collect(),
         })
     }

@@ -1,27 +1,27 @@
 //! Where data lie when a rank moves them itself, and so what each operation costs it.
 //!
 //! Coherent caches hold a line where it was touched last. Operation ids are a correct order of execution, so
-//! one walk over them by id tells, for every chunk, who touched it last and how long ago:
+//! one replay by id tells, for every chunk, who touched it last and how long ago:
 //!
 //! ```text
 //!   distance of a chunk to a rank = bytes that the rank touched since it began to touch the chunk last
 //!
 //!   read    the rank holds it                         its nearest cache that is larger than the distance
 //!           another modified it and still holds it    `other`: start, and read_rate
-//!   write   nobody else holds it                      as above
+//!   write   no other rank holds it                    as above
 //!           others hold it                            `other`: start, and write_rate
 //!           another has lost it to a shared cache     `lost_rate`, or that cache by the distance of the other
 //! ```
 //!
-//! A chunk that a rank writes it alone holds afterwards; one that it reads it shares. Streams of accesses run
+//! After a write a rank alone holds the chunk; after a read it shares the chunk. Streams of accesses run
 //! ahead: a rank that touches a chunk of at least `prefetch` bytes also takes the beginning of the next chunk of the
-//! same buffer, and who writes there next pays `other.start` once.
+//! same buffer, and the next rank to write there pays `other.start` once.
 //!
 //! A cache with a `total` serves the ranks that move data at once, each its share, and each has its share of the size.
 //! At once are operations of the same *depth*, how many must come before it by dependencies or at its own rank: a guess
-//! that holds where all do the same, as the SMs of a GPU at its L2 mostly do.
+//! that is right where all ranks do the same, as the SMs of a GPU mostly do at its L2.
 //!
-//! What is measured is warm, so the walk is done several times over and only the last one counts. Ranks that
+//! What is measured is warm, so the schedule is replayed several times and only the last replay counts. Ranks that
 //! repeat a short collective alternate between `buffer_sets`, which lie side by side in the caches.
 //!
 //! Leaves out: lines that two chunks share, conflicts in a cache, what other programs do to it.
@@ -31,7 +31,7 @@
 //! communication in cache-coherent SMP systems" (HPDC 2013).
 
 use crate::messages::Messages;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::machine::memory::Other;
 use linkwright_core::machine::{Memory, Nearness};
 use linkwright_core::{Bytes, BytesPerSec};
@@ -39,10 +39,10 @@ use linkwright_schedule::ir::{BufferId, Combine, Op, OpKind};
 use linkwright_schedule::Schedule;
 use std::collections::HashMap;
 
-/// Walks before the one that counts.
+/// Replays before the one that counts.
 const WARM: u32 = 2;
 
-/// What every operation costs beside the software around it, in picoseconds.
+/// What every operation costs in addition to the software around it, in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moved {
     /// To its initiator.
@@ -54,24 +54,24 @@ pub(crate) struct Moved {
 /// Which chunk of which buffer of which participant, in which set of buffers.
 type Key = (u32, u32, u8, u32);
 
-/// Who has touched a chunk.
+/// The ranks that have touched a chunk.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
     /// Holders, and what their clocks of touched bytes said when they began.
     holders: Vec<(u32, u64)>,
     /// Whether the one holder has modified it.
     modified: bool,
-    /// Who ran ahead into its beginning.
+    /// Ranks that ran ahead into its beginning.
     ahead: Vec<u32>,
 }
 
-struct Walk<'a> {
+struct Replay<'a> {
     messages: &'a Messages<'a>,
     memory: Memory,
     nearness: &'a Nearness,
     /// By operation, how many ranks move data with it.
     movers: Vec<u32>,
-    /// The same of the operation that is walked through.
+    /// The same of the operation under way.
     at_once: u32,
     chunks: HashMap<Key, Chunk>,
     /// Bytes that each rank has touched.
@@ -87,12 +87,12 @@ pub(crate) fn is_eager(op: &Op, messages: &Messages<'_>, memory: &Memory) -> boo
 
 impl Moved {
     /// Costs of all operations on a path with `memory`.
-    pub fn new(run: &Run, memory: &Memory, messages: &Messages<'_>) -> Self {
+    pub fn new(setup: &Setup, memory: &Memory, messages: &Messages<'_>) -> Self {
         let schedule = messages.schedule;
-        let mut walk = Walk {
+        let mut replay = Replay {
             messages,
             memory: memory.divided(schedule.ranks),
-            nearness: &run.nearness,
+            nearness: &setup.nearness,
             movers: match memory.caches.iter().any(|cache| cache.total.is_some()) {
                 true => movers(schedule),
                 false => vec![1; schedule.ops().len()],
@@ -103,17 +103,17 @@ impl Moved {
             set: 0,
         };
         let mut moved = Moved::default();
-        let sets = run.buffer_sets.max(1);
+        let sets = setup.buffer_sets.max(1);
         for round in 0..(WARM + 1) * sets {
-            walk.set = round % sets;
-            moved = walk.once(run);
+            replay.set = round % sets;
+            moved = replay.once(setup);
         }
         moved
     }
 }
 
-impl Walk<'_> {
-    fn once(&mut self, run: &Run) -> Moved {
+impl Replay<'_> {
+    fn once(&mut self, setup: &Setup) -> Moved {
         let schedule = self.messages.schedule;
         let count = schedule.ops().len();
         let mut moved = Moved {
@@ -129,14 +129,14 @@ impl Walk<'_> {
             let combining = match fused {
                 true => {
                     let bytes = Bytes(self.messages.bytes(op));
-                    run.path.combine_time(bytes, run.arithmetic).0
+                    setup.path.combine_time(bytes, setup.arithmetic).0
                 }
                 false => 0,
             };
             if is_eager(op, self.messages, &self.memory) {
                 moved.issue[id] = self.read(op, op.from) as u64;
                 moved.landing[id] =
-                    run.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
+                    setup.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
                 continue;
             }
             let by = op.initiator();
@@ -207,18 +207,18 @@ impl Walk<'_> {
         let found = find(&self.memory, &self.clocks, state, by, writes);
         let at = |rate: BytesPerSec| bytes as f64 * 1e12 / rate.0;
         let mut time = match found {
-            Found::Cache(cache) => at(self.rate(cache)),
-            Found::Other(rank) => match self.other(by, rank) {
+            Place::Cache(cache) => at(self.rate(cache)),
+            Place::Other(rank) => match self.other(by, rank) {
                 Some(other) if writes => other.start.0 as f64 + at(other.write_rate),
                 Some(other) => other.start.0 as f64 + at(other.read_rate),
                 None => at(self.rate(0)),
             },
-            Found::Lost(rank, cache) => {
+            Place::Lost(rank, cache) => {
                 let lost = self.other(by, rank).and_then(|other| other.lost_rate);
                 at(lost.unwrap_or(self.rate(cache)))
             }
         };
-        let alone = matches!(found, Found::Cache(_));
+        let alone = matches!(found, Place::Cache(_));
         time += self.run_ahead(by, key, bytes, writes && alone);
         let now = self.clocks[by as usize];
         let state = self.chunks.get_mut(&key).expect("made above");
@@ -296,7 +296,7 @@ fn movers(schedule: &Schedule) -> Vec<u32> {
 
 /// Where the lines of a chunk are for a rank.
 #[derive(Clone, Copy, Debug)]
-enum Found {
+enum Place {
     /// In one of its caches, or a shared one.
     Cache(usize),
     /// In the caches of another rank.
@@ -305,26 +305,26 @@ enum Found {
     Lost(u32, usize),
 }
 
-fn find(memory: &Memory, clocks: &[u64], chunk: &Chunk, by: u32, writes: bool) -> Found {
+fn find(memory: &Memory, clocks: &[u64], chunk: &Chunk, by: u32, writes: bool) -> Place {
     let since = |&(rank, began): &(u32, u64)| clocks[rank as usize] - began;
     let mine = chunk.holders.iter().find(|holder| holder.0 == by);
     let others = || chunk.holders.iter().filter(|holder| holder.0 != by);
     if let Some(mine) = mine.filter(|_| !writes) {
-        return Found::Cache(memory.cache_at(since(mine)));
+        return Place::Cache(memory.cache_at(since(mine)));
     }
     let wanted = writes || chunk.modified;
     let own = memory.own().0;
     if let Some(holder) = others().find(|h| since(h) <= own).filter(|_| wanted) {
-        return Found::Other(holder.0);
+        return Place::Other(holder.0);
     }
     let Some(nearest) = others().min_by_key(|h| since(h)) else {
-        return Found::Cache(memory.cache_at(mine.map_or(u64::MAX, since)));
+        return Place::Cache(memory.cache_at(mine.map_or(u64::MAX, since)));
     };
     let distance = since(nearest).max(own.saturating_add(1));
     let cache = memory.cache_at(distance);
     match wanted && distance <= memory.cached().0 {
-        true => Found::Lost(nearest.0, cache),
-        false => Found::Cache(cache),
+        true => Place::Lost(nearest.0, cache),
+        false => Place::Cache(cache),
     }
 }
 
@@ -366,12 +366,12 @@ mod tests {
     /// Cost of every operation in ns.
     fn costs(schedule: &Schedule, prefetch: Option<Bytes>, buffer_sets: u32) -> Vec<u64> {
         let memory = memory(prefetch);
-        let run = Run {
+        let setup = Setup {
             buffer_sets,
-            ..Run::new(schedule.ranks, Path::default())
+            ..Setup::new(schedule.ranks, Path::default())
         };
-        let messages = Messages::new(schedule, &run.placement, &run.networks);
-        let moved = Moved::new(&run, &memory, &messages);
+        let messages = Messages::new(schedule, &setup.placement, &setup.networks);
+        let moved = Moved::new(&setup, &memory, &messages);
         moved.issue.iter().map(|ps| ps / 1000).collect()
     }
 

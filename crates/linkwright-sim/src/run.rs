@@ -1,8 +1,8 @@
 //! One call from a schedule and a machine to times and limits.
 //!
 //! Chooses the fabric that the machine file names and the path by name, places participants, draws
-//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way:
-//! what runs is what was verified. [`lowered`] does that beforehand.
+//! arrivals, simulates, and checks the result against the limits. Nothing is lowered on the way, so that
+//! the verified schedule is the one that runs; [`lowered`] lowers it beforehand.
 
 use crate::error::SimError;
 use crate::fabrics;
@@ -10,10 +10,9 @@ use crate::limits::Limits;
 use crate::messages::Networks;
 use crate::outcome::Simulation;
 use crate::placement::Placement;
-use crate::setup::{Issue, Run};
-use crate::skew::Skew;
+use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
-use linkwright_core::{Machine, TimePs};
+use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{barriers, transforms};
 use std::borrow::Cow;
@@ -36,11 +35,11 @@ pub struct Options {
     pub arithmetic: bool,
     /// Rate of computes, where the schedule has some.
     pub operations_per_s: Option<f64>,
-    /// Seed of whatever the fabric draws.
+    /// Seed of whatever the fabric draws, and of random arrivals.
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
-    /// Sets of buffers between which repetitions alternate, see [`crate::setup::Run`].
+    /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
     pub buffer_sets: u32,
 }
 
@@ -61,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// A simulation with what it stands on.
+/// A simulation with its limits and its setup.
 #[derive(Clone, Debug)]
 pub struct Modelled {
     /// Times, links, critical path.
@@ -69,7 +68,7 @@ pub struct Modelled {
     /// What no run could beat.
     pub limits: Limits,
     /// The run that was simulated, for a trace.
-    pub run: Run,
+    pub setup: Setup,
 }
 
 /// Simulate `schedule` on `machine`.
@@ -83,43 +82,54 @@ pub fn run(
         // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
         _ => Cow::Borrowed(machine),
     };
-    let path = path(&machine, options.path.as_deref())?.clone();
-    let run = Run {
-        placement: (options.placement).place(&machine, schedule.ranks, schedule.memories)?,
+    let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
+    let setup = setup(&machine, schedule.ranks, placement, options)?;
+    check_room(schedule, &machine, &setup)?;
+    let mut fabric = fabrics::build(&machine)?;
+    let simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
+    let whole = schedule.ranks as usize == machine.ranks();
+    let limits = Limits::of(schedule, &*fabric, &setup, whole)?;
+    limits.check(&simulation, machine.fabric_kind())?;
+    Ok(Modelled {
+        simulation,
+        limits,
+        setup,
+    })
+}
+
+/// The setup of a run of `ranks` ranks at these places with `options`.
+pub(crate) fn setup(
+    machine: &Machine,
+    ranks: u32,
+    placement: Vec<EndpointId>,
+    options: &Options,
+) -> Result<Setup, SimError> {
+    let path = path(machine, options.path.as_deref())?.clone();
+    Ok(Setup {
+        placement,
         networks: match path.network {
             Some(network) => Networks::only(network),
             None => Networks::new(machine.hints()),
         },
         path,
         issue: options.issue,
-        arrivals: options.skew.arrivals(schedule.ranks)?,
+        arrivals: options.skew.arrivals(ranks, options.seed)?,
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,
         seed: options.seed,
         record_operations: options.record_operations,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
-    };
-    check_room(schedule, &machine, &run)?;
-    let mut fabric = fabrics::build(&machine)?;
-    let simulation = crate::simulate(schedule, &mut *fabric, &run)?;
-    let whole = schedule.ranks as usize == machine.ranks();
-    let limits = Limits::of(schedule, &*fabric, &run, whole)?;
-    limits.check(&simulation, machine.fabric_kind())?;
-    Ok(Modelled {
-        simulation,
-        limits,
-        run,
     })
 }
 
-/// That the machine has the path that `options` name, and that they make sense for so many ranks.
+/// Refuse a path that the machine lacks, and options that make no sense for this many ranks.
 pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
     path(machine, options.path.as_deref())?;
-    options.skew.arrivals(ranks).map(drop)
+    Ok(options.skew.check(ranks)?)
 }
 
-/// The schedule as a machine and one of its paths need it; `None` where it will do as it is.
+/// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
 /// Where the path does not combine while it writes, every transfer that does becomes a copy into
 /// scratch and a local combination. Where the fabric has no barrier, barriers become notices. Where a rank
@@ -158,11 +168,11 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
     })
 }
 
-/// That every message has room in the memories at both its ends, where the machine file says how large they are.
+/// Refuse a message without room in the memories at its ends, where the machine file says how large they are.
 ///
 /// Of a scattered transfer each run counts by itself: studies write many transactions to one place as runs of one
 /// transfer.
-fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), SimError> {
+fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
     let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
         return Ok(());
@@ -182,7 +192,7 @@ fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), S
         };
         let bytes = schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0);
         for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
-            let endpoint = &endpoints[run.placement[participant as usize].index()];
+            let endpoint = &endpoints[setup.placement[participant as usize].index()];
             if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
                 return Err(SimError::NoRoom {
                     bytes,
@@ -196,7 +206,7 @@ fn check_room(schedule: &Schedule, machine: &Machine, run: &Run) -> Result<(), S
 }
 
 /// The path called `name`, or the default one.
-pub(crate) fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
+fn path<'a>(machine: &'a Machine, name: Option<&str>) -> Result<&'a Path, SimError> {
     let Some(name) = name else {
         return Ok(machine.default_path());
     };

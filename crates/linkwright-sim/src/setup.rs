@@ -1,4 +1,4 @@
-//! What a run adds to a schedule: places, costs, issue policy, arrival times.
+//! What a simulation adds to a schedule: places, costs, issue policy, arrival times.
 
 use crate::error::SimError;
 use crate::messages::Networks;
@@ -45,7 +45,7 @@ impl FromStr for Issue {
             _ => Err(SimError::Option {
                 option: "issue",
                 problem: format!(
-                    "`{text}` is no policy; write blocking, window(k), batch(k) or unlimited, with k of at least 1"
+                    "`{text}` is not a policy; write blocking, window(k), batch(k) or unlimited, with k of at least 1"
                 ),
             }),
         }
@@ -65,7 +65,7 @@ impl fmt::Display for Issue {
 
 /// Everything that the engine needs besides the schedule and the fabric.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct Setup {
     /// Endpoint of each participant, ranks first.
     pub placement: Vec<EndpointId>,
     /// Software costs.
@@ -90,10 +90,10 @@ pub struct Run {
     pub buffer_sets: u32,
 }
 
-impl Run {
+impl Setup {
     /// Participant `i` on endpoint `i`, blocking, everyone at zero.
     pub fn new(participants: u32, path: Path) -> Self {
-        Run {
+        Setup {
             placement: (0..participants).map(EndpointId).collect(),
             path,
             issue: Issue::default(),
@@ -152,7 +152,10 @@ mod tests {
             "Blocking",
         ] {
             let error = text.parse::<Issue>().unwrap_err().to_string();
-            assert!(error.contains(&format!("`{text}` is no policy")), "{error}");
+            assert!(
+                error.contains(&format!("`{text}` is not a policy")),
+                "{error}"
+            );
         }
     }
 }

@@ -2,29 +2,30 @@
 //!
 //! ```text
 //!   experiments, the few large ones first, the others in the order of the plan
-//!      | handed out one at a time, to whoever is free
+//!      | handed out one at a time, to the next free thread
 //!   thread 1   thread 2   ...   thread N      build -> lower -> verify -> simulate
 //!      |          |                |
 //!      +----------+-- a short queue +--> next_within(): place in the plan, what was found
 //! ```
 //!
-//! Experiments know nothing of each other: each builds its own schedule and fabric, so what is found depends
-//! neither on the number of threads nor on who ran what. Only the order in which results arrive does; every
-//! result carries its place in the plan.
+//! Experiments are independent: each builds its own schedule and fabric, so results depend neither on the number
+//! of threads nor on which thread ran what. Only the order in which results arrive does; every result carries
+//! its place in the plan.
 //!
-//! They are handed out one by one, because their costs differ by a factor of a million (a ping-pong beside an
-//! all-to-all) and a list cut in advance would leave threads idle. So would a large one that begins last, and plans
-//! grow towards their ends: what is a good part of one thread's share goes first, largest first (Graham, "Bounds on
-//! multiprocessing timing anomalies", 1969). The others keep their order, since whoever prints results in that order
-//! would else wait for the end. The queue is short: who does not take results stops the threads instead of filling
-//! the memory. Dropping a [`Sweep`] ends it; a thread finishes the experiment it is in.
+//! They are handed out one by one, because their costs differ by a factor of a million (a ping-pong compared with an
+//! all-to-all) and a list cut in advance would leave threads idle. So would a large experiment that begins last, and
+//! plans grow towards their ends: an experiment that is a good part of one thread's share goes first, largest first
+//! (Graham, "Bounds on multiprocessing timing anomalies", 1969). The others keep their order; otherwise a consumer
+//! that prints results in that order would wait for the end. The queue is short: a consumer that stops taking results
+//! stops the threads instead of filling the memory. Dropping a [`Sweep`] ends it; a thread finishes the experiment it is in.
 //!
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
 use crate::error::Failure;
+use crate::mode::Mode;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
-use crate::walk::{walk, How};
+use crate::symmetric;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
 use linkwright_schedule::ir::Schedule;
@@ -50,8 +51,8 @@ pub enum Question {
     Collective(String, Shape),
     /// The traffic pattern of this key.
     Pattern(String, Traffic),
-    /// The same without a schedule: one rank that stands for all, or all ranks as they are read.
-    Walk(String, Shape, How),
+    /// A rank-symmetric collective by the algorithm of this key, without a schedule.
+    Symmetric(String, Shape, Mode),
     /// A probe with its values.
     Probe(Assignment),
 }
@@ -63,7 +64,7 @@ pub struct Experiment {
     pub place: usize,
     /// What is asked.
     pub question: Question,
-    /// How it runs.
+    /// Mode it runs.
     pub options: Options,
 }
 
@@ -72,13 +73,13 @@ impl Question {
     fn messages(&self) -> u128 {
         let pairs = |ranks: u32| u128::from(ranks) * u128::from(ranks);
         match self {
-            Question::Collective(_, shape) | Question::Walk(_, shape, How::Streamed) => {
+            Question::Collective(_, shape) | Question::Symmetric(_, shape, Mode::Streamed) => {
                 pairs(shape.ranks)
             }
             Question::Pattern(_, traffic) => {
                 u128::from(traffic.shape.ranks) * u128::from(traffic.count)
             }
-            Question::Walk(_, shape, How::Folded) => shape.ranks.into(),
+            Question::Symmetric(_, shape, Mode::Folded) => shape.ranks.into(),
             Question::Probe(_) => 1,
         }
     }
@@ -100,24 +101,24 @@ fn large_first(experiments: &mut [Experiment], threads: usize) {
 
 /// What one experiment found.
 #[derive(Debug)]
-pub enum Found {
+pub enum Finding {
     /// Times and limits of a schedule.
     Times(Box<Modelled>),
     /// The answer to a probe.
     Answer(Answer),
 }
 
-/// What an experiment came to.
-pub type Outcome = Result<Found, Failure>;
+/// The outcome of an experiment.
+pub type Outcome = Result<Finding, Failure>;
 
 /// Asks one question of `machine`: builds, lowers and verifies its schedule, and simulates it.
 pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {
     let built = match question {
-        Question::Probe(asked) => return Ok(Found::Answer(probes::answer(machine, asked)?)),
-        Question::Walk(key, shape, how) => {
+        Question::Probe(asked) => return Ok(Finding::Answer(probes::answer(machine, asked)?)),
+        Question::Symmetric(key, shape, mode) => {
             let program = collectives::program(key, shape)?;
-            return Ok(Found::Times(Box::new(walk(
-                program, machine, options, *how,
+            return Ok(Finding::Times(Box::new(symmetric::simulate(
+                program, machine, options, *mode,
             )?)));
         }
         Question::Collective(key, shape) => collectives::build(key, shape)?,
@@ -125,10 +126,10 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
     };
     let schedule: Schedule = lowered(&built, machine, options.path.as_deref())?.unwrap_or(built);
     verify(&schedule)?;
-    Ok(Found::Times(Box::new(run(&schedule, machine, options)?)))
+    Ok(Finding::Times(Box::new(run(&schedule, machine, options)?)))
 }
 
-/// What waiting for a result came to.
+/// The outcome of waiting for a result.
 #[derive(Debug)]
 pub enum Next {
     /// The experiment at this place of the plan has ended.
@@ -159,7 +160,7 @@ impl Sweep {
         let waiting = WAITING_PER_THREAD * pool.current_num_threads();
         let (sender, results) = sync_channel(waiting);
         pool.spawn(move || {
-            // A refused send means that nobody listens any more: the sweep is over.
+            // A refused send means that the receiver is gone: the sweep is over.
             let _ = experiments.into_iter().par_bridge().try_for_each_with(
                 sender,
                 |sender,

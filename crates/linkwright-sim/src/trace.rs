@@ -11,7 +11,7 @@ use crate::error::SimError;
 use crate::fabric::LinkTable;
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation};
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Op, OpKind, Schedule, COMPUTE_LANE};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ impl<'a> Trace<'a> {
     /// The trace of a simulation of `schedule` by `run`, which recorded its operations.
     pub fn new(
         schedule: &'a Schedule,
-        run: &'a Run,
+        setup: &'a Setup,
         simulation: &'a Simulation,
     ) -> Result<Self, SimError> {
         let Some(times) = &simulation.operations else {
@@ -42,9 +42,9 @@ impl<'a> Trace<'a> {
                 problem: "a trace needs the times of all operations; switch it on".to_string(),
             });
         };
-        let messages = Messages::new(schedule, &run.placement, &run.networks);
+        let messages = Messages::new(schedule, &setup.placement, &setup.networks);
         Ok(Trace {
-            costs: Costs::new(run, &messages)?,
+            costs: Costs::new(setup, &messages)?,
             messages,
             times,
         })
@@ -197,7 +197,7 @@ mod tests {
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::{Buffer, Collective};
 
-    fn simulated(record: bool) -> (Schedule, Run, Simulation) {
+    fn simulated(record: bool) -> (Schedule, Setup, Simulation) {
         let mut b = Builder::new(Collective::Pattern, &Shape::new(2, 250));
         let data = b.buffer(Buffer::vector("output", 1));
         b.step();
@@ -208,18 +208,18 @@ mod tests {
             receive: TimePs(50_000),
             ..Path::default()
         };
-        let mut run = Run::new(2, path);
-        run.record_operations = record;
+        let mut setup = Setup::new(2, path);
+        setup.record_operations = record;
         let mut fabric = Crossbar::new(TimePs(500_001), BytesPerSec(1e9), 2);
-        let simulation = crate::simulate(&schedule, &mut fabric, &run).unwrap();
-        (schedule, run, simulation)
+        let simulation = crate::simulate(&schedule, &mut fabric, &setup).unwrap();
+        (schedule, setup, simulation)
     }
 
     #[test]
     fn one_message_is_two_slices_and_an_arrow() {
-        let (schedule, run, simulation) = simulated(true);
+        let (schedule, setup, simulation) = simulated(true);
         let mut text = Vec::new();
-        let trace = Trace::new(&schedule, &run, &simulation).unwrap();
+        let trace = Trace::new(&schedule, &setup, &simulation).unwrap();
         trace.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let expected = r#"{"pid": 0, "ph": "X", "tid": 0, "ts": 0.000000, "dur": 0.100000, "name": "put 0 to 1", "args": {"operation": 0, "step": 1, "bytes": 1000}},
@@ -238,8 +238,8 @@ mod tests {
 
     #[test]
     fn a_trace_needs_recorded_operations() {
-        let (schedule, run, simulation) = simulated(false);
-        let error = Trace::new(&schedule, &run, &simulation).err().unwrap();
+        let (schedule, setup, simulation) = simulated(false);
+        let error = Trace::new(&schedule, &setup, &simulation).err().unwrap();
         assert!(error.to_string().contains("switch it on"), "{error}");
     }
 

@@ -4,10 +4,10 @@
 //! `get FROM TO`, with `reduce`, or `barrier`; the whole vector moves), optionally `issue` and
 //! `late = { rank, by_ns }`, and `finish_ns` of every rank. The derivation stands beside it.
 
-use linkwright_core::{Machine, TimePs};
+use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective, Schedule};
-use linkwright_sim::{run, Options, Skew};
+use linkwright_sim::{run, Options};
 use std::fs;
 use std::path::PathBuf;
 use toml::{Table, Value};

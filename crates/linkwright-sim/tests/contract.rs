@@ -1,9 +1,10 @@
 //! The contract between engine and fabric, for every fabric with random messages.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
-use linkwright_sim::fabrics::build;
+use linkwright_sim::fabric::{Done, Event, Msg, MsgKind, Wanted};
+use linkwright_sim::fabrics::{build, AnyFabric};
 use linkwright_sim::run::sized;
+use linkwright_sim::SimulatedFabric;
 use proptest::prelude::*;
 
 const ENDPOINTS: u32 = 12;
@@ -13,7 +14,7 @@ const FIXED: u32 = 9;
 /// Gap to the offer before, from, to, bytes, kind.
 type Plan = Vec<(u64, u32, u32, u64, u8)>;
 
-fn fabric(file: &str) -> Box<dyn Fabric + Send> {
+fn fabric(file: &str) -> AnyFabric {
     let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let machine = Machine::parse(&text, file).unwrap();
@@ -36,7 +37,7 @@ fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
 }
 
 /// Offer everything in time and collect all completions, keeping the engine's side of the contract.
-fn drive(fabric: &mut dyn Fabric, plan: &Plan) -> Vec<Done> {
+fn drive(fabric: &mut dyn SimulatedFabric, plan: &Plan) -> Vec<Done> {
     fabric.reset(1, &[]);
     let (mut now, mut all) = (TimePs::ZERO, Vec::new());
     let mut offered = 0;
@@ -84,7 +85,7 @@ fn keeps_the_contract(file: &str, plan: &Plan) {
     keeps_the_contract_of(&mut *fabric(file), file, plan);
 }
 
-fn keeps_the_contract_of(fabric: &mut dyn Fabric, file: &str, plan: &Plan) {
+fn keeps_the_contract_of(fabric: &mut dyn SimulatedFabric, file: &str, plan: &Plan) {
     let all = drive(fabric, plan);
     assert_eq!(fabric.in_flight(), 0, "{file}: {:?}", fabric.stuck());
     assert!(all.is_sorted_by_key(|done| done.at), "{file}");
@@ -179,7 +180,7 @@ proptest! {
 }
 
 /// Twelve ranks: pairs of neighbours, relays that store, and the rest staged at a switch.
-fn flow_fabric(sharing: &str, chunks: &str) -> Box<dyn Fabric + Send> {
+fn flow_fabric(sharing: &str, chunks: &str) -> AnyFabric {
     let text = include_str!("flow/relays.toml")
         .replace("\"fair\"", &format!("\"{sharing}\""))
         .replace("\"coalesced\"", &format!("\"{chunks}\""));

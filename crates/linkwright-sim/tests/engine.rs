@@ -9,7 +9,7 @@ use linkwright_schedule::collectives::find;
 use linkwright_schedule::{Buffer, Collective, Schedule};
 use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Stuck};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
-use linkwright_sim::{simulate, Issue, Run, SimError, Simulation, Spent};
+use linkwright_sim::{simulate, Issue, Setup, SimError, Simulation, Spent};
 
 const NS: u64 = 1000;
 
@@ -43,8 +43,8 @@ fn schedule(ranks: u32, bytes: u64, write: impl FnOnce(&mut Builder)) -> Schedul
     b.finish().unwrap()
 }
 
-fn run(schedule: &Schedule, change: impl FnOnce(&mut Run)) -> Simulation {
-    let mut run = Run::new(schedule.ranks + schedule.memories, path());
+fn run(schedule: &Schedule, change: impl FnOnce(&mut Setup)) -> Simulation {
+    let mut run = Setup::new(schedule.ranks + schedule.memories, path());
     run.record_operations = true;
     change(&mut run);
     simulate(schedule, &mut fabric(run.placement.len() as u32), &run).unwrap()
@@ -278,7 +278,7 @@ fn a_multicast_without_hardware_is_one_message_after_another() {
 #[test]
 fn what_a_path_cannot_do_is_an_error() {
     let add = (find("allreduce/ring").unwrap().build)(&Shape::new(4, 100)).unwrap();
-    let mut run = Run::new(4, Path::default());
+    let mut run = Setup::new(4, Path::default());
     let error = simulate(&add, &mut fabric(4), &run).unwrap_err();
     assert!(
         matches!(error, SimError::NotFused { op: 0, step: 1, .. }),
@@ -347,8 +347,8 @@ impl Fabric for BlackHole {
 #[test]
 fn more_time_than_is_counted_is_an_error() {
     let ring = (find("allreduce/ring").unwrap().build)(&Shape::new(4, 100)).unwrap();
-    let mut run = Run::new(4, path());
-    let arrives = |run: &mut Run, at: u64| {
+    let mut run = Setup::new(4, path());
+    let arrives = |run: &mut Setup, at: u64| {
         run.arrivals = vec![TimePs(at); 4];
         simulate(&ring, &mut BlackHole::default(), run).unwrap_err()
     };
@@ -361,7 +361,7 @@ fn more_time_than_is_counted_is_an_error() {
 #[test]
 fn a_fabric_that_loses_messages_is_an_error() {
     let ring = (find("allreduce/ring").unwrap().build)(&Shape::new(4, 100)).unwrap();
-    let run = Run::new(4, path());
+    let run = Setup::new(4, path());
     let error = simulate(&ring, &mut BlackHole::default(), &run).unwrap_err();
     let SimError::Stuck {
         unfinished,

@@ -1,9 +1,10 @@
 //! `host_link` beyond the cases in `tests/cases/host_link.toml`: signals, engines, descriptors, laws.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
-use linkwright_sim::fabrics::build;
+use linkwright_sim::fabric::{Done, Event, Msg, MsgKind};
 use linkwright_sim::fabrics::host_link::config::Config;
+use linkwright_sim::fabrics::{build, AnyFabric};
+use linkwright_sim::SimulatedFabric;
 use proptest::prelude::*;
 
 const CORE: EndpointId = EndpointId(0);
@@ -22,26 +23,12 @@ fn machine(more: &str) -> Machine {
     Machine::parse(&text, "host_link.toml").unwrap()
 }
 
-fn fabric(more: &str) -> Box<dyn Fabric + Send> {
+fn fabric(more: &str) -> AnyFabric {
     build(&machine(more)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn message(op: u32, kind: MsgKind, from: EndpointId, to: EndpointId, bytes: u64) -> Msg {
-    Msg {
-        op,
-        from,
-        to,
-        bytes,
-        runs: 1,
-        kind,
-        network: 0,
-        set: 0,
-        wanted: Wanted::ALL,
-    }
-}
-
 /// All completions of messages offered together at zero.
-fn run(fabric: &mut dyn Fabric, messages: &[Msg]) -> Vec<Done> {
+fn run(fabric: &mut dyn SimulatedFabric, messages: &[Msg]) -> Vec<Done> {
     fabric.reset(0, &[]);
     fabric.offer(TimePs::ZERO, messages);
     let mut done = Vec::new();
@@ -51,7 +38,7 @@ fn run(fabric: &mut dyn Fabric, messages: &[Msg]) -> Vec<Done> {
     done
 }
 
-fn delivered(fabric: &mut dyn Fabric, messages: &[Msg], op: u32) -> f64 {
+fn delivered(fabric: &mut dyn SimulatedFabric, messages: &[Msg], op: u32) -> f64 {
     let done = run(fabric, messages);
     let found = done
         .iter()
@@ -67,15 +54,15 @@ fn number(key: &str, value: u64, unit: &str) -> String {
 fn signals_are_one_packet() {
     // A doorbell: 32 + 32 B = 4 ns down, 100 on the way. A mark: 32 B = 2 ns up.
     let mut plain = fabric("");
-    let doorbell = message(0, MsgKind::Notice, CORE, DEVICE, 0);
+    let doorbell = Msg::new(0, MsgKind::Notice, CORE, DEVICE, 0);
     assert_eq!(delivered(&mut *plain, &[doorbell], 0), 104.0);
-    let mark = message(0, MsgKind::Notice, DEVICE, CORE, 0);
+    let mark = Msg::new(0, MsgKind::Notice, DEVICE, CORE, 0);
     assert_eq!(delivered(&mut *plain, &[mark], 0), 102.0);
     // Behind a write of 256 B, 20 ns on the wire, a mark is seen after the data.
-    let write = message(1, MsgKind::Put, DEVICE, MEMORY, 256);
+    let write = Msg::new(1, MsgKind::Put, DEVICE, MEMORY, 256);
     let both = [write, mark];
     assert_eq!(delivered(&mut *plain, &both, 1), 122.0);
-    let inside = message(0, MsgKind::Notice, CORE, MEMORY, 0);
+    let inside = Msg::new(0, MsgKind::Notice, CORE, MEMORY, 0);
     assert_eq!(delivered(&mut *plain, &[inside], 0), 0.0);
 }
 
@@ -83,17 +70,17 @@ fn signals_are_one_packet() {
 fn an_engine_slower_than_the_link_sets_the_pace() {
     // 4 B/ns: 1024 B take 256 ns in the engine and 80 on the wire.
     let mut slow = fabric(&number("dma_rate", 4, "GB/s"));
-    let write = message(0, MsgKind::Put, DEVICE, CORE, 1024);
+    let write = Msg::new(0, MsgKind::Put, DEVICE, CORE, 1024);
     assert_eq!(delivered(&mut *slow, &[write], 0), 356.0);
     // 256 B: request 2, 300, 64 in the engine from the first byte on.
-    let read = message(0, MsgKind::Get, CORE, DEVICE, 256);
+    let read = Msg::new(0, MsgKind::Get, CORE, DEVICE, 256);
     assert_eq!(delivered(&mut *slow, &[read], 0), 366.0);
     // What the engine leaves free of the wire another device's engine may use.
-    let other = message(1, MsgKind::Put, EndpointId(3), CORE, 1024);
+    let other = Msg::new(1, MsgKind::Put, EndpointId(3), CORE, 1024);
     let both = [write, other];
     assert!(delivered(&mut *slow, &both, 0).max(delivered(&mut *slow, &both, 1)) < 380.0);
     // Engines of one device are shared, each way by itself.
-    let second = message(1, MsgKind::Put, DEVICE, CORE, 1024);
+    let second = Msg::new(1, MsgKind::Put, DEVICE, CORE, 1024);
     assert_eq!(delivered(&mut *slow, &[write, second], 1), 612.0);
 }
 
@@ -102,13 +89,13 @@ fn a_descriptor_is_read_first() {
     // 64 B: request 2, 300, 64 + 32 B down 6; then as without.
     let with = number("descriptor", 64, "B");
     for (kind, from, to) in [(MsgKind::Put, DEVICE, CORE), (MsgKind::Get, CORE, DEVICE)] {
-        let m = message(0, kind, from, to, 512);
+        let m = Msg::new(0, kind, from, to, 512);
         let plain = delivered(&mut *fabric(""), &[m], 0);
         assert_eq!(delivered(&mut *fabric(&with), &[m], 0), plain + 308.0);
     }
     // Stores and copies need none.
     for to in [DEVICE, MEMORY] {
-        let m = message(0, MsgKind::Put, CORE, to, 512);
+        let m = Msg::new(0, MsgKind::Put, CORE, to, 512);
         let plain = delivered(&mut *fabric(""), &[m], 0);
         assert_eq!(delivered(&mut *fabric(&with), &[m], 0), plain);
     }
@@ -122,7 +109,7 @@ fn few_outstanding_reads_bound_the_rate() {
     let bytes = 1 << 16;
     let time = delivered(
         &mut *fabric(""),
-        &[message(0, MsgKind::Get, CORE, DEVICE, bytes)],
+        &[Msg::new(0, MsgKind::Get, CORE, DEVICE, bytes)],
         0,
     );
     let bound = config.link.outstanding_rate(2, TimePs::from_ns(322));
@@ -208,7 +195,7 @@ proptest! {
     fn alone_a_message_takes_its_quiet_time(bytes in 0u64..20_000, kind in 0usize..6) {
         let mut fabric = fabric(&number("dma_rate", 7, "GB/s"));
         let (kind, from, to) = kinds()[kind];
-        let m = message(0, kind, from, to, bytes);
+        let m = Msg::new(0, kind, from, to, bytes);
         let time = delivered(&mut *fabric, &[m], 0);
         prop_assert_eq!(time, fabric.quiet(&m).as_ns());
     }
@@ -218,7 +205,7 @@ proptest! {
         let machine = machine("");
         let (fabric, link) = (build(&machine).unwrap(), Config::from_machine(&machine).unwrap().link);
         let (kind, from, to) = kinds()[kind];
-        let time = |bytes| fabric.quiet(&message(0, kind, from, to, bytes));
+        let time = |bytes| fabric.quiet(&Msg::new(0, kind, from, to, bytes));
         prop_assert!(time(bytes) <= time(bytes + more));
         if from != MEMORY && to != MEMORY {
             let least = match kind {

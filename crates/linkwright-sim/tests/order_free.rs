@@ -7,7 +7,7 @@ use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
 use linkwright_sim::fabric::{Bounds, Done, Fabric, LinkTable, Msg, Stuck, Times};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
-use linkwright_sim::{simulate, Issue, Run, Simulation};
+use linkwright_sim::{simulate, Issue, Setup, Simulation};
 use proptest::prelude::*;
 
 /// LogGP that does not say that it is free of order, so the engine runs.
@@ -59,14 +59,14 @@ fn loggp(gap_ns: u64, endpoints: usize) -> LogGp {
 }
 
 /// Both ways of simulating; they must agree in all but the choice among equally late causes.
-fn both(schedule: &Schedule, run: &Run, gap_ns: u64) -> (Simulation, Simulation) {
+fn both(schedule: &Schedule, run: &Setup, gap_ns: u64) -> (Simulation, Simulation) {
     let endpoints = run.placement.len();
     let pass = simulate(schedule, &mut loggp(gap_ns, endpoints), run).unwrap();
     let engine = simulate(schedule, &mut Ordered(loggp(gap_ns, endpoints)), run).unwrap();
     (pass, engine)
 }
 
-fn assert_same(schedule: &Schedule, run: &Run, gap_ns: u64, what: &str) {
+fn assert_same(schedule: &Schedule, run: &Setup, gap_ns: u64, what: &str) {
     let (pass, engine) = both(schedule, run, gap_ns);
     assert_eq!(pass.operations, engine.operations, "{what}");
     assert_eq!(pass.finish, engine.finish, "{what}");
@@ -126,7 +126,7 @@ proptest! {
     ) {
         let (receive, barrier, gap) = (costs.0 * 110, costs.1 * 70, costs.2 * 60);
         for (what, schedule) in schedules(ranks, elements) {
-            let mut run = Run::new(schedule.ranks + schedule.memories, path(receive, barrier, completion));
+            let mut run = Setup::new(schedule.ranks + schedule.memories, path(receive, barrier, completion));
             run.issue = issue;
             run.record_operations = true;
             run.arrivals = late[..ranks as usize].iter().map(|&ns| TimePs::from_ns(ns)).collect();
@@ -143,7 +143,7 @@ fn all_at_once_in_step_agrees_too() {
             for issue in [Issue::Blocking, Issue::Unlimited, Issue::Batch(2)] {
                 for receive in [0, 200] {
                     let recipe = path(receive, 0, Completion::SourceFree);
-                    let mut run = Run::new(schedule.ranks + schedule.memories, recipe);
+                    let mut run = Setup::new(schedule.ranks + schedule.memories, recipe);
                     run.issue = issue;
                     run.record_operations = true;
                     assert_same(&schedule, &run, 100, &format!("{what} {issue} {receive}"));

@@ -315,7 +315,7 @@ fn mistakes_name_the_cure() {
 
 #[test]
 fn every_fabric_describes_itself() {
-    for fabric in FABRICS {
+    for fabric in FABRICS.iter().map(|entry| entry.kind) {
         for text in [
             fabric.key,
             fabric.summary,

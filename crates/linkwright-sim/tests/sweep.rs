@@ -3,7 +3,7 @@
 use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
-use linkwright_sim::sweep::{Experiment, Found, Next, Question, Sweep};
+use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
 use linkwright_sim::{Failure, Options, SimError};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn run(jobs: usize) -> (Vec<usize>, Vec<Vec<u64>>) {
     let mut ended = Vec::new();
     loop {
         match sweep.next_within(Duration::from_secs(60)) {
-            Next::Result(place, Ok(Found::Times(modelled))) => {
+            Next::Result(place, Ok(Finding::Times(modelled))) => {
                 ended.push((place, modelled.simulation.finish));
             }
             Next::End => break,
@@ -92,7 +92,7 @@ fn what_gives_no_number_says_why_and_stops_nobody() {
             Err(Failure::Schedule(ScheduleError::UnknownAlgorithm { .. }))
         )
     ));
-    assert!(matches!(next(), Next::Result(1, Ok(Found::Times(_)))));
+    assert!(matches!(next(), Next::Result(1, Ok(Finding::Times(_)))));
     assert!(matches!(
         next(),
         Next::Result(2, Err(Failure::Sim(SimError::TooFewEndpoints { .. })))

@@ -24,20 +24,21 @@ from linkwright.cli import options
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited.")
 @click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
-@click.option("--no-arithmetic", is_flag=True, help="Combines take no time; the rows say so.")
-@click.option("--fold", is_flag=True, help="One rank stands for all, where ranks and endpoints are alike.")
-@click.option("--stream", is_flag=True, help="Read the algorithm while it is simulated: little memory, the same times.")
+@click.option(
+    "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
+    help="Charge no time for reductions; rows are marked.",
+)  # fmt: skip
+@click.option("--fold", is_flag=True, help="Simulate one rank on behalf of all, where ranks and endpoints are alike.")
+@click.option("--stream", is_flag=True, help="Simulate the algorithm while it is read: little memory, the same times.")
 @options.seed
 @click.option(
     "--trace",
-    "trace_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write a trace that opens in Perfetto.",
 )
 @click.option(
     "--links",
-    "links_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the busy time of every link, as CSV.",
@@ -45,16 +46,16 @@ from linkwright.cli import options
 @options.outputs
 def command(
     collective: str,
-    on: str,
     algorithm: str,
-    ranks: int | None,
-    grid: tuple[int, int] | None,
-    seed: int,
     fold: bool,
     stream: bool,
-    trace_file: Path | None,
-    links_file: Path | None,
-    outputs: tuple[Path, ...],
+    dtype: str,
+    op: str,
+    root: int,
+    min_bytes: int,
+    max_bytes: int,
+    factor: int,
+    size_list: str | None,
     **asked: object,
 ) -> int:
     """Simulate COLLECTIVE on described machines.
@@ -70,23 +71,16 @@ def command(
 
     if fold and stream:
         raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
-    walk = "fold" if fold else "stream" if stream else None
-
     suite = one_part(
         "simulate",
         f"{collective} by {algorithm}",
         collectives=(collective,),
         algorithms=tuple(algorithm.split(",")),
-        sizes=options.chosen_sizes(
-            collective, asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"]
-        ),
-        dtype=asked["dtype"],
-        op=asked["op"],
-        root=asked["root"],
-        path=asked["path"],
-        issue=asked["issue"],
-        skew=asked["skew"],
-        arithmetic=not asked["no_arithmetic"],
+        sizes=options.chosen_sizes(collective, dtype, min_bytes, max_bytes, factor, size_list),
+        dtype=dtype,
+        op=op,
+        root=root,
         metrics=("time", "alg_bw", "bus_bw"),
     )
-    return simulations.run(suite, on, ranks, grid, seed, trace_file, links_file, outputs, walk)
+    mode = "fold" if fold else "stream" if stream else None
+    return simulations.run(simulations.Request.of(suite, mode, asked))

@@ -4,111 +4,139 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from linkwright import _native, interop, schedules
 from linkwright.cli.table import LiveTable
-from linkwright.errors import UsageError
+from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
-from linkwright.suite.model import Work, in_order, on_sample
+from linkwright.suite.model import Found, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Context, Row
 
 
-def run(
-    suite: Suite,
-    on: str,
-    ranks: int | None,
-    grid: tuple[int, int] | None,
-    seed: int,
-    trace_file: Path | None,
-    links_file: Path | None,
-    outputs: tuple[Path, ...],
-    walk: str | None = None,
-) -> int:
-    """Simulate the suite on every machine named in `on`; the exit status.
+@dataclass(frozen=True)
+class Request:
+    """What `simulate` is asked for.
 
-    With `walk` (`fold` or `stream`) there is no schedule; what only a schedule has is then refused.
+    With a `mode` (`fold` or `stream`) there is no schedule; what only a schedule has is then refused.
     """
-    for flag, file in (("--trace", trace_file), ("--links", links_file)):
-        if walk and file:
-            raise UsageError(f"{flag}: --{walk} forgets operations and links on the way; leave one of the two out")
-    for path in outputs:
-        interop.check_output(path)
-    targets = resolve(on, ranks, grid, walk)
-    for file in (trace_file, links_file):
-        if file:
-            check_place(file, str(file))
-    for target in targets:
-        if not target.modelled:
-            raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
-    planned = [(target, expand(suite, target.extent)) for target in targets]
-    _check_options(planned, seed)
-    for flag, file in (("--trace", trace_file), ("--links", links_file)):
-        if file:
-            _only(flag, planned)
-    table = LiveTable(kept=bool(outputs or trace_file or links_file))
-    rows: list[Row] = []
-    for target, experiments in planned:
-        table.target(target, experiments)
-        metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-        work = Work(target, Context.of(target, "", suite.name), metrics, seed)
-        for done, (experiment, found) in enumerate(in_order(experiments, simulated(work, experiments)), 1):
-            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
-            table.rows(experiment, found)
-            rows += found
-    table.finish()
-    if trace_file:
-        _write_trace(trace_file, planned, seed)
-    if links_file:
-        _write_links(links_file, planned, seed)
-    for path in outputs:
-        interop.write_output(rows, path, machines=[target.machine for target in targets])
-    if walk and all(row["status"] == "waived" for row in rows):
-        return 2  # nothing of what was asked for can be done so; the table says why
-    return 1 if any(row["status"] == "failed" for row in rows) else 0
+
+    suite: Suite
+    mode: str | None
+    on: str
+    ranks: int | None
+    grid: tuple[int, int] | None
+    seed: int
+    trace: Path | None
+    links: Path | None
+    outputs: tuple[Path, ...]
+    how: Mapping[str, object]  # fields of every experiment
+
+    @classmethod
+    def of(cls, suite: Suite, mode: str | None, asked: Mapping[str, object]) -> Request:
+        """From the flags of the command line; those that are no fields of a request are fields of an experiment."""
+        own = {field.name for field in fields(cls)} & asked.keys()
+        how = {name: value for name, value in asked.items() if name not in own}
+        return cls(suite, mode, **{name: asked[name] for name in own}, how=how)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Files of one experiment, by the flag that asks for them."""
+        return {flag: file for flag, file in (("--trace", self.trace), ("--links", self.links)) if file}
+
+    def experiments(self, target: Target) -> list[Experiment]:
+        """What is asked of a machine."""
+        return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
 
 
 Planned = list[tuple[Target, list[Experiment]]]
 
 
-def _check_options(planned: Planned, seed: int) -> None:
-    """A path that a machine lacks, or an option that nobody understands, is said once and before anything runs."""
+def run(request: Request) -> int:
+    """Simulate the suite on every machine that the request names; the exit status."""
+    planned = _plan(request)
+    table = LiveTable(kept=bool(request.outputs or request.files))
+    rows: list[Row] = []
+    failed: list[LinkwrightError] = []
     for target, experiments in planned:
-        first = {(e.ranks, e.path, e.issue, e.skew): e for e in experiments}
-        for experiment in first.values():
+        table.target(target, experiments)
+        metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
+        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
+        ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
+        for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
+            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
+            table.rows(experiment, found)
+            rows += found
+    table.finish()
+    if failed:
+        raise failed[0]
+    for path in request.outputs:
+        interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
+    if request.mode and all(row["status"] == "waived" for row in rows):
+        return 2  # nothing of what was asked for can be done so; the table says why
+    return 1 if any(row["status"] == "failed" for row in rows) else 0
+
+
+def _plan(request: Request) -> Planned:
+    """The experiments on each machine, or why they cannot be, before anything runs."""
+    for flag in request.files if request.mode else ():
+        raise UsageError(f"{flag}: --{request.mode} forgets operations and links on the way; leave one of the two out")
+    for path in request.outputs:
+        interop.check_output(path)
+    targets = resolve(request.on, request.ranks, request.grid, request.mode)
+    for file in request.files.values():
+        check_place(file, str(file))
+    for target in targets:
+        if not target.modelled:
+            raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
+    planned = [(target, request.experiments(target)) for target in targets]
+    for target, experiments in planned:
+        for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
             asked = schedules.options(on_sample(target, experiment))
-            _native.check_options(target.machine, experiment.ranks, asked, seed)
+            _native.check_options(target.machine, experiment.ranks, asked, request.seed)
+    count = sum(len(experiments) for _, experiments in planned)
+    for flag in request.files if count != 1 else ():
+        raise UsageError(f"{flag}: {count} experiments were asked for; name one machine, algorithm and size")
+    return planned
 
 
-def _write_trace(file: Path, planned: Planned, seed: int) -> None:
-    target, experiment = _only("--trace", planned)
-    schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
+def _recorded(work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]) -> Iterator[Found]:
+    """The only experiment there is, with its trace and links written; an error goes to `failed`."""
+    answer: dict = {}
+    try:
+        _record(work, experiment, request, answer)
+    except LinkwrightError as error:
+        failed.append(error)
+    yield experiment, work.rows(experiment, answer or failed[0])
 
-    def write(temporary: Path) -> None:
-        schedules.simulate(schedule, target.machine, experiment, seed=seed, trace=str(temporary))
 
-    write_whole(file, write)
+def _record(work: Work, experiment: Experiment, request: Request, answer: dict) -> None:
+    """One simulation, which fills `answer` and the files."""
+    machine = work.target.machine
+    schedule = schedules.lowered(schedules.of(experiment), machine, experiment.path)
+    asked = {**schedules.options(on_sample(work.target, experiment)), "seed": work.seed, "links": True}
+
+    def simulate(**more: object) -> None:
+        answer.update(_native.simulate(schedule, machine, {**asked, **more}))
+
+    if request.trace:
+        write_whole(request.trace, lambda file: simulate(trace=str(file)))
+    else:
+        simulate()
+    if request.links:
+        _write_links(request.links, schedules.link_rows(answer))
 
 
-def _write_links(file: Path, planned: Planned, seed: int) -> None:
-    target, experiment = _only("--links", planned)
-    schedule = schedules.lowered(schedules.of(experiment), target.machine, experiment.path)
+def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
     text = io.StringIO()
-    rows = schedules.link_rows(schedule, target.machine, experiment, seed)
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["link"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(file, text.getvalue())
-
-
-def _only(flag: str, planned: Planned) -> tuple[Target, Experiment]:
-    """The only experiment there is; a trace or a table of links belongs to one."""
-    every = [(target, experiment) for target, experiments in planned for experiment in experiments]
-    if len(every) != 1:
-        raise UsageError(f"{flag}: {len(every)} experiments were asked for; name one machine, algorithm and size")
-    return every[0]

@@ -109,7 +109,7 @@ def _stream_ns(machine: _native.Machine, other: int, size: int, count: int) -> f
 def _time_ns(machine: _native.Machine, pattern: str, other: int, size: int, count: int) -> float:
     schedule = _native.Schedule.pattern(pattern, 2, size, count=count)
     schedule = schedules.lowered(schedule, machine, None)
-    return _native.simulate(schedule, machine, {"placement": f"0,{other}"})["makespan_ps"] / 1e3
+    return _native.simulate(schedule, machine, {"placement": (0, other)})["makespan_ps"] / 1e3
 
 
 def _rate(machine: _native.Machine, other: int) -> float:

@@ -262,7 +262,7 @@ impl Machine {
                     "its ranks form a grid of {}x{}, not {columns}x{rows}; ask for that",
                     own.columns, own.rows
                 ),
-                None => format!("its ranks do not form a grid; ask without one"),
+                None => "its ranks do not form a grid; ask without one".to_string(),
             })),
             Some(_) => Err(self.wrong_size(format!(
                 "a grid of {columns}x{rows} is empty; ask for at least 1x1"

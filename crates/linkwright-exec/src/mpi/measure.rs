@@ -16,10 +16,11 @@ use super::clock::{now_ns, synchronise, Offset};
 use super::library::{Group, Library};
 use super::walker::Work;
 use crate::error::{ExecError, Result};
-use crate::executor::{Launch, RunOptions, Skew};
+use crate::executor::{Launch, RunOptions};
 use crate::guard::{Disturbance, Guard};
 use crate::rounds::{self, Ranks, Sample};
 use crate::timer::Clock;
+use linkwright_core::Skew;
 use std::time::Instant;
 
 /// A start this much after the agreed time, beyond the clocks' error, is late.

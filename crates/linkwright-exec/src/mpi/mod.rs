@@ -23,10 +23,11 @@ mod walker;
 
 use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{RunOptions, Skew};
+use crate::executor::RunOptions;
 use crate::reference;
 use crate::threads::{synchronises, SMALL_BYTES};
 use library::{Group, Library};
+use linkwright_core::Skew;
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::spec::Collective;
 use linkwright_schedule::{barriers, verify};
@@ -73,7 +74,7 @@ impl Mpi {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
-        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options);
+        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
         measure(&self.library, &self.group, &mut walker, &plan)
     }
 
@@ -81,7 +82,7 @@ impl Mpi {
     pub fn run_native(&self, call: Call, data: Data, options: &RunOptions) -> Result<RankLaunch> {
         let mut native = Native::new(&self.library, &self.group, call, data)?;
         let bytes = call.elements * data.dtype.size() as u64;
-        let plan = self.plan(call.collective, bytes, options);
+        let plan = self.plan(call.collective, bytes, options)?;
         measure(&self.library, &self.group, &mut native, &plan)
     }
 
@@ -138,13 +139,14 @@ impl Mpi {
         collective: Collective,
         size_bytes: u64,
         options: &'a RunOptions<'a>,
-    ) -> Plan<'a> {
+    ) -> Result<Plan<'a>> {
+        options.skew.check(self.group.size)?;
         let small = 2 * size_bytes <= SMALL_BYTES as u64;
-        Plan {
+        Ok(Plan {
             options,
             back_to_back: synchronises(collective) && options.skew == Skew::None && small,
             oversubscribed: self.oversubscribed,
-        }
+        })
     }
 }
 

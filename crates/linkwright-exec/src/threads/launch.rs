@@ -13,10 +13,10 @@
 use super::waiting::Poisoned;
 use super::world::{RankCode, Shared, World};
 use crate::error::{ExecError, Result};
-use crate::executor::Skew;
 use crate::guard::{Disturbance, Guard};
 use crate::timer::{Clock, Ticks};
 use crate::topology::pin_to;
+use linkwright_core::Skew;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;

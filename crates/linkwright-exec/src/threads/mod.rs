@@ -30,11 +30,11 @@ mod world;
 
 use crate::buffers::{Buffers, Contents, Data};
 use crate::error::{ExecError, Result};
-use crate::executor::{Launch, RunOptions, Skew};
+use crate::executor::{Launch, RunOptions};
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Order, RankThreads};
-use linkwright_core::Participant;
+use linkwright_core::{Participant, Skew};
 use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
 use program::{compile, Mail, Program};
@@ -189,6 +189,7 @@ impl Prepared<'_> {
 
     /// One launch: fresh threads and memory, then samples by the rules of measurement.
     pub fn run(&self, options: &RunOptions) -> Result<Launch> {
+        options.skew.check(self.contents.schedule.ranks)?;
         let back_to_back =
             options.skew == Skew::None && repeats_back_to_back(self.contents.schedule);
         let sets = if back_to_back { 2 } else { 1 };

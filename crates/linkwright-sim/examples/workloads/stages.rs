@@ -12,8 +12,8 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
-use linkwright_sim::fabric::Fabric;
-use linkwright_sim::{fabrics, lowered, run, simulate, Limits, Run, Simulation};
+use linkwright_sim::fabrics::AnyFabric;
+use linkwright_sim::{fabrics, lowered, run, simulate, Limits, Setup, Simulation};
 
 /// Processor time that a launch spends on its workload at least, unless it is to run once.
 const LEAST: f64 = 0.5;
@@ -21,7 +21,6 @@ const LEAST: f64 = 0.5;
 const MOST: usize = 200;
 
 type Result<T> = std::result::Result<T, String>;
-type AnyFabric = Box<dyn Fabric + Send>;
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
@@ -132,7 +131,7 @@ fn prove(schedule: &Schedule) -> Result<Verified> {
 }
 
 #[inline(never)]
-fn engine(schedule: &Schedule, fabric: &mut AnyFabric, run: &Run) -> Result<Simulation> {
+fn engine(schedule: &Schedule, fabric: &mut AnyFabric, run: &Setup) -> Result<Simulation> {
     simulate(schedule, &mut **fabric, run).map_err(text)
 }
 
@@ -141,7 +140,7 @@ fn limits(
     schedule: &Schedule,
     machine: &Machine,
     fabric: &AnyFabric,
-    run: &Run,
+    run: &Setup,
     simulation: &Simulation,
 ) -> Result<Limits> {
     let whole = schedule.ranks as usize == machine.ranks();
@@ -153,7 +152,7 @@ fn limits(
 }
 
 /// The run that a workload asks for; a plain way has no copies, signals or waits besides the messages.
-fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -> Result<Run> {
+fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -> Result<Setup> {
     let mut path = match case.way {
         Way::Path(Some(name)) => machine.path(name).ok_or(format!("no path `{name}`"))?,
         _ => machine.default_path(),
@@ -165,7 +164,7 @@ fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -
     }
     let place = linkwright_sim::Placement::default();
     let placement = place.place(machine, schedule.ranks, schedule.memories);
-    Ok(Run {
+    Ok(Setup {
         placement: placement.map_err(text)?,
         networks: match path.network {
             Some(network) => linkwright_sim::Networks::only(network),
@@ -173,7 +172,7 @@ fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -
         },
         issue: case.issue,
         record_operations: records,
-        ..Run::new(schedule.ranks, path)
+        ..Setup::new(schedule.ranks, path)
     })
 }
 

@@ -1,9 +1,9 @@
 //! Arrivals: what follows from the completions of a message.
 //!
-//! *Source free* and *acknowledged* concern the initiator: whoever of its operations waits for
+//! *Source free* and *acknowledged* concern the initiator: any of its operations that waits for
 //! them goes on, and the one that the path calls the completion concerns its lane. *Delivered*
 //! concerns the target, which handles its arrivals one after another; then the operation is
-//! *visible* there, and whoever waits for that goes on. On a path with signals a transfer becomes
+//! *visible* there, and the operations that wait for that go on. On a path with signals a transfer becomes
 //! visible only by the delivery of its signal.
 
 use super::lanes::is_counted;
@@ -12,6 +12,7 @@ use crate::critical::Cause;
 use crate::fabric::{Done, Event, Fabric, Times};
 use crate::graph::{Wait, NONE};
 use crate::messages::SIGNAL;
+use crate::rank::Because;
 use linkwright_core::machine::Completion;
 use linkwright_schedule::ir::{Op, OpKind};
 
@@ -23,7 +24,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         let (op, node) = (self.op(handle), self.graph.nodes[handle as usize]);
-        let completion = self.run.path.completion;
+        let completion = self.setup.path.completion;
         let tracked = self.is_tracked(op);
         if node.is_awaited(Wait::SourceFree) || tracked && completion == Completion::SourceFree {
             self.push(times.source_free.0, Own::Told(handle, Event::SourceFree));
@@ -46,7 +47,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     pub(super) fn completion(&mut self, done: Done) {
         let (id, is_signal) = (done.op & !SIGNAL, done.op & SIGNAL != 0);
         let op = self.op(id);
-        let completion = self.run.path.completion;
+        let completion = self.setup.path.completion;
         match done.event {
             Event::Delivered => {
                 if !is_signal {

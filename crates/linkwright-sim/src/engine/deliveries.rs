@@ -16,7 +16,7 @@ pub(super) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Of so many operations, none of them delivered.
+    /// For this many operations, none of them delivered.
     pub fn new(operations: usize) -> Self {
         Deliveries {
             after_issue: vec![NEVER; operations],

@@ -10,6 +10,7 @@ use super::{Engine, Own};
 use crate::critical::Cause;
 use crate::fabric::Fabric;
 use crate::graph::NONE;
+use crate::rank::Because;
 use crate::setup::Issue;
 use linkwright_schedule::ir::{Op, OpKind};
 
@@ -43,13 +44,13 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             OpKind::Multicast => true,
             _ => false,
         };
-        self.run.path.signal && to_rank(op)
+        self.setup.path.signal && to_rank(op)
     }
 
     /// Whether the lane of `op` does anything when the transfer is complete.
     #[inline]
     pub(super) fn is_tracked(&self, op: &Op) -> bool {
-        is_counted(op) && (self.run.issue != Issue::Unlimited || self.is_signalled(op))
+        is_counted(op) && (self.setup.issue != Issue::Unlimited || self.is_signalled(op))
     }
 
     /// Issue the lane's next operation if it is ready and the lane may.
@@ -70,7 +71,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         }
         let op = &self.messages.schedule.ops()[id as usize];
         let counted = is_counted(op);
-        let room = match self.run.issue {
+        let room = match self.setup.issue {
             Issue::Blocking => lane.issued < 1,
             Issue::Batch(k) => lane.issued < k,
             Issue::Window(k) => lane.in_flight < k,
@@ -80,7 +81,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             return;
         }
         let mut end = self.now + self.costs.issue(op, &self.messages) + self.costs.moving(id);
-        let batched = matches!(self.run.issue, Issue::Blocking | Issue::Batch(_));
+        let batched = matches!(self.setup.issue, Issue::Blocking | Issue::Batch(_));
         let signalled = batched && self.is_signalled(op);
         let lane = &mut self.lanes[index];
         lane.next = node.next_in_lane;
@@ -114,7 +115,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
         let signalled = self.is_signalled(op);
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
-        match self.run.issue {
+        match self.setup.issue {
             Issue::Blocking | Issue::Batch(_) if lane.in_flight > 0 => return,
             Issue::Window(_) | Issue::Unlimited if signalled => lane.batch.push(id),
             _ => {}

@@ -25,7 +25,7 @@ mod deliveries;
 mod lanes;
 
 use crate::costs::Costs;
-use crate::critical::{Cause, History, Walk};
+use crate::critical::{Backtrack, Cause, History};
 use crate::error::SimError;
 use crate::fabric::{Done, Event, Fabric, Msg, Wanted};
 use crate::graph::{Graph, Wait, LAST_ISSUE, NONE};
@@ -33,7 +33,9 @@ use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation, Totals};
 use crate::prepared::Prepared;
 use crate::queue::TimeQueue;
-use crate::setup::Run;
+use crate::rank::Because;
+use crate::setup::Setup;
+use crate::simulated::SimulatedFabric;
 use deliveries::Deliveries;
 use lanes::{is_counted, Lane};
 use linkwright_core::machine::Completion;
@@ -60,7 +62,7 @@ enum Own {
 struct Engine<'a, F: ?Sized> {
     messages: Messages<'a>,
     fabric: &'a mut F,
-    run: &'a Run,
+    setup: &'a Setup,
     costs: Costs<'a>,
     graph: Graph,
     queue: TimeQueue<Own>,
@@ -89,19 +91,19 @@ struct Engine<'a, F: ?Sized> {
 }
 
 /// Run `schedule` on `fabric`.
-pub fn simulate<F: Fabric + ?Sized>(
+pub fn simulate<F: SimulatedFabric + ?Sized>(
     schedule: &Schedule,
     fabric: &mut F,
-    run: &Run,
+    setup: &Setup,
 ) -> Result<Simulation, SimError> {
-    let prepared = Prepared::new(schedule, run)?;
-    if fabric.order_free() && run.path.memory.is_none() {
+    let prepared = Prepared::new(schedule, setup)?;
+    if fabric.order_free() && setup.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
             return Ok(found);
         }
     }
     check_routes(&prepared.messages, fabric)?;
-    fabric.reset(run.seed, &prepared.sets);
+    fabric.reset(setup.seed, &prepared.sets);
     let Prepared {
         messages,
         costs,
@@ -121,7 +123,7 @@ pub fn simulate<F: Fabric + ?Sized>(
         lanes: graph.lane_heads.iter().enumerate().map(lane).collect(),
         messages,
         fabric,
-        run,
+        setup,
         costs,
         graph,
         queue: TimeQueue::default(),
@@ -133,7 +135,7 @@ pub fn simulate<F: Fabric + ?Sized>(
         now: 0,
         unfinished: schedule.ops().iter().map(|op| targets(schedule, op)).sum(),
         deliveries: Deliveries::new(schedule.ops().len()),
-        recorded: (run.record_operations).then(|| OperationTimes::new(schedule.ops().len())),
+        recorded: (setup.record_operations).then(|| OperationTimes::new(schedule.ops().len())),
         finish: start.clone(),
         end: (0, Cause::NONE),
         totals: Totals::default(),
@@ -322,7 +324,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
     /// The completions of transfer `id` about which anything happens here.
     #[inline]
     fn wanted(&self, id: u32) -> Wanted {
-        let (node, completion) = (&self.graph.nodes[id as usize], self.run.path.completion);
+        let (node, completion) = (&self.graph.nodes[id as usize], self.setup.path.completion);
         let counted = is_counted(self.op(id));
         Wanted {
             source_free: node.is_awaited(Wait::SourceFree)
@@ -373,16 +375,16 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             return Err(self.stuck());
         }
         let first = start.iter().copied().min().unwrap_or(0);
-        let walk = Walk {
+        let backtrack = Backtrack {
             messages: &self.messages,
             costs: &self.costs,
             history: &Past {
                 graph: &self.graph,
                 deliveries: &self.deliveries,
             },
-            run: self.run,
+            setup: self.setup,
         };
-        let critical = walk.back(self.end, first, &*self.fabric);
+        let critical = backtrack.path(self.end, first, &*self.fabric);
         Ok(Simulation {
             makespan: TimePs(self.end.0.max(first) - first),
             start,

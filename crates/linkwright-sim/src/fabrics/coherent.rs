@@ -10,7 +10,7 @@
 //!   reader   poll poll poll poll   sees it
 //! ```
 //!
-//! A store keeps nobody: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
+//! A store blocks no rank: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
 //! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two
 //! ranks that write to each other while neither store has been seen yet hold each other's lines: each store is then
 //! seen `crossing` later. What a rank reads for itself (a get), and what it writes into a memory, is there when the
@@ -26,9 +26,8 @@
 //! Phi" (HPDC 2013).
 
 use super::slab::Slab;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
 use crate::queue::TimeQueue;
 use linkwright_core::machine::Nearness;
 use linkwright_core::{Bytes, EndpointId, Machine, TimePs};
@@ -41,7 +40,6 @@ pub static KIND: FabricKind = FabricKind {
                   two ranks write to each other at once; latencies may differ by level (core, package). Use it \
                   with a path that has a `memory`, which says what loads and stores cost where data lie.",
     source: "Ramos and Hoefler, HPDC 2013",
-    from_machine,
 };
 
 /// How far apart two ranks are.
@@ -92,7 +90,8 @@ pub struct Coherent {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<Coherent, SimError> {
     let mut section = machine.fabric_section();
     let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
     let zero = TimePs::ZERO;
@@ -117,7 +116,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     distances.push(any);
     let endpoints = machine.endpoints().iter();
     let memory = machine.default_path().memory.as_ref();
-    Ok(Box::new(Coherent {
+    Ok(Coherent {
         gap,
         barrier,
         eager: memory.map_or(Bytes(0), |memory| memory.eager),
@@ -131,7 +130,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         multicasts: Vec::new(),
         in_flight: 0,
         links: LinkTable::new(endpoints.map(|e| format!("{} stores", e.name)).collect()),
-    }))
+    })
 }
 
 impl Coherent {
@@ -145,7 +144,7 @@ impl Coherent {
             .expect("the last holds for all")
     }
 
-    /// Whether nobody but the initiator has to see anything.
+    /// Whether only the initiator has to see anything.
     fn is_own(&self, m: &Msg, to: EndpointId) -> bool {
         m.kind == MsgKind::Get || to == m.from || to.index() >= self.ranks
     }
@@ -202,7 +201,7 @@ impl Coherent {
                     self.push(at + flight.crossing, Step::Seen(flight, slot));
                     return;
                 }
-                // Nobody writes to itself through another's line: this entry meets no store.
+                // No rank writes to itself through another's line: this entry meets no store.
                 self.under_way[slot as usize] = (u32::MAX, u32::MAX, false);
                 self.under_way.remove(slot);
                 (flight.op, Event::Delivered, flight.target)

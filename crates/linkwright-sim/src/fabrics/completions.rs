@@ -61,11 +61,16 @@ impl Completions {
         self.queue.next()
     }
 
-    /// When the next of the fabric's `steps` comes, if that is until `until` and before any completion.
+    /// The next of the fabric's `steps`, if that comes until `until` and before any completion.
     #[inline]
-    pub fn step_due<T: Copy>(&self, steps: &TimeQueue<T>, until: TimePs) -> Option<TimePs> {
+    pub fn step_due<T: Copy>(
+        &self,
+        steps: &mut TimeQueue<T>,
+        until: TimePs,
+    ) -> Option<(TimePs, T)> {
         let limit = self.next().map_or(until, |at| at.min(until));
-        steps.next().filter(|&at| at <= limit)
+        let at = steps.next().filter(|&at| at <= limit)?;
+        steps.pop_at(at).map(|step| (at, step))
     }
 
     /// When the next step or completion comes.

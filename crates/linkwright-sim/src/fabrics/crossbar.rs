@@ -26,9 +26,10 @@
 //! a space-division packet switch" (IEEE Trans. Communications 1987).
 
 use super::completions::Completions;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Times, Wanted};
+use crate::fabric::{
+    Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times, Wanted,
+};
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::collections::VecDeque;
@@ -41,7 +42,6 @@ pub static KIND: FabricKind = FabricKind {
                   their target and meet nowhere else, which separates the cost of an algorithm's \
                   port conflicts from that of a topology.",
     source: "Karol, Hluchyj and Morgan, IEEE Trans. Communications 1987",
-    from_machine,
 };
 
 /// A message on its way.
@@ -87,13 +87,14 @@ pub struct Crossbar {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<Crossbar, SimError> {
     let mut section = machine.fabric_section();
     let latency = section.time("latency")?;
     let rate = section.rate("port_bandwidth")?;
     section.finish()?;
     let names = machine.endpoints().iter().map(|e| e.name.clone()).collect();
-    Ok(Box::new(Crossbar::named(latency, rate, names)))
+    Ok(Crossbar::named(latency, rate, names))
 }
 
 impl Crossbar {
@@ -123,7 +124,7 @@ impl Crossbar {
         let port = &mut self.ports[index];
         let start = now.max(port.free);
         if port.free <= now {
-            port.ends.clear(); // the usual case: nobody holds the port
+            port.ends.clear(); // the usual case: no message holds the port
         }
         port.free = start + length;
         while port.ends.front().is_some_and(|&end| end <= now) {
@@ -262,8 +263,7 @@ impl Fabric for Crossbar {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        while let Some(at) = self.completions.step_due(&self.steps, until) {
-            let step = self.steps.pop_at(at).expect("it is due");
+        while let Some((at, step)) = self.completions.step_due(&mut self.steps, until) {
             self.step(at, step);
         }
         self.completions.advance(until, out)

@@ -23,7 +23,7 @@
 //! only contention can show, this model does not. Memories are endpoints like any other.
 //!
 //! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
-//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` beside its bytes: a
+//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` in addition to its bytes: a
 //! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
 //! faster, which is checked when the file is read. Ranks in one instance of a `[[fabric.level]]` (a host of a
 //! cluster) have numbers of their own, the innermost level that both share counting.
@@ -36,9 +36,8 @@
 //! Lumsdaine, "LogGOPSim" (HPDC 2010).
 
 use super::completions::Completions;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Times};
+use crate::fabric::{Bounds, Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -51,7 +50,6 @@ pub static KIND: FabricKind = FabricKind {
                   another, and messages never meet. Use it to compare the steps and bytes of \\
                   algorithms, and as the fast model for very many ranks.",
     source: "Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995",
-    from_machine,
 };
 
 /// The parameters of LogGP; overheads belong to the path.
@@ -70,7 +68,7 @@ pub struct Parameters {
 pub struct Regime {
     /// Smallest message.
     pub from: Bytes,
-    /// What a message keeps its source beside its bytes.
+    /// How long a message keeps its source in addition to its bytes.
     pub occupancy: TimePs,
     /// L.
     pub latency: TimePs,
@@ -104,7 +102,7 @@ impl Regime {
     }
 }
 
-/// The regime of messages of so many bytes.
+/// The regime of messages of this many bytes.
 #[inline]
 fn holding(regimes: &[Regime], bytes: u64) -> &Regime {
     let above = regimes[1..].iter().rev().find(|r| r.from.0 <= bytes);
@@ -129,7 +127,8 @@ pub struct LogGp {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     let mut section = machine.fabric_section();
     let parameters = Parameters {
         latency: section.time("latency")?,
@@ -163,7 +162,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
     fabric.levels.sort_by_key(|(level, _)| Reverse(*level));
     fabric.nearness = machine.nearness();
     section.finish()?;
-    Ok(Box::new(fabric))
+    Ok(fabric)
 }
 
 /// One more regime, in which what the table leaves out is as in the first.
@@ -341,7 +340,7 @@ impl Fabric for LogGp {
     #[inline]
     fn quiet(&self, m: &Msg) -> TimePs {
         let regimes = match m.kind {
-            // Some target is nearest; who it is no bound needs to know.
+            // Some target is nearest; the bound need not know which.
             MsgKind::Multicast => self.nearest(),
             _ => self.regimes(m.from, m.to),
         };

@@ -1,7 +1,7 @@
 //! The interconnect models: one file or folder each, one line in [`FABRICS`].
 //!
 //! A new fabric is a file with a type that implements [`Fabric`], a static of type [`FabricKind`],
-//! and one line below. Lists, help and documentation come from the registry.
+//! a function `from_machine`, and one line below. Lists, help and documentation come from the registry.
 
 pub mod coherent;
 mod completions;
@@ -15,38 +15,49 @@ pub mod slotted_ring;
 pub mod torus_noc;
 
 use crate::error::SimError;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, FabricKind};
+use crate::simulated::SimulatedFabric;
 use linkwright_core::Machine;
 
-/// One interconnect model; describes itself.
-pub struct FabricKind {
-    /// `kind` in a machine file's `[fabric]`.
-    pub key: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// What it models and what it leaves out, in a few sentences.
-    pub description: &'static str,
-    /// Where the model was published or documented.
-    pub source: &'static str,
-    /// Read the parameters in `[fabric]`; every key must be read.
-    pub from_machine: fn(&Machine) -> Result<Box<dyn Fabric + Send>, SimError>,
+/// The fabric of some machine, behind its registry entry.
+pub type AnyFabric = Box<dyn SimulatedFabric + Send>;
+
+/// An interconnect model and the function that reads its parameters in `[fabric]`; every key must be read.
+pub struct Entry {
+    /// How the model describes itself.
+    pub kind: &'static FabricKind,
+    build: fn(&Machine) -> Result<AnyFabric, SimError>,
 }
 
 /// All interconnect models.
-pub static FABRICS: &[&FabricKind] = &[
-    &loggp::KIND,
-    &crossbar::KIND,
-    &exchange::KIND,
-    &torus_noc::KIND,
-    &host_link::KIND,
-    &slotted_ring::KIND,
-    &flow::KIND,
-    &coherent::KIND,
+pub static FABRICS: &[Entry] = &[
+    entry(&loggp::KIND, |m| boxed(loggp::from_machine(m)?)),
+    entry(&crossbar::KIND, |m| boxed(crossbar::from_machine(m)?)),
+    entry(&exchange::KIND, |m| boxed(exchange::from_machine(m)?)),
+    entry(&torus_noc::KIND, |m| boxed(torus_noc::from_machine(m)?)),
+    entry(&host_link::KIND, |m| boxed(host_link::from_machine(m)?)),
+    entry(&slotted_ring::KIND, |m| {
+        boxed(slotted_ring::from_machine(m)?)
+    }),
+    entry(&flow::KIND, |m| boxed(flow::from_machine(m)?)),
+    entry(&coherent::KIND, |m| boxed(coherent::from_machine(m)?)),
 ];
 
+const fn entry(
+    kind: &'static FabricKind,
+    build: fn(&Machine) -> Result<AnyFabric, SimError>,
+) -> Entry {
+    Entry { kind, build }
+}
+
+/// Boxed only here, so that the order-free pass is compiled for each fabric.
+fn boxed<F: Fabric + Send + 'static>(fabric: F) -> Result<AnyFabric, SimError> {
+    Ok(Box::new(fabric))
+}
+
 /// The fabric of a machine.
-pub fn build(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
-    let names: Vec<&str> = FABRICS.iter().map(|fabric| fabric.key).collect();
+pub fn build(machine: &Machine) -> Result<AnyFabric, SimError> {
+    let names: Vec<&str> = FABRICS.iter().map(|entry| entry.kind.key).collect();
     let chosen = machine.fabric_section().choice("kind", &names)?;
-    (FABRICS[chosen].from_machine)(machine)
+    (FABRICS[chosen].build)(machine)
 }

@@ -1,7 +1,7 @@
 //! The order-free pass: a simulation without a queue, for fabrics that know all times of a message at once.
 //!
-//! Operation ids are a topological order, so one walk over the operations by id meets every completion
-//! before whoever waits for it:
+//! Operation ids are a topological order, so one pass over the operations by id meets every completion
+//! before the operations that wait for it:
 //!
 //! ```text
 //!   ready(i)   = max(lane free, completions of what i waits for)
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! This is the longest path through the schedule; nothing is sorted and no successors are kept. It gives
-//! the engine's times exactly where nothing depends on what the walk has not seen:
+//! the engine's times exactly, provided that nothing depends on what the pass has not seen yet:
 //!
 //! - the answer of the fabric depends on earlier messages of the same source only
 //!   ([`Fabric::order_free`]), and a rank sends from one lane, so messages of a source leave by id;
@@ -21,21 +21,18 @@
 //! barriers, signals or starts of phases, the pass gives up and the engine does it all again. Where several things let an
 //! operation go at the same instant, the critical path may name another of them than the engine does.
 
-mod ranks;
 mod times;
 
-use crate::critical::{Cause, History, Walk};
+use crate::critical::{Backtrack, Cause, History};
 use crate::error::SimError;
 use crate::fabric::{Fabric, Msg};
 use crate::graph::waits_for;
 use crate::outcome::{Simulation, Totals};
 use crate::prepared::Prepared;
-use crate::rules::Undecided;
+use crate::rank::{completes, Because, End, Lane, Rank, Undecided, MESSAGES};
 use crate::setup::Issue;
-use linkwright_core::machine::Completion;
 use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
-use ranks::{End, Lane, Rank, MESSAGES};
 use times::{Kept, Moments, NotKept, Times};
 
 /// A duration that depends on a size, worked out again only where the size is another.
@@ -58,7 +55,7 @@ impl BySize {
     }
 }
 
-/// Why the walk ended early.
+/// Why the pass ended early.
 enum Stop {
     Undecided,
     NotKept(Kept),
@@ -87,12 +84,12 @@ struct Taken {
 struct Pass<'a, F: ?Sized> {
     prepared: &'a Prepared<'a>,
     fabric: &'a mut F,
-    ranks: Vec<Rank>,
+    ranks: Vec<Rank<Cause>>,
     times: Times,
     /// Combining and copying, locally and on arrival.
     combining: BySize,
     copying: BySize,
-    end: End,
+    end: End<Cause>,
     totals: Totals,
 }
 
@@ -101,15 +98,15 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
     prepared: &Prepared<'_>,
     fabric: &mut F,
 ) -> Result<Option<Simulation>, SimError> {
-    let run = prepared.run;
-    let phases = run.path.phase_start > TimePs::ZERO;
-    if run.path.signal || phases || matches!(run.issue, Issue::Window(k) if k > 1) {
+    let setup = prepared.setup;
+    let phases = setup.path.phase_start > TimePs::ZERO;
+    if setup.path.signal || phases || matches!(setup.issue, Issue::Window(k) if k > 1) {
         return Ok(None);
     }
     let mut kept = Kept::default();
     loop {
         let operations = prepared.messages.schedule.ops().len();
-        fabric.reset(run.seed, &prepared.sets);
+        fabric.reset(setup.seed, &prepared.sets);
         let mut pass = Pass {
             prepared,
             fabric: &mut *fabric,
@@ -118,13 +115,13 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
                 .iter()
                 .map(|&at| Rank::arriving(at))
                 .collect(),
-            times: Times::new(operations, kept, run.record_operations),
+            times: Times::new(operations, kept, setup.record_operations),
             combining: BySize::default(),
             copying: BySize::default(),
             end: (0, Cause::NONE),
             totals: Totals::default(),
         };
-        match pass.walk() {
+        match pass.run() {
             Ok(()) => return Ok(Some(pass.outcome())),
             Err(Stop::Undecided) => return Ok(None),
             Err(Stop::NotKept(more)) => kept = more,
@@ -134,7 +131,7 @@ pub(crate) fn simulate<F: Fabric + ?Sized>(
 }
 
 impl<F: Fabric + ?Sized> Pass<'_, F> {
-    fn walk(&mut self) -> Result<(), Stop> {
+    fn run(&mut self) -> Result<(), Stop> {
         let schedule = self.prepared.messages.schedule;
         for (id, op, edges) in schedule.ops_with_edges() {
             match op.kind {
@@ -185,7 +182,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         let waits = self.waits(id, op, edges)?;
         let taken = self.take_up(id, op, waits, index, duration)?;
         let (rank, leaves) = (&mut self.ranks[op.from as usize], taken.leaves);
-        rank.busy_until(leaves, Cause::edge(id), &mut self.end);
+        rank.busy_until(leaves, &mut self.end, || Cause::edge(id));
         let at = Moments {
             issued: taken.ready,
             source_free: leaves,
@@ -198,27 +195,22 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         Ok(())
     }
 
-    /// Let a lane of its rank take up `op`, whose waits are over then and so, as soon as it may, for so long.
+    /// Let a lane of its rank take up `op` as soon as its `waits` are over; it keeps the lane for `duration`.
     #[inline]
     fn take_up(
         &mut self,
         id: u32,
         op: &Op,
-        (waits, edge): (u64, Cause),
+        waits: (u64, Cause),
         index: usize,
         duration: u64,
     ) -> Result<Taken, Undecided> {
         let rank = &mut self.ranks[op.from as usize];
         if index == MESSAGES {
-            let ready = waits.max(rank.lanes[index].free_at);
-            if (rank.batch).ends_before(op, ready, self.prepared.run.issue)? {
-                rank.end_batch(self.prepared.costs.barrier, &mut self.end);
-            }
+            let policy = (self.prepared.setup.issue, self.prepared.costs.barrier);
+            rank.make_room(op, waits.0, policy, &mut self.end)?;
         }
-        let Lane { free_at, cause } = rank.lanes[index];
-        let own = waits < free_at || waits == free_at && cause != Cause::NONE;
-        let cause = if own { cause } else { edge };
-        let ready = waits.max(free_at);
+        let (ready, cause) = rank.ready(index, waits);
         let leaves = ready + duration;
         rank.lanes[index] = Lane {
             free_at: leaves,
@@ -275,19 +267,9 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             acknowledged: times.acknowledged.0,
         };
         if op.kind == OpKind::Put {
-            let run = self.prepared.run;
-            let completes = match run.path.completion {
-                Completion::SourceFree => at.source_free,
-                Completion::Delivered => at.delivered,
-                Completion::Acknowledged => at.acknowledged,
-            };
-            let rank = &mut self.ranks[op.from as usize];
-            match run.issue {
-                Issue::Unlimited => {
-                    rank.busy_until(completes, Cause::completion(id), &mut self.end);
-                }
-                _ => rank.batch.add(id, completes),
-            }
+            let setup = self.prepared.setup;
+            let completes = completes(setup.path.completion, &times);
+            self.ranks[op.from as usize].complete(id, completes, setup.issue, &mut self.end);
         }
         Ok(at)
     }
@@ -313,20 +295,20 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
         };
         let handling = costs.receive + combining;
         let visible = rank.receiver.handle(at, sent, handling)?;
-        rank.busy_until(visible, Cause::edge(id), &mut self.end);
+        rank.busy_until(visible, &mut self.end, || Cause::edge(id));
         Ok((visible - at - handling, visible))
     }
 
     fn outcome(self) -> Simulation {
         let start = self.prepared.start.clone();
         let first = start.iter().copied().min().unwrap_or(0);
-        let walk = Walk {
+        let backtrack = Backtrack {
             messages: &self.prepared.messages,
             costs: &self.prepared.costs,
             history: &self,
-            run: self.prepared.run,
+            setup: self.prepared.setup,
         };
-        let critical = walk.back(self.end, first, &*self.fabric);
+        let critical = backtrack.path(self.end, first, &*self.fabric);
         Simulation {
             makespan: TimePs(self.end.0.max(first) - first),
             start,
@@ -369,7 +351,7 @@ impl<F: Fabric + ?Sized> History for Pass<'_, F> {
 mod tests {
     use super::*;
     use crate::fabrics::loggp::{LogGp, Parameters};
-    use crate::setup::Run;
+    use crate::setup::Setup;
     use linkwright_core::machine::Path;
     use linkwright_core::BytesPerSec;
     use linkwright_schedule::builder::Shape;
@@ -383,11 +365,11 @@ mod tests {
             fused_combine: true,
             ..Path::default()
         };
-        let run = Run {
+        let setup = Setup {
             issue,
-            ..Run::new(8, path)
+            ..Setup::new(8, path)
         };
-        let prepared = Prepared::new(&schedule, &run).unwrap();
+        let prepared = Prepared::new(&schedule, &setup).unwrap();
         let parameters = Parameters {
             latency: TimePs::from_ns(1000),
             gap: TimePs::from_ns(100),

@@ -1,6 +1,6 @@
-//! When what happened, as far as anybody may still ask: 16 bytes per operation.
+//! The times of operations that may still be needed: 16 bytes per operation.
 //!
-//! Whoever waits asks for one completion, the critical path for issue and delivery. All moments of an
+//! A waiting operation needs one completion, the critical path the issue and the delivery. All moments of an
 //! operation lie shortly after its issue, so they are kept as distances of 32 bits, four milliseconds in
 //! picoseconds; the few operations that last longer stand in a list of their own. Free sources and
 //! acknowledgements are kept only from where an edge is found to wait for one, times of 64 bits where the run
@@ -42,13 +42,13 @@ pub(super) struct Kept {
     pub acknowledged: bool,
 }
 
-/// Somebody waits for a completion that is not kept: the walk begins again and keeps it.
+/// An operation waits for a completion that is not kept: the pass begins again and keeps it.
 pub(super) struct NotKept(pub Kept);
 
 /// Moments of the operations so far, by id.
 pub(super) struct Times {
     records: Vec<Record>,
-    /// Distances from the issue; `None` where nobody waits for one.
+    /// Distances from the issue; `None` where no operation waits for one.
     source_free: Option<Vec<u32>>,
     acknowledged: Option<Vec<u32>>,
     /// How long arrivals waited to be handled; empty as long as none did.
@@ -60,7 +60,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Room for so many operations; all times are kept where `record` says so.
+    /// Room for this many operations; `record` keeps all times.
     pub fn new(operations: usize, kept: Kept, record: bool) -> Self {
         let room = || Vec::with_capacity(operations);
         Times {
@@ -111,11 +111,11 @@ impl Times {
         }
     }
 
-    /// The latest operation waited so long to be handled.
+    /// The latest operation waited this long to be handled.
     #[inline(never)]
     fn wait(&mut self, distance: u32) {
         if self.waited.is_empty() {
-            // Zeros that nobody has written yet take no memory.
+            // Zeros that have not been written yet take no memory.
             self.waited = vec![0; self.operations];
         }
         self.waited[self.records.len() - 1] = distance;
@@ -166,7 +166,7 @@ impl Times {
         self.records[id as usize].issued
     }
 
-    /// When operation `id` was delivered, whose handling took so long.
+    /// When operation `id` was delivered; `handling` is how long its handling took.
     pub fn delivered(&self, id: u32, handling: u64) -> u64 {
         let record = &self.records[id as usize];
         match record.visible {

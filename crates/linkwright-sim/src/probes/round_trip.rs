@@ -1,7 +1,7 @@
 //! Round trips of a host and a device behind a PCIe link: request there, answer back.
 //!
 //! Each transport is a small schedule of operations on endpoints, simulated with the machine's fabric; no
-//! formula stands beside it. Steps, with the participants that take them:
+//! formula stands next to it. Steps, with the participants that take them:
 //!
 //! | step | core | DMA engine | accelerator | user_buffers | in_place | word_store |
 //! |---|---|---|---|---|---|---|
@@ -16,7 +16,7 @@
 //!
 //! The pipeline begins when the last byte has arrived, so input and output never overlap. The last copy
 //! takes only the bytes of the output beyond those of the input: with `copy_out = "beyond_input"` the file
-//! declares that form (measured round trips are sub-additive, and nobody has said why); `"all"` copies all.
+//! declares that form (measured round trips are sub-additive, for reasons that are not published); `"all"` copies all.
 //!
 //! The model gives the mean. The metric `round_trip_p99` is a rule on the result, `p99_offset + p99_factor x time`, and no mechanism: a model
 //! without noise has no distribution.
@@ -24,7 +24,7 @@
 use super::{section, waived, Answer, ModelProbe};
 use crate::error::SimError;
 use crate::fabrics;
-use crate::setup::Run;
+use crate::setup::Setup;
 use linkwright_core::machine::Section;
 use linkwright_core::probes::{Assignment, ROUND_TRIP};
 use linkwright_core::{EndpointId, Machine, MachineError, TimePs};
@@ -157,13 +157,13 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
         ["in_bytes", "out_bytes"].map(|axis| parameters.size(machine, axis, asked.number(axis)));
     let (input, output) = (input?, output?);
     let schedule = schedule(transport, input, output, &parameters)?;
-    let run = Run {
+    let setup = Setup {
         placement: parameters.placement.to_vec(),
         operations_per_s: Some(OPERATIONS_PER_S),
-        ..Run::new(4, machine.default_path().clone())
+        ..Setup::new(4, machine.default_path().clone())
     };
     let mut fabric = fabrics::build(machine)?;
-    let time = crate::simulate(&schedule, &mut *fabric, &run)?.makespan;
+    let time = crate::simulate(&schedule, &mut *fabric, &setup)?.makespan;
     let p99_ps = parameters.p99_offset.0 as f64 + parameters.p99_factor * time.0 as f64;
     Ok(Answer {
         time,
@@ -233,7 +233,7 @@ fn schedule(
     Ok(b.finish()?)
 }
 
-/// A buffer of so many bytes in a schedule over vectors of one byte.
+/// A buffer of this many bytes in a schedule over vectors of one byte.
 fn sized(name: &str, bytes: u64) -> Buffer {
     Buffer {
         mul: bytes as u32,

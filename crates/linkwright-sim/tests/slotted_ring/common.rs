@@ -1,7 +1,7 @@
 //! Machines and messages for the tests.
 
 use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::slotted_ring::{RingConfig, SlottedRing};
 
 /// Endpoint of main memory.
@@ -32,17 +32,7 @@ pub fn message(op: u32, kind: MsgKind, own: u32, other: u32, bytes: u64) -> Msg 
         MsgKind::Get => (other, own),
         _ => (own, other),
     };
-    Msg {
-        op,
-        from: EndpointId(from),
-        to: EndpointId(to),
-        bytes,
-        runs: 1,
-        kind,
-        network: 0,
-        set: 0,
-        wanted: Wanted::ALL,
-    }
+    Msg::new(op, kind, EndpointId(from), EndpointId(to), bytes)
 }
 
 /// Offer everything at zero; completions, in order.

@@ -117,7 +117,7 @@ fn a_full_queue_holds_the_next_command_back() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (key, value, says) in [
-        ("snoop", "101", "no whole number of bus cycles"),
+        ("snoop", "101", "not a whole number of bus cycles"),
         ("data_lines", "9", "shorter than the lines it covers"),
         ("lines_in_flight", "0", "write at least 1"),
         ("rings_clockwise", "254", "at most 8 rings"),

@@ -1,7 +1,7 @@
 //! A Wormhole-like network and a loop that plays the engine, for the tests of the fabric.
 
 use linkwright_core::{BytesPerSec, EndpointId, TimePs};
-use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
 
 pub const CYCLE: u64 = 1000;
@@ -72,17 +72,7 @@ pub fn grid() -> TorusNocConfig {
 }
 
 pub fn put(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
-    Msg {
-        op,
-        from: EndpointId(from),
-        to: EndpointId(to),
-        bytes,
-        runs: 1,
-        kind: MsgKind::Put,
-        network: 0,
-        set: 0,
-        wanted: Wanted::ALL,
-    }
+    Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
 }
 
 /// Offer everything at time 0 and run until nothing is in flight.

@@ -11,7 +11,7 @@ use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective};
 use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
 use linkwright_sim::fabrics::torus_noc::*;
-use linkwright_sim::{simulate, Issue, Run};
+use linkwright_sim::{simulate, Issue, Setup};
 
 fn shipped(path: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/linkwright/");
@@ -172,7 +172,7 @@ fn the_engine_gives_the_same_time() {
             builder.put(0, data.at(i), 1, data.at(i));
         }
         let schedule = builder.finish().expect("a valid schedule");
-        let mut run_options = Run::new(2, path.clone());
+        let mut run_options = Setup::new(2, path.clone());
         run_options.placement = vec![EndpointId(0), EndpointId(9)];
         run_options.issue = Issue::Batch(cell.transactions as u32);
         let mut noc = TorusNoc::new(config.clone());

@@ -41,7 +41,7 @@ class Part:
     def simulated(self, machine: _native.Machine, path: str | None) -> tuple[float, dict[str, float]]:
         """Time in ns until the last of them finishes, and by causes."""
         schedule = _native.Schedule.build(self.key, len(self.devices), self.size // 4, grid=self.grid)
-        placement = ",".join(map(str, self.devices))
+        placement = list(self.devices)
         table = _native.simulate(
             schedules.lowered(schedule, machine, path), machine, {"path": path, "placement": placement}
         )

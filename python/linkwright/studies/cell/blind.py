@@ -131,7 +131,7 @@ def longer(machine, options: Options) -> list[dict]:
 def placements(machine, options: Options, most: int = 1000) -> list[dict]:
     """Complement and pairwise over random placements of logical on hardware numbers."""
     random = np.random.default_rng(options.seed)
-    drawn = [",".join(map(str, random.permutation(SPES))) for _ in range(most)]
+    drawn = [random.permutation(SPES).tolist() for _ in range(most)]
     rows = []
     for name, get in itertools.product(("complement", "pairwise"), WAYS):
         operation = f"{load.word(get)} {name}"
@@ -143,7 +143,7 @@ def placements(machine, options: Options, most: int = 1000) -> list[dict]:
 def six_of_eight(machine, options: Options) -> list[dict]:
     """Every choice of six hardware units: complement and pairwise gets."""
     chosen = itertools.combinations(range(SPES), 6)
-    places = [",".join(map(str, [*units, *(i for i in range(SPES) if i not in units)])) for units in chosen]
+    places = [[*units, *(i for i in range(SPES) if i not in units)] for units in chosen]
     rows = []
     for name, make in (("complement", streams.complement), ("pairwise", streams.pairwise)):
         figures = _placed(machine, make(6, True), places, options, f"six of eight, {name}")

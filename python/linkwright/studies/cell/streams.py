@@ -80,7 +80,13 @@ def uniform(count: int, get: bool, seed: int) -> Stream:
 
 
 def measure(
-    machine, stream: Stream, issue: str = "unlimited", *, placement: str | None = None, jitter: int = 0, long=False
+    machine,
+    stream: Stream,
+    issue: str = "unlimited",
+    *,
+    placement: list[int] | None = None,
+    jitter: int = 0,
+    long=False,
 ) -> Rates:
     """The steady rates of a stream; `jitter` is a seed of start times within 40 bus cycles."""
     for counted in (LONG,) if long else (SHORT, LONG):

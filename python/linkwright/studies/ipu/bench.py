@@ -77,7 +77,7 @@ class Bench:
         if step not in self._times:
             options = {"path": step.path, "issue": "unlimited", "operations_per_s": self.clock_hz()}
             if step.tiles is not None:
-                options["placement"] = ",".join(map(str, step.tiles))
+                options["placement"] = list(step.tiles)
             if step.shuffle is not None:
                 options["placement"] = f"shuffle:{step.shuffle}"
             result = _native.simulate(build(*step.schedule), self.machines[step.machine], options)

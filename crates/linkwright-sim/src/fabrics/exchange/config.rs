@@ -14,7 +14,7 @@ use linkwright_core::{BytesPerSec, Machine, MachineError, TimePs};
 /// Links between chips.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
-    /// Who is linked with whom.
+    /// Which chips are linked.
     pub ladder: Ladder,
     /// Of one link, each way, payload.
     pub rate: BytesPerSec,

@@ -210,7 +210,7 @@ impl Ladder {
         let holds = |device: &&Device| wanted.iter().all(|id| device.members.contains(id));
         let smallest = devices.iter().find(holds).expect("the last holds all");
         Err(missing(format!(
-            "chips {wanted:?} are no device; a device is a chip or an aligned slice of 2, 4, 8, ... places of \
+            "chips {wanted:?} are not a device; a device is a chip or an aligned slice of 2, 4, 8, ... places of \
              the ladder. The smallest one with all of these is device {}, chips {:?}",
             smallest.id, smallest.members
         )))
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(ladder.device_of(&[7, 5]).unwrap().id, 16);
         assert_eq!(ladder.device_of(&[0, 1, 2, 3]).unwrap().id, 25);
         let error = ladder.device_of(&[5, 4]).unwrap_err().to_string();
-        assert!(error.contains("no device") && error.contains("device 24"));
+        assert!(error.contains("not a device") && error.contains("device 24"));
         let error = ladder.device_of(&[16]).unwrap_err().to_string();
         assert!(
             error.contains("no chip 16") && error.contains("0..15"),

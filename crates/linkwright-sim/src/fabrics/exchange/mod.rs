@@ -1,4 +1,4 @@
-//! Bulk synchronous exchange: whoever has something to send meets at a sync, then all send.
+//! Bulk synchronous exchange: all that have something to send meet at a sync, then send.
 //!
 //! ```text
 //!   phase = sync + the slowest of: messages on a chip, streams between chips, lanes to the host
@@ -23,9 +23,8 @@ pub mod ladder;
 mod phase;
 mod traffic;
 
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck};
 use config::Config;
 use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -39,7 +38,6 @@ pub static KIND: FabricKind = FabricKind {
                   slowest stream between chips and the busiest host lanes are done. With multicast, places \
                   of tiles, a ladder of boards and a hardware barrier.",
     source: "Valiant, CACM 1990; Jia, Tillman, Maggioni and Scarpazza 2019",
-    from_machine,
 };
 
 /// The exchange over a number of endpoints.
@@ -55,7 +53,8 @@ pub struct Exchange {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<Exchange, SimError> {
     let config = Config::read(machine)?;
     let ranks = machine.ranks();
     let mut links = port_names(machine, &config);
@@ -67,7 +66,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
             links.extend((0..config.chips()).map(|chip| format!("host {way} chip {chip}")));
         }
     }
-    Ok(Box::new(Exchange {
+    Ok(Exchange {
         ranks: ranks as u32,
         sets: Vec::new(),
         running: (Vec::new(), TimePs::ZERO),
@@ -75,7 +74,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         phase: Phase::new(&config, ranks),
         links: LinkTable::new(links),
         config,
-    }))
+    })
 }
 
 /// The ports of every tile of a chip; of several chips the busiest port of each.

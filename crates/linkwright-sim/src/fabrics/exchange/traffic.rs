@@ -242,7 +242,7 @@ impl Traffic {
                 self.stored[link as usize] += stream.bytes / share;
             }
         }
-        // Words stream through beside the rest; only what is stored fills the least time.
+        // Words stream through at the same time as the rest; only what is stored fills the least time.
         let carried = match stream.long {
             true => links.rate.time(Bytes(stream.bytes)).0,
             false => 0,

@@ -5,10 +5,10 @@
 //!
 //! ```text
 //!   share(r) = (capacity of r - what its stopped jobs take) / uses of r by the others
-//!   repeat     stop whoever has the smallest ceiling or share, at that rate
+//!   repeat     stop the job with the smallest ceiling or share, at that rate
 //! ```
 //!
-//! so nobody can get more without taking from somebody who has less. A resource whose jobs together
+//! so no job can get more without taking from one that has less. A resource whose jobs together
 //! want no more than it has can never be full, so it joins nothing: when a job comes or goes, rates
 //! are worked out again only for jobs connected with it through resources that can be full.
 //!
@@ -250,7 +250,7 @@ impl Fair {
             {
                 ceilings.next();
             }
-            let ceiling = ceilings.peek().expect("somebody is growing").0;
+            let ceiling = ceilings.peek().expect("a job is growing").0;
             match shares.peek() {
                 Some(&Reverse((share, resource))) if share < ceiling => {
                     shares.pop();
@@ -258,7 +258,7 @@ impl Fair {
                         continue;
                     }
                     if self.share(resource) != share {
-                        // Somebody stopped meanwhile, so more is left for each of the others.
+                        // A job has stopped meanwhile, so more is left for each of the others.
                         shares.push(Reverse((self.share(resource), resource)));
                         continue;
                     }

@@ -2,7 +2,7 @@
 //!
 //! Jobs stand in line at each of their resources in the order of their arrival; a job begins when
 //! it is first in all its lines. The earliest of all waiting jobs is first in all of its lines, so
-//! somebody can always go on. Where a job waits in one line it blocks those behind it in its other
+//! some job can always go on. Where a job waits in one line it blocks those behind it in its other
 //! lines: head-of-line blocking, as in a switch without virtual channels.
 
 use super::job::{end_of, work, Job};
@@ -27,7 +27,7 @@ struct Line {
 pub(super) struct Fifo {
     lines: Vec<Line>,
     jobs: Slab<Job>,
-    /// Lines of each job in which somebody stands before it; by itself, since a line that moves on asks for
+    /// Lines of each job in which another one stands before it; by itself, since a line that moves on asks for
     /// nothing else.
     behind: Vec<u32>,
     ends: TimeQueue<u32>,
@@ -100,7 +100,7 @@ impl Fifo {
         Some(ended)
     }
 
-    /// Whoever begins does so in the order of the resources that let it go, in whatever order a way uses them: last
+    /// Jobs begin in the order of the resources that let it go, in whatever order a way uses them: last
     /// in the list, first to begin.
     fn order(&mut self, uses: &[Use]) {
         let lines = &self.lines;

@@ -8,6 +8,7 @@
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
+use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
@@ -40,7 +41,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         let problem = format!("{resources} links and limits of switches; at most {most} fit");
         return Err(s.inconsistent("links", problem));
     }
-    if let Some(rank) = topology.cut_off() {
+    if let Some(rank) = cut_off(&topology) {
         let (there, here) = (topology.name(rank), topology.name(0));
         let problem = format!("{there} is cut off: no links lead from it to {here}; add an edge");
         return Err(s.inconsistent("links", problem));
@@ -175,12 +176,12 @@ fn side(topology: &Topology, text: &str) -> Result<Side, String> {
         return Ok(vec![one(&text.to_string())?]);
     }
     let names = run_of_names(text).ok_or_else(|| {
-        format!("`{text}` is no run of names; write `GPU 0..3`, both ends included")
+        format!("`{text}` is not a run of names; write `GPU 0..3`, both ends included")
     })?;
     names.iter().map(one).collect()
 }
 
-/// `GPU 0..3` as its four names; `None` where `text` is no run.
+/// `GPU 0..3` as its four names; `None` where `text` is not a run.
 fn run_of_names(text: &str) -> Option<Vec<String>> {
     let (head, last) = text.split_once("..")?;
     let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
@@ -445,7 +446,7 @@ mod tests {
         assert!(error("GPU 0..3 / 3 - switch 0..1").contains("4 nodes in blocks of 3"));
         assert!(error("* / 4 - switch 0..1").contains("one for each block"));
         assert!(error("* / 2 - switch 0..1 / 2").contains("on one of them"));
-        assert!(error("GPU 3..0 - switch 0").contains("no run of names"));
+        assert!(error("GPU 3..0 - switch 0").contains("not a run of names"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A piece of work on resources: so many bytes, at most so fast, over these.
+//! A piece of work: a number of bytes, a ceiling on their rate, and the resources that they cross.
 
 use super::uses::List;
 use linkwright_core::TimePs;
@@ -14,7 +14,7 @@ pub(super) struct Job {
     /// Which piece of the route, where several work at once.
     pub pass: u32,
     pub bytes: u64,
-    /// Bytes per second, where nobody else is there.
+    /// Bytes per second when no other job is there.
     pub ceiling: u64,
     /// Over what.
     pub uses: List,

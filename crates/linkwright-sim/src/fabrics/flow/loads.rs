@@ -1,4 +1,4 @@
-//! What each resource carried, for results: bytes, time with anybody there, most at once.
+//! What each resource carried, for results: bytes, time in use, most jobs at once.
 
 use crate::fabric::LinkTable;
 use linkwright_core::TimePs;
@@ -14,7 +14,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// A job with so many bytes comes, and there are now `count`.
+    /// A job with this many bytes arrives, and there are now `count`.
     #[inline]
     pub fn enter(&mut self, now: TimePs, count: usize, bytes: u64) {
         if count == 1 {

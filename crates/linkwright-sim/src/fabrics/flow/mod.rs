@@ -48,9 +48,8 @@ mod uses;
 
 use super::completions::Completions;
 use super::slab::Slab;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Wanted};
+use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Wanted};
 use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
@@ -70,7 +69,6 @@ pub static KIND: FabricKind = FabricKind {
                   first transport that reaches their target. For the inside of a node, such as GPUs on \
                   NVLink and PCIe.",
     source: "Bertsekas and Gallager, Data Networks 1992; Casanova and others, JPDC 2014",
-    from_machine,
 };
 
 /// Whether the chunks of a transfer are one flow or a job each.
@@ -139,11 +137,12 @@ pub struct Flow {
     connections: Vec<Connection>,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
     let described = file::read(machine)?;
     let topology = &described.routing.topology;
     let shared = Shared::new(described.sharing, &topology.capacity);
-    Ok(Box::new(Flow {
+    Ok(Flow {
         table: OnceCell::new(),
         shared,
         sharing: described.sharing,
@@ -155,7 +154,7 @@ fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
         transfers: Slab::new(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
-    }))
+    })
 }
 
 fn key(from: EndpointId, to: EndpointId, network: u8) -> Key {

@@ -88,7 +88,7 @@ impl Way {
     }
 }
 
-/// All that is known of routes before anybody asks.
+/// All that is known of routes in advance.
 #[derive(Clone, Debug)]
 pub(super) struct Routing {
     pub topology: Topology,

@@ -26,7 +26,7 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// Bytes per second of passes `first..=last` together, where nobody else is there.
+    /// Bytes per second of passes `first..=last` together, when no other job is there.
     pub fn ceiling(&self, first: usize, last: usize) -> u64 {
         match &self.ceilings {
             None => self.whole,

@@ -10,7 +10,6 @@
 //!
 //! Endpoints carry other nodes' data only where a transport says so.
 
-use super::trees::{Terrain, Tree};
 use super::uses::Use;
 use linkwright_core::TimePs;
 use std::collections::HashMap;
@@ -187,17 +186,6 @@ impl Topology {
     pub fn every_class(&self) -> Vec<bool> {
         let classes = self.links.iter().map(|link| link.class as usize + 1);
         vec![true; classes.max().unwrap_or(0)]
-    }
-
-    /// A rank that no links at all connect with rank 0.
-    pub fn cut_off(&self) -> Option<u32> {
-        let terrain = Terrain {
-            topology: self,
-            classes: &self.every_class(),
-            relays: true,
-        };
-        let mut tree = Tree::new(0, self.names.len());
-        (1..self.ranks).find(|&rank| !tree.reaches(rank, terrain))
     }
 
     /// Most bytes per second over all links into or out of one of `nodes`.

@@ -23,7 +23,18 @@ pub(super) struct Terrain<'a> {
     pub relays: bool,
 }
 
-/// The ways from one source, as far as anybody has asked.
+/// A rank that no links at all connect with rank 0.
+pub(super) fn cut_off(topology: &Topology) -> Option<u32> {
+    let terrain = Terrain {
+        topology,
+        classes: &topology.every_class(),
+        relays: true,
+    };
+    let mut tree = Tree::new(0, topology.names.len());
+    (1..topology.ranks).find(|&rank| !tree.reaches(rank, terrain))
+}
+
+/// The shortest paths from one source, as far as they have been needed.
 #[derive(Debug)]
 pub(super) struct Tree {
     source: u32,

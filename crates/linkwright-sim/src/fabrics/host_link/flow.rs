@@ -36,7 +36,7 @@ pub(super) struct Flow {
     pub op: u32,
     pub target: u32,
     kind: Kind,
-    /// Who initiates it, with an engine or a core of its own.
+    /// The initiator, with an engine or a core of its own.
     actor: EndpointId,
     bytes: u64,
     /// Bytes of the descriptor that the device has still to read.
@@ -54,11 +54,11 @@ pub(super) struct Flow {
 pub(super) enum Step {
     /// The next packet, request or line sets out.
     Send(u32),
-    /// Completions of a request for so many bytes come to the wire.
+    /// Completions of a request for this many bytes come to the wire.
     Reply(u32, u64),
     /// So many bytes are read.
     Read(u32, u64),
-    /// A line of so many bytes has left the core; whether it is the last.
+    /// A line of this many bytes has left the core; whether it is the last.
     Stored(u32, u64, bool),
 }
 

@@ -10,7 +10,7 @@
 //!
 //! | message | becomes | wires |
 //! |---|---|---|
-//! | device gets from the host | DMA read: requests up, completions down, so many outstanding | both |
+//! | device gets from the host | DMA read: requests up, completions down, a bounded number outstanding | both |
 //! | device puts to the host | DMA write: posted packets | up |
 //! | core puts to the device | stores of one line each, paced by the core, one packet each | down |
 //! | core gets from the device | loads, one line at a time: request and completion | both |
@@ -46,9 +46,8 @@ mod wire;
 
 use super::completions::Completions;
 use super::slab::Slab;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, LinkTable, Msg, MsgKind};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
 use flow::{Flow, Kind};
@@ -64,7 +63,6 @@ pub static KIND: FabricKind = FabricKind {
                   limit of outstanding reads, stores of a processor into the window of the device, \
                   and copies in host memory. For accelerators, network cards and GPUs behind a host.",
     source: "Neugebauer and others, SIGCOMM 2018",
-    from_machine,
 };
 
 /// The shared resources, in the order of the link table.
@@ -106,8 +104,9 @@ pub struct HostLink {
     links: LinkTable,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
-    Ok(Box::new(HostLink::new(Config::from_machine(machine)?)))
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<HostLink, SimError> {
+    Ok(HostLink::new(Config::from_machine(machine)?))
 }
 
 impl HostLink {
@@ -230,8 +229,7 @@ impl Fabric for HostLink {
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {
-        while let Some(at) = self.completions.step_due(&self.steps, until) {
-            let step = self.steps.pop_at(at).expect("it is due");
+        while let Some((at, step)) = self.completions.step_due(&mut self.steps, until) {
             self.step(at, step);
         }
         self.completions.advance(until, out)

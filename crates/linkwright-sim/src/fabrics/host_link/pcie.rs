@@ -1,6 +1,6 @@
 //! PCI Express transactions: how many bytes a transfer puts on the wire, and how fast they go.
 //!
-//! A link is two one-way wires of so many lanes. What travels are *transaction layer packets* with
+//! A link is two one-way wires of a number of lanes. What travels are *transaction layer packets* with
 //! a header, and between them acknowledgements, flow control and skip symbols, which leave a
 //! fraction `efficiency` of the rate:
 //!

@@ -203,7 +203,7 @@ impl Arbiter {
         }
     }
 
-    /// Collect what is visible at `now`, in turn; tells when the next port that somebody needs is free.
+    /// Collect what is visible at `now`, in turn; tells when the next port that is needed is free.
     #[inline]
     fn see(&self, now: u64, seen: &mut Vec<Seen>) -> u64 {
         seen.clear();

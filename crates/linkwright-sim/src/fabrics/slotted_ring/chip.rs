@@ -21,7 +21,7 @@ use crate::fabric::LinkTable;
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
 
-/// What is reported to whoever drives the chip.
+/// What the chip reports to its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// The command with this handle is in its queue.
@@ -40,7 +40,7 @@ enum Event {
     LineDone(u8, u8, u8),
     /// An entry is complete.
     Complete(u8, u8, u8, bool),
-    /// Nothing more than that somebody wanted to be called at this time.
+    /// Nothing but a requested wake-up at this time.
     Wake,
 }
 
@@ -96,7 +96,7 @@ pub struct Chip {
     /// What has gone by ring, source and receiver since the links were last up to date, and where.
     tallies: Vec<Tally>,
     tallied: Vec<u32>,
-    /// Every line that has started, where somebody asked for them.
+    /// Every line that has started, where these are recorded.
     pub(super) starts: Option<Vec<Start>>,
     pub(super) news: Vec<News>,
     /// Scratch of the arbiter.

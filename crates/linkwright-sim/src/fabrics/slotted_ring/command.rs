@@ -13,7 +13,7 @@
 use super::config::RingConfig;
 use thiserror::Error;
 
-/// Who queued a command.
+/// The origin of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// The element's own SPU, through channels.

@@ -47,12 +47,12 @@ impl Tie {
     }
 }
 
-/// Who comes first among requests for one receiver.
+/// Which of several requests for one receiver comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverOrder {
     /// The oldest, as long as its sender could begin.
     Age,
-    /// Whoever's turn it is; starves some senders of a hot receiver.
+    /// In turn; starves some senders of a hot receiver.
     RoundRobin,
 }
 
@@ -266,7 +266,10 @@ fn cycles(s: &mut Section<'_>, key: &str, period_ps: u64) -> Result<u64, Machine
     let ps = s.time(key)?.0;
     match ps % period_ps {
         0 => Ok(ps / period_ps),
-        _ => Err(s.inconsistent(key, "is no whole number of bus cycles; choose one that is")),
+        _ => Err(s.inconsistent(
+            key,
+            "is not a whole number of bus cycles; choose one that is",
+        )),
     }
 }
 

@@ -17,7 +17,7 @@ use super::command::{Command, Kind, Order, Queue};
 /// Times of one command, in bus cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Life {
-    /// Whoever queues it begins to write it.
+    /// Its issuer begins to write it.
     pub issued: u64,
     /// It is in the queue.
     pub queued: u64,
@@ -126,7 +126,7 @@ impl Entries {
             .expect("the slot is in use")
     }
 
-    /// Free a slot; whoever waited for it waits no more.
+    /// Free a slot; the command that waited for it waits no more.
     pub fn remove(&mut self, slot: u8) -> Entry {
         self.used -= 1;
         let entry = self.slots[usize::from(slot)].take();

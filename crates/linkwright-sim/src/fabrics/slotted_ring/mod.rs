@@ -5,7 +5,7 @@
 //!           16         lines of 128 B   1 per cycle   50       3 lines a ring    16 B a cycle
 //! ```
 //!
-//! Time is counted in bus cycles. A command of L lines that meets nobody takes
+//! Time is counted in bus cycles. A command of L lines that meets no other takes
 //!
 //! ```text
 //! T(L) = issue + flow_through + snoop + max(data, data + 8 (L - data_lines))
@@ -43,9 +43,8 @@ mod rings;
 use std::collections::VecDeque;
 
 use super::slab::Slab;
-use super::FabricKind;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck};
 use chip::News;
 pub use chip::{Chip, Start};
 use command::{sizes, Command, Kind};
@@ -60,7 +59,6 @@ pub static KIND: FabricKind = FabricKind {
     description: "Lines of 128 bytes on rings in both directions, one address slot per bus cycle, \
                   ports, a memory controller, and DMA engines that unroll queued commands.",
     source: "Cell Multiprocessor Communication Network: Built for Speed (IEEE Micro 2006)",
-    from_machine,
 };
 
 /// Bytes of a signal, which stands for messages without data.
@@ -88,10 +86,9 @@ pub struct SlottedRing {
     in_flight: usize,
 }
 
-fn from_machine(machine: &Machine) -> Result<Box<dyn Fabric + Send>, SimError> {
-    Ok(Box::new(SlottedRing::new(RingConfig::from_machine(
-        machine,
-    )?)))
+/// The fabric that `machine` describes.
+pub(super) fn from_machine(machine: &Machine) -> Result<SlottedRing, SimError> {
+    Ok(SlottedRing::new(RingConfig::from_machine(machine)?))
 }
 
 impl SlottedRing {

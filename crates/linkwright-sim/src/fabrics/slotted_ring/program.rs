@@ -1,4 +1,4 @@
-//! What an element does, line by line: the language of the experiments that are no schedule.
+//! What an element does, line by line: the language of experiments that schedules cannot express.
 //!
 //! ```text
 //!   put SPE1 16384 tag=3 fence      a DMA from the own local store; also barrier, local=, at= (addresses, 0 else)
@@ -37,7 +37,7 @@ pub enum Step {
     Await(u32),
     /// Increment the shared counter.
     Add,
-    /// Do something else for so many bus cycles.
+    /// Do something else for this many bus cycles.
     Compute(u64),
 }
 
@@ -89,7 +89,7 @@ fn position(name: &str, config: &RingConfig) -> Result<u8, String> {
 fn number<T: std::str::FromStr>(text: Option<&&str>, what: &str) -> Result<T, String> {
     let text = text.ok_or_else(|| format!("{what} is missing; write a number"))?;
     text.parse()
-        .map_err(|_| format!("{what} `{text}` is no number in range; write one"))
+        .map_err(|_| format!("{what} `{text}` is not a number in range; write one"))
 }
 
 fn step(words: &[&str], unit: u8, config: &RingConfig) -> Result<Step, String> {

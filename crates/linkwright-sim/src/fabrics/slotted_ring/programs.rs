@@ -1,8 +1,8 @@
 //! Runs the programs of several elements on one chip.
 //!
 //! An element takes its steps in order and waits where the step says so. Mailbox words and signals are
-//! commands of 4 bytes; a word is readable `mmio` later. Whoever finds a queue or mailbox full waits; if
-//! nobody can go on any more, that is an error which names the circle of waits.
+//! commands of 4 bytes; a word is readable `mmio` later. A program that finds a queue or mailbox full waits; if
+//! no program can go on, the error names the circle of waits.
 
 use std::collections::VecDeque;
 
@@ -211,7 +211,7 @@ impl Stage {
         }
     }
 
-    /// Begin a step; `false` where it must wait for somebody.
+    /// Begin a step; `false` where it must wait.
     fn take(&mut self, now: u64, program: usize, step: Step) -> bool {
         let unit = self.runners[program].program.unit;
         let word = |to| Command::single(Kind::Put, to, 4, 0);

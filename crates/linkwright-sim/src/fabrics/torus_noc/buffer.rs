@@ -15,7 +15,7 @@ use super::{TorusNoc, NONE, OTHERS};
 
 impl TorusNoc {
     /// `job` gives back what it has reserved behind its `lane`: to the packet on the lane, if it needs it, else
-    /// to whoever waits.
+    /// to the packets that wait.
     #[inline(always)] // into a grant
     pub(super) fn give_back(&mut self, job: u32, lane: u32, flits: u32, now: u64) {
         let own = self.buffers.guaranteed;

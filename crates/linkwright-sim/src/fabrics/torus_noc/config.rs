@@ -104,7 +104,7 @@ pub struct TorusNocConfig {
     pub receive_requests: u32,
     /// Response packets that a receiving interface works on at once.
     pub receive_responses: u32,
-    /// Writes, atomics and multicasts whose acknowledgement nobody waits for ([`crate::fabric::Msg::wanted`]) are
+    /// Writes, atomics and multicasts whose acknowledgement is not waited for ([`crate::fabric::Msg::wanted`]) are
     /// posted: the target answers nothing.
     pub posted: bool,
     /// Multicasts of one interface to one set keep their reservation until the last.

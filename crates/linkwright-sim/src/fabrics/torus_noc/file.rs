@@ -7,7 +7,8 @@ use super::config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNo
 use super::lane::LANES;
 use super::link::STREAMS;
 use super::TorusNoc;
-use crate::fabrics::FabricKind;
+use crate::error::SimError;
+use crate::fabric::FabricKind;
 
 /// Registry entry.
 pub static KIND: FabricKind = FabricKind {
@@ -18,12 +19,12 @@ pub static KIND: FabricKind = FabricKind {
                   back-pressure, acknowledgements that travel on around the ring, and interfaces \
                   that pace reads and writes.",
     source: "Tenstorrent ISA documentation, Wormhole B0",
-    from_machine: |machine| {
-        Ok(Box::new(TorusNoc::new(TorusNocConfig::from_machine(
-            machine,
-        )?)))
-    },
 };
+
+/// The fabric that `machine` describes.
+pub fn from_machine(machine: &Machine) -> Result<TorusNoc, SimError> {
+    Ok(TorusNoc::new(TorusNocConfig::from_machine(machine)?))
+}
 
 /// What the routers are built for: a dateline bit, two class bits, a buddy bit.
 const REQUEST_CHANNELS: u64 = 4;

@@ -20,7 +20,7 @@ pub(super) const BROADCAST: u8 = 4;
 /// Added to the channel beyond the wrap.
 pub(super) const DATELINE: u8 = 8;
 
-/// Nobody will send a tail event unless the packet moves on downstream.
+/// There is no tail event unless the packet moves on downstream.
 pub(super) const TAIL_WAITS: u8 = 1;
 /// The tail has left the link.
 pub(super) const TAIL_LEFT: u8 = 2;
@@ -116,7 +116,7 @@ impl Packet {
         }
     }
 
-    /// The passage of the packet, which is number `id`, over the link of `lane`, with so many flits reserved behind it.
+    /// The passage of the packet, which is number `id`, over the link of `lane`, with this many flits reserved behind it.
     #[inline(always)]
     pub fn passage(&self, id: u32, lane: u32, flit: u32, reserved: u32) -> Job {
         Job {
@@ -176,12 +176,12 @@ impl Lane {
         }
     }
 
-    /// Whether nobody holds the lane, wants it or lies in the buffer behind it.
+    /// Whether no packet holds the lane, wants it or lies in the buffer behind it.
     pub fn at_rest(&self) -> bool {
         self.held == 0 && self.occupied == 0 && self.waiting == NONE && self.front == NONE
     }
 
-    /// `job` takes the last place in the input buffer; behind whom, if anybody is there.
+    /// `job` takes the last place in the input buffer; gives the packet before it, if there is one.
     #[inline]
     pub fn line_up(&mut self, job: u32) -> Option<u32> {
         let last = std::mem::replace(&mut self.back, job);

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! V counts in ps / 720720 (the least common multiple of 1..=16), so V is an exact integer for
-//! every n up to 16 and needs no event until somebody asks.
+//! every n up to 16 and needs no event until its state is asked for.
 
 use super::config::Buffers;
 use super::geometry::Port;
@@ -103,13 +103,13 @@ impl Link {
         self.peak = self.peak.max(self.wanted);
     }
 
-    /// A packet of so many flits has left the link.
+    /// A packet of this many flits has left the link.
     #[inline]
     pub fn leave(&mut self, flits: u32) {
         self.wanted -= u32::from(flits > 1);
     }
 
-    /// Whether nobody holds a lane, wants it or lies in the buffer behind it.
+    /// Whether no packet holds a lane, wants it or lies in the buffer behind it.
     pub fn at_rest(&self) -> bool {
         self.reserved == 0 && self.lanes.iter().all(Lane::at_rest)
     }
@@ -291,7 +291,7 @@ impl Link {
         Some(deferred)
     }
 
-    /// Serve `job`, which may stream still, so much more.
+    /// Serve `job`, which may still be streaming, this much more.
     pub fn resume(&mut self, job: u32, more: u64) {
         match self.stream(job) {
             Some((_, finish)) => *finish += more,

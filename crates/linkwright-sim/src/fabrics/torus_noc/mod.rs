@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A message is cut into packets of one header flit and up to 256 data flits. A packet of L flits
-//! that meets nobody is delivered after
+//! that meets no other is delivered after
 //!
 //! ```text
 //! t = interface_out + h * hop + interface_in + L * flit
@@ -21,7 +21,7 @@
 //! 2. Lanes of one link take turns flit by flit ([`link`]).
 //! 3. A packet that waits fills the finite buffers behind it and then stands still, lanes held
 //!    ([`router`], [`buffer`], [`tail`]).
-//! 4. Interfaces issue in order and paced ([`interface`]), receive at most so many packets and
+//! 4. Interfaces issue in order and paced ([`interface`]), receive a bounded number of packets and
 //!    answer all that are not posted ([`target`]); multicasts reserve their tree first ([`multicast`]).
 //!
 //! Dimension order, and another channel beyond each wrap (the dateline), keep waiting packets from
@@ -57,6 +57,7 @@ use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
 use cut::Cut;
+pub(super) use file::from_machine;
 pub use file::KIND;
 use geometry::{Geometry, Place, Port};
 use interface::{Interface, Message};

@@ -21,7 +21,7 @@ struct Wait {
 }
 
 impl TorusNoc {
-    /// Who waits for what, the circle first.
+    /// Which packets wait for what, the circle first.
     pub(super) fn waiting(&self) -> Vec<String> {
         let (waits, links) = (self.waits(), self.geometry.names());
         let name = |lane: u32| {
@@ -108,7 +108,7 @@ impl TorusNoc {
         Some(format!("circle: {}", steps.join("; ")))
     }
 
-    /// Who is on `lane`, or first in the buffer behind it.
+    /// The packet on `lane`, or first in the buffer behind it.
     fn holders(&self, lane: u32) -> Vec<u32> {
         let front = self.links[(lane / LANES) as usize].lanes[(lane % LANES) as usize].front;
         let holds = |(id, job): &(u32, &Job)| {

@@ -64,7 +64,7 @@ pub struct Plan {
 const PARTIAL_BYTES: f64 = 4.0;
 
 impl SplitPlanner {
-    /// The same with so many tiles.
+    /// The same with this many tiles.
     pub fn on(self, tiles: u64) -> SplitPlanner {
         SplitPlanner { tiles, ..self }
     }

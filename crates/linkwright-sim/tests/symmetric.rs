@@ -1,13 +1,14 @@
-//! The walk gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
+//! A rank-symmetric program without a schedule gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
 //! are alike, streamed where they are not.
 
-use linkwright_core::{Machine, TimePs};
+use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
 use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
-use linkwright_sim::walk::{walk, How};
-use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation, Skew};
+use linkwright_sim::symmetric;
+use linkwright_sim::Mode;
+use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation};
 
 fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
     let folder = concat!(
@@ -61,12 +62,12 @@ fn ordinary(
     (modelled.simulation, modelled.limits)
 }
 
-/// Whether the walk can do it; it then does it right.
-fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: How) -> bool {
+/// Whether it can be simulated without a schedule; the result is then right.
+fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: Mode) -> bool {
     let Ok(program) = program(key, shape) else {
         return false;
     };
-    let found = match walk(program, machine, options, how) {
+    let found = match symmetric::simulate(program, machine, options, mode) {
         Ok(found) => found,
         Err(Failure::Sim(SimError::Unsuited { problem, .. })) => {
             assert!(problem.contains("simulate every rank"), "{problem}");
@@ -76,7 +77,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: H
     };
     let (found, limits) = (found.simulation, found.limits);
     let (due, due_limits) = ordinary(key, shape, machine, options);
-    let what = format!("{key} {shape:?} on {} {how:?} {options:?}", machine.name());
+    let what = format!("{key} {shape:?} on {} {mode:?} {options:?}", machine.name());
     assert_eq!(found.finish, due.finish, "{what}");
     assert_eq!(found.start, due.start, "{what}");
     assert_eq!(found.makespan, due.makespan, "{what}");
@@ -90,7 +91,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, how: H
         assert_eq!(length(&found), length(&due), "{what}");
     }
     assert_eq!(limits, due_limits, "{what}");
-    if how == How::Streamed {
+    if mode == Mode::Streamed {
         assert_eq!(found.links, due.links, "{what}");
     }
     true
@@ -109,8 +110,8 @@ fn shapes() -> impl Iterator<Item = Shape> {
 }
 
 #[test]
-fn one_rank_stands_for_all() {
-    let (mut all, mut walked) = (0, 0);
+fn one_rank_represents_all() {
+    let (mut all, mut simulated) = (0, 0);
     for machine in [loggp(), machine("crossbar", &[]), copying()] {
         for (key, shape) in keys().flat_map(|key| shapes().map(move |shape| (key.clone(), shape))) {
             for issue in ISSUES {
@@ -119,22 +120,19 @@ fn one_rank_stands_for_all() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Folded));
+                simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Folded));
             }
         }
     }
-    assert!(walked * 2 > all, "{walked} of {all} folded");
+    assert!(simulated * 2 > all, "{simulated} of {all} folded");
 }
 
 #[test]
 fn ranks_are_streamed_whatever_they_differ_in() {
-    let (mut all, mut walked) = (0, 0);
+    let (mut all, mut simulated) = (0, 0);
     let skews = [
         Skew::None,
-        Skew::Uniform {
-            most: TimePs::from_ns(2500),
-            seed: 7,
-        },
+        Skew::Uniform(TimePs::from_ns(2500)),
         Skew::Late {
             rank: 0,
             by: TimePs::from_ns(4000),
@@ -149,11 +147,11 @@ fn ranks_are_streamed_whatever_they_differ_in() {
                     ..Options::default()
                 };
                 all += 1;
-                walked += u32::from(agrees(&key, &shape, &machine, &options, How::Streamed));
+                simulated += u32::from(agrees(&key, &shape, &machine, &options, Mode::Streamed));
             }
         }
     }
-    assert!(walked * 2 > all, "{walked} of {all} streamed");
+    assert!(simulated * 2 > all, "{simulated} of {all} streamed");
 }
 
 #[test]
@@ -169,22 +167,22 @@ fn streamed_ranks_may_sit_anywhere() {
         &shape,
         &machine,
         &options,
-        How::Streamed
+        Mode::Streamed
     ));
 }
 
 #[test]
 fn a_refusal_names_the_reason_and_the_cure() {
-    let refused = |file: &str, elements: u64, options: Options, how: How| {
+    let refused = |file: &str, elements: u64, options: Options, mode: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
-        let error = walk(program, &machine(file, &[]), &options, how).unwrap_err();
+        let error = symmetric::simulate(program, &machine(file, &[]), &options, mode).unwrap_err();
         match error {
             Failure::Sim(error) => error.to_string(),
             other => panic!("{other}"),
         }
     };
     let plain = Options::default;
-    let uneven = refused("loggp", 9, plain(), How::Folded);
+    let uneven = refused("loggp", 9, plain(), Mode::Folded);
     assert_eq!(uneven, "cannot be folded: 36 bytes do not cut into 4 equal chunks; use a multiple of 16 bytes, such as 48, or simulate every rank");
     let late = Options {
         skew: Skew::Late {
@@ -193,21 +191,21 @@ fn a_refusal_names_the_reason_and_the_cure() {
         },
         ..plain()
     };
-    let skewed = refused("loggp", 8, late, How::Folded);
+    let skewed = refused("loggp", 8, late, Mode::Folded);
     assert!(skewed.contains("arrive at different times"), "{skewed}");
     let grid = Options {
         grid: Some((2, 2)),
         ..plain()
     };
-    let torus = refused("torus-2d", 8, grid, How::Folded);
+    let torus = refused("torus-2d", 8, grid, Mode::Folded);
     assert!(torus.contains("endpoints are not alike"), "{torus}");
-    let shared = refused("crossbar", 8, plain(), How::Streamed);
+    let shared = refused("crossbar", 8, plain(), Mode::Streamed);
     assert!(shared.contains("messages meet each other"), "{shared}");
     let window = Options {
         issue: Issue::Window(2),
         ..plain()
     };
-    assert!(refused("loggp", 8, window, How::Streamed).contains("frees its places one by one"));
+    assert!(refused("loggp", 8, window, Mode::Streamed).contains("frees its places one by one"));
 }
 
 /// What the mode is for: more ranks than any schedule could be written for.
@@ -215,7 +213,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
 fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
     let shape = Shape::new(1 << 14, 1 << 14);
     let program = program("allreduce/ring", &shape).unwrap();
-    let found = walk(program, &loggp(), &Options::default(), How::Folded).unwrap();
+    let found = symmetric::simulate(program, &loggp(), &Options::default(), Mode::Folded).unwrap();
     let found = found.simulation;
     assert_eq!(found.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
     // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of

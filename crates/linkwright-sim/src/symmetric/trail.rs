@@ -1,10 +1,11 @@
-//! The critical path without a way back: every operation carries what the time before it was spent on.
+//! The critical path of operations that are forgotten: each carries what the time before it was spent on.
 //!
-//! `critical.rs` walks back from the end over all operations. A walk that forgets them adds up as it
-//! goes: when an operation is let go, the time since the issue of what let it go is cut into causes, by
-//! the same rules, and added to what that one carried.
+//! `critical.rs` traces the path back from the end over all operations. Here they are gone by then, so the path is
+//! added up on the way: when an operation is released, the time since its releaser was issued is cut into causes by
+//! the same rules and added to what the releaser carried.
 
 use crate::critical::{Backwards, CriticalPath, Moments, Segment, Spent};
+use crate::rank::Because;
 use linkwright_core::machine::Path;
 use linkwright_schedule::ir::OpKind;
 
@@ -75,12 +76,6 @@ impl Cause {
         Cause::edge(of)
     }
 
-    /// A completion that freed the lane.
-    pub fn completion(of: Record) -> Self {
-        let completion = true;
-        Cause { of, completion }
-    }
-
     /// What all the time until `at` was spent on; `acknowledged`: its acknowledgement was waited for.
     pub fn spans_until(&self, at: u64, acknowledged: bool, path: &Path) -> Spans {
         let spans = self.of.spans;
@@ -88,6 +83,21 @@ impl Cause {
         let latency_after = acknowledged || self.completion;
         self.of.moments(path).cut(latency_after, &mut sums);
         sums.spans
+    }
+}
+
+impl Because for Option<Cause> {
+    type Transfer = Record;
+    const NONE: Self = None;
+
+    fn completion(of: Record) -> Self {
+        let completion = true;
+        Some(Cause { of, completion })
+    }
+
+    #[inline]
+    fn is_known(&self) -> bool {
+        self.is_some()
     }
 }
 

@@ -5,14 +5,16 @@
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    /// The stream of this seed.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +24,7 @@ impl Random {
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 }
 
@@ -34,7 +36,7 @@ mod tests {
     fn the_published_sequence() {
         // First values for seed 1234567, as of the reference implementation.
         let mut random = Random::new(1_234_567);
-        let first = [random.next(), random.next()];
+        let first = [random.bits(), random.bits()];
         assert_eq!(
             first,
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]

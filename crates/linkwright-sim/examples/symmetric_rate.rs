@@ -1,20 +1,21 @@
-//! Prints how fast symmetric programs are walked, folded and streamed, and how much memory that takes.
+//! Prints how fast rank-symmetric programs are simulated, folded and streamed, and how much memory that takes.
 //!
-//! `cargo run --release -p linkwright-sim --example walk_rate [fold|stream] [RANKS]`
+//! `cargo run --release -p linkwright-sim --example symmetric_rate [fold|stream] [RANKS]`
 
 use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::MAX_RANKS;
-use linkwright_sim::walk::{walk, How};
+use linkwright_sim::symmetric;
+use linkwright_sim::Mode;
 use linkwright_sim::Options;
 use std::time::Instant;
 
 const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.toml");
 
 fn main() {
-    let (how, ranks) = asked().unwrap_or_else(|problem| {
-        eprintln!("walk_rate: {problem}");
+    let (mode, ranks) = asked().unwrap_or_else(|problem| {
+        eprintln!("symmetric_rate: {problem}");
         std::process::exit(2);
     });
     let machine = Machine::parse(MACHINE, "loggp.toml").expect("shipped");
@@ -23,12 +24,12 @@ fn main() {
     let shape = Shape::new(ranks, u64::from(ranks) * 256);
     let program = program("allreduce/ring", &shape).expect("a ring of any size");
     let written = start.elapsed().as_secs_f64();
-    let found = walk(program, &machine, &Options::default(), how).expect("it runs");
+    let found = symmetric::simulate(program, &machine, &Options::default(), mode).expect("it runs");
     let found = found.simulation;
     let seconds = start.elapsed().as_secs_f64();
     let messages = found.totals.transfers + found.totals.notices;
     println!(
-        "allreduce/ring p={ranks} {how}: {messages} messages in {seconds:.3} s ({written:.3} s of them writing), \
+        "allreduce/ring p={ranks} {mode}: {messages} messages in {seconds:.3} s ({written:.3} s of them writing), \
          {:.2} million messages/s; simulated time {:.3} us; {}",
         messages as f64 / seconds / 1e6,
         found.makespan.as_us(),
@@ -36,23 +37,23 @@ fn main() {
     );
 }
 
-/// The way to walk, and how many ranks.
-fn asked() -> Result<(How, u32), String> {
+/// The mode, and how many ranks.
+fn asked() -> Result<(Mode, u32), String> {
     let mut words = std::env::args().skip(1);
-    let how = match words.next().as_deref() {
-        Some("fold") => How::Folded,
-        None | Some("stream") => How::Streamed,
-        Some(other) => return Err(format!("`{other}` is no way to walk; write fold or stream")),
+    let mode = match words.next().as_deref() {
+        Some("fold") => Mode::Folded,
+        None | Some("stream") => Mode::Streamed,
+        Some(other) => return Err(format!("`{other}` is not a mode; write fold or stream")),
     };
     let Some(word) = words.next() else {
-        return Ok((how, 1024));
+        return Ok((mode, 1024));
     };
     let ranks = word
         .parse()
         .ok()
         .filter(|&ranks| (1..=MAX_RANKS).contains(&ranks));
     let cure = format!("`{word}` is no number of ranks; write one from 1 to {MAX_RANKS}");
-    Ok((how, ranks.ok_or(cure)?))
+    Ok((mode, ranks.ok_or(cure)?))
 }
 
 /// The most memory that this process has held.

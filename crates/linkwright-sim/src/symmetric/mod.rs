@@ -1,8 +1,8 @@
-//! The walk: symmetric programs simulated without a schedule, operation by operation as they are read.
+//! Rank-symmetric programs, simulated without a schedule, operation by operation as they are read.
 //!
-//! A folded program (see `linkwright_schedule::symmetric`) says what every rank does next, so no rank's
-//! operations need be kept: the walk takes operation k of all ranks, then operation k + 1, and remembers
-//! of the past only as much as the longest wait reaches back.
+//! A folded program (see `linkwright_schedule::symmetric`) says what every rank does next, so no operations
+//! need to be kept. Operation k of all ranks is simulated, then operation k + 1, and of the past only as much
+//! is remembered as the longest wait reaches back.
 //!
 //! ```text
 //!   streamed   operation k of ranks 0 .. p-1        window: longest wait x p records
@@ -10,34 +10,33 @@
 //! ```
 //!
 //! The rules are those of the order-free pass (`pass/`), and so are the times, the finish of every
-//! rank and the shares of the critical path, to the picosecond. What that pass leaves to the engine is refused here.
+//! rank and the shares of the critical path, to the picosecond. Programs that the pass would leave to the engine are refused here.
 //!
-//! **Folded**, rank 0 is all ranks: what it sends at a time, the rank so many steps back sends to it at the
-//! same time, and it arrives as its own message does at the other one. This needs a fabric on which
-//! endpoints are alike ([`Fabric::alike`]), ranks that arrive together, and operations that are as long at
-//! every rank. Totals are those of rank 0 times p.
+//! **Folded**, rank 0 is simulated on behalf of all ranks: whenever it sends a message, the corresponding rank sends
+//! the same message to it, which arrives exactly when its own does. This needs a fabric whose endpoints are alike
+//! ([`Fabric::alike`]), ranks that arrive together, and operations that take equally long at every rank. Totals are
+//! those of rank 0 times p.
 //!
-//! **Streamed**, each rank is walked by itself, so ranks may arrive at any time and have unequal chunks; the
+//! **Streamed**, every rank is simulated, so ranks may arrive at any time and have unequal chunks; the
 //! fabric must be order-free ([`Fabric::order_free`]).
 
-mod ranks;
-mod run;
+mod simulate;
 mod trail;
 
-pub use run::{walk, How};
+pub use simulate::simulate;
 
 use crate::error::SimError;
 use crate::fabric::{Fabric, Msg, MsgKind, Times, Wanted};
+use crate::mode::Mode;
 use crate::outcome::{Simulation, Totals};
-use crate::setup::{Issue, Run};
-use linkwright_core::machine::Completion;
+use crate::rank::{completes, End, Lane, Rank, ARITHMETIC, MESSAGES};
+use crate::setup::Setup;
 use linkwright_core::{Bytes, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, COMPUTE_LANE};
 use linkwright_schedule::symmetric::Folded;
-use ranks::{Lane, Rank, ARITHMETIC, MESSAGES};
 use trail::{Cause, Record, Spans};
 
-/// What an operation of one rank is like.
+/// One operation at one rank.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     k: u32,
@@ -47,48 +46,48 @@ struct Step<'a> {
     runs: u32,
 }
 
-struct Walk<'a, F: ?Sized> {
+struct Streaming<'a, F: ?Sized> {
     folded: &'a Folded,
-    run: &'a Run,
+    setup: &'a Setup,
     fabric: &'a mut F,
-    how: How,
-    /// Ranks walked: all, or the one that stands for all.
+    mode: Mode,
+    /// Ranks simulated: all, or one on behalf of all.
     count: u32,
     /// Operations remembered of each rank.
     window: u32,
     past: Vec<Record>,
-    ranks: Vec<Rank>,
-    end: (u64, Option<Cause>),
+    ranks: Vec<Rank<Option<Cause>>>,
+    end: End<Option<Cause>>,
     /// Earliest arrival of a rank.
     first: u64,
     totals: Totals,
     /// Longest chain of messages without data.
     latency: u64,
-    /// Bytes and runs of the latest message, and what is quiet of it.
+    /// Bytes and runs of the latest message, and its times on an idle fabric.
     latest: ((u64, u32), (u64, u64)),
 }
 
-/// All ranks of `folded` on `fabric`; and the longest chain of its messages without data.
-fn simulate<F: Fabric + ?Sized>(
+/// Simulate all ranks of `folded` on `fabric`; also gives its longest chain of messages without data.
+fn stream<F: Fabric + ?Sized>(
     folded: &Folded,
-    run: &Run,
+    setup: &Setup,
     fabric: &mut F,
-    how: How,
+    mode: Mode,
 ) -> Result<(Simulation, TimePs), SimError> {
-    let count = match how {
-        How::Folded => 1,
-        How::Streamed => folded.ranks(),
+    let count = match mode {
+        Mode::Folded => 1,
+        Mode::Streamed => folded.ranks(),
     };
     let start: Vec<u64> = (0..count as usize)
-        .map(|rank| run.arrivals.get(rank).map_or(0, |t| t.0))
+        .map(|rank| setup.arrivals.get(rank).map_or(0, |t| t.0))
         .collect();
     let window = folded.longest_wait() + 1;
-    fabric.reset(run.seed, &[]);
-    let mut walk = Walk {
+    fabric.reset(setup.seed, &[]);
+    let mut streaming = Streaming {
         folded,
-        run,
+        setup,
         fabric,
-        how,
+        mode,
         count,
         window,
         past: vec![Record::default(); window as usize * count as usize],
@@ -99,23 +98,23 @@ fn simulate<F: Fabric + ?Sized>(
         latency: 0,
         latest: ((u64::MAX, 0), (0, 0)),
     };
-    walk.all()?;
-    let latency = TimePs(walk.latency);
-    Ok((walk.outcome(start), latency))
+    streaming.all()?;
+    let latency = TimePs(streaming.latency);
+    Ok((streaming.outcome(start), latency))
 }
 
-impl<F: Fabric + ?Sized> Walk<'_, F> {
+impl<F: Fabric + ?Sized> Streaming<'_, F> {
     fn all(&mut self) -> Result<(), SimError> {
         let folded = self.folded;
         for (k, op) in (0u32..).zip(folded.ops()) {
             let same = folded.same_size(op);
             let mut size = folded.size_at(op, 0);
             for i in 0..self.count {
-                let rank = match self.how {
-                    How::Folded => 0,
-                    How::Streamed => folded.performer(op, i),
+                let rank = match self.mode {
+                    Mode::Folded => 0,
+                    Mode::Streamed => folded.performer(op, i),
                 };
-                if !same && self.how == How::Streamed {
+                if !same && self.mode == Mode::Streamed {
                     size = folded.size_at(op, rank);
                 }
                 let step = Step {
@@ -128,18 +127,18 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 self.step(step)?;
             }
         }
-        for rank in 0..self.count {
-            self.end_batch(rank);
+        for rank in &mut self.ranks {
+            rank.end_batch(self.setup.path.barrier.0, &mut self.end);
         }
         Ok(())
     }
 
-    /// Index of the rank `ahead` of `rank` among those walked.
+    /// Index of the rank `ahead` of `rank` among those simulated.
     #[inline]
     fn at(&self, rank: u32, ahead: u32) -> u32 {
-        match self.how {
-            How::Folded => 0,
-            How::Streamed => self.folded.group().act(rank, ahead),
+        match self.mode {
+            Mode::Folded => 0,
+            Mode::Streamed => self.folded.group().act(rank, ahead),
         }
     }
 
@@ -155,13 +154,15 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             false => MESSAGES,
         };
         let (waits, edge, earliest) = self.waits(k, rank);
+        let known = &mut self.ranks[rank as usize];
         if lane == MESSAGES {
-            self.make_room(rank, op, waits)?;
+            let policy = (self.setup.issue, self.setup.path.barrier.0);
+            let room = known.make_room(op, waits, policy, &mut self.end);
+            if room.is_err() {
+                return Err(self.unsuited("a batch ends at the instant of an issue"));
+            }
         }
-        let Lane { free_at, cause } = self.ranks[rank as usize].lanes[lane];
-        let own = waits < free_at || waits == free_at && cause.is_some();
-        let cause = if own { cause } else { edge };
-        let ready = waits.max(free_at);
+        let (ready, cause) = known.ready(lane, (waits, edge));
         let leaves = ready + self.issue(&step);
         let spans = match cause {
             Some(cause) => {
@@ -169,7 +170,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                     let earlier = (wait.op(), self.at(rank, wait.rank()));
                     wait.is_acknowledged() && earlier == cause.of.instance
                 });
-                cause.spans_until(ready, acknowledged, &self.run.path)
+                cause.spans_until(ready, acknowledged, &self.setup.path)
             }
             None => Spans::waiting(ready - self.first),
         };
@@ -189,8 +190,12 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         match op.is_message() {
             true => self.send(step, leaves, &mut record)?,
             false => {
-                self.free_lane(rank, lane, leaves, Cause::issue(record));
-                self.busy_until(rank, leaves, || Cause::edge(record));
+                let known = &mut self.ranks[rank as usize];
+                known.lanes[lane] = Lane {
+                    free_at: leaves,
+                    cause: Some(Cause::issue(record)),
+                };
+                known.busy_until(leaves, &mut self.end, || Some(Cause::edge(record)));
             }
         }
         let place = self.place(k, rank);
@@ -214,13 +219,13 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 (true, true, _) => (record.acknowledged, record.earliest.1),
                 (false, true, false) => (record.source_free, record.earliest.0),
                 (_, true, true) => {
-                    let delivered = record.earliest.1 + self.run.path.receive.0;
+                    let delivered = record.earliest.1 + self.setup.path.receive.0;
                     (record.visible, delivered)
                 }
                 _ => (record.visible, record.earliest.0),
             };
             earliest = earliest.max(known);
-            // Of one operation of several ranks, which have no order in a program, the lowest id holds.
+            // Ranks have no order in a program: among several ranks that perform one operation, the lowest id decides.
             let held = cause.is_some_and(|c| self.precedes(&c.of, record));
             if at > latest || at == latest && !held {
                 (latest, cause) = (at, Some(Cause::edge(*record)));
@@ -240,10 +245,10 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         group.act(a.instance.1, first) < group.act(b.instance.1, first)
     }
 
-    /// How long an operation keeps its lane before anything leaves the rank.
+    /// Mode long an operation keeps its lane before anything leaves the rank.
     #[inline]
     fn issue(&self, step: &Step<'_>) -> u64 {
-        let path = &self.run.path;
+        let path = &self.setup.path;
         match step.op.kind {
             OpKind::Put => path.start.0 + path.per_run.0 * u64::from(step.runs),
             OpKind::Notice => path.notice_start.0,
@@ -255,20 +260,20 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     fn local(&self, step: &Step<'_>) -> u64 {
         let bytes = Bytes(step.bytes);
         match step.op.combine {
-            Combine::Reduce => self.run.path.combine_time(bytes, self.run.arithmetic).0,
-            Combine::Replace => self.run.path.copy_time(bytes).0,
+            Combine::Reduce => self.setup.path.combine_time(bytes, self.setup.arithmetic).0,
+            Combine::Replace => self.setup.path.copy_time(bytes).0,
         }
     }
 
     fn message(&self, step: &Step<'_>) -> Msg {
         let to = self.folded.group().act(step.rank, step.op.to);
-        let (from, to) = match self.how {
-            How::Folded => (
-                self.run.placement[0],
-                self.run.placement[to.min(1) as usize],
+        let (from, to) = match self.mode {
+            Mode::Folded => (
+                self.setup.placement[0],
+                self.setup.placement[to.min(1) as usize],
             ),
-            How::Streamed => {
-                let endpoint = |rank: u32| self.run.placement[rank as usize];
+            Mode::Streamed => {
+                let endpoint = |rank: u32| self.setup.placement[rank as usize];
                 (endpoint(step.rank), endpoint(to))
             }
         };
@@ -283,7 +288,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
                 _ => MsgKind::Put,
             },
             network: self
-                .run
+                .setup
                 .networks
                 .of(&self.folded.hinted(step.op, step.rank)),
             set: 0,
@@ -296,7 +301,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         let message = self.message(&step);
         let times = self.answer(leaves, &message)?;
         let target = self.at(step.rank, step.op.to);
-        let path = &self.run.path;
+        let path = &self.setup.path;
         let combine = match step.op.combine {
             Combine::Reduce => self.local(&step),
             Combine::Replace => 0,
@@ -311,18 +316,19 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
         self.latency = self.latency.max(early + path.receive.0);
         let (arrived, sent) = (times.delivered.0, leaves);
         let cost = path.receive.0 + combine;
-        let completes = match path.completion {
-            Completion::SourceFree => times.source_free.0,
-            Completion::Delivered => times.delivered.0,
-            Completion::Acknowledged => times.acknowledged.0,
-        };
         let receiver = &mut self.ranks[target as usize].receiver;
         let visible = receiver.handle(arrived, sent, cost);
         record.visible = visible.map_err(|_| self.unsuited(OUT_OF_ORDER))?;
-        self.free_lane(step.rank, MESSAGES, leaves, Cause::issue(*record));
-        self.busy_until(target, record.visible, || Cause::edge(*record));
+        self.ranks[step.rank as usize].lanes[MESSAGES] = Lane {
+            free_at: leaves,
+            cause: Some(Cause::issue(*record)),
+        };
+        let handled = || Some(Cause::edge(*record));
+        self.ranks[target as usize].busy_until(record.visible, &mut self.end, handled);
         if step.op.kind == OpKind::Put {
-            self.complete(step.rank, completes, record);
+            let completes = completes(path.completion, &times);
+            let sender = &mut self.ranks[step.rank as usize];
+            sender.complete(*record, completes, self.setup.issue, &mut self.end);
         }
         Ok(())
     }
@@ -332,7 +338,7 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
     fn quiet(&mut self, message: &Msg) -> (u64, u64) {
         // Between endpoints that are alike only the size matters, and most are as long as the one before.
         let size = (message.bytes, message.runs);
-        if self.how == How::Folded && self.latest.0 == size {
+        if self.mode == Mode::Folded && self.latest.0 == size {
             return self.latest.1;
         }
         let without = Msg {
@@ -351,86 +357,33 @@ impl<F: Fabric + ?Sized> Walk<'_, F> {
             let hops = self.fabric.hops(message.from, message.to, message.network);
             self.totals.add(message.bytes, hops);
         }
-        let answer = match self.how {
-            How::Folded => self.fabric.alike(TimePs(leaves), message),
-            How::Streamed => self.fabric.answer(TimePs(leaves), message),
+        let answer = match self.mode {
+            Mode::Folded => self.fabric.alike(TimePs(leaves), message),
+            Mode::Streamed => self.fabric.answer(TimePs(leaves), message),
         };
         answer.ok_or_else(|| self.unsuited("its fabric cannot tell the times of a message at once"))
     }
 
-    /// End the batch of `rank` if that comes before `op` is issued.
-    #[inline]
-    fn make_room(&mut self, rank: u32, op: &Op, waits: u64) -> Result<(), SimError> {
-        let known = &self.ranks[rank as usize];
-        let ready = waits.max(known.lanes[MESSAGES].free_at);
-        match known.batch.ends_before(op, ready, self.run.issue) {
-            Ok(true) => self.end_batch(rank),
-            Ok(false) => {}
-            Err(_) => return Err(self.unsuited("a batch ends at the instant of an issue")),
-        }
-        Ok(())
-    }
-
-    /// All transfers of the batch are complete: the lane looks after them and is free.
-    fn end_batch(&mut self, rank: u32) {
-        let known = &mut self.ranks[rank as usize];
-        let Some((completes, last)) = known.batch.end() else {
-            return;
-        };
-        let cause = Cause::completion(last);
-        let free_at = completes.max(known.lanes[MESSAGES].free_at) + self.run.path.barrier.0;
-        self.free_lane(rank, MESSAGES, free_at, cause);
-        self.busy_until(rank, completes, || cause);
-        self.busy_until(rank, free_at, || cause);
-    }
-
-    /// A lane of `rank` is free at `at` because of `cause`.
-    #[inline]
-    fn free_lane(&mut self, rank: u32, lane: usize, at: u64, cause: Cause) {
-        self.ranks[rank as usize].lanes[lane] = Lane {
-            free_at: at,
-            cause: Some(cause),
-        };
-    }
-
-    /// A transfer completes in the sense of the path.
-    fn complete(&mut self, rank: u32, at: u64, record: &Record) {
-        match self.run.issue {
-            Issue::Unlimited => self.busy_until(rank, at, || Cause::completion(*record)),
-            _ => self.ranks[rank as usize].batch.add(*record, at),
-        }
-    }
-
-    /// `rank` was busy until `at` because of `cause`.
-    #[inline]
-    fn busy_until(&mut self, rank: u32, at: u64, cause: impl FnOnce() -> Cause) {
-        let finish = &mut self.ranks[rank as usize].finish;
-        *finish = at.max(*finish);
-        if at > self.end.0 {
-            self.end = (at, Some(cause()));
-        }
-    }
-
     fn unsuited(&self, problem: &str) -> SimError {
-        let how = self.how;
+        let mode = self.mode;
         let problem = format!("{problem}; simulate every rank");
-        SimError::Unsuited { how, problem }
+        SimError::Unsuited { mode, problem }
     }
 
     fn outcome(self, start: Vec<u64>) -> Simulation {
         let (end, cause) = self.end;
         let spans = match cause {
-            Some(cause) => cause.spans_until(end, false, &self.run.path),
+            Some(cause) => cause.spans_until(end, false, &self.setup.path),
             None => Spans::waiting(end.max(self.first) - self.first),
         };
         let finish = self.ranks.iter().map(|rank| rank.finish).collect();
         let mut links = self.fabric.links().clone();
         let (mut start, mut finish, mut totals) = (start, finish, self.totals);
-        if self.how == How::Folded {
+        if self.mode == Mode::Folded {
             let p = self.folded.ranks() as usize;
             (start, finish) = (vec![start[0]; p], vec![self.ranks[0].finish; p]);
             totals = totals.times(p as u64);
-            // Those of one rank stand for all; none of them has the name of another.
+            // The links of one rank represent those of all, so they have no names.
             links.names.clear();
         }
         Simulation {

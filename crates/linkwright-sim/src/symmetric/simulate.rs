@@ -1,0 +1,166 @@
+//! One call from a folded program and a machine to times and limits.
+
+use super::stream;
+use crate::error::{Failure, SimError};
+use crate::fabrics;
+use crate::limits::Limits;
+use crate::mode::Mode;
+use crate::placement::Placement;
+use crate::run::{setup, sized, Modelled, Options};
+use crate::setup::{Issue, Setup};
+use crate::simulated::SimulatedFabric;
+use linkwright_core::machine::{Engine, OpenSize, Path};
+use linkwright_core::{EndpointId, Machine, Skew, TimePs};
+use linkwright_schedule::ir::{Combine, OpKind};
+use linkwright_schedule::symmetric::{Folded, Program};
+
+/// Fold `program` as `machine` and its path need it, prove it, and simulate it.
+pub fn simulate(
+    program: Program,
+    machine: &Machine,
+    options: &Options,
+    mode: Mode,
+) -> Result<Modelled, Failure> {
+    let ranks = program.ranks();
+    let machine = &of_size(machine, ranks, options, mode)?;
+    let setup = setup(
+        machine,
+        ranks,
+        places(machine, ranks, options, mode)?,
+        options,
+    )?;
+    let mut fabric = fabrics::build(machine)?;
+    check_fabric(machine, &*fabric, mode)?;
+    check_run(options, &setup.path, mode)?;
+    let folded = program.fold(setup.path.fused_combine)?;
+    folded.verify()?;
+    check_program(&folded, machine, &setup, mode)?;
+    let (simulation, latency) = stream(&folded, &setup, &mut *fabric, mode)?;
+    let whole = mode == Mode::Streamed && ranks as usize == machine.ranks();
+    let (frame, units) = (folded.frame(), units(&folded));
+    let limits = Limits::of_frame(&frame, &*fabric, &setup, latency, units, whole);
+    limits.check(&simulation, machine.fabric_kind())?;
+    Ok(Modelled {
+        simulation,
+        limits,
+        setup,
+    })
+}
+
+/// The machine with as many endpoints as the simulation uses.
+fn of_size(
+    machine: &Machine,
+    ranks: u32,
+    options: &Options,
+    mode: Mode,
+) -> Result<Machine, SimError> {
+    match (mode, machine.open_size()) {
+        // The representative, and one other rank.
+        (Mode::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
+        _ => sized(machine, ranks, options.grid),
+    }
+}
+
+/// Where the ranks are; on a machine of open size, only those that the simulation uses.
+fn places(
+    machine: &Machine,
+    ranks: u32,
+    options: &Options,
+    mode: Mode,
+) -> Result<Vec<EndpointId>, SimError> {
+    if mode == Mode::Folded && machine.open_size().is_some() {
+        return Ok(vec![EndpointId(0), EndpointId(ranks.min(2) - 1)]);
+    }
+    options.placement.place(machine, ranks, 0)
+}
+
+/// Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
+fn units(folded: &Folded) -> u64 {
+    let combining = (folded.ops().iter()).filter(|op| op.combine == Combine::Reduce);
+    let mut lanes: Vec<Option<u8>> = combining
+        .map(|op| (op.kind == OpKind::Local).then_some(op.lane))
+        .collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    lanes.len().max(1) as u64
+}
+
+/// Refuse options that need a schedule.
+fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
+    let folded = mode == Mode::Folded;
+    let problem = if path.signal || path.phase_start > TimePs::ZERO {
+        "the path announces its data by signals, or starts its steps; use another path"
+    } else if path.memory.is_some() || path.engine == Engine::Rank {
+        "its ranks move their data themselves, one thing at a time; use another path"
+    } else if matches!(options.issue, Issue::Window(k) if k > 1) {
+        "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
+    } else if folded && options.skew != Skew::None {
+        "ranks that arrive at different times are not alike; let them arrive together, stream them"
+    } else if folded && options.placement != Placement::Identity {
+        "one rank that represents all has no place of its own; omit the placement, stream the ranks"
+    } else if options.record_operations {
+        "operations are forgotten on the way, so that none can be shown"
+    } else {
+        return Ok(());
+    };
+    let problem = format!("{problem}, or simulate every rank");
+    Err(SimError::Unsuited { mode, problem })
+}
+
+/// Refuse a fabric that cannot tell the times of each message at once.
+fn check_fabric(
+    machine: &Machine,
+    fabric: &dyn SimulatedFabric,
+    mode: Mode,
+) -> Result<(), SimError> {
+    let (why, use_instead) = match mode {
+        Mode::Folded if fabric.endpoints_alike() => return Ok(()),
+        Mode::Streamed if fabric.order_free() => return Ok(()),
+        Mode::Folded => ("its endpoints are not alike", "`loggp` or `crossbar`"),
+        Mode::Streamed => (
+            "its messages meet each other, so all must be known",
+            "`loggp`",
+        ),
+    };
+    let problem = format!(
+        "fabric `{}` of machine `{}`: {why}; use a machine with fabric {use_instead}, or simulate every rank",
+        machine.fabric_kind(),
+        machine.name()
+    );
+    Err(SimError::Unsuited { mode, problem })
+}
+
+/// Refuse ranks that differ from one another, and messages without room.
+fn check_program(
+    folded: &Folded,
+    machine: &Machine,
+    setup: &Setup,
+    mode: Mode,
+) -> Result<(), SimError> {
+    let unsuited = |problem: String| Err(SimError::Unsuited { mode, problem });
+    let mut lanes = (folded.ops().iter())
+        .filter(|op| op.kind != OpKind::Local)
+        .map(|op| op.lane);
+    let first = lanes.next();
+    if lanes.any(|lane| Some(lane) != first) {
+        return unsuited("a rank sends from several lanes; simulate every rank".to_string());
+    }
+    if mode == Mode::Folded {
+        if let Some(problem) = folded.unequal(setup.path.per_run > TimePs::ZERO) {
+            return unsuited(problem);
+        }
+    }
+    let least = machine.endpoints().iter().filter_map(|e| e.capacity).min();
+    let frame = folded.frame();
+    let largest = (frame.buffers.iter())
+        .map(|b| b.elements(frame.elements) * u64::from(frame.element_bytes))
+        .max();
+    match least {
+        Some(room) if largest.unwrap_or(0) > room.0 => unsuited(
+            "a buffer is larger than the memory of an endpoint, so that messages may not fit; \
+             simulate every rank"
+                .to_string(),
+        ),
+        _ => Ok(()),
+    }
+}
