@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from linkwright import _native, machines, probes
-from linkwright.errors import LinkwrightError, FileError, UsageError, WaivedError
+from linkwright.errors import FileError, LinkwrightError, UsageError, WaivedError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import Experiment
 from linkwright.store import run as runs
