@@ -97,7 +97,7 @@ def simulate(schedule: _native.Schedule, machine: _native.Machine, experiment: E
     return simulated(_native.simulate(schedule, machine, {**options(experiment), **more}))
 
 
-def link_rows(found: dict) -> list[dict[str, object]]:
+def link_rows(found: _native._Simulation) -> list[dict[str, object]]:
     """The load of every link during a simulation that was asked for `links`, busiest first."""
     links, makespan_ps = found["links"], max(1, found["makespan_ps"])
     rows = [
