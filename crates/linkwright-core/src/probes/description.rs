@@ -124,6 +124,24 @@ pub struct Metric {
     pub from: Derived,
 }
 
+impl Metric {
+    pub(super) const fn new(
+        key: &'static str,
+        unit: &'static str,
+        better: Better,
+        summary: &'static str,
+        from: Derived,
+    ) -> Self {
+        Metric {
+            key,
+            unit,
+            better,
+            summary,
+            from,
+        }
+    }
+}
+
 /// Which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {

@@ -17,20 +17,8 @@ pub static LOADED_LATENCY: Description = Description {
         Axis::count("injectors", "other endpoints that read", "1"),
     ],
     metrics: &[
-        Metric {
-            key: "latency",
-            unit: "ns",
-            better: Better::Low,
-            summary: "time of one load, or half a round trip",
-            from: Derived::Time,
-        },
-        Metric {
-            key: "injected_bandwidth",
-            unit: "B/s",
-            better: Better::Neither,
-            summary: "bytes per second that all injectors read meanwhile",
-            from: Derived::Column,
-        },
+        Metric::new("latency", "ns", Better::Low, "time of one load, or half a round trip", Derived::Time),
+        Metric::new("injected_bandwidth", "B/s", Better::Neither, "bytes per second that all injectors read meanwhile", Derived::Column),
     ],
     size_axis: None,
     table: "memory",

@@ -18,13 +18,7 @@ pub static MATMUL: Description = Description {
              f16 on described machines: 16-bit factors, wider sums", "f32"),
         Axis::count("threads", "endpoints that work on one product", "1"),
     ],
-    metrics: &[Metric {
-        key: "flop_rate",
-        unit: "Flop/s",
-        better: Better::High,
-        summary: "2 n^3 over the time of one product",
-        from: Derived::WorkRate,
-    }],
+    metrics: &[Metric::new("flop_rate", "Flop/s", Better::High, "2 n^3 over the time of one product", Derived::WorkRate)],
     size_axis: None,
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \

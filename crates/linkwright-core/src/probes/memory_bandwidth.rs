@@ -18,20 +18,8 @@ pub static MEMORY_BANDWIDTH: Description = Description {
         Axis::count("threads", "endpoints that work at once, each in memory of its own", "1"),
     ],
     metrics: &[
-        Metric {
-            key: "bandwidth",
-            unit: "B/s",
-            better: Better::High,
-            summary: "counted bytes per second, sum of all threads",
-            from: Derived::CountedRate,
-        },
-        Metric {
-            key: "moved_bandwidth",
-            unit: "B/s",
-            better: Better::High,
-            summary: "the same, including lines that are fetched because they are written",
-            from: Derived::MovedRate,
-        },
+        Metric::new("bandwidth", "B/s", Better::High, "counted bytes per second, sum of all threads", Derived::CountedRate),
+        Metric::new("moved_bandwidth", "B/s", Better::High, "the same, including lines that are fetched because they are written", Derived::MovedRate),
     ],
     size_axis: Some("block"),
     table: "memory",

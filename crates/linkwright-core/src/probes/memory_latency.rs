@@ -19,13 +19,7 @@ pub static MEMORY_LATENCY: Description = Description {
         Axis::count("neighbours", "other endpoints that work meanwhile", "0"),
         Axis::word("neighbours_do", &["chase", "stream"], "what they do, each in memory of its own: the same chase, or reading as fast as they can", "chase"),
     ],
-    metrics: &[Metric {
-        key: "latency",
-        unit: "ns",
-        better: Better::Low,
-        summary: "time of one load",
-        from: Derived::Time,
-    }],
+    metrics: &[Metric::new("latency", "ns", Better::Low, "time of one load", Derived::Time)],
     size_axis: Some("working_set"),
     table: "memory",
     source: "McVoy and Staelin, lmbench: Portable tools for performance analysis (USENIX 1996), lat_mem_rd; \

@@ -37,13 +37,7 @@ pub static RANDOM: Description = Description {
         Axis::bytes("block", "bytes that one call fills, 8 per sample", "64K"),
         Axis::count("threads", "endpoints that generate at once, each its own block", "1"),
     ],
-    metrics: &[Metric {
-        key: "sample_rate",
-        unit: "1/s",
-        better: Better::High,
-        summary: "random numbers per second, sum of all threads",
-        from: Derived::WorkRate,
-    }],
+    metrics: &[Metric::new("sample_rate", "1/s", Better::High, "random numbers per second, sum of all threads", Derived::WorkRate)],
     size_axis: Some("block"),
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \
