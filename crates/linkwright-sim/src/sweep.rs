@@ -64,7 +64,7 @@ pub struct Experiment {
     pub place: usize,
     /// What is asked.
     pub question: Question,
-    /// Mode it runs.
+    /// How it runs.
     pub options: Options,
 }
 
