@@ -74,7 +74,7 @@ pub fn simulate<'py>(
     choices.record_operations = operations || trace.is_some();
     asked.finish()?;
     let described = &machine.described;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let ordered = schedule.proved(py)?;
     let modelled = py
         .detach(|| run(ordered, described, &choices))
         .map_err(errors::sim)?;
