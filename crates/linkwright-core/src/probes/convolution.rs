@@ -1,6 +1,6 @@
 //! How fast the convolution layers of six well-known networks are, by batch size.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// One layer: a square image, a square filter, padded so that the output is `ceil(input / stride)` wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,10 +149,10 @@ pub static CONVOLUTION: Description = Description {
                   the method. Measured, it is onnxruntime on the processor with constant weights, in \
                   32-bit floats, 16-bit ones where it computes in them; on a GPU cuDNN, called by PyTorch.",
     axes: &[
-        Axis::word("layer", &KEYS, "network and layer", "resnet50.conv2_3"),
-        Axis::count("batch", "images at once", "1"),
-        Axis::word("dtype", &["f32", "tf32", "f16", "bf16"], "data type of the elements; tf32 and bf16 on GPUs", "f32"),
-        Axis::count("threads", "endpoints that work on one batch", "1"),
+        Axis::new("layer", AxisKind::Word(&KEYS), "network and layer", "resnet50.conv2_3"),
+        Axis::new("batch", AxisKind::Count, "images at once", "1"),
+        Axis::new("dtype", AxisKind::Word(&["f32", "tf32", "f16", "bf16"]), "data type of the elements; tf32 and bf16 on GPUs", "f32"),
+        Axis::new("threads", AxisKind::Count, "endpoints that work on one batch", "1"),
     ],
     metrics: &[Metric::new("flop_rate", "Flop/s", Better::High, "counted operations over the time of one batch", Derived::WorkRate)],
     size_axis: None,

@@ -1,6 +1,6 @@
 //! How long until the reply to a request has arrived, by the bytes of both and by transport.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Round trip of a request and its reply.
 pub static ROUND_TRIP: Description = Description {
@@ -15,9 +15,9 @@ pub static ROUND_TRIP: Description = Description {
                   (MMIO) and the reply in place. Every trip carries fresh data; all bytes are checked before \
                   and after the timed region.",
     axes: &[
-        Axis::bytes("in_bytes", "bytes of the request", "64"),
-        Axis::bytes("out_bytes", "bytes of the reply", "64"),
-        Axis::word("transport", &[
+        Axis::new("in_bytes", AxisKind::Bytes, "bytes of the request", "64"),
+        Axis::new("out_bytes", AxisKind::Bytes, "bytes of the reply", "64"),
+        Axis::new("transport", AxisKind::Word(&[
                 "user_buffers",
                 "in_place",
                 "word_store",
@@ -25,7 +25,7 @@ pub static ROUND_TRIP: Description = Description {
                 "unix_socket",
                 "tcp",
                 "process_vm_readv",
-            ], "shared or device memory with copies, in place or by word stores; or a mechanism of the kernel", "user_buffers"),
+            ]), "shared or device memory with copies, in place or by word stores; or a mechanism of the kernel", "user_buffers"),
     ],
     metrics: &[
         Metric::new("round_trip_p50", "ns", Better::Low, "median of the trips", Derived::Time),
