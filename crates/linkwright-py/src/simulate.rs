@@ -100,7 +100,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
     })
 }
 
-/// Raise where `machine` has no such path, or `options` make no sense for so many `ranks`: before anything runs.
+/// Raise if `machine` lacks the path or `options` do not suit this number of `ranks`, before anything runs.
 #[pyfunction]
 #[pyo3(signature = (machine, ranks, options, seed=0))]
 pub fn check_options(

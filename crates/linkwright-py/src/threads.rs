@@ -52,7 +52,7 @@ pub fn run_threads<'py>(
     columns(py, launch.map_err(errors::exec)?)
 }
 
-/// Data and protocol of a run, if there are no other options.
+/// Data and protocol of a run that takes no other options.
 pub fn only_run_options<'a>(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Data, RunOptions<'a>)> {

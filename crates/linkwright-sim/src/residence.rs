@@ -368,7 +368,7 @@ mod tests {
         moved.issue.iter().map(|ps| ps / 1000).collect()
     }
 
-    /// An allgather of two ranks: each puts its block of 100 B beside the other's.
+    /// An allgather of two ranks: each puts its block of 100 B next to the other's.
     fn allgather() -> Schedule {
         let mut shape = Shape::new(2, 200);
         shape.element_bytes = 1;

@@ -63,7 +63,7 @@ impl Completion {
 /// Which parts of a rank work at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// Every lane by itself: a processor beside data movers, or several of them.
+    /// Every lane independently: a processor with data movers, or several processors.
     #[default]
     Lanes,
     /// One operation after another, whatever their lanes.
