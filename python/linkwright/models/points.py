@@ -12,7 +12,7 @@ count, and an experiment without such a launch is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -194,4 +194,4 @@ def _judged(point: Point, sizes: list[int]) -> Point:
     experiment = point.experiment
     held_out = len(sizes) >= 3 and sizes.index(experiment.size_bytes) % 3 == 1
     plain = experiment.collective is None or experiment.algorithm_key in SEEN
-    return Point(experiment, point.time_ns, point.error_ns, seen=plain and not held_out)
+    return replace(point, seen=plain and not held_out)

@@ -29,14 +29,9 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Relative error; 0 or 1 for texts and lists; None without a reference or a prediction."""
-        if self.reference is None or self.predicted is None:
-            return None
-        if isinstance(self.predicted, (int, float)) and isinstance(self.reference, (int, float)):
-            if self.reference == 0:
-                return 0.0 if self.predicted == 0 else 1.0
-            return abs(self.predicted - self.reference) / abs(self.reference)
-        return 0.0 if str(self.predicted) == str(self.reference) else 1.0
+        """Absolute relative error; 0 or 1 for texts; None without a reference or a prediction."""
+        error = scoring.relative_error(self.predicted, self.reference)
+        return None if error is None else abs(error)
 
     def as_dict(self) -> dict:
         """A flat row: the key columns, then what was predicted and published."""

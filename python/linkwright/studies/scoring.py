@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 CLOSE = 0.10
 
 
+def relative_error(predicted: object, reference: object) -> float | None:
+    """Signed relative error; 0 or 1 for texts and references of 0; None if either value is missing."""
+    if reference is None or predicted is None:
+        return None
+    if not is_number(predicted) or not is_number(reference):
+        return float(str(predicted) != str(reference))
+    return (predicted - reference) / reference if reference else float(predicted != 0)
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` can be compared as a number; a bool cannot."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
 @dataclass(frozen=True)
 class Target:
     """What a table should reach: median, 90th percentile (if set) and largest error."""

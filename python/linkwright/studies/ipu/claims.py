@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from linkwright.studies.ipu import figures
-from linkwright.studies.ipu.claims import Predictions, claim, near
+from linkwright.studies.ipu.predictions import Predictions, claim, near
 from linkwright.studies.outcome import Claim
 
 # How far a ratio of two predictions may be from the printed ratio: that of two cells at a table's worst.
