@@ -49,15 +49,11 @@ def figure_4(points: Points, other: Points) -> dict[str, list[dict]]:
         for key, rates in found.items():
             if key[1] == "blocking":
                 about = {"operation": key[0], "reading": reading, "size_bytes": key[2]}
-                first = reading == "four lines"
-                latency = {
-                    "latency_ns": rates.dma_ns,
-                    "published_latency_ns": known.point("ns", *key) if first else None,
-                }
-                published = known.point("GB/s", *key) if first else None
-                rate = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": published}
+                ns, rate = (known.point(unit, *key) if found is points else None for unit in ("ns", "GB/s"))
+                latency = {"latency_ns": rates.dma_ns, "published_latency_ns": ns}
+                bandwidth = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": rate}
                 tables["figure_4a"].append(about | latency)
-                tables["figure_4b"].append(about | rate)
+                tables["figure_4b"].append(about | bandwidth)
     return tables
 
 
