@@ -80,7 +80,7 @@ def test_round_robin_starves_while_the_sum_is_perfect(machine):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_runs(machine, name):
-    assert 0 < streams.measure(variant(machine, name), streams.one(1, True, 256)).total < PORT
+    assert 0 < streams.measure(variant(machine, name), streams.one(1, True, 256)).total <= 1.001 * PORT
 
 
 def test_mailbox_and_synchronisation(machine):

@@ -66,12 +66,12 @@ class Shared(MachineFile):
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to arrive the others leave a barrier."""
+        """How much later than the last rank to arrive the others leave a barrier."""
         return self.numbers[f"latency@{self.hierarchy.distances[-1]}"].value
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy, protocol: Protocol) -> Shared:
-    """The model of the host that gave these points; looks at those that are `seen` only."""
+    """The model of the host with these points, fitted to those that are `seen`."""
     ranks = max(point.experiment.ranks for point in points)
     spinning = hierarchy.ranks
     # Ranks that share a processor take turns by the clock of the kernel, which is no property of the caches.

@@ -197,12 +197,7 @@ def study(seed: int = 3) -> dict:
         )
         cells.append({**keys, "predicted": predicted, **published, "unit": "cycles"})
     claims = [
-        (
-            "1",
-            "Swing is slower than recursive doubling on the real grid at every size",
-            True,
-            "ratio 1.02 to 1.31 over 11 sizes",
-        ),
+        ("1", "Swing is slower than recursive doubling at every size", True, "ratio 1.02 to 1.31 over 11 sizes"),
         ("2", "Shared memory is the slowest variant from 8 kB up", True, "1.9 to 3.3 times the ring"),
         ("10", "The spread between nodes is below 8 %", False, "IQR / median is 11.4 % at 2 kB"),
     ]

@@ -1,11 +1,10 @@
 """Training steps of the paper's networks on both machines, and its claims 13 to 17.
 
-Compute times are not in the text, so every step here is `uncalibrated`: operations of the network over an assumed share
-of the peak, alike on both machines, with low and high as the ends of the assumptions. Nothing is fitted to a rate. A
-claim holds where both ends and the middle agree that it does, fails where they agree that it does not, and is open
-where they differ.
+The paper prints no compute times, so every step is `uncalibrated`: the operations of the network over an assumed share
+of the peak, the same on both machines; low and high are the ends of the assumptions. Nothing is fitted to a rate. A
+claim is judged at both ends and in the middle: it is open if these differ.
 
-    gaps    a network that did not run; a fact of the paper, which no threshold on memory gives (claim 17)
+    gaps    networks that did not run: a fact of the paper that no threshold on memory reproduces (claim 17)
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Scaling:
     leads: list[Lead]
 
     def lead(self, gpus: int) -> Lead:
-        """The lead on so many GPUs."""
+        """The lead on this number of GPUs."""
         return next(lead for lead in self.leads if lead.gpus == gpus)
 
 
@@ -74,7 +73,7 @@ def check(machines: Machines) -> list[Claim]:
 
 
 def _claim(key: str, statement: str, verdicts: Iterable[bool], why: str) -> Claim:
-    """Judged at the ends and in the middle of the assumptions; open where these differ."""
+    """Judged at the ends and in the middle of the assumptions; open if these differ."""
     verdicts = [bool(verdict) for verdict in verdicts]
     holds = verdicts[0] if len(set(verdicts)) == 1 else None
     return Claim(f"GN-{key}", statement, holds, why)
@@ -192,7 +191,7 @@ def intensities() -> Claim:
 
 
 def published_gaps() -> set[tuple[str, int, int]]:
-    """(network, batch, GPUs) that did not scaling."""
+    """(network, batch, GPUs) that did not run."""
     return {(row["network"], int(row["batch"]), int(row["gpus"])) for row in reference_rows("gpu-nodes", GAPS)}
 
 
