@@ -32,11 +32,10 @@ def test_holdout_cells_are_predicted_and_have_no_reference(cells):
 
 def test_layers_meet_their_target():
     rows = {(row["table"], row["class"], row["batch_column"]): row for row in convolution.score()}
-    # Frozen a little above what the models reach; a change of a number must not pass unseen.
-    assert rows["5.4", "scored", "all"]["median"] < 0.053
-    assert rows["5.4", "scored", "all"]["within_25_percent"] > 0.965
-    assert rows["5.5", "scored", "all"]["median"] < 0.072
-    assert rows["5.5", "scored", "all"]["within_25_percent"] > 0.94
+    # Just above the errors of the models, so that a changed number is noticed.
+    for table, median, within in (("5.4", 0.053, 0.965), ("5.5", 0.072, 0.94)):
+        assert rows[table, "scored", "all"]["median"] < median
+        assert rows[table, "scored", "all"]["within_25_percent"] > within
 
 
 def test_memory_meets_its_target(cells):

@@ -74,9 +74,9 @@ def test_every_computed_fact_is_exact(grounds):
 
 
 def test_claims_about_the_layout_hold(machine, grounds):
-    assert claims.hops_of_partners(grounds).holds
-    assert claims.hop_latency_is_uniform(machine, grounds.layout).holds
-    assert claims.completion_ignores_distance(machine, grounds.layout).holds
+    assert claims._hops_of_partners(grounds).holds
+    assert claims._hop_latency_is_uniform(machine, grounds.layout).holds
+    assert claims._completion_ignores_distance(machine, grounds.layout).holds
 
 
 def test_allreduce_lies_between_theory_and_twice_theory(machine, grounds):

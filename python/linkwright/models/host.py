@@ -234,10 +234,9 @@ def _plus(a: Fit, b: Fit) -> Fit:
 
 def _regimes(rows: Sequence[Point]) -> list[Regime]:
     """The regimes of one message of a row, by size."""
-    per_message = [
-        (p.experiment.size_bytes, *(np.array([p.time_ns, p.error_ns]) / p.experiment.messages)) for p in rows
-    ]
-    return regimes(*np.array(per_message).T)
+    columns = [(p.experiment.size_bytes, p.experiment.messages, p.time_ns, p.error_ns) for p in rows]
+    sizes, counts, times_ns, errors_ns = np.array(columns, dtype=float).T
+    return regimes(sizes, times_ns / counts, errors_ns / counts)
 
 
 def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[Fit, Fit]:

@@ -1,7 +1,8 @@
-"""What a study produces: cells beside their predictions, claims that hold or fail, and tables for the report."""
+"""What a study produces: cells with their predictions, claims that hold or fail, and tables for the report."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -10,12 +11,11 @@ from linkwright.studies import scoring
 
 @dataclass(frozen=True)
 class Cell:
-    """One published cell beside its prediction.
+    """One published cell and its prediction.
 
-    `keys` are the key columns of the reference file, unchanged; `reference` is None for a holdout cell and
-    `predicted` where no model applies; `table` groups cells for the summary. `interval` is where the study expects
-    the published value, if it says so. `erratum` explains what is wrong with the printed value where the source
-    contradicts itself; such a cell is shown but not scored.
+    `keys` are the key columns of the reference file, unchanged. `reference` is None for a holdout cell, `predicted` if
+    no model applies. `table` groups cells for the summary. `interval` is where the study expects the published value,
+    if it says so. `erratum` explains an error in the printed value; such a cell is shown but not scored.
     """
 
     table: str
@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, checked; `holds` is None where it could not be judged."""
+    """A statement of the paper, checked; `holds` is None if it could not be judged."""
 
     id: str
     statement: str
@@ -74,11 +74,11 @@ class Outcome:
     claims: list[Claim] = field(default_factory=list)
     # Name -> rows of a table, for the report and for plots.
     tables: dict[str, list[dict]] = field(default_factory=dict)
-    # Name of a table -> what its columns and words mean, for readers who do not have the paper at hand.
+    # Name of a table -> the meaning of its columns and words, for readers without the paper.
     notes: dict[str, str] = field(default_factory=dict)
     # Sections of the report in plain form, for what tables cannot show.
     sections: list[dict] = field(default_factory=list)
-    # Name of a table -> whether it meets the target that was set for it, in words.
+    # Name of a table -> whether it meets its target, in words.
     verdicts: dict[str, str] = field(default_factory=dict)
     # Sentences about the study as a whole.
     remarks: list[str] = field(default_factory=list)
@@ -98,14 +98,10 @@ class Outcome:
         }
 
     def summary(self) -> list[dict]:
-        """One row per table: cells, scored cells and, where there are any, their errors."""
-        found = {score.name: score for score in scoring.scores(self.cells)}
-        rows = []
-        for table in dict.fromkeys(cell.table for cell in self.cells):
-            score = found.get(table)
-            row = {"table": table, "cells": sum(cell.table == table for cell in self.cells)}
-            rows.append(row | (score.summary() if score else {"scored": 0}))
-        return rows
+        """One row per table: cells, scored cells and, if there are any, their errors."""
+        errors = {score.name: score.summary() for score in scoring.scores(self.cells)}
+        counts = Counter(cell.table for cell in self.cells)
+        return [{"table": name, "cells": count} | errors.get(name, {"scored": 0}) for name, count in counts.items()]
 
 
 def held(claims: Iterable[Claim]) -> tuple[int, int]:

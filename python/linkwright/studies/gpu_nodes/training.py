@@ -67,8 +67,8 @@ def check(machines: Machines) -> list[Claim]:
     """Claims 13 to 17."""
     found = scalings(machines)
     return [
-        one_gpu(found), host_gap(machines), batches(found), googlenet(found), resnets(found), always_close(found),
-        intensities(), gaps(found),
+        _one_gpu(found), _host_gap(machines), _batches(found), _googlenet(found), _resnets(found), _always_close(found),
+        _intensities(), _gaps(found),
     ]  # fmt: skip
 
 
@@ -96,15 +96,14 @@ def _span(found: Sequence[Lead]) -> str:
     return f"{min(values):+.1%} to {max(values):+.1%} (uncalibrated, {low:+.1%} to {high:+.1%})"
 
 
-def one_gpu(found: Sequence[Scaling]) -> Claim:
-    """Claim 13, first half."""
+def _one_gpu(found: Sequence[Scaling]) -> Claim:
     own = [lead for lead in _own(found, "AlexNet", [1]) + _own(found, "ResNet", [1]) if lead.batch >= 64]
     verdicts = _ends(lambda take: all(abs(take(lead)) < EQUAL for lead in own))
     why = f"leads {_span(own)}; follows from equal compute and input that is hidden"
     return _claim("13", "one GPU: equal rates for AlexNet, and for ResNet/x at batch 64", verdicts, why)
 
 
-def host_gap(machines: Machines) -> Claim:
+def _host_gap(machines: Machines) -> Claim:
     """Claim 13, second half: with input that nothing hides, which is the most that the host links can do."""
     found = scalings(machines, Choices(input="serial"))
     own = [[scaling.lead(1) for scaling in found if scaling.network == f"ResNet/{depth}"] for depth in DEPTHS]
@@ -120,8 +119,7 @@ def host_gap(machines: Machines) -> Claim:
     return _claim("13b", "one GPU: a small gap at batches 16 and 32 shrinks with the batch", _ends(shrinks), why)
 
 
-def batches(found: Sequence[Scaling]) -> Claim:
-    """Claim 14, first half."""
+def _batches(found: Sequence[Scaling]) -> Claim:
     groups = {}
     for scaling in found:
         for gpus in (2, 4, 8):
@@ -136,8 +134,7 @@ def batches(found: Sequence[Scaling]) -> Claim:
     return _claim("14", "the interconnect matters less as the batch grows", _ends(falls), why)
 
 
-def googlenet(found: Sequence[Scaling]) -> Claim:
-    """Claim 14, second half."""
+def _googlenet(found: Sequence[Scaling]) -> Claim:
     one, other = (_own(found, name, (2, 4)) for name in ("AlexNet", "GoogLeNet"))
 
     def less(take: Callable[[Lead], float]) -> bool:
@@ -149,15 +146,14 @@ def googlenet(found: Sequence[Scaling]) -> Claim:
     return _claim("14b", "the interconnect matters far less for GoogLeNet than for AlexNet", _ends(less), why)
 
 
-def resnets(found: Sequence[Scaling]) -> Claim:
-    """Claim 15, first half."""
+def _resnets(found: Sequence[Scaling]) -> Claim:
     own = _own(found, "ResNet", (2, 4))
     verdicts = _ends(lambda take: all(0 < take(lead) < CLOSE for lead in own))
     why = f"leads {_span(own)}; a little is below {CLOSE:.0%}"
     return _claim("15", "ResNet/x on 2 and 4 GPUs: DGX-1 a little ahead", verdicts, why)
 
 
-def always_close(found: Sequence[Scaling]) -> Claim:
+def _always_close(found: Sequence[Scaling]) -> Claim:
     """Claim 15, second half: the GX8 is never far behind."""
     own = _own(found, "ResNet", GPUS)
     verdicts = _ends(lambda take: max(map(take, own)) < CLOSE)
@@ -166,8 +162,7 @@ def always_close(found: Sequence[Scaling]) -> Claim:
     return _claim("15b", "over all ResNet/x runs the GX8 is never far behind", verdicts, why)
 
 
-def intensities() -> Claim:
-    """Claim 16, exact."""
+def _intensities() -> Claim:
     found = networks()
     order = sorted(
         (load.intensity(batch), name, batch)
@@ -214,7 +209,7 @@ def contradictions(found: Sequence[Scaling]) -> list[tuple[str, int, tuple[int, 
     ]
 
 
-def gaps(found: Sequence[Scaling]) -> Claim:
+def _gaps(found: Sequence[Scaling]) -> Claim:
     """Claim 17, which is expected to fail: the gaps are facts."""
     model, paper = predicted_gaps(found), published_gaps()
     twice = contradictions(found)
