@@ -5,8 +5,9 @@ import json
 import pytest
 
 from linkwright import studies
+from linkwright.compare import scoring
 from linkwright.errors import UsageError
-from linkwright.studies import Options, ipu, scoring
+from linkwright.studies import Options, ipu
 from linkwright.studies.ipu import ablation, claims, fit, holdout, p2p
 from linkwright.studies.ipu.bench import Bench, tile
 from linkwright.studies.ipu.predictions import Predictions

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.studies.scoring import is_number, relative_error
+from linkwright.compare.scoring import is_number, relative_error
 
 from . import quantity
 from .model import Axis, BoxPlot, Curve, Plot

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwright.studies.scoring import CLOSE, Score, is_number
+from linkwright.compare.scoring import CLOSE, Score, is_number
 
 from . import plain, quantity, study_tables
 from .agreement import NOT_KEYS, charts, error

@@ -9,8 +9,9 @@ one line in `REGISTRY`. All studies share these modules:
 
     outcome.py      cells, claims and everything else that a study returns
     references.py   the published rows, as cells with their predictions
-    scoring.py      errors by table: median, p90, largest, share within 10 %, targets and verdicts
     numbers.py      the numbers of a machine file: by key, changed, fitted
+
+`compare/scoring.py` gives the errors by table, targets and verdicts; reports use it too.
 
 The modules of one study are usually `claims.py`, `facts.py` (stated numbers that follow from the machine), `blind.py`
 (predictions of unpublished quantities) and one file for each kind of experiment.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU archite
 
 from __future__ import annotations
 
+from linkwright.compare import scoring
 from linkwright.errors import unknown
 from linkwright.machines import devices, load
 from linkwright.report import plain
-from linkwright.studies import Options, scoring
+from linkwright.studies import Options
 from linkwright.studies.ipu import (
     ablation,
     claims,

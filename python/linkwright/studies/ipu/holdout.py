@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linkwright.compare.scoring import Target
 from linkwright.studies.ipu.arithmetic import DTYPES, Device, device, named
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.outcome import Claim
 from linkwright.studies.references import reference_rows
-from linkwright.studies.scoring import Target
 
 PRODUCT = Target(0.12, None, 0.25)
 STEP = 64
