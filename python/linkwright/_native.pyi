@@ -33,7 +33,6 @@ class _Pattern(_Described):
 class _Algorithm(_Pattern):
     collective: str
     cost: str
-    reads_bytes: bool
     folds: bool
 
 class _Collective(TypedDict):
@@ -254,8 +253,20 @@ class _Programs(TypedDict):
     retries: _U64  # by program
     lines_ps: list[_U64]  # by program, then by line
 
+class _MachineKey(TypedDict):
+    required: bool
+    forms: list[tuple[str, list[str]]]  # name, words
+
+class _MachineNumbers(TypedDict):
+    units: dict[str, list[str]]  # by dimension
+    positive: set[str]  # dimensions
+    statuses: list[str]
+
 __version__: str
 measurement: _Measurement
+
+def machine_keys(files: Sequence[tuple[str, str]]) -> dict[str, dict[str, _MachineKey]]: ...
+def machine_numbers() -> _MachineNumbers: ...
 
 class Machine:
     @staticmethod
