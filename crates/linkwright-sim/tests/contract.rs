@@ -1,7 +1,9 @@
 //! The contract between engine and fabric, for every fabric with random messages.
 
-use linkwright_core::{EndpointId, Machine, TimePs};
-use linkwright_sim::fabric::{Done, Event, Msg, MsgKind, Wanted};
+mod files;
+
+use linkwright_core::{EndpointId, TimePs};
+use linkwright_sim::fabric::{Done, Event, Msg, MsgKind};
 use linkwright_sim::fabrics::{build, AnyFabric};
 use linkwright_sim::run::sized;
 use linkwright_sim::SimulatedFabric;
@@ -15,25 +17,15 @@ const FIXED: u32 = 9;
 type Plan = Vec<(u64, u32, u32, u64, u8)>;
 
 fn fabric(file: &str) -> AnyFabric {
-    let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let machine = Machine::parse(&text, file).unwrap();
+    let machine = files::machine(file, &[]);
     build(&sized(&machine, ENDPOINTS, Some((4, 3))).unwrap()).unwrap()
 }
 
 fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
     let &(_, from, to, bytes, kind) = plan;
-    Msg {
-        op: op as u32,
-        from: EndpointId(from),
-        to: EndpointId(to),
-        bytes: if kind == 2 { 0 } else { bytes },
-        runs: 1,
-        kind: [MsgKind::Put, MsgKind::Get, MsgKind::Notice][kind as usize],
-        network: 0,
-        set: 0,
-        wanted: Wanted::ALL,
-    }
+    let kind = [MsgKind::Put, MsgKind::Get, MsgKind::Notice][kind as usize];
+    let bytes = if kind == MsgKind::Notice { 0 } else { bytes };
+    Msg::new(op as u32, kind, EndpointId(from), EndpointId(to), bytes)
 }
 
 /// Offer everything in time and collect all completions, keeping the engine's side of the contract.
@@ -101,15 +93,8 @@ fn keeps_the_contract_of(fabric: &mut dyn SimulatedFabric, file: &str, plan: &Pl
             events, expected,
             "{file}: completions of message {op}, in order, each once"
         );
-        let time = |event| {
-            own.iter()
-                .find(|done| done.event == event)
-                .expect("seen")
-                .at
-        };
-        let delivered = time(Event::Delivered);
         assert!(
-            delivered >= at + fabric.quiet(&message),
+            own[1].at >= at + fabric.quiet(&message),
             "{file}: faster than an idle fabric"
         );
     }
@@ -181,8 +166,11 @@ proptest! {
 
 /// Twelve ranks: pairs of neighbours, relays that store, and the rest staged at a switch.
 fn flow_fabric(sharing: &str, chunks: &str) -> AnyFabric {
-    let text = include_str!("flow/relays.toml")
-        .replace("\"fair\"", &format!("\"{sharing}\""))
-        .replace("\"coalesced\"", &format!("\"{chunks}\""));
-    build(&Machine::parse(&text, "relays.toml").unwrap()).unwrap()
+    let quoted = [sharing, chunks].map(|word| format!("\"{word}\""));
+    let changes = [("\"fair\"", &*quoted[0]), ("\"coalesced\"", &quoted[1])];
+    build(&files::machine(
+        "crates/linkwright-sim/tests/flow/relays.toml",
+        &changes,
+    ))
+    .unwrap()
 }

@@ -378,14 +378,3 @@ fn a_fabric_that_loses_messages_is_an_error() {
         "{error}"
     );
 }
-
-#[test]
-fn the_same_on_one_thread_and_on_two() {
-    let ring = (find("allreduce/ring").unwrap().build)(&Shape::new(7, 1000)).unwrap();
-    let once = run(&ring, |_| {});
-    let results: Vec<Simulation> = std::thread::scope(|scope| {
-        let threads = [(); 2].map(|()| scope.spawn(|| run(&ring, |_| {})));
-        threads.map(|t| t.join().unwrap()).into()
-    });
-    assert_eq!(results, [once.clone(), once]);
-}

@@ -5,7 +5,7 @@ use linkwright_core::{BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::{barriers, transforms, Schedule, ScheduleError};
-use linkwright_sim::fabric::{Bounds, Done, Fabric, LinkTable, Msg, Stuck, Times};
+use linkwright_sim::fabric::{Done, Fabric, LinkTable, Msg, Times};
 use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, Simulation};
 use proptest::prelude::*;
@@ -32,9 +32,6 @@ impl Fabric for Ordered {
     fn in_flight(&self) -> usize {
         self.0.in_flight()
     }
-    fn stuck(&self) -> Stuck {
-        self.0.stuck()
-    }
     fn quiet(&self, m: &Msg) -> TimePs {
         self.0.quiet(m)
     }
@@ -43,9 +40,6 @@ impl Fabric for Ordered {
     }
     fn links(&self) -> &LinkTable {
         self.0.links()
-    }
-    fn bounds(&self) -> Bounds {
-        self.0.bounds()
     }
 }
 
@@ -58,16 +52,11 @@ fn loggp(gap_ns: u64, endpoints: usize) -> LogGp {
     LogGp::new(parameters, endpoints)
 }
 
-/// Both ways of simulating; they must agree in all but the choice among equally late causes.
-fn both(schedule: &Schedule, run: &Setup, gap_ns: u64) -> (Simulation, Simulation) {
-    let endpoints = run.placement.len();
-    let pass = simulate(schedule, &mut loggp(gap_ns, endpoints), run).unwrap();
-    let engine = simulate(schedule, &mut Ordered(loggp(gap_ns, endpoints)), run).unwrap();
-    (pass, engine)
-}
-
+/// Both ways of simulating must agree in all but the choice among equally late causes.
 fn assert_same(schedule: &Schedule, run: &Setup, gap_ns: u64, what: &str) {
-    let (pass, engine) = both(schedule, run, gap_ns);
+    let fabric = loggp(gap_ns, run.placement.len());
+    let pass = simulate(schedule, &mut fabric.clone(), run).unwrap();
+    let engine = simulate(schedule, &mut Ordered(fabric), run).unwrap();
     assert_eq!(pass.operations, engine.operations, "{what}");
     assert_eq!(pass.finish, engine.finish, "{what}");
     assert_eq!(pass.makespan, engine.makespan, "{what}");

@@ -1,5 +1,7 @@
 //! Many experiments at once: the same results on any number of threads.
 
+mod files;
+
 use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
@@ -8,15 +10,7 @@ use linkwright_sim::{Failure, Options, SimError};
 use std::time::Duration;
 
 fn machine() -> Machine {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/linkwright/machines/wormhole-n150.toml"
-    );
-    Machine::parse(
-        &std::fs::read_to_string(path).unwrap(),
-        "wormhole-n150.toml",
-    )
-    .unwrap()
+    files::machine("python/linkwright/machines/wormhole-n150.toml", &[])
 }
 
 fn plan() -> Vec<Question> {

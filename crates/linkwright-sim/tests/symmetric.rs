@@ -1,6 +1,8 @@
 //! A rank-symmetric program without a schedule gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
 //! are alike, streamed where they are not.
 
+mod files;
+
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{build, program, REGISTRY};
@@ -10,17 +12,8 @@ use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
 use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation};
 
-fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/linkwright/machines/"
-    );
-    let mut text = std::fs::read_to_string(format!("{folder}{file}.toml")).unwrap();
-    for (from, to) in changes {
-        assert!(text.contains(from), "{file}: {from}");
-        text = text.replace(from, to);
-    }
-    Machine::parse(&text, file).unwrap()
+fn machine(name: &str, changes: &[(&str, &str)]) -> Machine {
+    files::machine(&format!("python/linkwright/machines/{name}.toml"), changes)
 }
 
 fn loggp() -> Machine {

@@ -77,16 +77,6 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// That of all sizes.
-    fn first(latency: TimePs, bandwidth: BytesPerSec) -> Self {
-        Regime {
-            from: Bytes(0),
-            occupancy: TimePs::ZERO,
-            latency,
-            bandwidth,
-        }
-    }
-
     /// (b - 1) G, and the occupancy.
     #[inline]
     fn serialisation(&self, bytes: u64) -> TimePs {
@@ -130,34 +120,15 @@ pub struct LogGp {
 /// The fabric that `machine` describes.
 pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     let mut section = machine.fabric_section();
-    let parameters = Parameters {
-        latency: section.time("latency")?,
-        gap: section.time("gap")?,
-        bandwidth: section.rate("bandwidth")?,
-    };
-    let names = machine
-        .endpoints()
-        .iter()
-        .map(|e| format!("{} out", e.name));
-    let mut fabric = LogGp::named(parameters, names.collect());
-    fabric.regimes[0].occupancy = section.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
-    for table in section.sections("regime")? {
-        read_regime(table, parameters.latency, &mut fabric.regimes)?;
-    }
+    let all = regimes(&mut section)?;
+    let gap = section.time("gap")?;
+    let endpoints = machine.endpoints().iter();
+    let mut fabric = LogGp::named(gap, all, endpoints.map(|e| format!("{} out", e.name)));
     let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
     for mut table in section.sections("level")? {
         let level = table.name("name", &names)?;
-        let (latency, bandwidth) = (table.time("latency")?, table.rate("bandwidth")?);
-        let occupancy = table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
-        let mut regimes = vec![Regime {
-            occupancy,
-            ..Regime::first(latency, bandwidth)
-        }];
-        for regime in table.sections("regime")? {
-            read_regime(regime, latency, &mut regimes)?;
-        }
+        fabric.levels.push((level, regimes(&mut table)?));
         table.finish()?;
-        fabric.levels.push((level, regimes));
     }
     fabric.levels.sort_by_key(|(level, _)| Reverse(*level));
     fabric.nearness = machine.nearness();
@@ -165,22 +136,25 @@ pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     Ok(fabric)
 }
 
-/// One more regime, in which what the table leaves out is as in the first.
-fn read_regime(
-    mut table: Section<'_>,
-    latency: TimePs,
-    regimes: &mut Vec<Regime>,
-) -> Result<(), SimError> {
-    let regime = Regime {
-        from: table.bytes("from")?,
-        occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
-        latency: table.optional_time("latency")?.unwrap_or(latency),
+/// The numbers of a table, which hold for all sizes, and its `[[regime]]`, which default to the table's latency.
+fn regimes(table: &mut Section<'_>) -> Result<Vec<Regime>, SimError> {
+    let mut regimes = vec![Regime {
+        from: Bytes(0),
+        latency: table.time("latency")?,
         bandwidth: table.rate("bandwidth")?,
-    };
-    if let Err(problem) = add(regimes, regime) {
-        return Err(table.inconsistent("from", problem).into());
+        occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+    }];
+    for mut table in table.sections("regime")? {
+        let regime = Regime {
+            from: table.bytes("from")?,
+            occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+            latency: (table.optional_time("latency")?).unwrap_or(regimes[0].latency),
+            bandwidth: table.rate("bandwidth")?,
+        };
+        add(&mut regimes, regime).map_err(|problem| table.inconsistent("from", problem))?;
+        table.finish()?;
     }
-    Ok(table.finish()?)
+    Ok(regimes)
 }
 
 /// One more regime, beyond the last; or what is wrong with it.
@@ -206,22 +180,28 @@ fn add(regimes: &mut Vec<Regime>, regime: Regime) -> Result<(), String> {
 impl LogGp {
     /// A model with `endpoints` endpoints.
     pub fn new(parameters: Parameters, endpoints: usize) -> Self {
+        let all = Regime {
+            from: Bytes(0),
+            occupancy: TimePs::ZERO,
+            latency: parameters.latency,
+            bandwidth: parameters.bandwidth,
+        };
         let names = (0..endpoints).map(|i| format!("endpoint {i} out"));
-        LogGp::named(parameters, names.collect())
+        LogGp::named(parameters.gap, vec![all], names)
     }
 
-    fn named(parameters: Parameters, names: Vec<String>) -> Self {
-        let all = Regime::first(parameters.latency, parameters.bandwidth);
+    fn named(gap: TimePs, regimes: Vec<Regime>, names: impl Iterator<Item = String>) -> Self {
+        let links = LinkTable::new(names.collect());
         LogGp {
-            gap: parameters.gap,
-            regimes: vec![all],
+            gap,
+            regimes,
             levels: Vec::new(),
             nearness: Nearness::default(),
-            next_departure: vec![TimePs::ZERO; names.len()],
+            next_departure: vec![TimePs::ZERO; links.names.len()],
             latest: (u64::MAX, TimePs::ZERO, TimePs::ZERO),
             sets: Vec::new(),
             completions: Completions::default(),
-            links: LinkTable::new(names),
+            links,
         }
     }
 
@@ -254,20 +234,14 @@ impl LogGp {
 
     #[inline]
     fn send(&mut self, now: TimePs, m: &Msg, to: EndpointId) -> Times {
-        let (serialisation, latency, small) = match self.levels.is_empty() {
-            true => {
-                let (serialisation, latency) = self.times_of(m.bytes);
-                (serialisation, latency, self.regimes[0].latency)
-            }
-            false => {
-                let regimes = self.regimes(m.from, to);
-                let regime = holding(regimes, m.bytes);
-                (
-                    regime.serialisation(m.bytes),
-                    regime.latency,
-                    regimes[0].latency,
-                )
-            }
+        let (serialisation, latency, small) = if self.levels.is_empty() {
+            let (serialisation, latency) = self.times_of(m.bytes);
+            (serialisation, latency, self.regimes[0].latency)
+        } else {
+            let regimes = self.regimes(m.from, to);
+            let regime = holding(regimes, m.bytes);
+            let serialisation = regime.serialisation(m.bytes);
+            (serialisation, regime.latency, regimes[0].latency)
         };
         let source = m.from.index();
         // The request of a get needs no gap of its initiator, as an interface answers it.
@@ -394,21 +368,13 @@ mod tests {
 
     #[test]
     fn a_longer_message_is_never_faster() {
-        let parameters = Parameters {
-            latency: TimePs::from_ns(1000),
-            gap: TimePs::ZERO,
-            bandwidth: BytesPerSec(1e9),
-        };
-        let mut fabric = LogGp::new(parameters, 2);
+        let mut regimes = vec![regime(0, 1000, 1e9)];
         // 998 + 1000 ns below 1000 B; 999 / 4 + 1700 = 1949 ns from there on.
-        let problem = add(&mut fabric.regimes, regime(1000, 1700, 4e9)).unwrap_err();
+        let problem = add(&mut regimes, regime(1000, 1700, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B would be faster than one of 999 B"));
-        add(&mut fabric.regimes, regime(1000, 1900, 4e9)).unwrap();
-        let problem = add(&mut fabric.regimes, regime(1000, 9000, 4e9)).unwrap_err();
+        add(&mut regimes, regime(1000, 1900, 4e9)).unwrap();
+        let problem = add(&mut regimes, regime(1000, 9000, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B follows 1000 B"));
-        let times: Vec<TimePs> = (0..4000)
-            .map(|b| holding(&fabric.regimes, b).time(b))
-            .collect();
-        assert!(times.is_sorted());
+        assert!((0..4000).map(|b| holding(&regimes, b).time(b)).is_sorted());
     }
 }

@@ -71,6 +71,23 @@ pub fn grid() -> TorusNocConfig {
     }
 }
 
+/// `width` x `height` tiles and nothing else.
+pub fn torus(width: u32, height: u32, networks: &[Heading]) -> TorusNocConfig {
+    let site = |i| Site {
+        x: i % width,
+        y: i / width,
+        channel: None,
+    };
+    TorusNocConfig {
+        width,
+        height,
+        networks: networks.to_vec(),
+        sites: (0..width * height).map(site).collect(),
+        dram: None,
+        ..grid()
+    }
+}
+
 pub fn put(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
     Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
 }

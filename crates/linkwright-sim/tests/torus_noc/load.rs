@@ -37,25 +37,6 @@ fn place(rank: u32) -> (u32, u32) {
     (rank % SIDE, rank / SIDE)
 }
 
-fn torus(posted: bool) -> TorusNoc {
-    let sites = (0..SIDE * SIDE).map(place);
-    TorusNoc::new(TorusNocConfig {
-        width: SIDE,
-        height: SIDE,
-        networks: vec![Heading::Shortest],
-        sites: sites
-            .map(|(x, y)| Site {
-                x,
-                y,
-                channel: None,
-            })
-            .collect(),
-        dram: None,
-        posted,
-        ..grid()
-    })
-}
-
 /// Messages and the cycle in which each is offered, `load` flits per tile and cycle. More load adds messages, and
 /// leaves the others as they are.
 fn offered(load: f64, seed: u64, target: impl Fn(u32, u64) -> u32) -> (Vec<Msg>, Vec<u64>) {
@@ -116,7 +97,11 @@ fn latency(delivered: &[u64], times: &[u64]) -> f64 {
 /// Mean latency of packets and of flits, in cycles.
 fn both(load: f64, seed: u64, target: fn(u32, u64) -> u32, posted: bool) -> [f64; 2] {
     let (messages, times) = offered(load, seed, target);
-    let packets = deliver(&mut torus(posted), &messages, &times);
+    let config = TorusNocConfig {
+        posted,
+        ..torus(SIDE, SIDE, &[Heading::Shortest])
+    };
+    let packets = deliver(&mut TorusNoc::new(config), &messages, &times);
     let flits = Oracle::run(NET, &messages, &times, true, posted);
     [packets, flits].map(|delivered| latency(&delivered, &times))
 }

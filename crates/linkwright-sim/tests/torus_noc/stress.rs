@@ -40,19 +40,8 @@ fn machines() -> Vec<(&'static str, TorusNocConfig)> {
         buffers: None,
         ..grid()
     };
-    let torus = TorusNocConfig {
-        width: 8,
-        height: 8,
-        networks: vec![Heading::Shortest],
-        sites: (0..65)
-            .map(|i| Site {
-                x: i % 8,
-                y: i / 8 % 8,
-                channel: None,
-            })
-            .collect(),
-        ..grid()
-    };
+    let mut torus = torus(8, 8, &[Heading::Shortest]);
+    torus.sites.push(torus.sites[0]); // in place of the memory
     vec![
         ("static channels", grid()),
         ("dynamic channels", dynamic.clone()),

@@ -73,33 +73,26 @@ impl Route {
         self.from ^ self.rungs()
     }
 
+    /// The position after `hop` rails.
+    fn after(self, hop: u32) -> u32 {
+        match self.to > self.rail_start() {
+            true => self.rail_start() + 2 * hop,
+            false => self.rail_start() - 2 * hop,
+        }
+    }
+
     /// The rail links, in order.
     pub fn rail_links(self) -> impl Iterator<Item = u32> {
-        let (start, up) = (self.rail_start(), self.to > self.rail_start());
+        let up = self.to > self.rail_start();
         let exit = if up { Exit::Up } else { Exit::Down };
-        (0..self.rails()).map(move |hop| {
-            let at = if up { start + 2 * hop } else { start - 2 * hop };
-            Ladder::link(at, exit)
-        })
+        (0..self.rails()).map(move |hop| Ladder::link(self.after(hop), exit))
     }
 
     /// The positions on the way, both ends included.
     pub fn positions(self) -> Vec<u32> {
-        let mut way = vec![self.from];
-        if self.rungs() == 1 {
-            way.push(self.rail_start());
-        }
-        let (start, up) = (self.rail_start(), self.to > self.rail_start());
-        way.extend((1..=self.rails()).map(
-            |hop| {
-                if up {
-                    start + 2 * hop
-                } else {
-                    start - 2 * hop
-                }
-            },
-        ));
-        way
+        let source = (self.rungs() == 1).then_some(self.from);
+        let rails = (0..=self.rails()).map(|hop| self.after(hop));
+        source.into_iter().chain(rails).collect()
     }
 }
 

@@ -24,7 +24,7 @@ mod phase;
 mod traffic;
 
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
 use config::Config;
 use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -207,10 +207,6 @@ impl Fabric for Exchange {
 
     fn in_flight(&self) -> usize {
         self.running.0.len() + self.gathering.0.len()
-    }
-
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
     }
 
     fn quiet(&self, m: &Msg) -> TimePs {

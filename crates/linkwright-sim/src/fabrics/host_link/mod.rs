@@ -126,11 +126,6 @@ impl HostLink {
         }
     }
 
-    /// The parameters.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// A packet of `bytes` with its header on a wire of the link; returns beginning and end.
     fn packet(&mut self, link: Link, now: TimePs, bytes: u64) -> (TimePs, TimePs) {
         let (start, end) = self.wires[link as usize].serve(now, bytes, self.usable);

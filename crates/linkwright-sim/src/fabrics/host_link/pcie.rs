@@ -145,12 +145,6 @@ impl PcieLink {
         let wire = (self.request_wire(bytes)).max(self.completion_wire(bytes));
         BytesPerSec(self.usable_rate().0 * bytes as f64 / wire as f64)
     }
-
-    /// Payload per second that `outstanding` requests at once sustain over a round trip of `latency`.
-    pub fn outstanding_rate(&self, outstanding: u64, latency: TimePs) -> BytesPerSec {
-        let bytes = (outstanding * self.max_read_request) as f64;
-        BytesPerSec(bytes * 1e12 / latency.0.max(1) as f64)
-    }
 }
 
 #[cfg(test)]
@@ -212,12 +206,5 @@ mod tests {
             assert!((link.write_rate(64).0 / 1e9 / write - 1.0f64).abs() < 0.005);
             assert!((link.read_rate(64).0 / 1e9 / read - 1.0f64).abs() < 0.005);
         }
-    }
-
-    #[test]
-    fn few_outstanding_requests_bound_a_read() {
-        // 32 requests of 512 B in 1 us: 16.384 GB/s.
-        let rate = link(Generation::Gen4, 16).outstanding_rate(32, TimePs::from_ns(1000));
-        assert_eq!(rate, BytesPerSec(16.384e9));
     }
 }

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use super::arbiter::{Arbiter, Grant, Waiting};
 use super::command::{Command, Kind};
 use super::config::{RingConfig, MILLI};
-use super::links::names;
 use super::mfc::{direction, queue_index, Life, Mfc};
 use super::rings::Rings;
 use crate::fabric::LinkTable;
@@ -120,7 +119,7 @@ impl Chip {
             memory_free_milli: 0,
             reserved: vec![None; count],
             reservations: 0,
-            links: LinkTable::new(names(config, &rings)),
+            links: LinkTable::new(rings.link_names(&config.elements)),
             lines: 0,
             addresses: 0,
             tallies: vec![Tally::default(); rings.len() * count * count],

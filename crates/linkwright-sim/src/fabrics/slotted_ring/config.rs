@@ -23,14 +23,6 @@ pub enum Sees {
     Limited(u32),
 }
 
-impl Sees {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
-        let depth = s.small_count("arbiter_depth")?;
-        Ok([Sees::All, Sees::Oldest, Sees::Limited(depth)][word])
-    }
-}
-
 /// Which way a transfer goes where both are equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
@@ -40,13 +32,6 @@ pub enum Tie {
     Parity,
 }
 
-impl Tie {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("tie", &["either", "parity"])?;
-        Ok([Tie::Either, Tie::Parity][word])
-    }
-}
-
 /// Which of several requests for one receiver comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverOrder {
@@ -54,13 +39,6 @@ pub enum ReceiverOrder {
     Age,
     /// In turn; starves some senders of a hot receiver.
     RoundRobin,
-}
-
-impl ReceiverOrder {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("receiver_order", &["age", "round_robin"])?;
-        Ok([ReceiverOrder::Age, ReceiverOrder::RoundRobin][word])
-    }
 }
 
 /// All parameters; times in bus cycles unless they say otherwise.
@@ -150,7 +128,8 @@ impl RingConfig {
         ];
         let tlb_walk = clock(&mut s, "tlb_walk")?;
         let memory_rate = s.rate("memory_bandwidth")?.0 * s.ratio("memory_efficiency")?;
-        let sees = Sees::read(&mut s)?;
+        let sees = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
+        let depth = s.small_count("arbiter_depth")?;
         let config = RingConfig {
             memory,
             sites,
@@ -182,9 +161,10 @@ impl RingConfig {
             sender_change_milli: fraction(&mut s, "sender_change", period_ps)?,
             mmio: clock(&mut s, "mmio")?,
             mailbox: s.count("mailbox_in")? as usize,
-            sees,
-            tie: Tie::read(&mut s)?,
-            receiver_order: ReceiverOrder::read(&mut s)?,
+            sees: [Sees::All, Sees::Oldest, Sees::Limited(depth)][sees],
+            tie: [Tie::Either, Tie::Parity][s.choice("tie", &["either", "parity"])?],
+            receiver_order: [ReceiverOrder::Age, ReceiverOrder::RoundRobin]
+                [s.choice("receiver_order", &["age", "round_robin"])?],
             elements,
         };
         config.check(&s)?;

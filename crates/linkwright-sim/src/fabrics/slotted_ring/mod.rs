@@ -34,7 +34,6 @@ mod arbiter;
 mod chip;
 pub mod command;
 mod config;
-mod links;
 mod mfc;
 pub mod program;
 pub mod programs;
@@ -219,12 +218,6 @@ impl SlottedRing {
         }
         self.chip.news = news;
     }
-
-    /// The rate of a port.
-    fn port(&self) -> BytesPerSec {
-        let config = &self.config;
-        BytesPerSec(f64::from(config.width) * 1e12 / config.period_ps as f64)
-    }
 }
 
 impl Fabric for SlottedRing {
@@ -313,9 +306,10 @@ impl Fabric for SlottedRing {
     }
 
     fn bounds(&self) -> Bounds {
-        let port = self.port();
+        let config = &self.config;
+        let port = BytesPerSec(f64::from(config.width) * 1e12 / config.period_ps as f64);
         // A cut of a ring severs it in two places; each lets all rings of one direction through.
-        let crossing = f64::from(self.config.rings[0] + self.config.rings[1]);
+        let crossing = f64::from(config.rings[0] + config.rings[1]);
         Bounds {
             rank_out: Some(port),
             rank_in: Some(port),

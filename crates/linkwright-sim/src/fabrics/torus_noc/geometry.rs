@@ -262,63 +262,8 @@ fn ports(heading: Heading) -> &'static [Port] {
 mod tests {
     use super::*;
 
-    const X: [u8; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
-    const Y: [u8; 8] = [1, 2, 3, 4, 5, 7, 8, 9];
-
     fn wormhole() -> Geometry {
         Geometry::new(10, 12, &[Heading::SouthEast, Heading::NorthWest])
-    }
-
-    /// Partner coordinate and network of one step of recursive doubling or Swing on a ring of 8.
-    fn partner(swing: bool, a: i32, i: u32) -> (i32, u8) {
-        if swing {
-            let rho = (1 - (-2i32).pow(i + 1)) / 3;
-            let signed = if a % 2 == 0 { rho } else { -rho };
-            ((a + signed).rem_euclid(8), if signed > 0 { 0 } else { 1 })
-        } else {
-            (a ^ (1 << i), if a >> i & 1 == 0 { 0 } else { 1 })
-        }
-    }
-
-    /// Sum over ranks of all hops, and the worst hop count of each step.
-    fn hop_table(swing: bool) -> (u32, Vec<u32>) {
-        let geometry = wormhole();
-        let mut total = 0;
-        let mut worst = Vec::new();
-        for step in 0..6u32 {
-            let mut most = 0;
-            for (lx, ly) in (0..64).map(|rank| (rank % 8, rank / 8)) {
-                let own = if step % 2 == 0 { lx } else { ly };
-                let (other, network) = partner(swing, own, step / 2);
-                let from = Place {
-                    x: X[lx as usize],
-                    y: Y[ly as usize],
-                };
-                let to = if step % 2 == 0 {
-                    Place {
-                        x: X[other as usize],
-                        ..from
-                    }
-                } else {
-                    Place {
-                        y: Y[other as usize],
-                        ..from
-                    }
-                };
-                let hops = geometry.hops(network, from, to);
-                total += hops;
-                most = most.max(hops);
-            }
-            worst.push(most);
-        }
-        (total, worst)
-    }
-
-    #[test]
-    fn hop_tables_of_swing_and_recursive_doubling() {
-        // Published: mean totals 13.25 and 16.25 over 64 ranks, worst per step as below.
-        assert_eq!(hop_table(true), (848, vec![1, 2, 2, 4, 4, 6]));
-        assert_eq!(hop_table(false), (1040, vec![1, 2, 2, 3, 5, 5]));
     }
 
     #[test]
