@@ -37,9 +37,9 @@ pub struct Case {
 /// How a schedule's messages use the machine.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Way {
-    /// As the named path of the machine does, or its default one, lowered for it.
-    Path(Option<&'static str>),
-    /// The costs of the default path, but targets add what they receive and get no signal beside it.
+    /// Over the machine's default path, lowered for it.
+    Lowered,
+    /// At the cost of the default path, but targets add what they receive and get no signal with it.
     Plain,
 }
 
@@ -151,7 +151,7 @@ const DOUBLING: &str = "allreduce/recursive_doubling_latency";
 const POSTED: &str = "alltoall/linear";
 const STEPWISE: &str = "alltoall/pairwise";
 
-const OWN: Way = Way::Path(None);
+const OWN: Way = Way::Lowered;
 const ONE: Issue = Issue::Blocking;
 const ALL: Issue = Issue::Unlimited;
 

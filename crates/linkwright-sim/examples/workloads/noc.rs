@@ -43,13 +43,6 @@ pub struct Packet {
     message: Msg,
 }
 
-/// What came of it.
-pub struct Found {
-    /// From entering to delivery, over all packets together.
-    pub latency_ps: u64,
-    done: Vec<Done>,
-}
-
 impl Load {
     /// A torus whose links, interfaces and routers keep no packet longer than its flits take.
     pub fn network(&self) -> TorusNoc {
@@ -105,18 +98,12 @@ impl Load {
                     Target::Uniform => (from + 1 + random.below(nodes - 1)) % nodes,
                     Target::Neighbour => from / SIDE * SIDE + (from + 1) % SIDE,
                 };
+                let (op, bytes) = (packets.len() as u32, FLIT_BYTES * (FLITS - 1));
                 packets.push(Packet {
                     at: CYCLE * cycle,
                     message: Msg {
-                        op: packets.len() as u32,
-                        from: EndpointId(from),
-                        to: EndpointId(to),
-                        bytes: FLIT_BYTES * (FLITS - 1),
-                        runs: 1,
-                        kind: MsgKind::Put,
-                        network: 0,
-                        set: 0,
                         wanted: Wanted::DELIVERY,
+                        ..Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
                     },
                 });
             }
@@ -132,37 +119,26 @@ pub fn flit_hops(network: &TorusNoc, packets: &[Packet]) -> u64 {
     all.sum()
 }
 
-/// Offer every packet at its time and wait for the last.
-pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> Found {
-    let mut found = Found {
-        latency_ps: 0,
-        done: Vec::new(),
+/// Offer every packet at its time and wait for the last; the time from entering to delivery, summed over all packets.
+pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> u64 {
+    let (mut latency_ps, mut offered, mut done) = (0, Vec::new(), Vec::new());
+    let mut run_until = |end: TimePs, network: &mut TorusNoc| {
+        while network.next().is_some_and(|at| at <= end) {
+            network.advance(end, &mut done);
+            let delivered = |done: &Done| done.event == Event::Delivered;
+            for done in done.drain(..).filter(delivered) {
+                latency_ps += done.at.0 - packets[done.op as usize].at.0;
+            }
+        }
     };
-    let mut offered = Vec::new();
     network.reset(0, &[]);
     for group in packets.chunk_by(|a, b| a.at == b.at) {
         let now = group[0].at;
-        found.until(now, network, packets);
+        run_until(now, network);
         offered.clear();
         offered.extend(group.iter().map(|packet| packet.message));
         network.offer(now, &offered);
     }
-    found.until(TimePs::MAX, network, packets);
-    found
-}
-
-impl Found {
-    /// Let time pass and note what is delivered.
-    fn until(&mut self, end: TimePs, network: &mut TorusNoc, packets: &[Packet]) {
-        while network.next().is_some_and(|at| at <= end) {
-            network.advance(end, &mut self.done);
-            for done in self
-                .done
-                .drain(..)
-                .filter(|done| done.event == Event::Delivered)
-            {
-                self.latency_ps += done.at.0 - packets[done.op as usize].at.0;
-            }
-        }
-    }
+    run_until(TimePs::MAX, network);
+    latency_ps
 }

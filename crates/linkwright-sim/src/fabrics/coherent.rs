@@ -126,7 +126,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Coherent, SimError> {
         next_departure: vec![zero; machine.endpoints().len()],
         sets: Vec::new(),
         steps: TimeQueue::default(),
-        under_way: Slab::new(),
+        under_way: Slab::default(),
         multicasts: Vec::new(),
         in_flight: 0,
         links: LinkTable::new(endpoints.map(|e| format!("{} stores", e.name)).collect()),

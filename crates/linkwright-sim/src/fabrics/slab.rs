@@ -11,18 +11,14 @@ pub(crate) struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab::new()
-    }
-}
-
-impl<T> Slab<T> {
-    pub fn new() -> Self {
         Slab {
             items: Vec::new(),
             free: Vec::new(),
         }
     }
+}
 
+impl<T> Slab<T> {
     /// The slot of `item` until it is removed.
     #[inline]
     pub fn insert(&mut self, item: T) -> u32 {

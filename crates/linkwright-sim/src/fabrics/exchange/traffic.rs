@@ -97,23 +97,17 @@ pub(super) struct Traffic {
 impl Traffic {
     pub fn new(chips: u32, endpoints: usize) -> Self {
         let links = Ladder::link(chips, Exit::Up) as usize;
+        let endpoints = if chips > 1 { endpoints } else { 0 };
         Traffic {
             chips,
             flows: vec![Flow::default(); (chips * chips) as usize],
             streams: Vec::new(),
-            stream_of: vec![
-                0;
-                if chips > 1 {
-                    endpoints * chips as usize
-                } else {
-                    0
-                }
-            ],
+            stream_of: vec![0; endpoints * chips as usize],
             stored: vec![0; links],
             bytes: vec![0; links],
             rail_rest: vec![0; links * chips as usize],
             rung_rest: vec![0; links],
-            arrivals: vec![(0, TimePs::ZERO); if chips > 1 { endpoints } else { 0 }],
+            arrivals: vec![(0, TimePs::ZERO); endpoints],
             touched: Vec::new(),
         }
     }

@@ -109,6 +109,13 @@ struct Connection {
     last: u32,
 }
 
+impl Connection {
+    const IDLE: Connection = Connection {
+        first: NONE,
+        last: NONE,
+    };
+}
+
 /// No transfer.
 const NONE: u32 = u32::MAX;
 
@@ -151,7 +158,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         sets: Vec::new(),
         starts: TimeQueue::default(),
         completions: Completions::default(),
-        transfers: Slab::new(),
+        transfers: Slab::default(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
     })
@@ -223,13 +230,7 @@ impl Flow {
             return self.finished(now, slot);
         }
         if self.connections.len() <= route {
-            self.connections.resize(
-                route + 1,
-                Connection {
-                    first: NONE,
-                    last: NONE,
-                },
-            );
+            self.connections.resize(route + 1, Connection::IDLE);
         }
         let connection = &mut self.connections[route];
         let before = std::mem::replace(&mut connection.last, slot);

@@ -116,7 +116,7 @@ impl HostLink {
             usable: config.link.usable_rate(),
             wires: Default::default(),
             ports: vec![Port::default(); config.roles.len()],
-            flows: Slab::new(),
+            flows: Slab::default(),
             sets: Vec::new(),
             steps: TimeQueue::default(),
             completions: Completions::default(),

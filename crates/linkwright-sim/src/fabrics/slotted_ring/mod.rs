@@ -95,7 +95,7 @@ impl SlottedRing {
     pub fn new(config: RingConfig) -> Self {
         SlottedRing {
             chip: Chip::new(&config),
-            transits: Slab::new(),
+            transits: Slab::default(),
             sets: Vec::new(),
             done: VecDeque::new(),
             in_flight: 0,

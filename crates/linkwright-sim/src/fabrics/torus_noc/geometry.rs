@@ -147,29 +147,19 @@ impl Geometry {
     #[inline]
     fn step(&self, at: Place, port: Port) -> (Place, bool) {
         let Place { x, y } = at;
-        match port {
-            Port::East if x + 1 == self.width => (Place { x: 0, y }, true),
-            Port::East => (Place { x: x + 1, y }, false),
-            Port::West if x == 0 => (
-                Place {
-                    x: self.width - 1,
-                    y,
-                },
-                true,
-            ),
-            Port::West => (Place { x: x - 1, y }, false),
-            Port::South if y + 1 == self.height => (Place { x, y: 0 }, true),
-            Port::South => (Place { x, y: y + 1 }, false),
-            Port::North if y == 0 => (
-                Place {
-                    x,
-                    y: self.height - 1,
-                },
-                true,
-            ),
-            Port::North => (Place { x, y: y - 1 }, false),
-            Port::Inject | Port::Eject => (at, false),
-        }
+        let (right, bottom) = (self.width - 1, self.height - 1);
+        let (x, y, wraps) = match port {
+            Port::East if x == right => (0, y, true),
+            Port::East => (x + 1, y, false),
+            Port::West if x == 0 => (right, y, true),
+            Port::West => (x - 1, y, false),
+            Port::South if y == bottom => (x, 0, true),
+            Port::South => (x, y + 1, false),
+            Port::North if y == 0 => (x, bottom, true),
+            Port::North => (x, y - 1, false),
+            Port::Inject | Port::Eject => (x, y, false),
+        };
+        (Place { x, y }, wraps)
     }
 
     pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
