@@ -19,14 +19,14 @@
 //!
 //! so one message takes `o + L + (b-1) G + o`; the overheads `o` are the path's `start` and
 //! `receive`. `G` is the inverse of `bandwidth`. A get sends its request first, which costs `L`
-//! and no gap. Endpoints receive any number of messages at once and links are never shared: what
-//! only contention can show, this model does not. Memories are endpoints like any other.
+//! and no gap. Endpoints receive any number of messages at once and links are never shared: the model
+//! shows no effect of contention. Memories are endpoints like any other.
 //!
-//! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
-//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` in addition to its bytes: a
+//! Real machines treat long and short messages differently (another protocol, another cache), so L and 1/G may
+//! change at a size, and each message may keep its source for an `occupancy` in addition to its bytes: a
 //! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
-//! faster, which is checked when the file is read. Ranks in one instance of a `[[fabric.level]]` (a host of a
-//! cluster) have numbers of their own, the innermost level that both share counting.
+//! faster, which is checked when the file is read. Ranks in the same instance of a `[[fabric.level]]` (a host of a
+//! cluster) have their own numbers; the innermost shared level counts.
 //!
 //! All times of a message follow from what was offered before it, so the fabric answers at once
 //! and has no events.
@@ -103,14 +103,14 @@ fn holding(regimes: &[Regime], bytes: u64) -> &Regime {
 #[derive(Clone, Debug)]
 pub struct LogGp {
     gap: TimePs,
-    /// Of any two ranks, by ascending size; the first holds from 0 on.
+    /// For any two ranks, by ascending size; the first holds from 0 bytes on.
     regimes: Vec<Regime>,
-    /// The same of ranks in one instance of a level, by its index, innermost first.
+    /// The same for ranks in one instance of a level, by its index, innermost first.
     levels: Vec<(usize, Vec<Regime>)>,
     nearness: Nearness,
     /// When each endpoint may send again.
     next_departure: Vec<TimePs>,
-    /// A size, what keeps its source and its L; most messages are as long as the one before.
+    /// A size, how long it keeps its source, and its L; most messages are as long as the one before.
     latest: (u64, TimePs, TimePs),
     sets: Vec<Vec<EndpointId>>,
     completions: Completions,
@@ -157,7 +157,7 @@ fn regimes(table: &mut Section<'_>) -> Result<Vec<Regime>, SimError> {
     Ok(regimes)
 }
 
-/// One more regime, beyond the last; or what is wrong with it.
+/// Append a regime beyond the last, or explain what is wrong with it.
 fn add(regimes: &mut Vec<Regime>, regime: Regime) -> Result<(), String> {
     let (last, from) = (regimes[regimes.len() - 1], regime.from);
     if from <= last.from {
@@ -222,7 +222,7 @@ impl LogGp {
         near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
-    /// What a message of this size keeps its source, and its L, between any two ranks.
+    /// How long a message of this size between any two ranks keeps its source, and its L.
     #[inline]
     fn times_of(&mut self, bytes: u64) -> (TimePs, TimePs) {
         if self.latest.0 != bytes {
@@ -314,7 +314,7 @@ impl Fabric for LogGp {
     #[inline]
     fn quiet(&self, m: &Msg) -> TimePs {
         let regimes = match m.kind {
-            // Some target is nearest; the bound need not know which.
+            // The bound holds for the nearest target, whichever that is.
             MsgKind::Multicast => self.nearest(),
             _ => self.regimes(m.from, m.to),
         };

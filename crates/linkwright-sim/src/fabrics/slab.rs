@@ -30,7 +30,7 @@ impl<T> Slab<T> {
         self.items.len() as u32 - 1
     }
 
-    /// The slot may be taken again; what was in it can be read until it is.
+    /// Free a slot; its item remains readable until the slot is taken again.
     #[inline]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
@@ -41,7 +41,7 @@ impl<T> Slab<T> {
         self.items.len() - self.free.len()
     }
 
-    /// Those with their slots; slow.
+    /// Live items with their slots; slow.
     pub fn iter_live(&self) -> impl Iterator<Item = (u32, &T)> {
         let free: BTreeSet<u32> = self.free.iter().copied().collect();
         (0..)

@@ -1,4 +1,4 @@
-//! Sharing by itself: hand-derived cases with the algebra, and what must always hold.
+//! Sharing alone: hand-derived cases with the algebra, and invariants.
 
 use super::fair::Fair;
 use super::fifo::Fifo;
@@ -7,7 +7,7 @@ use super::uses::{Use, Uses};
 use linkwright_core::{Machine, TimePs};
 use proptest::prelude::*;
 
-/// Fair sharing with what its jobs use and what that carries.
+/// Fair sharing and the resources that its jobs use.
 struct Case {
     fair: Fair,
     uses: Uses,
@@ -85,7 +85,7 @@ fn a_slow_flow_leaves_its_share_to_others() {
 }
 
 #[test]
-fn who_uses_a_link_twice_counts_twice() {
+fn a_flow_that_uses_a_link_twice_counts_twice() {
     // Rates grow together: 2 r + r = 90, so both have 30 and the first takes 60 of the link.
     assert_eq!(rates(&[90], &[(90, &[(0, 2)]), (90, &[(0, 1)])]), [30, 30]);
 }
@@ -205,7 +205,7 @@ fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
     for &(token, rate) in &rates {
         let (_, _, ceiling, bits) = plan[token as usize];
         assert!(rate > 0 && rate <= ceiling);
-        // Nobody can have more: at its ceiling, or at a full link where nobody has more.
+        // No flow can have more: it is at its ceiling, or at a full link on which no flow has more.
         let bottleneck = uses(bits).iter().any(|&(link, _)| {
             let link = link as usize;
             let on = |t: u32| {
@@ -232,7 +232,7 @@ fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
 
 proptest! {
     #[test]
-    fn rates_are_max_min_and_nobody_beats_an_idle_machine(
+    fn rates_are_max_min_and_no_flow_beats_an_idle_machine(
         capacity in proptest::collection::vec(1_000_000u64..50_000_000_000, LINKS),
         plan in proptest::collection::vec((0u64..2_000, 1u64..100_000, 1_000_000u64..60_000_000_000, 1u8..32), 1..24),
     ) {
@@ -259,7 +259,7 @@ proptest! {
 }
 
 #[test]
-fn a_name_that_nobody_has_comes_with_those_known() {
+fn an_unknown_name_comes_with_the_known_ones() {
     let text = include_str!("../../../tests/flow/relays.toml");
     let links = "no class of links `mesh`; known: direct, tree";
     let transport = "no transport `nvlink`; known: relayed, staged";

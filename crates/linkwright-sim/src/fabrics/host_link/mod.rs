@@ -6,7 +6,7 @@
 //!                                           pcie.up
 //! ```
 //!
-//! What a message becomes depends on who is at its ends and who initiates it:
+//! The endpoints of a message and its initiator decide what it becomes:
 //!
 //! | message | becomes | wires |
 //! |---|---|---|
@@ -76,7 +76,7 @@ enum Link {
 
 const LINKS: [&str; 4] = ["pcie.down", "pcie.up", "host.copy", "device"];
 
-/// What an endpoint has to itself.
+/// The private resources of an endpoint.
 #[derive(Clone, Debug, Default)]
 struct Port {
     /// Engine towards the device; of a core, its stores and loads.
@@ -85,7 +85,7 @@ struct Port {
     outward: Wire,
     /// Read requests under way.
     outstanding: u64,
-    /// Flows that wait until one of those is answered.
+    /// Flows that wait for the answer to one of these requests.
     waiting: VecDeque<u32>,
 }
 
@@ -220,7 +220,7 @@ impl Fabric for HostLink {
     }
 
     fn next(&mut self) -> Option<TimePs> {
-        self.completions.next_beside(&self.steps)
+        self.completions.next_with(&self.steps)
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {

@@ -39,7 +39,7 @@ enum Event {
     LineDone(u8, u8, u8),
     /// An entry is complete.
     Complete(u8, u8, u8, bool),
-    /// Nothing but a requested wake-up at this time.
+    /// A requested wake-up without effect.
     Wake,
 }
 
@@ -92,10 +92,10 @@ pub struct Chip {
     pub(super) links: LinkTable,
     lines: u64,
     addresses: u64,
-    /// What has gone by ring, source and receiver since the links were last up to date, and where.
+    /// Lines moved by ring, source and receiver since the links were last up to date, and which entries are in use.
     tallies: Vec<Tally>,
     tallied: Vec<u32>,
-    /// Every line that has started, where these are recorded.
+    /// Every line that has started, if recorded.
     pub(super) starts: Option<Vec<Start>>,
     pub(super) news: Vec<News>,
     /// Scratch of the arbiter.
@@ -191,7 +191,7 @@ impl Chip {
         }
     }
 
-    /// Be called at `at` although nothing may happen there.
+    /// Wake up at `at`, even if nothing happens then.
     pub fn wake_at(&mut self, at: u64) {
         self.events.push(TimePs(at), Event::Wake);
     }
@@ -390,7 +390,7 @@ impl Chip {
         self.coming[stream].push_back((at, line));
     }
 
-    /// Reservations of lock lines, in the order of address slots; `false` where one was lost.
+    /// Reservations of lock lines, in the order of address slots; `false` if one was lost.
     fn reserve(&mut self, unit: u8, kind: Kind, other: u8, line: u64) -> bool {
         let own = usize::from(unit);
         match kind {

@@ -1,8 +1,8 @@
 //! `[fabric]` of a machine file with `kind = "slotted_ring"`, in bus cycles.
 //!
-//! Durations stand in the file in any unit but must be whole bus cycles; structure that nobody has
-//! published is a word there (`arbiter_sees`, `tie`, `receiver_order`), so that every prediction can
-//! be repeated with another choice.
+//! Durations may have any unit but must be whole bus cycles. Unpublished structure is a choice of words
+//! (`arbiter_sees`, `tie`, `receiver_order`), so that every prediction can be repeated with another
+//! choice.
 
 use linkwright_core::machine::{Machine, Section};
 use linkwright_core::{Bytes, BytesPerSec, MachineError};
@@ -23,7 +23,7 @@ pub enum Sees {
     Limited(u32),
 }
 
-/// Which way a transfer goes where both are equally long.
+/// Which way a transfer goes if both are equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
     /// Whichever is free first.
@@ -88,7 +88,7 @@ pub struct RingConfig {
     pub list_longest: usize,
     /// Whether a partial line takes the data cycles of a whole one.
     pub partial_is_whole: bool,
-    /// Further requests where both addresses lie differently in their lines.
+    /// Further requests if the two addresses lie differently in their lines.
     pub offset_requests: u32,
     /// Page walk that every command pays; 0 where translations hit.
     pub walk: u64,
@@ -109,7 +109,7 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
-    /// Read the fabric of a machine; every key must be there.
+    /// Read the fabric of a machine; every key is required.
     pub fn from_machine(machine: &Machine) -> Result<RingConfig, MachineError> {
         let mut s = machine.fabric_section();
         let elements = elements(&mut s)?;
@@ -224,8 +224,8 @@ fn elements(s: &mut Section<'_>) -> Result<Vec<String>, MachineError> {
 }
 
 fn position(s: &Section<'_>, elements: &[String], name: &str) -> Result<u8, MachineError> {
-    let found = elements.iter().position(|element| element == name);
-    found.map(|at| at as u8).ok_or_else(|| {
+    let position = elements.iter().position(|element| element == name);
+    position.map(|at| at as u8).ok_or_else(|| {
         let problem = format!("no element is called \"{name}\"; add it in ring order");
         s.inconsistent("elements", problem)
     })

@@ -5,7 +5,7 @@
 //!   PPE --mapped---> [proxy queue, 8] ---+--> select --> unroll one line --> at most K in flight
 //! ```
 //!
-//! (bus cycles.) An entry stays until all its lines are done; who meets a full queue waits. Each
+//! (bus cycles.) An entry stays until all its lines are done; a command that meets a full queue waits. Each
 //! request is a new selection: SPU queue before proxy queue; get and put in turn; only commands that
 //! are ready, oldest first. A command is not ready during its flow-through, its page walk, the fetch
 //! of its next list element, or while it waits for earlier ones of its tag group.
@@ -126,7 +126,7 @@ impl Entries {
             .expect("the slot is in use")
     }
 
-    /// Free a slot; the command that waited for it waits no more.
+    /// Free a slot and release the commands that waited for it.
     pub fn remove(&mut self, slot: u8) -> Entry {
         self.used -= 1;
         let entry = self.slots[usize::from(slot)].take();

@@ -1,4 +1,4 @@
-//! The numbers of a torus network, without any value: values stand in machine files.
+//! The parameters of a torus network; their values come from machine files.
 
 use crate::fabric::Bounds;
 use linkwright_core::{BytesPerSec, TimePs};
@@ -62,7 +62,7 @@ pub struct Dram {
     pub partial_write: TimePs,
 }
 
-/// Where an endpoint is attached.
+/// The place of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Column, counted eastwards.
@@ -104,8 +104,8 @@ pub struct TorusNocConfig {
     pub receive_requests: u32,
     /// Response packets that a receiving interface works on at once.
     pub receive_responses: u32,
-    /// Writes, atomics and multicasts whose acknowledgement is not waited for ([`crate::fabric::Msg::wanted`]) are
-    /// posted: the target answers nothing.
+    /// Writes, atomics and multicasts without a wanted acknowledgement ([`crate::fabric::Msg::wanted`]) are posted: the
+    /// target does not answer.
     pub posted: bool,
     /// Multicasts of one interface to one set keep their reservation until the last.
     pub multicast_linked: bool,
@@ -122,7 +122,7 @@ pub struct TorusNocConfig {
 }
 
 impl TorusNocConfig {
-    /// What no message can beat: full packets on every link that leads the right way.
+    /// Rates that no message can beat: full packets on every link that leads the right way.
     pub(super) fn bounds(&self) -> Bounds {
         let data_flits = self.packet_bytes / self.flit_bytes;
         let packet_ps = (data_flits + 1) * self.link_flit.0;

@@ -23,7 +23,7 @@ pub(super) enum Port {
     Eject,
 }
 
-/// The links that a packet has still to take after its first: steps through the ports of one dimension,
+/// The links that a packet still takes after its first: steps through the ports of one dimension,
 /// of the other, and into the interface.
 ///
 /// Sixteen bits for each of the three, the present one lowest: slot of the port, steps left.
@@ -31,7 +31,7 @@ pub(super) enum Port {
 pub(super) struct Route(u64);
 
 impl Route {
-    /// Go on to the next dimension, or the interface, where this one is finished; says if so.
+    /// Go on to the next dimension, or the interface, if this one is finished; returns whether it is.
     #[inline]
     pub fn turns(&mut self) -> bool {
         let turns = self.0 & 0xff == 0;
@@ -193,10 +193,10 @@ impl Geometry {
         })
     }
 
-    /// Where a link begins.
+    /// The place where a link begins.
     pub fn place_of(&self, link: u32) -> Place {
-        let found = self.each().nth(link as usize);
-        found.expect("a link of this torus").1
+        let link = self.each().nth(link as usize);
+        link.expect("a link of this torus").1
     }
 
     /// Name of every link, by index.

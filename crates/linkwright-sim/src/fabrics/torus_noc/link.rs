@@ -38,14 +38,14 @@ pub(super) struct Streaming {
     pub job: u32,
 }
 
-/// A link with its lanes and the buffer behind it. One packet at a time is the common case; what that needs is in
-/// the first lines of cache, and several packets are kept elsewhere.
+/// A link with its lanes and the buffer behind it. One packet at a time is the common case; its state is in the first
+/// cache lines, and several packets are kept elsewhere.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Link {
     pub virtual_now: u64,
     last: u64,
-    /// The packet that streams, if it is only one.
+    /// The streaming packet, if there is only one.
     only: Streaming,
     /// Time for which the link has had something to send.
     pub busy_ps: u64,
@@ -120,7 +120,7 @@ impl Link {
         &mut self.lanes[(lane % LANES) as usize]
     }
 
-    /// Free flits for `lane` in the buffer behind the link; at most what one lane may take.
+    /// Free flits for `lane` in the buffer behind the link, up to the limit of one lane.
     #[inline]
     pub fn room(&mut self, lane: u32, buffers: Buffers) -> u32 {
         let occupied = self.lane(lane).occupied as u32;
@@ -153,7 +153,7 @@ impl Link {
         self.shared_free -= (*occupied as u32).max(own) - before;
     }
 
-    /// Give them back; says whether shared ones are among them.
+    /// Give them back; returns whether shared ones are among them.
     #[inline]
     pub fn give_back(&mut self, lane: u32, flits: u32, own: u32) -> bool {
         let occupied = &mut self.lane(lane).occupied;
@@ -259,13 +259,13 @@ impl Link {
             0 => None,
             1 => (self.only.job == job).then_some(self.only.finish),
             _ => {
-                let found = self.all().iter().find(|stream| stream.job == job)?;
-                Some(found.finish)
+                let stream = self.all().iter().find(|stream| stream.job == job)?;
+                Some(stream.finish)
             }
         }
     }
 
-    /// Where among those that stream `job` is, and its virtual end.
+    /// The slot of `job` among the streaming packets, and its virtual end.
     #[inline]
     fn stream(&mut self, job: u32) -> Option<(usize, &mut u64)> {
         match self.streams {
@@ -279,7 +279,7 @@ impl Link {
         }
     }
 
-    /// Take up to `most` from what `job` is still to be served; how much that was, if it streams.
+    /// Take up to `most` from the remaining service of `job`; returns how much that was, if it streams.
     pub fn defer(&mut self, job: u32, most: u64) -> Option<u64> {
         let now = self.virtual_now;
         let (slot, finish) = self.stream(job)?;
@@ -340,7 +340,7 @@ impl Link {
         }
     }
 
-    /// All of them, where they are several.
+    /// All of them, if there are several.
     #[inline]
     fn all(&self) -> &[Streaming] {
         match &self.several {
