@@ -10,10 +10,10 @@ use linkwright_sim::SimulatedFabric;
 use proptest::prelude::*;
 
 const ENDPOINTS: u32 = 12;
-/// Those of a machine of fixed size.
+/// Endpoints of a machine of fixed size.
 const FIXED: u32 = 9;
 
-/// Gap to the offer before, from, to, bytes, kind.
+/// Gap since the previous offer, from, to, bytes, kind.
 type Plan = Vec<(u64, u32, u32, u64, u8)>;
 
 fn fabric(file: &str) -> AnyFabric {
@@ -28,7 +28,7 @@ fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {
     Msg::new(op as u32, kind, EndpointId(from), EndpointId(to), bytes)
 }
 
-/// Offer everything in time and collect all completions, keeping the engine's side of the contract.
+/// Offer each message at its time and collect all completions, keeping the engine's side of the contract.
 fn drive(fabric: &mut dyn SimulatedFabric, plan: &Plan) -> Vec<Done> {
     fabric.reset(1, &[]);
     let (mut now, mut all) = (TimePs::ZERO, Vec::new());

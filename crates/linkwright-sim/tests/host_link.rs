@@ -37,10 +37,10 @@ fn run(fabric: &mut dyn SimulatedFabric, messages: &[Msg]) -> Vec<Done> {
 
 fn delivered(fabric: &mut dyn SimulatedFabric, messages: &[Msg], op: u32) -> f64 {
     let done = run(fabric, messages);
-    let found = done
+    let completion = done
         .iter()
         .find(|d| d.op == op && d.event == Event::Delivered);
-    found.expect("it is delivered").at.as_ns()
+    completion.expect("it is delivered").at.as_ns()
 }
 
 fn number(key: &str, value: u64, unit: &str) -> String {
@@ -72,11 +72,11 @@ fn an_engine_slower_than_the_link_sets_the_pace() {
     // 256 B: request 2, 300, 64 in the engine from the first byte on.
     let read = Msg::new(0, MsgKind::Get, CORE, DEVICE, 256);
     assert_eq!(delivered(&mut *slow, &[read], 0), 366.0);
-    // What the engine leaves free of the wire another device's engine may use.
+    // Another device's engine may use the time that this engine leaves free on the wire.
     let other = Msg::new(1, MsgKind::Put, EndpointId(3), CORE, 1024);
     let both = [write, other];
     assert!(delivered(&mut *slow, &both, 0).max(delivered(&mut *slow, &both, 1)) < 380.0);
-    // Engines of one device are shared, each way by itself.
+    // Transfers of one device share its engine, separately in each direction.
     let second = Msg::new(1, MsgKind::Put, DEVICE, CORE, 1024);
     assert_eq!(delivered(&mut *slow, &[write, second], 1), 612.0);
 }
@@ -164,7 +164,7 @@ fn mistakes_in_a_file_name_the_cure() {
     }
 }
 
-/// One message of each kind that crosses the link, and what no time may be below.
+/// One message of each kind: over the link, and inside the host.
 fn kinds() -> [(MsgKind, EndpointId, EndpointId); 6] {
     [
         (MsgKind::Put, DEVICE, CORE),

@@ -10,7 +10,7 @@ use linkwright_sim::fabrics::loggp::{LogGp, Parameters};
 use linkwright_sim::{simulate, Issue, Setup, Simulation};
 use proptest::prelude::*;
 
-/// LogGP that does not say that it is free of order, so the engine runs.
+/// LogGP that does not declare itself free of order, so the engine runs.
 struct Ordered(LogGp);
 
 impl Fabric for Ordered {
@@ -70,7 +70,7 @@ fn assert_same(schedule: &Schedule, run: &Setup, gap_ns: u64, what: &str) {
 fn schedules(ranks: u32, elements: u64) -> Vec<(String, Schedule)> {
     let mut shape = Shape::new(ranks, elements);
     shape.grid = Some((ranks / 2, 2)).filter(|_| ranks % 2 == 0);
-    let mut found = Vec::new();
+    let mut schedules = Vec::new();
     for algorithm in REGISTRY {
         let built = match (algorithm.build)(&shape) {
             Err(ScheduleError::Waived { .. }) => continue,
@@ -80,10 +80,10 @@ fn schedules(ranks: u32, elements: u64) -> Vec<(String, Schedule)> {
         for (schedule, how) in [(built, "as it is"), (unfused, "unfused")] {
             // LogGP has no barrier.
             let schedule = barriers::disseminate(&schedule).unwrap();
-            found.push((format!("{} p={ranks} {how}", algorithm.key()), schedule));
+            schedules.push((format!("{} p={ranks} {how}", algorithm.key()), schedule));
         }
     }
-    found
+    schedules
 }
 
 fn path(receive_ns: u64, barrier_ns: u64, completion: Completion) -> Path {
@@ -126,7 +126,7 @@ proptest! {
 
 #[test]
 fn all_at_once_in_step_agrees_too() {
-    // Everybody at zero: ties everywhere.
+    // All ranks start at zero: ties everywhere.
     for ranks in [2, 3, 4, 7, 8, 16] {
         for (what, schedule) in schedules(ranks, 1000) {
             for issue in [Issue::Blocking, Issue::Unlimited, Issue::Batch(2)] {

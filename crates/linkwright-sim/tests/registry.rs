@@ -1,4 +1,4 @@
-//! What must hold for every algorithm on every plain machine.
+//! Invariants of every algorithm on every plain machine.
 
 mod files;
 
@@ -21,8 +21,8 @@ fn machine(name: &str) -> Machine {
     files::machine(&format!("{folder}/{name}.toml"), &[])
 }
 
-/// The schedule as the machine's default path needs it; `None` where the algorithm is waived or
-/// needs memories that the machine lacks.
+/// The schedule as the machine's default path needs it; `None` if the algorithm is waived or needs
+/// memories that the machine lacks.
 fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<Schedule> {
     let schedule = match (algorithm.build)(shape) {
         Err(ScheduleError::Waived { .. }) => return None,

@@ -1,8 +1,8 @@
-//! Open-loop traffic on a network on chip: packets enter at a rate, whatever became of earlier ones.
+//! Open-loop traffic on a network on chip: packets enter at a rate, regardless of earlier ones.
 //!
 //! Every node of an 8 x 8 torus flips a coin each cycle and offers a packet of four flits, one of them the header.
-//! What is counted are hops of those flits. Packets are posted; where they are acknowledged, the acknowledgement goes
-//! round as well and is work that is not counted.
+//! Hops of those flits are counted. Packets are posted; if they are acknowledged, the acknowledgements travel around as
+//! well, and their hops are not counted.
 
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_schedule::patterns::random::Random;
@@ -15,10 +15,10 @@ const CYCLES: u64 = 40_000;
 const FLIT_BYTES: u64 = 32;
 const FLITS: u64 = 4;
 
-/// Whom a packet is for.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// Any other node, drawn anew.
+    /// Any other node, drawn for each packet.
     Uniform,
     /// The next node eastwards.
     Neighbour,
@@ -27,11 +27,11 @@ pub enum Target {
 /// An injection rate and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Whom packets are for.
+    /// Destination of packets.
     pub target: Target,
     /// Flits per node and 1000 cycles.
     pub permille: u32,
-    /// Cycles in which packets enter, as a part of 40,000.
+    /// Packets enter during 40,000 cycles divided by this.
     pub part: u64,
     /// Whether each packet is acknowledged.
     pub acknowledged: bool,
@@ -44,7 +44,7 @@ pub struct Packet {
 }
 
 impl Load {
-    /// A torus whose links, interfaces and routers keep no packet longer than its flits take.
+    /// A torus whose links, interfaces and routers hold a packet no longer than its flits take.
     pub fn network(&self) -> TorusNoc {
         let stream = Stream {
             issue: CYCLE,

@@ -1,8 +1,8 @@
 //! From a workload to its figures.
 //!
-//! Every stage is a function of its own that is never inlined, so that an instruction counter can be told to count
-//! in it alone. Stages repeat until [`LEAST`] seconds are spent, and the median counts; memory is read after the
-//! first time, when nothing of an earlier round is still held by the allocator.
+//! Every stage is a function that is never inlined, so that an instruction counter can count it alone. Stages repeat
+//! until [`LEAST`] seconds are spent, and the median counts; memory is read after the first round, before the allocator
+//! holds anything from earlier rounds.
 
 use crate::catalogue::{Case, Kind, Way, Workload};
 use crate::noc;
@@ -16,9 +16,9 @@ use linkwright_sim::fabrics::torus_noc::TorusNoc;
 use linkwright_sim::fabrics::{self, AnyFabric};
 use linkwright_sim::{lowered, run, simulate, Limits, Networks, Placement, Setup, Simulation};
 
-/// Processor time that a launch spends on its workload at least, unless it is to run once.
+/// Least processor time that a launch spends on its workload, unless it runs once.
 const LEAST: f64 = 0.5;
-/// Rounds that are enough at any rate.
+/// Most rounds.
 const MOST: usize = 200;
 
 type Result<T> = std::result::Result<T, String>;
@@ -27,7 +27,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Run `workload` and say what it took.
+/// Run `workload` and measure it.
 pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures> {
     let base = memory().0;
     let mut first: Option<Figures> = None;

@@ -1,4 +1,4 @@
-//! The slotted ring: hand-derived times, what no run may violate, fairness.
+//! The slotted ring: hand-derived times, invariants, fairness.
 
 mod common;
 #[path = "../files/mod.rs"]

@@ -1,4 +1,4 @@
-//! DMA programs: fences, lists, queues, mailboxes, signals, atomics, and what is refused.
+//! DMA programs: fences, lists, queues, mailboxes, signals, atomics, and refused commands.
 
 use crate::common::{machine, CYCLE};
 use linkwright_sim::fabrics::slotted_ring::programs::{run, Choices, Outcome};
@@ -53,7 +53,7 @@ fn a_fence_waits_for_its_tag_and_a_barrier_holds_later_ones_too() {
     };
     // Without order one line after another: every 8 cycles.
     assert_eq!(times("put SPE1 128 tag=1"), [140, 148, 156, 164]);
-    // The fence waits for the first, from where it has to be snooped; later ones overtake it.
+    // The fenced command waits for the first, then still has its snoop ahead; later ones overtake it.
     assert_eq!(
         times("put SPE1 128 tag=1 fence"),
         [140, 150, 158, 140 + 120]
@@ -173,7 +173,7 @@ fn signals_that_overwrite_are_lost() {
 }
 
 #[test]
-fn what_the_hardware_refuses_is_refused_with_its_rule() {
+fn a_refused_command_names_the_rule_of_the_hardware() {
     for (line, says) in [
         ("put SPE1 24", "sizes are 1, 2, 4, 8 or a multiple of 16"),
         ("put SPE1 0", "sizes are 1, 2, 4, 8"),

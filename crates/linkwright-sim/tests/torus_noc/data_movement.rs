@@ -181,7 +181,7 @@ fn the_ideal_torus_is_read_too() {
 }
 
 #[test]
-fn what_the_model_has_no_room_for_is_refused() {
+fn numbers_beyond_the_range_of_the_model_are_refused() {
     let text = text(IDEAL);
     let read = |key: &str, number: &str| {
         let line = text.lines().find(|line| line.starts_with(key)).unwrap();

@@ -1,8 +1,8 @@
 //! Traffic by rate: latency over offered load, packets against single flits.
 //!
 //! An 8 x 8 torus with links both ways; every tile offers packets of four flits (a header and
-//! 96 bytes) with the same probability in every cycle, to a tile drawn anew. What the tile cannot
-//! send yet waits at its interface, and waiting counts. Latency is from the offer to the delivery,
+//! 96 bytes) with the same probability in every cycle, each to a tile drawn at random. Packets that
+//! the tile cannot yet send wait at its interface, and waiting counts. Latency is from the offer to the delivery,
 //! over the packets of the second half: the first half fills the network.
 //!
 //! ```text
@@ -163,7 +163,7 @@ fn and_without_acknowledgements() {
 
 #[test]
 fn neighbours_meet_nobody() {
-    // East by one: no link is shared, so what is left is waiting for the own interface.
+    // East by one: no link is shared, so packets only wait for their own interface.
     for posted in [false, true] {
         let [packets, flits] = both(0.3, 1, |from, _| from / 8 * 8 + (from + 1) % 8, posted);
         println!("neighbour 0.3: {packets:.2} cycles, single flits {flits:.2}");

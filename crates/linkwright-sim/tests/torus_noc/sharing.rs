@@ -46,7 +46,7 @@ fn finite_buffers_hold_the_links_behind_a_waiting_packet() {
 #[test]
 fn a_saturated_port_takes_one_flit_per_cycle() {
     // Seven tiles of a row write 16 packets of 257 flits each to the eighth. The port moves
-    // 7 * 16 * 257 flits; nothing can be faster, and a full port never waits for anybody.
+    // 7 * 16 * 257 flits; nothing can be faster, and a full port never waits.
     for buffers in [Some(FINITE), None] {
         let messages: Vec<Msg> = (0..7).map(|i| put(i, i, 7, 16 * 8192)).collect();
         let config = TorusNocConfig { buffers, ..grid() };

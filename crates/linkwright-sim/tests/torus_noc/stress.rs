@@ -1,4 +1,4 @@
-//! What must hold under any traffic: nothing is lost, nothing blocks for ever, every run is equal.
+//! Invariants under any traffic: no loss, no deadlock, equal runs.
 
 use super::common::*;
 use linkwright_sim::fabric::{Done, Event, Fabric, Msg, MsgKind};
@@ -71,7 +71,7 @@ fn check(name: &str, messages: &[Msg], done: &[Done], noc: &TorusNoc) {
             "{name}: {message:?} completes {at:?}"
         );
     }
-    // Every link carried what its packets brought: the bytes that leave interfaces enter others.
+    // All bytes that leave interfaces enter others.
     let table = noc.links();
     let through = |port: &str| -> u64 {
         let named = table.names.iter().zip(&table.bytes);

@@ -65,11 +65,11 @@ fn rates(capacity: &[u64], jobs: &[(u64, &[(u32, u32)])]) -> Vec<u64> {
 fn two_links_three_flows() {
     // a over both links of 100 and 60, b over the first, c over the second.
     //   second link first: a = c = 60 / 2 = 30; then b = 100 - 30 = 70
-    let found = rates(
+    let shares = rates(
         &[100, 60],
         &[(100, &[(0, 1), (1, 1)]), (100, &[(0, 1)]), (60, &[(1, 1)])],
     );
-    assert_eq!(found, [30, 70, 30]);
+    assert_eq!(shares, [30, 70, 30]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_flow_that_uses_a_link_twice_counts_twice() {
 fn a_chain_is_solved_link_by_link() {
     // Links of 10, 20, 30; flows over (0), (0, 1), (1, 2), (2).
     //   link 0: 5 each; link 1: 20 - 5 = 15 for the third; link 2: 30 - 15 = 15 for the fourth
-    let found = rates(
+    let shares = rates(
         &[10, 20, 30],
         &[
             (99, &[(0, 1)]),
@@ -103,7 +103,7 @@ fn a_chain_is_solved_link_by_link() {
             (99, &[(2, 1)]),
         ],
     );
-    assert_eq!(found, [5, 5, 15, 15]);
+    assert_eq!(shares, [5, 5, 15, 15]);
 }
 
 #[test]

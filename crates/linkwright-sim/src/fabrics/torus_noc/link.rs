@@ -10,7 +10,7 @@
 //! ```
 //!
 //! V counts in ps / 720720 (the least common multiple of 1..=16), so V is an exact integer for
-//! every n up to 16 and needs no event until its state is asked for.
+//! every n up to 16 and needs no event until its state is read.
 
 use super::config::Buffers;
 use super::geometry::Port;
