@@ -36,6 +36,15 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
     Some(own.unwrap_or(schedule))
 }
 
+/// All algorithms that are not waived, with their keys.
+fn schedules<'a>(
+    shape: &'a Shape,
+    machine: &'a Machine,
+) -> impl Iterator<Item = (String, Schedule)> + 'a {
+    let one = |a: &&Algorithm| Some((a.key(), schedule(a, shape, machine)?));
+    REGISTRY.iter().filter_map(one)
+}
+
 fn simulated(schedule: &Schedule, machine: &Machine, options: &Options) -> Modelled {
     let result = run(schedule, machine, options);
     result.unwrap_or_else(|e| panic!("{e}"))
@@ -70,11 +79,9 @@ fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what:
 fn check_algorithms(machines: &[&str], shapes: &[Shape]) {
     for name in machines {
         let machine = machine(name);
-        for (algorithm, shape) in
-            (REGISTRY.iter()).flat_map(|a| shapes.iter().map(move |shape| (a, shape)))
-        {
-            if let Some(schedule) = schedule(algorithm, shape, &machine) {
-                let what = format!("{} on {name}, {shape:?}", algorithm.key());
+        for shape in shapes {
+            for (key, schedule) in schedules(shape, &machine) {
+                let what = format!("{key} on {name}, {shape:?}");
                 check(&schedule, &machine, shape.grid, &what);
             }
         }
@@ -173,15 +180,12 @@ fn two_threads_give_what_one_gives() {
         ..Options::default()
     };
     for machine in ["crossbar", "loggp"].map(machine) {
-        for algorithm in REGISTRY {
-            let Some(schedule) = schedule(algorithm, &shape, &machine) else {
-                continue;
-            };
+        for (key, schedule) in schedules(&shape, &machine) {
             let run = || simulated(&schedule, &machine, &options).simulation;
             let once = run();
             std::thread::scope(|scope| {
                 for thread in [scope.spawn(run), scope.spawn(run)] {
-                    assert_eq!(thread.join().unwrap(), once, "{}", algorithm.key());
+                    assert_eq!(thread.join().unwrap(), once, "{key}");
                 }
             });
         }

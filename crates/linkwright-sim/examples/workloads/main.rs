@@ -21,6 +21,7 @@ use catalogue::{Workload, WORKLOADS};
 use report::Figures;
 use std::process::{exit, Command, Stdio};
 
+#[derive(Default)]
 struct Options {
     names: Vec<String>,
     json: bool,
@@ -33,13 +34,8 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut options = Options {
-        names: Vec::new(),
-        json: false,
-        list: false,
-        records: false,
-        once: false,
-        child: false,
         launches: 1,
+        ..Options::default()
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {

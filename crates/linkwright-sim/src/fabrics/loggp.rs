@@ -205,12 +205,6 @@ impl LogGp {
         }
     }
 
-    /// Regimes of the ranks nearest to each other.
-    fn nearest(&self) -> &[Regime] {
-        let near = self.levels.first();
-        near.map_or(&self.regimes, |(_, regimes)| regimes)
-    }
-
     /// Regimes of messages between two endpoints.
     #[inline]
     fn regimes(&self, from: EndpointId, to: EndpointId) -> &[Regime] {
@@ -315,7 +309,7 @@ impl Fabric for LogGp {
     fn quiet(&self, m: &Msg) -> TimePs {
         let regimes = match m.kind {
             // The bound holds for the nearest target, whichever that is.
-            MsgKind::Multicast => self.nearest(),
+            MsgKind::Multicast => self.levels.first().map_or(&*self.regimes, |near| &near.1),
             _ => self.regimes(m.from, m.to),
         };
         let request = match m.kind {

@@ -1,7 +1,7 @@
 //! DMA programs: fences, lists, queues, mailboxes, signals, atomics, and refused commands.
 
 use crate::common::{machine, CYCLE};
-use linkwright_sim::fabrics::slotted_ring::programs::{run, Choices, Outcome};
+use linkwright_sim::fabrics::slotted_ring::programs::{run, Outcome};
 use linkwright_sim::SimError;
 
 const ALONE: u64 = 5 + 15 + 50 + 70;
@@ -13,7 +13,7 @@ fn attempt(programs: &[(&str, &[&str])], overwrite: bool) -> Result<Outcome, Sim
     let programs: Vec<(String, Vec<String>)> = (programs.iter())
         .map(|(name, lines)| (name.to_string(), texts(lines)))
         .collect();
-    run(&machine(&[]), &programs, Choices { overwrite })
+    run(&machine(&[]), &programs, overwrite)
 }
 
 fn outcome(programs: &[(&str, &[&str])]) -> Outcome {
@@ -123,7 +123,7 @@ fn a_counter_counts_every_increment_and_lost_reservations_cost_retries() {
     let all: Vec<(String, Vec<String>)> = (0..8)
         .map(|i| (format!("SPE{i}"), vec!["add".to_string(); 5]))
         .collect();
-    let contended = run(&machine(&[]), &all, Choices::default()).unwrap();
+    let contended = run(&machine(&[]), &all, false).unwrap();
     assert!(contended.retries.iter().sum::<u64>() > 0);
     assert!(contended.lines_ps.iter().all(|lines| lines.len() == 5));
     // Every conditional write either counted or was tried again.

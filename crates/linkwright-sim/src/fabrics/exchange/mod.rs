@@ -141,10 +141,6 @@ impl Exchange {
         let chips = self.config.chips();
         (from != to && from < chips && to < chips).then_some(Route { from, to })
     }
-
-    fn is_host(&self, endpoint: EndpointId) -> bool {
-        endpoint.0 >= self.ranks
-    }
 }
 
 impl Fabric for Exchange {
@@ -215,7 +211,7 @@ impl Fabric for Exchange {
             // The places of its targets depend on the schedule; none is nearer than this.
             return chip.start() + chip.time(chip.load(m.bytes) / 2);
         }
-        if self.is_host(m.from) || self.is_host(m.to) {
+        if m.from.0.max(m.to.0) >= self.ranks {
             let host = self.config.host.as_ref();
             return host
                 .map_or(TimePs::ZERO, |h| h.chip_rate.time(Bytes(m.bytes)))

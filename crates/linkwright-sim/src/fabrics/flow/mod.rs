@@ -302,11 +302,6 @@ impl Flow {
         self.routes.get_mut().timing(route).chunk
     }
 
-    /// The job that ends at `at`, the time of the next one.
-    fn pop_at(&mut self, at: TimePs) -> Option<Job> {
-        (self.shared).pop_at(at, self.routes.get_mut())
-    }
-
     /// A job of a transfer is done.
     fn ended(&mut self, now: TimePs, job: Job) {
         let (slot, pass) = (job.token, job.pass as usize);
@@ -364,7 +359,7 @@ impl Flow {
         (self.completions).push(delivered, op, Event::Delivered, target);
         let back = match kind {
             MsgKind::Get => TimePs::ZERO,
-            _ => timing.back(),
+            _ => timing.latency,
         };
         let mut acknowledged = delivered + back;
         if let Some(remaining) = self.multicasts.get_mut(&op) {
@@ -433,7 +428,7 @@ impl Fabric for Flow {
                 Some(at) if at <= limit => at,
                 _ => return self.completions.advance(until, out),
             };
-            while let Some(job) = self.pop_at(at) {
+            while let Some(job) = self.shared.pop_at(at, self.routes.get_mut()) {
                 self.ended(at, job);
             }
             while let Some(slot) = self.starts.pop_at(at) {

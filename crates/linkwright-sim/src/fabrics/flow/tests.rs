@@ -62,48 +62,24 @@ fn rates(capacity: &[u64], jobs: &[(u64, &[(u32, u32)])]) -> Vec<u64> {
 }
 
 #[test]
-fn two_links_three_flows() {
+fn flows_share_links_max_min() {
     // a over both links of 100 and 60, b over the first, c over the second.
     //   second link first: a = c = 60 / 2 = 30; then b = 100 - 30 = 70
-    let shares = rates(
-        &[100, 60],
-        &[(100, &[(0, 1), (1, 1)]), (100, &[(0, 1)]), (60, &[(1, 1)])],
-    );
-    assert_eq!(shares, [30, 70, 30]);
-}
-
-#[test]
-fn a_slow_flow_leaves_its_share_to_others() {
+    let flows: &[(u64, &[_])] = &[(100, &[(0, 1), (1, 1)]), (100, &[(0, 1)]), (60, &[(1, 1)])];
+    assert_eq!(rates(&[100, 60], flows), [30, 70, 30]);
     // 120 for three, of which one wants 10: (120 - 10) / 2 = 55.
-    assert_eq!(
-        rates(
-            &[120],
-            &[(200, &[(0, 1)]), (10, &[(0, 1)]), (200, &[(0, 1)])]
-        ),
-        [55, 10, 55]
-    );
-}
-
-#[test]
-fn a_flow_that_uses_a_link_twice_counts_twice() {
-    // Rates grow together: 2 r + r = 90, so both have 30 and the first takes 60 of the link.
+    let flows: &[(u64, &[_])] = &[(200, &[(0, 1)]), (10, &[(0, 1)]), (200, &[(0, 1)])];
+    assert_eq!(rates(&[120], flows), [55, 10, 55]);
+    // The first uses the link twice: 2 r + r = 90, so both have 30 and the first takes 60 of it.
     assert_eq!(rates(&[90], &[(90, &[(0, 2)]), (90, &[(0, 1)])]), [30, 30]);
-}
-
-#[test]
-fn a_chain_is_solved_link_by_link() {
     // Links of 10, 20, 30; flows over (0), (0, 1), (1, 2), (2).
     //   link 0: 5 each; link 1: 20 - 5 = 15 for the third; link 2: 30 - 15 = 15 for the fourth
-    let shares = rates(
-        &[10, 20, 30],
-        &[
-            (99, &[(0, 1)]),
-            (99, &[(0, 1), (1, 1)]),
-            (99, &[(1, 1), (2, 1)]),
-            (99, &[(2, 1)]),
-        ],
+    let (first, second, third) = ((0, 1), (1, 1), (2, 1));
+    let ways: [&[_]; 4] = [&[first], &[first, second], &[second, third], &[third]];
+    assert_eq!(
+        rates(&[10, 20, 30], &ways.map(|way| (99, way))),
+        [5, 5, 15, 15]
     );
-    assert_eq!(shares, [5, 5, 15, 15]);
 }
 
 #[test]

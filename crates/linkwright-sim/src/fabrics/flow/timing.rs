@@ -56,7 +56,7 @@ impl Timing {
     pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
         match kind {
             MsgKind::Notice => self.notice,
-            MsgKind::Get => self.back() + self.lead(bytes),
+            MsgKind::Get => self.latency + self.lead(bytes),
             _ => self.lead(bytes),
         }
     }
@@ -66,11 +66,6 @@ impl Timing {
         let stored = self.packet.min(bytes);
         let each = |&(rate, times): &(u64, u64)| time(stored, rate) * times;
         self.latency + self.store_rates.iter().map(each).sum()
-    }
-
-    /// Time for an answer to come back.
-    pub fn back(&self) -> TimePs {
-        self.latency
     }
 
     /// Time that `bytes` take between lead and tail, alone on the machine.

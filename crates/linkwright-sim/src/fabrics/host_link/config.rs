@@ -3,7 +3,7 @@
 use super::pcie::PcieLink;
 use crate::error::SimError;
 use linkwright_core::machine::{Machine, Section};
-use linkwright_core::{BytesPerSec, EndpointId, MachineError, TimePs};
+use linkwright_core::{BytesPerSec, MachineError, TimePs};
 
 /// The role of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,11 +91,6 @@ impl Config {
         }
         s.finish()?;
         Ok(config)
-    }
-
-    /// Role of an endpoint.
-    pub fn role(&self, endpoint: EndpointId) -> Role {
-        self.roles[endpoint.index()]
     }
 }
 

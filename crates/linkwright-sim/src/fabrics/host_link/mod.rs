@@ -142,7 +142,7 @@ impl HostLink {
 
     /// What a message from `from` to `to` becomes.
     fn kind(&self, m: &Msg, to: EndpointId) -> Kind {
-        let device = |endpoint| self.config.role(endpoint) == Role::Device;
+        let device = |endpoint: EndpointId| self.config.roles[endpoint.index()] == Role::Device;
         match (device(m.from), device(to), m.kind) {
             (false, true, MsgKind::Notice) => Kind::Doorbell,
             (true, false, MsgKind::Notice) => Kind::Mark,

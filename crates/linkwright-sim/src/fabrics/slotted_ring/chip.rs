@@ -90,7 +90,8 @@ pub struct Chip {
     reservations: usize,
     /// Load of rings by segment, of ports out and in, of the command network.
     pub(super) links: LinkTable,
-    lines: u64,
+    /// Lines that have started.
+    pub(super) lines: u64,
     addresses: u64,
     /// Lines moved by ring, source and receiver since the links were last up to date, and which entries are in use.
     tallies: Vec<Tally>,
@@ -130,16 +131,6 @@ impl Chip {
             rings,
             config: config.clone(),
         }
-    }
-
-    /// Keep every start of a line from now on.
-    pub fn record_starts(&mut self) {
-        self.starts = Some(Vec::new());
-    }
-
-    /// Lines that have started.
-    pub fn lines(&self) -> u64 {
-        self.lines
     }
 
     /// Give `unit` a command at cycle `now`; [`News`] tell the rest.
@@ -468,7 +459,7 @@ impl Chip {
         let queues = &self.units[usize::from(unit)].queues;
         queues
             .iter()
-            .map(|queue| queue.used() + queue.outside.len())
+            .map(|queue| queue.used + queue.outside.len())
             .sum()
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
     slots: Vec<Option<Entry>>,
-    used: usize,
+    pub used: usize,
     /// Entries with requests to make, in order: puts, gets.
     todo: [VecDeque<u8>; 2],
     /// Commands that have been given and are not yet in the queue.
@@ -89,10 +89,6 @@ impl Entries {
 
     pub fn is_full(&self) -> bool {
         self.used == self.slots.len()
-    }
-
-    pub fn used(&self) -> usize {
-        self.used
     }
 
     /// Put a command into a free slot.

@@ -27,13 +27,6 @@ pub struct Outcome {
     pub period_ps: u64,
 }
 
-/// Choices of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Choices {
-    /// Signals replace what stands in the register, instead of adding their bits.
-    pub overwrite: bool,
-}
-
 /// The purpose of a command.
 #[derive(Clone, Copy)]
 enum Purpose {
@@ -125,15 +118,16 @@ struct Stage {
     flights: Vec<Flight>,
     /// Cycles of reading a completion.
     status: u64,
-    choices: Choices,
+    overwrite: bool,
     commands: Vec<(u32, u32, Life)>,
 }
 
-/// Run `programs`, lines by element name, on `machine`.
+/// Run `programs`, lines by element name, on `machine`; with `overwrite`, signals replace the bits of the register
+/// instead of adding theirs.
 pub fn run(
     machine: &Machine,
     programs: &[(String, Vec<String>)],
-    choices: Choices,
+    overwrite: bool,
 ) -> Result<Outcome, SimError> {
     let config = RingConfig::from_machine(machine)?;
     let mut runners = Vec::new();
@@ -157,7 +151,7 @@ pub fn run(
         commands: Vec::new(),
         config,
         runners,
-        choices,
+        overwrite,
     };
     stage.go()?;
     let period_ps = stage.config.period_ps;
@@ -312,7 +306,7 @@ impl Stage {
             }
             Purpose::Bits(to, bits) => {
                 let register = &mut self.registers[usize::from(to)].bits;
-                *register = if self.choices.overwrite {
+                *register = if self.overwrite {
                     bits
                 } else {
                     *register | bits

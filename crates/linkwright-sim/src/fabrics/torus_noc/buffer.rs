@@ -91,7 +91,7 @@ impl TorusNoc {
             let beyond = (flits - stored) as u64 * flit as u64 * SCALE;
             if let Some(deferred) = link.defer(job, beyond) {
                 self.jobs[job as usize].deferred = deferred;
-                if link.streams() > 0 {
+                if link.streams > 0 {
                     self.hurry((lane / LANES) as usize, now);
                 }
             }
@@ -137,7 +137,7 @@ impl TorusNoc {
 
     /// A packet has paused on `link`, so the others are faster than expected: ask earlier.
     pub(super) fn hurry(&mut self, link: usize, now: u64) {
-        for slot in 0..self.links[link].streams() {
+        for slot in 0..self.links[link].streams as usize {
             let server = &self.links[link];
             let Streaming { finish, job: id } = server.streaming(slot);
             let Job {

@@ -66,7 +66,8 @@ pub(super) struct Link {
     pub wraps: bool,
     /// A channel waits because the shared part of the buffer behind this link is used up.
     pub starved: bool,
-    streams: u8,
+    /// Packets that stream over the link.
+    pub streams: u8,
     several: Option<Box<[Streaming; STREAMS]>>,
     /// Bit per lane: part of the reserved tree of a multicast.
     pub reserved: u16,
@@ -323,12 +324,6 @@ impl Link {
                 .count() as u64;
             virtual_now = first;
         }
-    }
-
-    /// How many packets stream over the link.
-    #[inline]
-    pub fn streams(&self) -> usize {
-        self.streams as usize
     }
 
     /// One of the packets that stream over the link.

@@ -10,8 +10,7 @@ use linkwright_core::Bytes;
 use super::config::Dram;
 use super::geometry::Port;
 use super::interface::Message;
-use super::lane::Packet;
-use super::lane::RESPONSE;
+use super::lane::{Packet, RESPONSE};
 use super::{event, TorusNoc};
 use crate::fabric::{Event, MsgKind};
 
