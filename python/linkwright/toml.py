@@ -3,7 +3,7 @@
     PART = {
         "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
         "sizes": Key(Many(SIZE), "message sizes"),
-        "root": Key(Whole(0), "root of rooted collectives", default=0),
+        "root": Key(whole(0), "root of rooted collectives", default=0),
     }
     part = read(values, PART, Place("mine.toml", "part[0]"))
     part["sizes"], part["root"]                 # (8, 65536), 0
@@ -151,111 +151,55 @@ def schema(keys: Keys) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-class Text(Kind):
-    """A text."""
+class Scalar(Kind):
+    """A value that TOML holds whole; see `Kind` for what each argument stands for."""
 
-    words = "a text that is not empty"
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(value.strip())
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"\S"}
-
-
-class Flag(Kind):
-    """`true` or `false`."""
-
-    words = "true or false"
-    types = (bool,)
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, bool)
+    def __init__(
+        self,
+        words: str,
+        types: tuple[type, ...],
+        fits: Callable[[Any], bool],
+        schema: Schema,
+        parse: Callable[[Any], object] = lambda value: value,
+        show: Callable[[Any], object] = lambda value: value,
+    ):
+        self.words, self.types, self.fits, self._schema = words, types, fits, schema
+        self.parse, self.show = parse, show
 
     def schema(self) -> Schema:
-        return {"type": "boolean"}
+        return self._schema
 
 
-class Whole(Kind):
+def whole(least: int) -> Scalar:
     """A whole number; `true`, an int to Python, is not one."""
-
-    types = (int,)
-
-    def __init__(self, least: int, most: int | None = None):
-        self._least, self._most = least, most
-        self.words = f"a whole number, at least {least}" if most is None else f"a whole number from {least} to {most}"
-
-    def fits(self, value: Any) -> bool:
-        return type(value) is int and value >= self._least and (self._most is None or value <= self._most)
-
-    def schema(self) -> Schema:
-        return {"type": "integer", "minimum": self._least} | ({} if self._most is None else {"maximum": self._most})
+    return Scalar(
+        f"a whole number, at least {least}",
+        (int,),
+        lambda value: type(value) is int and value >= least,
+        {"type": "integer", "minimum": least},
+    )
 
 
-class Only(Kind):
+def only(value: int | str) -> Scalar:
     """The one value that this version reads."""
-
-    def __init__(self, value: int | str):
-        self._value = value
-        self.types = (type(value),)
-        self.words = f"{value!r}, the only value that this version reads"
-
-    def fits(self, value: Any) -> bool:
-        return value == self._value
-
-    def schema(self) -> Schema:
-        return {"const": self._value}
+    return Scalar(
+        f"{value!r}, the only value that this version reads",
+        (type(value),),
+        lambda other: other == value,
+        {"const": value},
+    )
 
 
-class Amount(Kind):
-    """A number such as 2e9, as a float."""
-
-    words = "a finite number that is not negative"
-    types = (int, float)
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, float) and 0 <= value < math.inf
-
-    def parse(self, value: Any) -> object:
-        return float(value)
-
-    def schema(self) -> Schema:
-        return {"type": "number", "minimum": 0}
-
-
-class Size(Kind):
+def _size(least: int) -> Scalar:
     """Bytes, as a text in which K, M and G are 1024-based."""
-
-    def __init__(self, least: int = 0):
-        self._least = least
-        self.words = f'a {"size above 0" if least else "text"} such as "64K"'
-
-    def fits(self, value: Any) -> bool:
-        return type(value) is int and self._least <= value <= units.MAX_BYTES
-
-    def parse(self, value: Any) -> object:
-        return units.parse_size(value)
-
-    def show(self, value: Any) -> object:
-        return units.format_size(value)
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"^\s*[0-9]+([KMGT](iB)?)?\s*$"}
-
-
-class Time(Kind):
-    """Nanoseconds, as a text with a unit."""
-
-    words = 'a text such as "12us"'
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, float) and value > 0
-
-    def parse(self, value: Any) -> object:
-        return units.parse_duration_s(value, with_unit=True) * 1e9
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"}
+    return Scalar(
+        f'a {"size above 0" if least else "text"} such as "64K"',
+        (str,),
+        lambda value: type(value) is int and least <= value <= units.MAX_BYTES,
+        {"type": "string", "pattern": r"^\s*[0-9]+([KMGT](iB)?)?\s*$"},
+        units.parse_size,
+        units.format_size,
+    )
 
 
 class Choice(Kind):
@@ -408,4 +352,28 @@ class Named(Kind):
         return {"type": "object", "additionalProperties": self._kind.schema()}
 
 
-TEXT, FLAG, AMOUNT, SIZE, TIME = Text(), Flag(), Amount(), Size(), Time()
+TEXT = Scalar(
+    "a text that is not empty",
+    (str,),
+    lambda value: isinstance(value, str) and bool(value.strip()),
+    {"type": "string", "pattern": r"\S"},
+)
+FLAG = Scalar("true or false", (bool,), lambda value: isinstance(value, bool), {"type": "boolean"})
+SIZE = _size(0)
+POSITIVE_SIZE = _size(1)
+# A number such as 2e9, as a float.
+AMOUNT = Scalar(
+    "a finite number that is not negative",
+    (int, float),
+    lambda value: isinstance(value, float) and 0 <= value < math.inf,
+    {"type": "number", "minimum": 0},
+    float,
+)
+# Nanoseconds, as a text with a unit.
+TIME = Scalar(
+    'a text such as "12us"',
+    (str,),
+    lambda value: isinstance(value, float) and value > 0,
+    {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"},
+    lambda text: units.parse_duration_s(text, with_unit=True) * 1e9,
+)
