@@ -117,6 +117,17 @@ runs = click.option(
 
 seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 
+sampling = _together(
+    click.option(
+        "-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree."
+    ),
+    click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree."),
+)
+
+skew = click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
 watts = click.option(
     "--watts", type=click.FloatRange(0, min_open=True), metavar="W",
     help="Nominal power of this machine; adds compute rates per watt.",

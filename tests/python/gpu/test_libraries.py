@@ -144,7 +144,7 @@ def test_what_a_library_refuses_is_the_reason(monkeypatch):
     def refuse(*given):
         raise RuntimeError("CUDA out of memory\nTried to allocate")
 
-    monkeypatch.setitem(products.PROBES, "matmul", refuse)
+    monkeypatch.setattr(products, "measure", refuse)
     with pytest.raises(CudaError, match=r"^probe matmul: the library refuses: CUDA out of memory$"):
         probes.measure(SimpleNamespace(sms=()), asked("matmul")["experiment"], None)
 

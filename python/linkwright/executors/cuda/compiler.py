@@ -20,8 +20,6 @@ from linkwright.errors import CudaError, NoGpuError
 from .driver import CURE
 
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))
-# What every kernel is compiled for in the tests; at run time it is what the GPU says.
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 # Loads and stores that order others came with this one.
 LEAST = "sm_70"
 CLUSTERS_FROM = "sm_90"

@@ -84,11 +84,9 @@ class World:
 
     def environment(self) -> dict[str, object]:
         """What a reader must know of the job."""
-        from importlib.metadata import version
-
         return {
             "library": self.library,
-            "mpi4py": version("mpi4py"),
+            "mpi4py": importlib.metadata.version("mpi4py"),
             "hosts": self.hosts,
             "ranks": [{"rank": rank, "host": p.host, "cpus": list(p.cpus)} for rank, p in enumerate(self.places)],
             "settings": {k: v for k, v in sorted(os.environ.items()) if _is_setting(k)},

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.predict.training.workload import Workload
 
-SCALINGS = ("strong", "weak")
-INPUTS = ("prefetched", "serial", "none")
-
 
 @dataclass(frozen=True)
 class Choices:

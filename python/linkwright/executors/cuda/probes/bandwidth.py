@@ -74,6 +74,3 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
         check.done = False
         counted = block * threads * _ARRAYS[kind]
         return sampled(gpu, loaded, how, operations=passes, check=check, counted_bytes=counted, moved_bytes=counted)
-
-
-PROBES = {KEY: measure}

@@ -106,6 +106,3 @@ def not_random(first: np.ndarray, second: np.ndarray) -> str | None:
         if n >= _BINS**2 and abs(sigma) > _SIGMA:
             return f"has a {what} {abs(sigma):.1f} standard deviations away from that of uniform numbers"
     return None
-
-
-PROBES = {KEY: measure}

@@ -70,6 +70,3 @@ def in_cluster(key: str, gpu: Gpu, blocks: int) -> None:
         raise WaivedError(f"{key}: waived: a cluster has 2, 4, 8 or 16 blocks, not {blocks}")
     if blocks > len(gpu.all_sms):
         raise WaivedError(f"{key}: waived: {blocks} blocks need as many SMs; there are {len(gpu.all_sms)}")
-
-
-PROBES = {"cache_line": cache_line, "sm_cluster_latency": sm_cluster_latency}

@@ -91,6 +91,3 @@ def timed_by_host(work: Callable[[int], None], how: Sampling) -> dict:
         "settle_within": how.settle_within,
     }
     return _native.sample_work(work, {name: value for name, value in options.items() if value is not None})
-
-
-PROBES = {"gpu_copy": gpu_copy}

@@ -152,6 +152,3 @@ def _side(gpu: Gpu, latencies: np.ndarray, side: str) -> np.ndarray:
 
 def _middle(values: np.ndarray) -> list[float]:
     return [float(np.median(values))]
-
-
-PROBES = {"sm_l2_latency": sm_l2_latency, "sm_l2_bandwidth": sm_l2_bandwidth}

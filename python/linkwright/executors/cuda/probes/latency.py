@@ -114,6 +114,3 @@ def _fill_caches(gpu: Gpu, loaded: Loaded, lines: int, warm: int) -> int:
     run(gpu, loaded)
     loaded.set("steps", STEPS)
     return SAMPLES * (steps + warm)
-
-
-PROBES = {"memory_latency": memory_latency, "sm_load_latency": sm_load_latency}

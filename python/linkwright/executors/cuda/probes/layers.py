@@ -91,6 +91,3 @@ def _rounding(dtype: str) -> Callable[[np.ndarray], float]:
 def _faster(found: Record) -> list[Note]:
     beyond = found.limit_ns is not None and found.values_ns and min(found.values_ns) < found.limit_ns
     return remarks("beyond the peak of the counted operations: the method needs fewer" if beyond else None)
-
-
-PROBES = {KEY: measure}

@@ -116,6 +116,3 @@ def _sums(key: str, loaded: Loaded, nbytes: int) -> Callable[[], None]:
             raise WrongResultError(f"{key}: SM {wrong[0]} of the pairs read other words; no value is reported")
 
     return check
-
-
-PROBES = {"sm_pair_bandwidth": sm_pair_bandwidth, "sm_loaded_latency": sm_loaded_latency}

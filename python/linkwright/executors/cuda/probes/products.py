@@ -157,6 +157,3 @@ def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "bf16":
         return narrow(values)
     return values.astype(np.float16) if dtype == "f16" else values
-
-
-PROBES = {KEY: measure}

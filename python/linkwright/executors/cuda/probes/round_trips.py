@@ -242,6 +242,3 @@ def _numbers(host: np.ndarray) -> memoryview:
 
 def _noise(nbytes: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
-
-
-PROBES = {"round_trip": round_trip}

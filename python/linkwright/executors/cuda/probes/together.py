@@ -63,6 +63,3 @@ def sm_atomic(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
                 raise WrongResultError(f"{key}: the words add up to {found}, not {wanted}; no value is reported")
 
         return sampled(gpu, loaded, how, operations=ROUNDS, check=check, reset=("words",), work=parts * threads)
-
-
-PROBES = {"sm_barrier": sm_barrier, "sm_atomic": sm_atomic}
