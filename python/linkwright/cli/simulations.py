@@ -16,7 +16,7 @@ from linkwright.experiment import Experiment
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
-from linkwright.suite.model import Found, Work, in_order, on_sample
+from linkwright.suite.model import Finished, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Context, Row
 
@@ -107,7 +107,9 @@ def _plan(request: Request) -> Planned:
     return planned
 
 
-def _recorded(work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]) -> Iterator[Found]:
+def _recorded(
+    work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]
+) -> Iterator[Finished]:
     """The only experiment there is, with its trace and links written; an error goes to `failed`."""
     answer: dict = {}
     try:

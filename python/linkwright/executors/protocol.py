@@ -29,7 +29,7 @@ LAST_CACHE = 1 << 20
 MOST_RANKS = 64
 ANY = "any collective"
 
-Found = TypeVar("Found")
+Shared = TypeVar("Shared")
 # The least time of an experiment in ns and the name of what bounds it.
 Limit = tuple[float, str]
 Limits = Callable[[Experiment, Measured], Limit | None]
@@ -149,7 +149,7 @@ class Executor(Protocol):
         """A run begins that this target takes part in."""
         return None
 
-    def share(self, target: Target, work: Callable[[], Found]) -> Found:
+    def share(self, target: Target, work: Callable[[], Shared]) -> Shared:
         """The result of `work`, on every process that takes part; most executors have one process."""
         return work()
 

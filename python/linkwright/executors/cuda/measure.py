@@ -205,7 +205,7 @@ class _Launch:
         return (starts[: self._how.samples], durations[: self._how.samples]), dropped
 
     def _kernel(self, repetitions: int) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Run a kernel: starts since the first one and durations, in ns by (repetition, rank); whether the clock moved."""
+        """Run a kernel: starts since the first one, durations, both in ns by (repetition, rank); did the clock move?"""
         loaded, walk = self._loaded, self._walk
         loaded.restore("counters", "arrivals", "sm_of_rank", "trouble")
         delays = walk.delays_ns(self._kernels)

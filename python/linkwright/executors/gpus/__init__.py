@@ -51,7 +51,7 @@ class Gpus(Executor):
     )
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
-        """The GPUs that the driver shows; a single one is planned as two, so that everything is waived with the reason."""
+        """The GPUs that the driver shows; a single one is planned as two, and every experiment waived."""
         from ..cuda.device import asked
 
         with asked(self.key) as devices:
