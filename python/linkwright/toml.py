@@ -8,9 +8,9 @@
     part = read(values, PART, Place("mine.toml", "part[0]"))
     part["sizes"], part["root"]                 # (8, 65536), 0
 
-A `Kind` says what may stand behind a key. Reading turns `"64K"` into 65536 and a list into a tuple; `show` is the
-inverse. A key that is not declared is an error, so a misspelt optional key never falls back to its default silently.
-Every error names the file, the table, the key, what was found and what to write.
+A `Kind` describes the values of a key. Reading turns `"64K"` into 65536 and a list into a tuple; `show` is the inverse.
+An undeclared key is an error, so a misspelt optional key never falls back silently to its default. Every error names
+file, table, key, the value and what to write.
 """
 
 # `Kind` documents the methods that its subclasses override.
@@ -33,7 +33,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A file and the table in it, for messages; `error` is the class of what is wrong there."""
+    """A file and a table in it, for messages; `error` is the class of its errors."""
 
     file: str
     path: str = ""
@@ -41,11 +41,11 @@ class Place:
 
     @property
     def where(self) -> str:
-        """As messages begin."""
+        """The beginning of messages."""
         return f"{self.file}: {self.path}" if self.path else self.file
 
     def wrong(self, problem: object) -> UsageError:
-        """The error that says `problem` of this place."""
+        """The error for a `problem` here."""
         return self.error(f"{self.where}: {problem}")
 
     def inside(self, key: str) -> Place:
@@ -54,17 +54,17 @@ class Place:
 
 
 class Kind:
-    """What may stand behind a key."""
+    """The values that a key may have."""
 
     words = ""  # completes "write ..."
     types: tuple[type, ...] = (str,)  # that TOML gives
 
     def fits(self, value: Any) -> bool:
-        """Whether a value, as Python holds it, is of this kind."""
+        """Whether a Python value is of this kind."""
         raise NotImplementedError
 
     def parse(self, value: Any) -> object:
-        """The value that TOML's stands for."""
+        """The Python value of a TOML value."""
         return value
 
     def show(self, value: Any) -> object:
@@ -72,7 +72,7 @@ class Kind:
         return value
 
     def schema(self) -> Schema:
-        """The JSON schema of what TOML holds."""
+        """The JSON schema of the TOML value."""
         raise NotImplementedError
 
     def read(self, key: str, value: object, place: Place) -> object:
@@ -97,7 +97,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a table: what may stand there, what it means, and what holds where it is absent."""
+    """A key of a table: its values, its meaning, and its default."""
 
     kind: Kind
     doc: str
@@ -109,7 +109,7 @@ Keys = Mapping[str, Key]
 
 
 class Table(dict):
-    """The keys that one table states, read; an absent one gives its default."""
+    """The keys that a table states, read; absent ones give their defaults."""
 
     def __init__(self, keys: Keys, place: Place):
         super().__init__()
@@ -121,7 +121,7 @@ class Table(dict):
 
 
 def load(text: str, place: Place) -> dict[str, Any]:
-    """The values of a file before anything is known of its keys."""
+    """The values of a file, not yet checked."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -129,7 +129,7 @@ def load(text: str, place: Place) -> dict[str, Any]:
 
 
 def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
-    """The values of one table, each read by the kind of its key."""
+    """The values of a table, each read by the kind of its key."""
     table = Table(keys, place)
     for name, key in keys.items():
         if name in values:
@@ -152,7 +152,7 @@ def schema(keys: Keys) -> Schema:
 
 
 class Scalar(Kind):
-    """A value that TOML holds whole; see `Kind` for what each argument stands for."""
+    """A single value; the arguments are the members of `Kind`."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ def only(value: int | str) -> Scalar:
 
 
 def _size(least: int) -> Scalar:
-    """Bytes, as a text in which K, M and G are 1024-based."""
+    """Bytes, as text with 1024-based K, M and G."""
     return Scalar(
         f'a {"size above 0" if least else "text"} such as "64K"',
         (str,),
@@ -203,14 +203,14 @@ def _size(least: int) -> Scalar:
 
 
 class Choice(Kind):
-    """One of a closed list of words; a registry is asked only when something is read."""
+    """One of a closed list of words; a registry is consulted only on use."""
 
     def __init__(self, known: Iterable[str] | Callable[[], Iterable[str]]):
         self._known = known
 
     @property
     def words(self) -> str:
-        """All of them."""
+        """Lists all of them."""
         return "one of " + ", ".join(f'"{word}"' for word in self._all())
 
     def _all(self) -> list[str]:
@@ -229,7 +229,7 @@ class Choice(Kind):
 
 
 class Many(Kind):
-    """A list, as a tuple; with `single` one item may stand for a list of one."""
+    """A list, as a tuple; with `single`, one item is read as a list of one."""
 
     def __init__(self, item: Kind, least: int = 1, most: int | None = None, single: bool = False, words: str = ""):
         self._item, self._least, self._most, self._single = item, least, most, single

@@ -141,7 +141,7 @@ time_budget = click.option(
 def chosen_sizes(
     collective: str, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None
 ) -> tuple[int, ...]:
-    """The sizes asked for, in bytes, checked against the data type."""
+    """The requested sizes in bytes, checked against the data type."""
     if collective == "barrier":
         return (0,)
     if size_list is not None:

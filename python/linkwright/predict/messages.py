@@ -151,7 +151,7 @@ def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Excha
 
 
 def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
-    """All messages in one step, each with a place of its own at its target, in chunks of a common divisor."""
+    """All messages in one step, each to its own place at the target, in chunks of a common divisor."""
     chunk = math.gcd(*(size for _, _, size in messages))
     largest = max(size for _, _, size in messages) // chunk
     arrived = [0] * endpoints

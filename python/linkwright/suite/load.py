@@ -21,12 +21,12 @@ PLACEMENTS = ("topology", "every_pair", "doubling")
 RANKS = ("all", "doubling")
 # How thorough a run is; a part is run from its `level` on.
 LEVELS = ("quick", "normal", "full")
-# What a part may say differently for modelled and for measured machines.
+# A part may have other values for modelled and for measured machines.
 KINDS = ("modelled", "measured")
 
 
 class _Sizes(Either):
-    """A list of sizes, or a sweep, which is read as the list that it stands for."""
+    """A list of sizes, or a sweep, which is read as the list that it describes."""
 
     def __init__(self) -> None:
         sweep = {
@@ -136,7 +136,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Suite:
-    """What is to be found out: parts, expanded to experiments on each machine."""
+    """Parts, which expand to experiments on each machine."""
 
     name: str
     summary: str
@@ -179,7 +179,7 @@ def parse(text: str, file: str) -> Suite:
 
 
 def one_part(name: str, summary: str, part: str | None = None, **axes: object) -> Suite:
-    """A suite of a single part, for a question asked on the command line; an axis that is None keeps its default."""
+    """A suite of a single part, for the command line; an axis that is None keeps its default."""
     stated = {key: value for key, value in axes.items() if value is not None}
     place = Place(f"{name}.toml", "part[0]", FileError)
     for key, value in stated.items():
@@ -188,7 +188,7 @@ def one_part(name: str, summary: str, part: str | None = None, **axes: object) -
 
 
 def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
-    """The part, if its axes go together."""
+    """The part, if its axes fit together."""
     if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
         raise place.wrong("name exactly one of `pattern`, `collectives` and `probe`")
     if part.probe:
