@@ -52,12 +52,7 @@ ANSWERED = [
 
 
 def answers(asked: list[dict], gpus: int, **environment: str) -> list[dict]:
-    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
-    done = emulator.on_fake_gpu(
-        [emulator.HERE / "on_gpus.py"], input=given, environment={"FAKE_GPUS": str(gpus), **environment}
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return emulator.answers(asked, "on_gpus.py", FAKE_GPUS=str(gpus), **environment)
 
 
 @needs_nvrtc
