@@ -420,9 +420,6 @@ impl Compiler<'_> {
         let op = self.op(id);
         let targets = self.contents.schedule.targets(&op).to_vec();
         let blind = Err(ExecError::BlindEdge { op: id, rank: me });
-        if edge.is_at_other_side() {
-            return blind;
-        }
         if edge.is_acknowledged() || !op.is_message() || op.kind == OpKind::Get {
             if op.initiator() != me {
                 return blind;

@@ -346,9 +346,6 @@ impl Compiler<'_> {
     fn wait_for(&mut self, rank: u32, edge: Edge) -> Result<()> {
         let id = edge.op();
         let op = self.contents.schedule.ops()[id as usize];
-        if edge.is_at_other_side() {
-            return Err(ExecError::BlindEdge { op: id, rank });
-        }
         if let Some(&(barrier, ordinal)) = self.arrival.get(&id) {
             self.wait_for_barrier(rank, barrier, ordinal);
         } else if op.initiator() == rank {
