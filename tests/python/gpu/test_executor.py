@@ -11,6 +11,7 @@ import emulator
 import numpy as np
 import pandas as pd
 import pytest
+from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native, registry
 from linkwright.cli.main import status_of
@@ -18,10 +19,6 @@ from linkwright.errors import CudaError
 from linkwright.executors.cuda import clocks
 from linkwright.experiment import Experiment
 from linkwright.report.runs import Run
-
-needs_nvrtc = pytest.mark.skipif(
-    not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"
-)
 
 
 def allreduce(ranks: int, size: int = 256, **more) -> Experiment:

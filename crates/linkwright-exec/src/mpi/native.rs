@@ -19,7 +19,7 @@ use super::library::{done, Group, Handle, Library};
 use super::walker::Work;
 use crate::buffers::{AlignedBytes, Data};
 use crate::error::{ExecError, Result};
-use crate::fill::{wrong_elements, Fill};
+use crate::fill::wrong_elements;
 use crate::threads::arena::Arena;
 use linkwright_schedule::spec::Collective;
 use std::ffi::c_int;
@@ -130,15 +130,6 @@ impl<'a> Native<'a> {
         }
     }
 
-    fn fill_rule(&self) -> Fill {
-        Fill {
-            dtype: self.data.dtype,
-            op: self.data.op,
-            ranks: self.group.size,
-            seed: self.data.seed,
-        }
-    }
-
     /// What the received elements must be: pieces of (elements, contributions).
     fn expected(&self) -> Vec<(usize, Vec<(u32, usize)>)> {
         let (rank, whole, block) = (self.group.rank as usize, self.whole, self.block);
@@ -163,7 +154,7 @@ impl<'a> Native<'a> {
 
 impl Work for Native<'_> {
     fn fill(&mut self) {
-        let (rule, rank) = (self.fill_rule(), self.group.rank);
+        let (rule, rank) = (self.data.fill(self.group.size), self.group.rank);
         let broadcast = self.call.collective == Collective::Broadcast && self.is_root();
         let given = broadcast || self.call.in_place;
         let receive = self.memory.get_mut(RECEIVE);
@@ -230,7 +221,7 @@ impl Work for Native<'_> {
     }
 
     fn check(&self) -> Result<u64> {
-        let (rule, size) = (self.fill_rule(), self.data.dtype.size());
+        let (rule, size) = (self.data.fill(self.group.size), self.data.dtype.size());
         // SAFETY: nothing is under way between repetitions.
         let mut rest = unsafe { self.memory.get(RECEIVE) };
         let mut checked = 0;
