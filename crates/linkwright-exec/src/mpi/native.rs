@@ -16,6 +16,7 @@
 //! schedules of it work in place.
 
 use super::library::{done, Group, Handle, Library};
+use super::waived;
 use super::walker::Work;
 use crate::buffers::{AlignedBytes, Data};
 use crate::error::{ExecError, Result};
@@ -55,13 +56,6 @@ pub(super) struct Native<'a> {
 const SEND: usize = 0;
 const RECEIVE: usize = 1;
 
-fn waived(reason: String) -> ExecError {
-    ExecError::Waived {
-        executor: "mpi",
-        reason,
-    }
-}
-
 impl<'a> Native<'a> {
     pub(super) fn new(
         library: &'a Library,
@@ -69,20 +63,14 @@ impl<'a> Native<'a> {
         call: Call,
         data: Data,
     ) -> Result<Self> {
-        let position = crate::dtype::DType::ALL
-            .iter()
-            .position(|&d| d == data.dtype);
-        let dtype = library.handles.dtypes[position.expect("every type is in the list")];
+        let dtype = library.handles.dtypes[data.dtype as usize];
         let dtype = dtype.ok_or_else(|| {
             let (dtype, name) = (data.dtype, call.collective.name());
             waived(format!(
                 "MPI has no type {dtype}, so its own {name} cannot take it; use f32"
             ))
         })?;
-        let position = crate::dtype::ReduceOp::ALL
-            .iter()
-            .position(|&o| o == data.op);
-        let op = library.handles.ops[position.expect("every operator is in the list")];
+        let op = library.handles.ops[data.op as usize];
         if call.elements > c_int::MAX as u64 {
             return Err(waived(format!(
                 "{} elements are more than the library's own collectives count ({}); use a smaller size",
@@ -214,7 +202,7 @@ impl Work for Native<'_> {
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
                 Collective::Pattern => Err(waived(
-                    "a traffic pattern is not an MPI collective; run it by its own name".to_owned(),
+                    "a traffic pattern is not an MPI collective; run it by its own name",
                 )),
             }
         }

@@ -5,7 +5,7 @@
 
 use super::steps::{at, Message, Place};
 use crate::buffers::{acknowledged, Contents};
-use crate::error::{ExecError, Result};
+use crate::error::Result;
 use linkwright_schedule::ir::{Op, OpKind};
 use std::collections::HashMap;
 
@@ -90,10 +90,8 @@ impl Numbering<'_> {
     fn enter(&mut self, id: u32, op: &Op) -> Result<()> {
         let source = match op.kind {
             OpKind::Barrier => {
-                return Err(ExecError::Waived {
-                    executor: "mpi",
-                    reason: format!("operation {id} is a barrier; make notices of it first"),
-                });
+                let reason = format!("operation {id} is a barrier; make notices of it first");
+                return Err(super::waived(reason));
             }
             OpKind::Local | OpKind::Compute | OpKind::Fence => op.from,
             OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Tags count the messages of an ordered pair of ranks. **When an Irecv is posted.** Data arrive only
-//! after the source was allowed to send them, so early posting is safe once the rank itself has done
-//! with the place: the receive moves up to [`LOOKAHEAD`] operations ahead, but not past one that
+//! after the source was allowed to send them, so early posting is safe once the rank itself no longer needs
+//! the place: the receive moves up to [`LOOKAHEAD`] operations ahead, but not past one that
 //! touches the same bytes. A message that combines, or whose chunks are scattered, arrives in
 //! *staging* memory and is moved into place just before the first operation that waits for it.
 //!
@@ -386,7 +386,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Tells the source that its data are here, where somebody waits to know.
+    /// Tells the source that its data are here, if a rank waits for that.
     fn acknowledge(&mut self, id: u32, target: u32) {
         if let Some(acknowledgement) = self.numbering.message(id, target, Role::Acknowledgement) {
             let data = self.numbering.message(id, target, Role::Data);
