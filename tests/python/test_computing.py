@@ -26,7 +26,8 @@ def launch(key, **given):
 
 
 def experiment(key, **given):
-    found = suite_axes.experiments("part", probes.find(key), given, 2, 1 << 20, [])
+    axes = {axis: (value,) for axis, value in given.items()}
+    found = suite_axes.experiments("part", probes.find(key), axes, 2, 1 << 20, [])
     return next(iter(found))
 
 

@@ -107,7 +107,6 @@ def test_the_stub_names_the_columns_of_native_tables():
         "_Algorithm": _native.algorithms()[0],
         "_Pattern": _native.patterns()[0],
         "_Fabric": _native.fabrics()[0],
-        "_Described": _native.executors()[0],
         "_Collective": _native.collectives()[0],
         "_Probe": _native.probes()[0],
         "_Axis": _native.probes()[0]["axes"][0],

@@ -46,8 +46,9 @@ impl Folded {
                 };
                 all.ops.push(op);
                 let first = all.edges.len();
-                all.edges
-                    .extend(waits.iter().map(|&wait| self.edge_at(wait, rank)));
+                for &wait in waits {
+                    all.edges.push(self.edge_at(wait, rank));
+                }
                 if several {
                     latest_first(&mut all.edges[first..], p);
                 }
