@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from linkwright.experiment import Experiment
 from linkwright.models import points
 from linkwright.models.points import Point
 from linkwright.models.regimes import Fit
@@ -11,6 +12,26 @@ from linkwright.store import schema
 
 def constant(value: float) -> Fit:
     return Fit(value, value, value)
+
+
+def swept(ranks, others, trips, rows, collectives, algorithms):
+    """Ping-pongs and messages in a row of rank 0 with `others`, and collectives on so many `ranks`, each by size."""
+    for other in others:
+        pair = {"placement": (0, other)}
+        yield from (Experiment("latency_by_size", None, "ping_pong", 2, size, "u8", **pair) for size in trips)
+        yield from (Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16, **pair) for size in rows)
+    for count in ranks:
+        for key in (*points.SEEN, *algorithms):
+            collective, algorithm = key.split("/")
+            op = "sum" if "reduce" in collective else None
+            for size in (0,) if collective == "barrier" else collectives:
+                yield Experiment("collectives", collective, algorithm, count, size, "f32", op)
+
+
+def like(model, protocol):
+    """Times of a machine exactly like the model."""
+    machine = model.machine()
+    return lambda experiment: protocol.time_ns(experiment, machine, model.release_ns, model.kind)
 
 
 def measured(time_of, experiments, noise=0.0, seed=1) -> list[Point]:

@@ -50,11 +50,6 @@ def test_the_other_reading_keeps_the_bandwidth_and_loses_the_flatness(machine):
     assert times == pytest.approx({128: 90.625, 512: 105.625, 16384: 725.625})
 
 
-def test_nonblocking_puts_fill_the_port(machine):
-    for partner in (8, 1):
-        assert streams.measure(machine, streams.one(partner, False, 2048)).total == pytest.approx(PORT, rel=0.02)
-
-
 def test_batches_gain(machine):
     get = streams.one(1, True, 256)
     gain = streams.measure(machine, get, "batch(4)").total / streams.measure(machine, get, "blocking").total
@@ -83,12 +78,9 @@ def test_round_robin_starves_while_the_sum_is_perfect(machine):
     assert rates.total <= PORT * 1.001
 
 
-def test_every_variant_changes_the_machine_file(machine):
-    before = {row["key"]: row["value"] for row in machine.numbers()}
-    for name in VARIANTS:
-        changed = variant(machine, name)
-        assert changed.fabric == "slotted_ring"
-        assert before == {row["key"]: row["value"] for row in machine.numbers()}
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_runs(machine, name):
+    assert 0 < streams.measure(variant(machine, name), streams.one(1, True, 256)).total <= 1.001 * PORT
 
 
 def test_mailbox_and_synchronisation(machine):
@@ -112,11 +104,6 @@ def test_refusals_name_the_rule(machine):
     assert "circle: SPE0 waits for SPE1 waits for SPE0" in answers["full mailboxes in a circle"]
     with pytest.raises(LinkwrightError, match="two programs for SPE0"):
         experiments.run(machine, [("SPE0", ["wait"]), ("SPE0", ["wait"])])
-
-
-def test_the_same_experiment_gives_the_same_rates(machine):
-    stream = streams.uniform(4, True, seed=3)
-    assert streams.measure(machine, stream).each == streams.measure(machine, stream).each
 
 
 @pytest.mark.slow

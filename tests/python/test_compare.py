@@ -66,21 +66,12 @@ def test_modelled_values_are_exact():
     assert exact(5.0, 5.001).verdict == Verdict.SLOWER
 
 
-def stored(root, times, scale=1.0):
+def stored(root, times, scale=1.0, more=()):
     folder = run.create(root, "s", "", {})
-    rows = [
-        schema.row(
-            run=folder.id,
-            experiment=key,
-            machine="m",
-            executor="e",
-            metric="time",
-            value=t * scale,
-            status="ok",
-        )
-        for key, t in times.items()
-    ]
-    records = [Record(experiment="real", launch=i, values_ns=[v * scale] * 3, first_ns=v) for i, v in enumerate(STEADY)]
+    about = {"run": folder.id, "machine": "m", "executor": "e", "metric": "time", "status": "ok"}
+    rows = [schema.row(experiment=key, value=t * scale, **about) for key, t in times.items()]
+    launches = [{"launch": i, "values_ns": [v * scale] * 3} for i, v in enumerate(STEADY)]
+    records = [Record(experiment="real", first_ns=1.0, **launch) for launch in [*launches, *more]]
     folder.write_results(rows, run.samples_table(folder, records))
     return folder
 
@@ -96,13 +87,8 @@ def test_runs_are_joined_by_experiment(tmp_path):
 
 def test_launches_that_were_set_aside_are_not_compared(tmp_path):
     def run_with(disturbed_ns):
-        folder = run.create(tmp_path, "s", "", {})
-        row = {"experiment": "real", "machine": "m", "executor": "e", "metric": "time", "value": 100.0, "status": "ok"}
-        common = {"experiment": "real", "first_ns": 1.0}
-        records = [Record(launch=i, values_ns=[v] * 3, **common) for i, v in enumerate(STEADY)]
-        records += [Record(launch=100 + i, values_ns=[disturbed_ns] * 3, foreign=1.0, **common) for i in range(20)]
-        folder.write_results([schema.row(run=folder.id, **row)], run.samples_table(folder, records))
-        return folder
+        disturbed = [{"launch": 100 + i, "values_ns": [disturbed_ns] * 3, "foreign": 1.0} for i in range(20)]
+        return stored(tmp_path, {"real": 100.0}, more=disturbed)
 
     first, second = run_with(500.0), run_with(900.0)
     assert set(first.samples()["set_aside"].to_pylist()) == {None, "foreign"}

@@ -227,17 +227,9 @@ def test_a_machine_that_the_run_lacks_is_named(run):
 
 
 def test_what_the_table_of_ratios_leaves_empty_is_said_once():
-    made = [
-        {
-            "collective": "allreduce",
-            "algorithm": name,
-            "ranks": 2,
-            "size_bytes": size,
-            "predicted_ns": 9,
-            "measured_ns": 10,
-        }
-        for name, size in (("ring", 8), ("ring", 64), ("swing_latency", 8))
-    ]
+    about = {"collective": "allreduce", "ranks": 2, "predicted_ns": 9, "measured_ns": 10}
+    cases = (("ring", 8), ("ring", 64), ("swing_latency", 8))
+    made = [about | {"algorithm": name, "size_bytes": size} for name, size in cases]
     table = fitted._ratios(made)
     assert [cell.text for cell in table.rows[1][2:]] == ["0.90", ""]
     assert all(not cell.detail for row in table.rows for cell in row)

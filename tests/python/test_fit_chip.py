@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import gpu_walk
-from fit_cases import constant, measured, stored
+from fit_cases import constant, like, measured, stored, swept
 from linkwright import machines, schedules
-from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
 from linkwright.models import chip, host, prediction
-from linkwright.models.points import SEEN, Point
+from linkwright.models.points import Point
 from linkwright.models.protocol import Protocol
 from linkwright_cases import invoke
 
@@ -37,26 +36,6 @@ def invented(seed: int) -> chip.Chip:
     return chip.Chip("invented", "an invented GPU", "r", RANKS[-1], L2_BYTES, numbers)
 
 
-def experiments():
-    for other in (1, 7):
-        for size in (8, 128, 2048, 32 << 10, 128 << 10):
-            yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8", placement=(0, other))
-        for size in (8, 64, 512, 4 << 10, 16 << 10, 32 << 10, 256 << 10):
-            yield Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16, placement=(0, other))
-    for ranks in RANKS:
-        for key in (*SEEN, *PREDICTED):
-            collective, algorithm = key.split("/")
-            op = "sum" if "reduce" in collective else None
-            for size in (0,) if collective == "barrier" else (64, 512, 4096, 32768, 131072, 524288):
-                yield Experiment("collectives", collective, algorithm, ranks, size, "f32", op)
-
-
-def like(truth: chip.Chip):
-    """Times of a GPU exactly like the model."""
-    machine = truth.machine()
-    return lambda experiment: PROTOCOL.time_ns(experiment, machine, truth.release_ns, truth.kind)
-
-
 def walked(experiment: Experiment) -> float:
     """Times of a GPU that walks the instruction stream."""
     return gpu_walk.time_ns(schedules.of(experiment), experiment.dtype, experiment.op, gpu_walk.Costs())
@@ -64,7 +43,9 @@ def walked(experiment: Experiment) -> float:
 
 def measured_on(time_of, noise: float) -> list[Point]:
     """What a GPU of these times would have given."""
-    return measured(time_of, experiments(), noise, seed=5)
+    trips, rows = (8, 128, 2048, 32 << 10, 128 << 10), (8, 64, 512, 4 << 10, 16 << 10, 32 << 10, 256 << 10)
+    collectives = (64, 512, 4096, 32768, 131072, 524288)
+    return measured(time_of, swept(RANKS, (1, 7), trips, rows, collectives, PREDICTED), noise, seed=5)
 
 
 def unseen_allreduce(found: chip.Chip, data: list[Point]) -> np.ndarray:
@@ -80,7 +61,7 @@ def trip_ns(model: chip.Chip) -> float:
 @pytest.mark.parametrize(("noise", "within"), [(0.05, 0.25), pytest.param(0.0, 0.02, marks=pytest.mark.slow)])
 def test_an_invented_gpu_is_found_again(noise, within):
     truth = invented(2)
-    data = measured_on(like(truth), noise)
+    data = measured_on(like(truth, PROTOCOL), noise)
     found = chip.fit(data, "invented", "an invented GPU", "r", L2_BYTES, PROTOCOL)
     for key in ("start", "run", "l2", "total", "beyond", "combine_rate"):
         assert found.numbers[key].value == pytest.approx(truth.numbers[key].value, rel=within), key
@@ -100,20 +81,11 @@ def test_a_gpu_of_another_make_is_predicted():
     assert np.median(unseen_allreduce(flat, data)) > 0.15  # without the L2 that all share it would not do
 
 
-def test_too_few_points_name_the_cure():
-    data = measured_on(like(invented(1)), 0.0)
-    without = [point for point in data if point.experiment.algorithm != "ping_pong"]
-    with pytest.raises(StoreError, match="no ping-pongs between two SMs are seen; run the suite `fit`"):
-        chip.fit(without, "x", "x", "r", L2_BYTES, PROTOCOL)
-    with pytest.raises(StoreError, match=r"3 ping-pongs.*12 are needed"):
-        chip.fit([point for point in data if point.seen][:3], "x", "x", "r", L2_BYTES, PROTOCOL)
-
-
 @pytest.fixture
 def run(tmp_path):
     """A run of an invented GPU."""
     about = {"cuda": {"gpu": "Invented GPU", "l2_bytes": L2_BYTES}}
-    return stored(tmp_path / "runs", measured_on(like(invented(2)), 0.03), "Invented GPU", "cuda", about)
+    return stored(tmp_path / "runs", measured_on(like(invented(2), PROTOCOL), 0.03), "Invented GPU", "cuda", about)
 
 
 def test_the_verb_writes_a_gpu_that_can_be_simulated(run):

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from fit_cases import constant, measured, stored
+from fit_cases import constant, like, measured, stored, swept
 from linkwright import _native
 from linkwright.errors import StoreError
 from linkwright.experiment import Experiment
 from linkwright.models import hierarchy, points, prediction, shared
 from linkwright.models.hierarchy import ANY_TWO, CacheLevel, Hierarchy
-from linkwright.models.points import SEEN, Point
+from linkwright.models.points import Point
 from linkwright.models.protocol import Protocol
 from linkwright.store.record import Record
 from linkwright_cases import invoke
@@ -28,13 +28,9 @@ def known(levels: Hierarchy, seed: int) -> shared.Shared:
     numbers |= {"cache0": 0.01, "cache1": 0.02, "cache2": 0.04, "cache3": 0.09, "combine_rate": 0.12}
     for farther, distance in enumerate(levels.distances):
         far = 1 + 1.5 * farther
-        numbers |= {
-            f"latency@{distance}": 80 * far,
-            f"crossing@{distance}": 50 * far,
-            f"other_start@{distance}": 60 * far,
-        }
-        numbers |= {f"other_read@{distance}": 0.2 * far, f"other_write@{distance}": 0.1 * far}
-        numbers[f"other_lost@{distance}"] = 0.08 * far
+        at_nearest = {"latency": 80, "crossing": 50, "other_start": 60}
+        at_nearest |= {"other_read": 0.2, "other_write": 0.1, "other_lost": 0.08}
+        numbers |= {f"{key}@{distance}": value * far for key, value in at_nearest.items()}
     scale = {key: float(np.exp(drawn.uniform(-0.4, 0.4))) for key in ("time", "byte")}
     fits = {}
     for key, value in numbers.items():
@@ -43,28 +39,15 @@ def known(levels: Hierarchy, seed: int) -> shared.Shared:
     return shared.Shared("invented", "an invented host", "r", levels.ranks, levels, 1.0, fits)
 
 
-def experiments(levels: Hierarchy):
-    for other in sorted({1, levels.ranks - 1}):
-        for size in (8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20):
-            yield Experiment("latency_by_size", None, "ping_pong", 2, size, "u8", placement=(0, other))
-        for size in (8, 64, 512, 4 << 10, 16 << 10, 128 << 10, 1 << 20, 4 << 20):
-            yield Experiment("bandwidth", None, "pairs", 2, size, "u8", messages=16, placement=(0, other))
-    for ranks in sorted({2, levels.ranks}):
-        for key in (*SEEN, "allreduce/ring", "allreduce/recursive_doubling_latency", "broadcast/scatter_allgather"):
-            collective, algorithm = key.split("/")
-            op = "sum" if "reduce" in collective else None
-            for size in (0,) if collective == "barrier" else (64, 512, 4096, 32768, 262144):
-                yield Experiment("collectives", collective, algorithm, ranks, size, "f32", op)
-
-
 def measured_on(model: shared.Shared, noise: float) -> list[Point]:
     """What a host exactly like the model would have given."""
-    machine, protocol = model.machine(), Protocol(starts_together=False)
-    return measured(
-        lambda experiment: protocol.time_ns(experiment, machine, model.release_ns, model.kind),
-        experiments(model.hierarchy),
-        noise,
-    )
+    ends = model.hierarchy.ranks
+    trips = (8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20)
+    rows = (8, 64, 512, 4 << 10, 16 << 10, 128 << 10, 1 << 20, 4 << 20)
+    sizes = (64, 512, 4096, 32768, 262144)
+    algorithms = ("allreduce/ring", "allreduce/recursive_doubling_latency", "broadcast/scatter_allgather")
+    cases = swept(sorted({2, ends}), sorted({1, ends - 1}), trips, rows, sizes, algorithms)
+    return measured(like(model, Protocol(starts_together=False)), cases, noise)
 
 
 @pytest.mark.parametrize(("levels", "seed"), [(FLAT, 1), pytest.param(TWO_PACKAGES, 2, marks=pytest.mark.slow)])
@@ -114,22 +97,13 @@ def test_too_few_points_name_the_cure():
 # --- how the times are taken -------------------------------------------------------------------------------
 
 
-def test_who_waited_last_leaves_the_barrier_first():
-    """A broadcast apart: its receiver begins one flag before its root."""
+# A broadcast is repeated apart, so its receiver begins one flag before its root. An exchange falls into step.
+@pytest.mark.parametrize(("collective", "releases"), [("broadcast", 1), ("allgather", 0)])
+def test_ranks_leave_a_barrier_one_after_the_other(collective, releases):
     model = known(FLAT, 1)
-    one = Experiment("p", "broadcast", "linear", 2, 8, "u8")
-    alone = Protocol().time_ns(one, model.machine(), model.release_ns, model.kind)
-    apart = Protocol(starts_together=False).time_ns(one, model.machine(), model.release_ns, model.kind)
-    assert apart == pytest.approx(alone + model.release_ns, abs=0.01)
-
-
-def test_repetitions_fall_into_step():
-    """An exchange back to back takes as long each time, whoever began."""
-    model = known(FLAT, 1)
-    one = Experiment("p", "allgather", "linear", 2, 8, "u8")
-    alone = Protocol().time_ns(one, model.machine(), model.release_ns, model.kind)
-    in_a_row = Protocol(starts_together=False).time_ns(one, model.machine(), model.release_ns, model.kind)
-    assert in_a_row == pytest.approx(alone, rel=0.01)
+    one = Experiment("p", collective, "linear", 2, 8, "u8")
+    together, repeated = (like(model, Protocol(starts_together=flag))(one) for flag in (True, False))
+    assert repeated == pytest.approx(together + releases * model.release_ns, rel=0.01)
 
 
 # --- levels ---------------------------------------------------------------------------------------------------

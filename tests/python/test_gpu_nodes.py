@@ -9,10 +9,8 @@ import linkwright as lw
 from linkwright import _native, errors, nccl, studies
 from linkwright.machines import load
 from linkwright.stats.clusters import clusters
-from linkwright.studies.gpu_nodes.networks import network
 
 ROOT = Path(__file__).parent.parent.parent
-VECTOR = [[0, 1, 2, 3, 7, 5, 6, 4], [0, 2, 6, 7, 4, 5, 1, 3], [0, 3, 1, 5, 4, 7, 6, 2], [0, 4, 6, 5, 7, 3, 2, 1]]
 
 # Table -> largest relative error it may have.
 TARGETS = {
@@ -53,14 +51,9 @@ def test_few_numbers_are_fitted(outcome):
         assert sum(row["machine"] == machine for row in outcome.fitted) <= 6
 
 
-def test_the_ring_search_gives_the_published_rings(dgx1):
-    links = nccl.nvlinks(dgx1)
-    assert nccl.rings("2.3.5", links) == VECTOR * 2
-    assert nccl.rings("1.3.4", links) == [list(range(8))]
-
-
 def test_a_ring_search_without_rings_falls_back():
     chain = [[int(abs(a - b) == 1) for b in range(4)] for a in range(4)]
+    assert nccl.rings("1.3.4", chain) == [[0, 1, 2, 3]]
     assert nccl.rings("2.3.5", chain) == [[0, 1, 2, 3]]
     lonely = [[0] * 4 for _ in range(4)]
     distance = [[0, 3, 1, 3], [3, 0, 3, 1], [1, 3, 0, 3], [3, 1, 3, 0]]
@@ -99,15 +92,6 @@ def test_every_collective_goes_round_the_rings(dgx1):
             schedule = lw.schedule(collective, "ring", ranks=ranks, size="1M", rings=rings)
             assert lw.verify(schedule).exact
             assert lw.simulate(schedule, dgx1, path="flags", issue="window(2)").time_us > 0
-
-
-def test_workload_arithmetic():
-    # 1,204,224 x + 1,155,113 activations and 46,211 x + 74,857 parameters with x = 8 blocks.
-    resnet, alexnet, googlenet = network("resnet", 8), network("alexnet"), network("googlenet")
-    assert (resnet.activations, resnet.parameters) == (10_788_905, 444_545)
-    assert alexnet.intensity(256) / 8 == pytest.approx(0.7467, abs=1e-4)
-    assert googlenet.intensity(256) / alexnet.intensity(256) == pytest.approx(84.16, abs=0.01)
-    assert alexnet.gradient_bytes == 240_000_000
 
 
 def test_clusters_by_gap():

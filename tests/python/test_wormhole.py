@@ -47,12 +47,9 @@ def test_fitted_numbers_stay_few(machine):
 
 
 def test_hops_are_exact(grounds):
-    # Hop tables of the only layout that fits: worst, mean and total per step.
-    swing, doubling = (hop_table(s, grounds.layout) for s in (grounds.swing, grounds.doubling))
-    assert swing.max(1).tolist() == [1, 2, 2, 4, 4, 6]
-    assert swing.mean(1).tolist() == [1, 1.25, 1.5, 1.75, 3.5, 4.25]
-    assert doubling.max(1).tolist() == [1, 2, 2, 3, 5, 5]
-    assert doubling.mean(1).tolist() == [1, 1.25, 2, 2.25, 5, 4.75]
+    # Means per step on the only layout that fits; claim 12 has the worst.
+    assert hop_table(grounds.swing, grounds.layout).mean(1).tolist() == [1, 1.25, 1.5, 1.75, 3.5, 4.25]
+    assert hop_table(grounds.doubling, grounds.layout).mean(1).tolist() == [1, 1.25, 2, 2.25, 5, 4.75]
     assert hop_table(grounds.swing, Layout.ideal()).max(1).tolist() == [1, 1, 1, 1, 3, 3]
     assert hop_table(grounds.doubling, Layout.ideal()).max(1).tolist() == [1, 1, 2, 2, 4, 4]
 
@@ -77,9 +74,9 @@ def test_every_computed_fact_is_exact(grounds):
 
 
 def test_claims_about_the_layout_hold(machine, grounds):
-    assert claims.hops_of_partners(grounds).holds
-    assert claims.hop_latency_is_uniform(machine, grounds.layout).holds
-    assert claims.completion_ignores_distance(machine, grounds.layout).holds
+    assert claims._hops_of_partners(grounds).holds
+    assert claims._hop_latency_is_uniform(machine, grounds.layout).holds
+    assert claims._completion_ignores_distance(machine, grounds.layout).holds
 
 
 def test_allreduce_lies_between_theory_and_twice_theory(machine, grounds):
@@ -91,11 +88,6 @@ def test_allreduce_lies_between_theory_and_twice_theory(machine, grounds):
 def test_shared_memory_is_ten_times_slower(machine):
     shared = allreduce.measure(machine, "SM", 128, Conditions()).slowest()
     assert shared > 10 * allreduce.measure(machine, "swing_LO", 128, Conditions()).slowest()
-
-
-def test_the_same_experiment_gives_the_same_times(machine):
-    first, second = (allreduce.measure(machine, "swing_LO", 8, Conditions()) for _ in range(2))
-    assert (first.finish_us == second.finish_us).all()
 
 
 def test_rings_are_right_and_run(machine):
@@ -118,5 +110,3 @@ def test_the_whole_study():
     outcome = studies.reproduce("wormhole", Options())
     assert len(outcome.cells) == 522
     assert [claim.id for claim in outcome.claims] == [f"W-{n:02}" for n in range(1, 15)]
-    keys = outcome.as_dict()
-    assert set(keys) >= {"paper", "fitted", "cells", "claims"}

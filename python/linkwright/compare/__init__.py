@@ -1,1 +1,1 @@
-"""Two runs against each other, experiment by experiment."""
+"""Runs against each other, experiment by experiment; predictions against published values."""

@@ -30,7 +30,7 @@ from .search import check_enough, constants, protocol_times_ns, search, sweeps
 # Where the search begins: times as shares of half a short ping-pong, rates as factors of what messages in a row show.
 _BEGIN = {"start": 0.1, "latency": 0.5, "look": 0.2, "run": 0.2, "combine_start": 0.1}
 _BEGIN_RATES = {"l2": 1.0, "beyond": 1.5, "combine_rate": 1.0}
-# All SMs together begin at so many times what a byte of one alone takes: what does not bind shows nothing.
+# Initial time per byte of all SMs together, as a factor of one SM's share: a rate that does not bind cannot be fitted.
 _BINDING = 2.0
 _RATES = (*_BEGIN_RATES, "total")
 
@@ -62,7 +62,7 @@ class Chip(MachineFile):
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, l2_bytes: int, protocol: Protocol) -> Chip:
-    """The model of the GPU that gave these points; looks at some of those that are `seen`."""
+    """The model of the GPU with these points, fitted to some of those that are `seen`."""
     ranks = max(point.experiment.ranks for point in points)
     seen = _looked_at(points)
     check_enough(seen, run)

@@ -1,10 +1,10 @@
-"""From a run to a model: which kind of machine its executor ran on (`Executor.fit_model`).
+"""From a run to a model; the executor says which kind of machine it ran on (`Executor.fit_model`).
 
     messages    processes or queues that send messages: `loggp`, with a level for ranks of one host   (`host`)
     caches      threads that share memory: `coherent` caches                                          (`shared`)
     chip        SMs that share an L2                                                                  (`chip`)
 
-Where the environment of a run lacks what a model needs, `messages` serves.
+`messages` also serves if the environment of a run lacks what another model needs.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Which ranks are near each other: the levels of a host or of a cluster, from what a run says of its processors.
+"""The levels of a host or a cluster, from the processors that a run recorded: which ranks are near each other.
 
     package > cache > processor          a host: ranks are its cores in topology order
     host > processor                     ranks of an MPI job on several hosts
 
-A level of which there is only one, or whose groups are not alike, is left out: then all ranks inside the next
-are as near as each other. Second hardware threads of a core come after all first ones in topology order; they are
-no level here, so a host's file describes one rank for each core.
+A level is left out if it has only one group or if its groups differ; all ranks of the enclosing group are then equally
+near. In topology order, the second hardware threads of all cores follow the first ones. They form no level, so the file
+of a host describes one rank per core.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,22 +31,20 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Levels from outermost to innermost, each with how many of it are in the one outside."""
+    """Levels from outermost to innermost, each with its count per group of the level outside."""
 
     levels: tuple[tuple[str, int], ...] = ()
-    ranks: int = 0  # that have a processor of their own
+    ranks: int = 0  # with a dedicated processor
     caches: tuple[CacheLevel, ...] = ()  # nearest first
 
     @property
     def distances(self) -> list[str]:
-        """What two ranks may share at most, nearest first; the last: nothing but the machine."""
+        """The innermost levels that two ranks can share, nearest first; the last is the machine itself."""
         return [name for name, _ in reversed(self.levels)] + [ANY_TWO]
 
     def tables(self, run: str, open_size: bool) -> str:
-        """The `[[level]]` tables of a machine file; of open size the outermost level goes on as it began."""
-        inside = 1
-        for _, count in self.levels:
-            inside *= count
+        """The `[[level]]` tables of a machine file; with an open size, the outermost level may have any count."""
+        inside = math.prod(count for _, count in self.levels)
         groups = [*self.levels, ("processor", max(1, self.ranks // inside))]
         text = []
         for i, (name, count) in enumerate(groups):
@@ -65,12 +64,12 @@ class Hierarchy:
         return found
 
 
-# Of which nothing is known.
+# For a machine whose structure is unknown.
 FLAT = Hierarchy()
 
 
 def of_host(environment: Mapping[str, Any]) -> Hierarchy:
-    """The host that `environment.json` describes; flat where it says nothing."""
+    """The host that `environment.json` describes; flat if it describes none."""
     topology = Topology(environment)
     affinity = set(environment.get("affinity") or topology.rows)
     rows = [topology.rows[cpu] for cpu in sorted(affinity & set(topology.rows))]
@@ -89,7 +88,7 @@ def of_host(environment: Mapping[str, Any]) -> Hierarchy:
 
 
 def of_hosts(hosts: Sequence[str]) -> Hierarchy:
-    """The cluster whose rank r ran on `hosts[r]`; flat where ranks of a host do not follow each other."""
+    """The cluster whose rank r ran on `hosts[r]`; flat unless the ranks of each host are consecutive."""
     return Hierarchy(_regular([("host", list(hosts))]), len(hosts))
 
 
@@ -100,7 +99,7 @@ def _last_cache(row: Mapping[str, Any]) -> str | None:
 
 
 def _regular(groups: Sequence[tuple[str, list]]) -> tuple[tuple[str, int], ...]:
-    """Levels whose groups are alike and lie one after the other, by the group of each rank."""
+    """The levels whose groups are equal and contiguous, from the group of each rank."""
     levels, inside = [], 1
     for name, of_rank in groups:
         found = list(dict.fromkeys(of_rank))

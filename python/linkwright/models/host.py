@@ -6,12 +6,11 @@
     combine, copy    a few plain algorithms, simulated with everything else fixed, by least squares on
                      the logarithm of the time
 
-Ranks of one host of a cluster have L, occupancy and 1/G of their own (`[[fabric.level]]`); `start` is software and the
-same for all. Each number is read off the experiments that show it alone, so its interval means something; only the
-arithmetic needs the simulator. The time at the receiver cannot be told from latency by ping-pongs and is
-part of L. What the model leaves out: contention, where many ranks share a cache or a link; and where data
-lie, so a message that a rank passes on at once, cold from another core's cache, takes longer than here (long
-ping-pongs do). The predictions of a fit show by how much.
+In a cluster, ranks of one host have separate values of L, occupancy and 1/G (`[[fabric.level]]`); `start` is software
+and the same for all. Each number comes from experiments that isolate it, so its interval is meaningful; only the
+arithmetic needs the simulator. Ping-pongs cannot separate the time at the receiver from latency, so it is part of L.
+The model omits contention for caches and links, and the location of data: a message that a rank forwards at once, still
+in another core's cache, takes longer than predicted, as do long ping-pongs. The predictions of a fit show by how much.
 """
 
 from __future__ import annotations
@@ -32,24 +31,19 @@ from .points import Point
 from .regimes import MIN_POINTS, Fit, Regime, regimes
 from .search import constants, with_intervals
 
-# Faster than any memory: where a line has no slope its rate is not known, and this one costs nothing.
+# Faster than any memory: the rate of a line without a slope, which is unknown.
 FASTEST_NS_PER_BYTE = 1e-4
 # Where the search for arithmetic begins: a start in ns, and ns per byte.
 _BEGIN = {"combine_start": 20.0, "combine_rate": 0.1, "copy_start": 20.0, "copy_rate": 0.1}
-_LEAST = {
-    "combine_start": 0.1,
-    "combine_rate": FASTEST_NS_PER_BYTE,
-    "copy_start": 0.1,
-    "copy_rate": FASTEST_NS_PER_BYTE,
-}
+_LEAST = {key: FASTEST_NS_PER_BYTE if key.endswith("rate") else 0.1 for key in _BEGIN}
 
 
 @dataclass(frozen=True)
 class Line:
-    """One regime: what a message of at least `from_bytes` keeps its source."""
+    """One regime: how long a message of at least `from_bytes` occupies its source."""
 
     from_bytes: int
-    occupancy: Fit  # beside `start` and its bytes
+    occupancy: Fit  # in addition to `start` and the time of the bytes
     ns_per_byte: Fit
 
 
@@ -80,7 +74,7 @@ class Model(MachineFile):
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to arrive the others leave a barrier."""
+        """How much later than the last rank to arrive the others leave a barrier."""
         return self.start.value + self.latency.value
 
     def text(self, open_size: bool = True) -> str:
@@ -169,7 +163,7 @@ engine = "rank"
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy = FLAT) -> Model:
-    """The model of the machine that gave these points; looks at those that are `seen` only."""
+    """The model of the machine with these points, fitted to those that are `seen`."""
     seen = [point for point in points if point.seen]
     by_distance = {d: [p for p in seen if _distance(p, hierarchy) == d] for d in hierarchy.distances}
     sweeps = {d: (_sweep(its, "ping_pong"), _sweep(its, "pairs")) for d, its in by_distance.items()}
@@ -182,9 +176,8 @@ def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierar
             f"seen; 1 and {MIN_POINTS} are needed: run the suite `fit` with a longer --time-budget, or "
             "`dissect` at a higher level"
         )
-    in_a_row = rows[0].experiment.messages
-    found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
-    start, latency = _short(ping_pongs, found[0], in_a_row)
+    found = _regimes(rows)
+    start, latency = _short(ping_pongs, found[0], rows[0].experiment.messages)
     levels = [Level(nearest, latency, _lines(found))]
     levels += [_farther(distance, *sweeps[distance], start) for distance in farther]
     *nearer, last = levels
@@ -225,11 +218,10 @@ def _distance(point: Point, hierarchy: Hierarchy) -> str:
 
 
 def _farther(name: str, ping_pongs: list[Point], rows: list[Point], start: Fit) -> Level:
-    """Messages between ranks that are farther apart: the software's `start` is known from the nearest."""
-    in_a_row = rows[0].experiment.messages
-    found = regimes(*(np.array(column, dtype=float) for column in zip(*map(_per_message, rows), strict=True)))
-    own_start, latency = _short(ping_pongs, found[0], in_a_row)
-    # What starting takes longer out there keeps the source as the bytes do.
+    """Messages between ranks that are farther apart; the nearest ranks have given the software's `start`."""
+    found = _regimes(rows)
+    own_start, latency = _short(ping_pongs, found[0], rows[0].experiment.messages)
+    # A longer start between these ranks occupies the source, as the bytes do.
     more = max(0.0, own_start.value - start.value)
     beside = Fit(more, max(0.0, own_start.low - start.high), max(more, own_start.high - start.low))
     lines = tuple(replace(line, occupancy=_plus(line.occupancy, beside)) for line in _lines(found))
@@ -240,10 +232,11 @@ def _plus(a: Fit, b: Fit) -> Fit:
     return Fit(a.value + b.value, a.low + b.low, a.high + b.high)
 
 
-def _per_message(point: Point) -> tuple[int, float, float]:
-    """(size, time, error) of one message of a row, in bytes and ns."""
-    n = point.experiment.messages
-    return point.experiment.size_bytes, point.time_ns / n, point.error_ns / n
+def _regimes(rows: Sequence[Point]) -> list[Regime]:
+    """The regimes of one message of a row, by size."""
+    columns = [(p.experiment.size_bytes, p.experiment.messages, p.time_ns, p.error_ns) for p in rows]
+    sizes, counts, times_ns, errors_ns = np.array(columns, dtype=float).T
+    return regimes(sizes, times_ns / counts, errors_ns / counts)
 
 
 def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[Fit, Fit]:
@@ -251,7 +244,7 @@ def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[F
     short = [p for p in ping_pongs if p.experiment.size_bytes * first.ns_per_byte.value < first.start_ns.value / 10]
     trips = [(p.time_ns / (2 * p.experiment.messages), p.error_ns / (2 * p.experiment.messages)) for p in short]
     half, error = np.median(trips or [(first.start_ns.value, first.start_ns.value)], axis=0)
-    rest = 1 - 1 / in_a_row if in_a_row > 1 else 0.5  # of one message nothing tells the two apart: halves
+    rest = 1 - 1 / in_a_row if in_a_row > 1 else 0.5  # one message cannot separate the two: halves
 
     def latency(half_ns: float, line_ns: float) -> float:
         return float(np.clip((half_ns - line_ns) / rest, 0.0, half_ns)) if in_a_row > 1 else half_ns * rest
@@ -263,7 +256,7 @@ def _short(ping_pongs: Sequence[Point], first: Regime, in_a_row: int) -> tuple[F
 
 
 def _lines(found: Sequence[Regime]) -> tuple[Line, ...]:
-    """What the starts of later lines exceed that of the first by; never so little that a longer message is faster."""
+    """Occupancy is the start beyond that of the first line, and at least so large that no longer message is faster."""
     first, *later = found
     lines = [Line(0, Fit(0.0, 0.0, 0.0), first.ns_per_byte)]
     for regime in later:
@@ -278,7 +271,7 @@ def _lines(found: Sequence[Regime]) -> tuple[Line, ...]:
 
 
 def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
-    """The same with the costs of combining and copying fitted to plain algorithms."""
+    """The model with the costs of combining and copying, fitted to plain algorithms."""
     from scipy.optimize import least_squares
 
     keys, prepared = list(_BEGIN), {}
@@ -296,7 +289,7 @@ def _with_arithmetic(model: Model, points: Sequence[Point]) -> Model:
 
     begin = np.log(list(_BEGIN.values()))
     lowest = np.log(list(_LEAST.values()))
-    # Robust: one experiment that another process disturbed must not move the rate of the machine.
+    # Robust: one disturbed experiment must not change the rates of the machine.
     found = least_squares(
         residuals, begin, bounds=(lowest, lowest + np.log(1e8)), loss="soft_l1", diff_step=0.02, max_nfev=60
     )

@@ -27,7 +27,7 @@ class MachineFile:
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to arrive the others leave a barrier."""
+        """How much later than the last rank to arrive the others leave a barrier."""
         return 0.0
 
     def machine(self) -> _native.Machine:

@@ -12,7 +12,7 @@ count, and an experiment without such a launch is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -36,6 +36,8 @@ SEEN = (
     "reduce_scatter/pairwise",
     "barrier/dissemination",
 )
+# Experiment -> (median, (ping-pong before, after)) of each launch, in ns.
+Launches = Mapping[str, list[tuple[float, tuple[float, float]]]]
 # Two states of a machine differ by more than this factor in the ping-pong; within one it differs by less.
 STATES_DIFFER = 1.6
 
@@ -87,11 +89,11 @@ def points(run: Run, machine: str | None = None) -> list[Point]:
 
 
 def state(run: Run) -> State | None:
-    """The state whose launches count; None where all do."""
+    """The state whose launches count; None if all of them do."""
     return _state(_launches(run))
 
 
-def _state(launches: Mapping[str, list[tuple[float, tuple[float, float]]]]) -> State | None:
+def _state(launches: Launches) -> State | None:
     return state_of([probes for its in launches.values() for _, probes in its])
 
 
@@ -151,8 +153,8 @@ def _valley(logs: np.ndarray) -> float | None:
     return None if high - low < np.log(STATES_DIFFER) else float((low + high) / 2)
 
 
-def _launches(run: Run) -> Mapping[str, list[tuple[float, tuple[float, float]]]]:
-    """(median, probes) of every launch of every experiment that counts, where the run keeps them."""
+def _launches(run: Run) -> Launches:
+    """The launches that count, if the run keeps them."""
     table = run.samples()
     if "canary_before_ns" not in table.column_names:
         return {}
@@ -194,4 +196,4 @@ def _judged(point: Point, sizes: list[int]) -> Point:
     experiment = point.experiment
     held_out = len(sizes) >= 3 and sizes.index(experiment.size_bytes) % 3 == 1
     plain = experiment.collective is None or experiment.algorithm_key in SEEN
-    return Point(experiment, point.time_ns, point.error_ns, seen=plain and not held_out)
+    return replace(point, seen=plain and not held_out)

@@ -1,15 +1,14 @@
-"""How an executor takes the time of a collective, done to a model: else their numbers mean different things.
+"""Times a collective on a model as the executor times it on the machine, so that both numbers mean the same.
 
-Ranks that wait for each other at a barrier do not leave it together: who comes last leaves first, and the
-others see it one flag later. So whoever ended the repetition before, a receiver mostly, begins before those
+Ranks that wait for each other at a barrier do not leave it together: the last to arrive leaves first, and the others
+see its flag later. The rank that ended the previous repetition, usually a receiver, therefore begins before the ranks
 that it waits for:
 
     apart          every rank but the last to finish arrives `release_ns` late; the time is the slowest rank's,
                    since its own arrival
     back to back   every rank arrives when it finished the repetition before; the time is that of one more
 
-Which of the two an executor does it decides by the collective and its size, and is asked here. `window`: all
-arrive together, as ranks with synchronised clocks do.
+The binding says which of the two applies, by collective and size. Ranks with synchronised clocks arrive together.
 """
 
 from __future__ import annotations

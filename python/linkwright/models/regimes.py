@@ -1,16 +1,16 @@
-"""Time by size as a few straight lines: change points by what they explain, intervals for every number.
+"""Time by size as a few straight lines, with an interval for every number.
 
     T(S) = start + S * per_byte        from one change point to the next
 
-Measured curves bend where the protocol or the cache changes. Every way to cut the sizes into at most
-three regimes of at least three points is tried; in each regime start and slope are fitted by least squares,
-weighted by the inverse square of the points' intervals, and both are at least zero. A cut has to pay: the
-least value of
+Measured curves bend where the protocol or the cache changes. Every division of the sizes into at most three regimes of
+at least three points is tried. In each regime, start and slope are fitted by least squares, weighted by the inverse
+square of the points' intervals; both are at least zero. The division with the least
 
-    BIC = n log(chi2 / n) + k log n        k = two for each regime and one for each cut
+    BIC = n log(chi2 / n) + k log n        k = two for each regime and one for each change point
 
-wins. A cut after which a longer message would be faster is no regime and is not tried further. Intervals
-are those of weighted least squares (95 %, Student), widened where the points scatter more than they claim.
+wins, so a change point must explain enough to be kept. Divisions under which a longer message would be faster are
+rejected. Intervals are those of weighted least squares (95 %, Student), widened if the points scatter more than their
+own intervals allow.
 
 Source: Hoefler, Lichei and Rehm, "Low-overhead LogGP parameter assessment for modern interconnection
 networks" (2007), for the lines and change points; Schwarz, "Estimating the dimension of a model" (1978).
@@ -56,7 +56,7 @@ class Regime:
 
 
 def regimes(sizes: np.ndarray, times_ns: np.ndarray, errors_ns: np.ndarray) -> list[Regime]:
-    """The regimes of a curve, by ascending size; at least three points, sizes ascending."""
+    """The regimes of a curve of at least three points with ascending sizes."""
     if len(sizes) < MIN_POINTS:
         raise ValueError(f"{len(sizes)} points are too few for a line with intervals; give at least {MIN_POINTS}")
     return min(_candidates(sizes, times_ns, errors_ns), key=lambda found: _bic(found, len(sizes)))
@@ -66,8 +66,7 @@ def _candidates(sizes: np.ndarray, times_ns: np.ndarray, errors_ns: np.ndarray) 
     n = len(sizes)
     for count in range(1, MOST_REGIMES + 1):
         for cuts in itertools.combinations(range(MIN_POINTS, n - MIN_POINTS + 1), count - 1):
-            ends = [0, *cuts, n]
-            parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+            parts = [slice(a, b) for a, b in itertools.pairwise([0, *cuts, n])]
             if all(p.stop - p.start >= MIN_POINTS for p in parts):
                 found = [_line(sizes[p], times_ns[p], errors_ns[p], first=p.start == 0) for p in parts]
                 if all(b.at(b.from_bytes) >= a.at(b.from_bytes - 1) for a, b in itertools.pairwise(found)):

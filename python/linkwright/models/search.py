@@ -3,11 +3,11 @@
     minimise  sum over points   rho( log(model / measured) / error )
             + sum over numbers  ( log(number / begin) / log 10 )^2
 
-Weights are the inverse squares of the points' intervals; rho is the soft l1 norm, so one experiment that another
-process disturbed moves no number of the machine. A number that hardly matters stays near where it began: moving
-it by a factor of ten costs as much as one point that is off by its interval. The search works on logarithms, so no
-number becomes negative. Intervals are those of least squares at the solution (95 %, Student), widened where the
-points scatter more than they claim; a number that no point shows has an interval that says so.
+Weights are the inverse squares of the points' intervals; rho is the soft l1 norm, so a single disturbed experiment has
+little influence. A number that hardly matters stays near its initial value: changing it by a factor of ten costs as
+much as one point that is off by its interval. The search works on logarithms, so no number becomes negative. Intervals
+are those of least squares at the solution (95 %, Student), widened if the points scatter more than their own intervals
+allow; a number that no point determines gets a wide interval.
 """
 
 from __future__ import annotations

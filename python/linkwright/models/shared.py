@@ -21,12 +21,12 @@ What it leaves out: docs/fit.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwright import units
 
-from .hierarchy import Hierarchy
+from .hierarchy import CacheLevel, Hierarchy
 from .machine_file import HEAD, MachineFile, number
 from .points import Point
 from .protocol import Protocol
@@ -58,7 +58,18 @@ class Shared(MachineFile):
 
     def text(self, open_size: bool = True) -> str:
         """The machine file, for any number of ranks or for those that have a processor."""
-        return _File(self, open_size).text()
+        *nearer, any_two = self.hierarchy.distances
+        fabric = [self._line("latency", f"latency@{any_two}"), self._line("crossing", f"crossing@{any_two}")]
+        fabric += [self._line("gap", "gap")]
+        for level in nearer:
+            fabric += ["", "[[fabric.level]]", f'name = "{level}"']
+            fabric += [self._line(key, f"{key}@{level}") for key in ("latency", "crossing")]
+        path = [self._line(key, key) for key in ("start", "receive", "copy_start", "combine_start", "combine_rate")]
+        path.insert(1, self._line("notice_start", "start"))
+        words = {"name": self.name, "of": self.of, "run": self.run, "eager": EAGER_BYTES}
+        words |= {"count": '"any"' if open_size else self.hierarchy.ranks}
+        words |= {"levels": self.hierarchy.tables(self.run, open_size)}
+        return _FILE.format(**words, fabric="\n".join(fabric), path="\n".join(path), memory="\n".join(self._memory()))
 
     def parameters(self) -> list[tuple[str, Fit, str]]:
         """(key, fit, unit) of every fitted number."""
@@ -66,12 +77,38 @@ class Shared(MachineFile):
 
     @property
     def release_ns(self) -> float:
-        """How much later than the last to arrive the others leave a barrier."""
+        """How much later than the last rank to arrive the others leave a barrier."""
         return self.numbers[f"latency@{self.hierarchy.distances[-1]}"].value
+
+    def _memory(self) -> Iterator[str]:
+        """The tables of the caches, nearest first, and of lines that the other rank has touched."""
+        for k, cache in enumerate(self.hierarchy.caches):
+            yield from ("", "[[path.message.memory.cache]]", self._size(cache), self._line("rate", f"cache{k}"))
+            yield from ["shared = true"] if cache.shared else []
+        beyond = self._line("rate", f"cache{len(self.hierarchy.caches)}")
+        yield from ("", "[[path.message.memory.cache]]", beyond)
+        for level in self.hierarchy.distances:
+            yield from ("", "[[path.message.memory.other]]")
+            yield from [f'level = "{level}"'] if level != self.hierarchy.distances[-1] else []
+            yield self._line("start", f"other_start@{level}")
+            yield from (self._line(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write", "lost"))
+
+    def _size(self, cache: CacheLevel) -> str:
+        share = self.share if cache.shared else 1.0
+        status, source = "documented", f"{cache.name}, as the kernel says it"
+        if share < 1:
+            status, source = "fitted", f"{share:.0%} of {cache.name}, which other programs use too; run {self.run}"
+        value = _bytes(units.format_size(int(cache.size_bytes * share)))
+        return f'size = {{ value = {value}, status = "{status}", source = "{source}" }}'
+
+    def _line(self, key: str, of: str) -> str:
+        """The number `of` the model under `key`."""
+        evidence = _EVIDENCE[of.split("@")[0].rstrip("0123456789")]
+        return f"{key} = {number(self.numbers[of], evidence, self.run, rate=_is_rate(of))}"
 
 
 def fit(points: Sequence[Point], name: str, of: str, run: str, hierarchy: Hierarchy, protocol: Protocol) -> Shared:
-    """The model of the host that gave these points; looks at those that are `seen` only."""
+    """The model of the host with these points, fitted to those that are `seen`."""
     ranks = max(point.experiment.ranks for point in points)
     spinning = hierarchy.ranks
     # Ranks that share a processor take turns by the clock of the kernel, which is no property of the caches.
@@ -132,63 +169,6 @@ def _begin(seen: Sequence[Point], run: str, hierarchy: Hierarchy) -> dict[str, f
 
 def _is_rate(key: str) -> bool:
     return key.startswith(("cache", "other_read", "other_write", "other_lost", "combine_rate"))
-
-
-class _File:
-    """Writes the machine file."""
-
-    def __init__(self, model: Shared, open_size: bool):
-        self.model, self.open_size = model, open_size
-
-    def text(self) -> str:
-        model, hierarchy = self.model, self.model.hierarchy
-        *nearer, any_two = hierarchy.distances
-        fabric = [self._number("latency", f"latency@{any_two}"), self._number("crossing", f"crossing@{any_two}")]
-        fabric += [self._number("gap", "gap")]
-        for level in nearer:
-            fabric += ["", "[[fabric.level]]", f'name = "{level}"']
-            fabric += [self._number(key, f"{key}@{level}") for key in ("latency", "crossing")]
-        path = [self._number(key, key) for key in ("start", "receive", "copy_start", "combine_start", "combine_rate")]
-        path.insert(1, self._number("notice_start", "start"))
-        memory = []
-        for k, cache in enumerate(hierarchy.caches):
-            memory += ["", "[[path.message.memory.cache]]", self._size(cache), self._number("rate", f"cache{k}")]
-            memory += ["shared = true"] if cache.shared else []
-        memory += ["", "[[path.message.memory.cache]]", self._number("rate", f"cache{len(hierarchy.caches)}")]
-        for level in hierarchy.distances:
-            memory += ["", "[[path.message.memory.other]]"]
-            memory += [f'level = "{level}"'] if level != any_two else []
-            memory += [self._number("start", f"other_start@{level}")]
-            memory += [self._number(f"{way}_rate", f"other_{way}@{level}") for way in ("read", "write", "lost")]
-        parts = {
-            "fabric": fabric,
-            "path": path,
-            "memory": memory,
-            "levels": [hierarchy.tables(model.run, self.open_size)],
-        }
-        words = {
-            "name": model.name,
-            "of": model.of,
-            "run": model.run,
-            "count": '"any"' if self.open_size else hierarchy.ranks,
-        }
-        return _FILE.format(**words, eager=EAGER_BYTES, **{key: "\n".join(its) for key, its in parts.items()})
-
-    def _size(self, cache) -> str:
-        share = self.model.share if cache.shared else 1.0
-        value = units.format_size(int(cache.size_bytes * share))
-        status, source = "documented", f"{cache.name}, as the kernel says it"
-        if share < 1:
-            status, source = (
-                "fitted",
-                f"{share:.0%} of {cache.name}, which other programs use too; run {self.model.run}",
-            )
-        return f'size = {{ value = {_bytes(value)}, status = "{status}", source = "{source}" }}'
-
-    def _number(self, key: str, of: str) -> str:
-        """One line: the number `of` the model under `key`."""
-        evidence = _EVIDENCE[of.split("@")[0].rstrip("0123456789")]
-        return f"{key} = {number(self.model.numbers[of], evidence, self.model.run, rate=_is_rate(of))}"
 
 
 def _bytes(text: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.compare.scoring import is_number, relative_error
+
 from . import quantity
 from .model import Axis, BoxPlot, Curve, Plot
 from .sections.spread import box
@@ -18,19 +20,7 @@ _ENOUGH = 8  # cells of one unit that make a chart
 
 def error(cell: Mapping[str, Any]) -> float | None:
     """Signed relative error; 0 or 1 for text; None for a blind cell or an erratum of the paper."""
-    predicted, reference = cell.get("predicted"), cell.get("reference")
-    if reference is None or predicted is None or cell.get("erratum"):
-        return None
-    if not is_number(predicted) or not is_number(reference):
-        return float(str(predicted) != str(reference))
-    if reference == 0:
-        return float(predicted != 0)
-    return predicted / reference - 1
-
-
-def is_number(value: Any) -> bool:
-    """Whether `value` can be compared as a number; a bool cannot."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+    return None if cell.get("erratum") else relative_error(cell.get("predicted"), cell.get("reference"))
 
 
 def charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:

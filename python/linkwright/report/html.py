@@ -31,19 +31,16 @@ _SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatma
 
 def page(report: Report) -> str:
     """The whole page as text."""
-    anchors = _anchors(report)
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
-            anchors=anchors,
+            anchors=_anchors(report),
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
             licence=_asset("vendor/uplot", "LICENSE"),
-            scripts=[
-                _asset("vendor/uplot", "uPlot.iife.min.js"),
-                *(_asset("assets", name) for name in _SCRIPTS),
-            ],
+            prefixes=_script_json(quantity.PREFIXES),
+            scripts=[_asset("vendor/uplot", "uPlot.iife.min.js"), *(_asset("assets", name) for name in _SCRIPTS)],
         )
     )
 
@@ -90,7 +87,11 @@ def as_cell(value: Cell | str) -> Cell:
 def chart_data(item: Plot | HeatMap | BoxPlot) -> Markup:
     """The JSON block of a chart, safe inside <script> whatever the names contain."""
     builder = {Plot: _plot, HeatMap: _heat, BoxPlot: _box}[type(item)]
-    text = json.dumps(builder(item), ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return _script_json(builder(item))
+
+
+def _script_json(value: Any) -> Markup:
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
@@ -117,14 +118,8 @@ def extremes(heat: HeatMap) -> str:
 
 def _rows(curve) -> Iterator[tuple]:
     empty = [None] * len(curve.x)
-    return zip(
-        curve.x,
-        curve.y,
-        curve.low or empty,
-        curve.high or empty,
-        curve.notes or [""] * len(curve.x),
-        strict=False,
-    )
+    notes = curve.notes or [""] * len(curve.x)
+    return zip(curve.x, curve.y, curve.low or empty, curve.high or empty, notes, strict=True)
 
 
 def _plot(plot: Plot) -> dict[str, Any]:
@@ -134,11 +129,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
         "y": vars(plot.y),
         "dodge": plot.dodge,
         "curves": [
-            {
-                "name": c.name,
-                "kind": c.kind,
-                "points": [list(row) for row in _rows(c) if _drawable(plot, row)],
-            }
+            {"name": c.name, "kind": c.kind, "points": [list(row) for row in _rows(c) if _drawable(plot, row)]}
             for c in plot.curves
         ],
     }
@@ -190,10 +181,7 @@ def _walk(sections) -> Iterator[Section]:
 
 
 def _text(folder: str, name: str) -> str:
-    path = resources.files(__package__)
-    for part in (*folder.split("/"), name):
-        path = path / part
-    return path.read_text(encoding="utf-8")
+    return resources.files(__package__).joinpath(*folder.split("/"), name).read_text(encoding="utf-8")
 
 
 @cache

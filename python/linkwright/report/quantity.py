@@ -1,5 +1,4 @@
-"""Numbers for readers: SI prefixes for time and rates, IEC prefixes for sizes, and as many digits as the interval
-supports.
+"""Numbers for readers: SI prefixes for times and rates, IEC prefixes for sizes, and digits that the interval supports.
 
 A value with an interval of +-3 ns is not printed to the picosecond. The decimals are chosen so that the half width
 shows two digits (43.2 ns, interval 41.0 to 47.9). Without an interval, four significant digits are printed. GB = 10^9
@@ -36,7 +35,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "count": ("1", 1.0),
 }
 
-_PREFIXES = {
+PREFIXES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps")),
     "B": ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
     "B/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
@@ -53,7 +52,7 @@ def base(unit: str | None) -> tuple[str, float]:
 
 
 def _prefix(value: float, unit: str) -> tuple[float, str]:
-    steps = _PREFIXES.get(unit)
+    steps = PREFIXES.get(unit)
     if not steps:
         return 1.0, "" if unit == "1" else unit
     size = abs(value) if unit == "B" else abs(float(f"{value:.4g}"))  # 999.996 ns is printed as 1 µs

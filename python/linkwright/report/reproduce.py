@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from linkwright.studies.scoring import CLOSE, Score
+from linkwright.compare.scoring import CLOSE, Score, is_number
 
 from . import plain, quantity, study_tables
-from .agreement import NOT_KEYS, charts, error, is_number
+from .agreement import NOT_KEYS, charts, error
 from .model import Badge, Cell, Column, Report, Section, Table
 from .runs import natural
 from .sections.values import missing

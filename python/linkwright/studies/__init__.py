@@ -1,19 +1,20 @@
 """Published studies, re-run on models.
 
-A study predicts every cell of its reference tables from mechanisms and checks the claims of the paper. Nothing here
-looks up, interpolates or special-cases a published cell: references are read once the predictions are made, and only
-to be set beside them.
+A study predicts every cell of its reference tables from mechanisms and checks the claims of the paper. No code looks
+up, interpolates or special-cases a published cell: references are read after the predictions are made, and only for
+comparison.
 
-A new study is a package here with a function `reproduce(options) -> Outcome` (`Package`), a folder of the same name
-in `references/`, and one line in `REGISTRY`. What is the same in all studies lives beside this file:
+A study is a package with a function `reproduce(options) -> Outcome`, a folder of the same name in `references/`, and
+one line in `REGISTRY`. All studies share these modules:
 
     outcome.py      cells, claims and everything else that a study returns
-    references.py   the published rows, as cells beside their predictions
-    scoring.py      errors by table: median, p90, largest, share within 10 %, targets and verdicts
+    references.py   the published rows, as cells with their predictions
     numbers.py      the numbers of a machine file: by key, changed, fitted
 
-A study's own files hold its mechanism. They are usually `claims.py`, `facts.py` (stated numbers that follow from the
-machine), `blind.py` (predictions of what was never published) and one file for each kind of experiment.
+`compare/scoring.py` gives the errors by table, targets and verdicts; reports use it too.
+
+The modules of one study are usually `claims.py`, `facts.py` (stated numbers that follow from the machine), `blind.py`
+(predictions of unpublished quantities) and one file for each kind of experiment.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import UsageError, unknown
 
@@ -37,7 +38,7 @@ class Study:
 
     package: str
     summary: str
-    # Names of the options beyond the whole study that it understands: "tables", "ablate", "holdout_scale".
+    # Further options that it supports: "tables", "ablate", "holdout_scale".
     offers: tuple[str, ...] = ()
 
 
@@ -73,19 +74,12 @@ class Options:
 
     full: bool = False
     seed: int = 1
-    # Offered by some studies: only these tables, the cost of each mechanism, and how well a fit on small scales
-    # predicts large ones.
+    # Supported by some studies: only these tables; the tables without each mechanism in turn; predictions of large
+    # scales from a fit to small ones.
     tables: tuple[str, ...] = ()
     ablate: bool = False
     holdout_scale: bool = False
     progress: Callable[[str, int, int], None] = lambda what, done, total: None
-
-
-class Package(Protocol):
-    """What the package of a study must have."""
-
-    def reproduce(self, options: Options) -> Outcome:
-        """Predict every cell and check every claim."""
 
 
 def reproduce(key: str, options: Options | None = None) -> Outcome:
@@ -96,8 +90,7 @@ def reproduce(key: str, options: Options | None = None) -> Outcome:
     for name, flag in FLAGS.items():
         if getattr(options, name) and name not in study.offers:
             raise UsageError(f"study `{key}` has no {flag}; leave it out")
-    package: Package = importlib.import_module(study.package)
-    return package.reproduce(options)
+    return importlib.import_module(study.package).reproduce(options)
 
 
 def parallel(work: Callable[..., Any], cases: Iterable[tuple], options: Options, what: str) -> list:

@@ -1,4 +1,4 @@
-"""The numbers of a machine file as studies need them: read by key, changed, and those that were fitted."""
+"""The numbers of a machine: by key, changed, fitted."""
 
 from __future__ import annotations
 

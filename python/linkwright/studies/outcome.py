@@ -1,21 +1,21 @@
-"""What a study produces: cells beside their predictions, claims that hold or fail, and tables for the report."""
+"""What a study produces: cells with their predictions, claims that hold or fail, and tables for the report."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One published cell beside its prediction.
+    """One published cell and its prediction.
 
-    `keys` are the key columns of the reference file, unchanged; `reference` is None for a holdout cell and
-    `predicted` where no model applies; `table` groups cells for the summary. `interval` is where the study expects
-    the published value, if it says so. `erratum` explains what is wrong with the printed value where the source
-    contradicts itself; such a cell is shown but not scored.
+    `keys` are the key columns of the reference file, unchanged. `reference` is None for a holdout cell, `predicted` if
+    no model applies. `table` groups cells for the summary. `interval` is where the study expects the published value,
+    if it says so. `erratum` explains an error in the printed value; such a cell is shown but not scored.
     """
 
     table: str
@@ -29,14 +29,9 @@ class Cell:
 
     @property
     def error(self) -> float | None:
-        """Relative error; 0 or 1 for texts and lists; None without a reference or a prediction."""
-        if self.reference is None or self.predicted is None:
-            return None
-        if isinstance(self.predicted, (int, float)) and isinstance(self.reference, (int, float)):
-            if self.reference == 0:
-                return 0.0 if self.predicted == 0 else 1.0
-            return abs(self.predicted - self.reference) / abs(self.reference)
-        return 0.0 if str(self.predicted) == str(self.reference) else 1.0
+        """Absolute relative error; 0 or 1 for texts; None without a reference or a prediction."""
+        error = scoring.relative_error(self.predicted, self.reference)
+        return None if error is None else abs(error)
 
     def as_dict(self) -> dict:
         """A flat row: the key columns, then what was predicted and published."""
@@ -54,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, checked; `holds` is None where it could not be judged."""
+    """A statement of the paper, checked; `holds` is None if it could not be judged."""
 
     id: str
     statement: str
@@ -79,11 +74,11 @@ class Outcome:
     claims: list[Claim] = field(default_factory=list)
     # Name -> rows of a table, for the report and for plots.
     tables: dict[str, list[dict]] = field(default_factory=dict)
-    # Name of a table -> what its columns and words mean, for readers who do not have the paper at hand.
+    # Name of a table -> the meaning of its columns and words, for readers without the paper.
     notes: dict[str, str] = field(default_factory=dict)
     # Sections of the report in plain form, for what tables cannot show.
     sections: list[dict] = field(default_factory=list)
-    # Name of a table -> whether it meets the target that was set for it, in words.
+    # Name of a table -> whether it meets its target, in words.
     verdicts: dict[str, str] = field(default_factory=dict)
     # Sentences about the study as a whole.
     remarks: list[str] = field(default_factory=list)
@@ -103,14 +98,10 @@ class Outcome:
         }
 
     def summary(self) -> list[dict]:
-        """One row per table: cells, scored cells and, where there are any, their errors."""
-        found = {score.name: score for score in scoring.scores(self.cells)}
-        rows = []
-        for table in dict.fromkeys(cell.table for cell in self.cells):
-            score = found.get(table)
-            row = {"table": table, "cells": sum(cell.table == table for cell in self.cells)}
-            rows.append(row | (score.summary() if score else {"scored": 0}))
-        return rows
+        """One row per table: cells, scored cells and, if there are any, their errors."""
+        errors = {score.name: score.summary() for score in scoring.scores(self.cells)}
+        counts = Counter(cell.table for cell in self.cells)
+        return [{"table": name, "cells": count} | errors.get(name, {"scored": 0}) for name, count in counts.items()]
 
 
 def held(claims: Iterable[Claim]) -> tuple[int, int]:

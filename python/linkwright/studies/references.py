@@ -1,7 +1,7 @@
-"""Published values: `references/<study>/*.csv`, read once the predictions are made.
+"""Published values: `references/<study>/*.csv`, read after the predictions are made.
 
-A reference file has key columns that say what was published under which conditions, a value column, usually `value`
-and `unit`, and `split`, which is `open` or `holdout`. A holdout cell is predicted like any other, but its value is
+A reference file has key columns, which state the quantity and its conditions, a value column (usually `value` with
+`unit`) and `split`, which is `open` or `holdout`. A holdout cell is predicted like any other, but its value is
 not shipped: the field is empty.
 """
 
@@ -39,7 +39,7 @@ def reference_cell(
     value: Callable[[str], object] = number,
     erratum: str | None = None,
 ) -> Cell:
-    """A row with the columns `value`, `unit` and `split` as a cell of `table`, beside its prediction."""
+    """A row with the columns `value`, `unit` and `split` as a cell of `table`, with its prediction."""
     reference = value(row["value"]) if row["value"] else None
     return Cell(table, dict(keys), predicted, reference, row["unit"], row["split"], erratum)
 

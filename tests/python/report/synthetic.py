@@ -6,6 +6,7 @@ machine, so that charts look like real ones; nothing here is a result.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -138,17 +139,11 @@ class Tiles(Threads):
 
     def pairs(self) -> list[dict]:
         tiles = [(x, y) for y in (1, 2, 3, 4, 5, 7, 8, 9) for x in (1, 2, 3, 4, 6, 7, 8, 9)]
-        return [
-            self.pair(
-                f"({a[0]},{a[1]})",
-                f"({b[0]},{b[1]})",
-                a != b,
-                9 * self.hops(a, b),
-                reference=29.0 if self.hops(a, b) == 1 else None,
-            )
-            for a in tiles
-            for b in tiles
-        ]
+        made = []
+        for a, b in itertools.product(tiles, tiles):
+            hops, names = self.hops(a, b), ("({},{})".format(*end) for end in (a, b))
+            made.append(self.pair(*names, a != b, 9 * hops, reference=29.0 if hops == 1 else None))
+        return made
 
     @staticmethod
     def hops(a: tuple[int, int], b: tuple[int, int]) -> int:
@@ -190,57 +185,36 @@ def study(seed: int = 3) -> dict:
     """A reproduced study as ``reproduce --json`` prints it."""
     noise = np.random.default_rng(seed)
     cells = []
-    for table, spread in (
-        ("one_to_one_write", 0.012),
-        ("one_from_one_read", 0.02),
-        ("dram_interleaved_read", 0.05),
-    ):
-        for count in (1, 4, 16, 64, 256):
-            for size in (32, 128, 512, 2048, 8192):
-                reference = 250 + count * max(22, size / 31)
-                held = table == "dram_interleaved_read" and count == 256
-                cells.append(
-                    {
-                        "table": table,
-                        "noc": 0,
-                        "transactions": count,
-                        "transaction_bytes": size,
-                        "predicted": round(float(reference * (1 + noise.normal(0.004, spread))), 1),
-                        "reference": None if held else round(reference),
-                        "unit": "cycles",
-                        "split": "holdout" if held else "open",
-                    }
-                )
+    spreads = {"one_to_one_write": 0.012, "one_from_one_read": 0.02, "dram_interleaved_read": 0.05}
+    shapes = itertools.product(spreads, (1, 4, 16, 64, 256), (32, 128, 512, 2048, 8192))
+    for table, count, size in shapes:
+        reference = 250 + count * max(22, size / 31)
+        held = table == "dram_interleaved_read" and count == 256
+        keys = {"table": table, "noc": 0, "transactions": count, "transaction_bytes": size}
+        predicted = round(float(reference * (1 + noise.normal(0.004, spreads[table]))), 1)
+        published = (
+            {"reference": None, "split": "holdout"} if held else {"reference": round(reference), "split": "open"}
+        )
+        cells.append({**keys, "predicted": predicted, **published, "unit": "cycles"})
     claims = [
-        {
-            "id": "1",
-            "statement": "Swing is slower than recursive doubling on the real grid at every size",
-            "holds": True,
-            "why": "ratio 1.02 to 1.31 over 11 sizes",
-        },
-        {
-            "id": "2",
-            "statement": "Shared memory is the slowest variant from 8 kB up",
-            "holds": True,
-            "why": "1.9 to 3.3 times the ring",
-        },
-        {
-            "id": "10",
-            "statement": "The spread between nodes is below 8 %",
-            "holds": False,
-            "why": "IQR / median is 11.4 % at 2 kB",
-        },
+        ("1", "Swing is slower than recursive doubling at every size", True, "ratio 1.02 to 1.31 over 11 sizes"),
+        ("2", "Shared memory is the slowest variant from 8 kB up", True, "1.9 to 3.3 times the ring"),
+        ("10", "The spread between nodes is below 8 %", False, "IQR / median is 11.4 % at 2 kB"),
     ]
     fitted = [
-        {"key": "path.put.start", "value": 76.0, "unit": "ns", "tables": ["one_to_one_write"]},
-        {
-            "key": "path.get.start",
-            "value": 71.5,
-            "unit": "ns",
-            "tables": ["one_from_one_read", "dram_interleaved_read"],
-        },
+        ("path.put.start", 76.0, "ns", ["one_to_one_write"]),
+        ("path.get.start", 71.5, "ns", ["one_from_one_read", "dram_interleaved_read"]),
     ]
-    return {"paper": "wormhole", "fitted": fitted, "cells": cells, "claims": claims}
+    return {
+        "paper": "wormhole",
+        "fitted": _named(("key", "value", "unit", "tables"), fitted),
+        "cells": cells,
+        "claims": _named(("id", "statement", "holds", "why"), claims),
+    }
+
+
+def _named(names: tuple[str, ...], rows: list[tuple]) -> list[dict]:
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def folder(path: Path, frame: pd.DataFrame | None = None) -> Path:

@@ -16,20 +16,12 @@ RATES = {"read": 40e9, "write": 20e9, "copy": 25e9, "triad": 30e9}
 
 
 def environment() -> dict:
-    caches = [("1", "Data", "32K", 1), ("2", "Unified", "512K", 1), ("3", "Unified", "32768K", 2)]
-    rows = [
-        {
-            "cpu": cpu,
-            "package": "0",
-            "core": str(cpu),
-            "siblings": str(cpu),
-            "caches": [
-                {"level": level, "type": kind, "size": size, "shared_cpu_list": "0-1" if shared > 1 else str(cpu)}
-                for level, kind, size, shared in caches
-            ],
-        }
-        for cpu in range(2)
-    ]
+    sizes = (("1", "Data", "32K"), ("2", "Unified", "512K"), ("3", "Unified", "32768K"))
+    rows = []
+    for cpu in "01":
+        shared = {"1": cpu, "2": cpu, "3": "0-1"}
+        caches = [{"level": k, "type": kind, "size": size, "shared_cpu_list": shared[k]} for k, kind, size in sizes]
+        rows.append({"cpu": int(cpu), "package": "0", "core": cpu, "siblings": cpu, "caches": caches})
     return {"topology": rows, "memory_bytes": 8 * GIB}
 
 
@@ -184,20 +176,15 @@ def test_headline_of_the_memory(whole):
 
 def test_headlines_of_the_other_probes():
     rates = {"unit": "Flop/s", "size_bytes": None}
-    trips = {"unit": "ns", "size_bytes": 64}
+
+    def trip(time, axes):
+        return row("round_trip", "round_trip", "round_trip_p50", time, axes=axes, size_bytes=64)
+
     rows = [
         *loaded(),
-        *(
-            row(
-                "round_trip",
-                "round_trip",
-                "round_trip_p50",
-                time,
-                axes=f"out_bytes={reply} transport={transport}",
-                **trips,
-            )
-            for reply, transport, time in [("64", "in_place", 500.0), ("64", "tcp", 9e4), ("16K", "in_place", 3e3)]
-        ),
+        trip(500.0, "out_bytes=64 transport=in_place"),
+        trip(9e4, "out_bytes=64 transport=tcp"),
+        trip(3e3, "out_bytes=16K transport=in_place"),
         row("peak", "fma_peak", "flop_rate", 50e9, axes="dtype=f64", **rates),
         row("peak", "fma_peak", "flop_rate", 100e9, axes="dtype=f64", **(rates | {"ranks": 2})),
         row("matmul", "matmul", "flop_rate", 40e9, axes="n=64 dtype=f64", **rates),

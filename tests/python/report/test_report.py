@@ -105,20 +105,10 @@ def test_digits_follow_the_interval():
     assert quantity.with_interval(1.0, None, None, "B/s") == ("1 B/s", "")
 
 
-def frame(*rows: dict) -> pd.DataFrame:
-    common = {
-        "run": "r",
-        "metric": "time",
-        "unit": "ns",
-        "status": "ok",
-        "executor": "threads",
-        "machine": "here",
-    }
-    return pd.DataFrame([common | {"experiment": str(n)} | row for n, row in enumerate(rows)])
-
-
-def run_of(*rows: dict) -> runs.Run:
-    return runs.Run("r", runs.normalise(frame(*rows)))
+def run_of(*rows: dict, samples: pd.DataFrame | None = None) -> runs.Run:
+    common = {"run": "r", "metric": "time", "unit": "ns", "status": "ok", "executor": "threads", "machine": "here"}
+    frame = pd.DataFrame([common | {"experiment": str(n)} | row for n, row in enumerate(rows)])
+    return runs.Run("r", runs.normalise(frame), pd.DataFrame() if samples is None else samples)
 
 
 def test_share_of_a_limit_never_depends_on_the_direction():
@@ -127,18 +117,11 @@ def test_share_of_a_limit_never_depends_on_the_direction():
 
 
 def test_winners_split_where_the_order_changes():
+    times = pd.DataFrame({8: (50, 10), 64: (60, 59.5), 512: (70, 200)}, index=["ring", "tree"]).stack()
     rows = [
-        {
-            "collective": "allreduce",
-            "algorithm": name,
-            "size_bytes": size,
-            "value": value,
-            "ci_low": value - 1,
-            "ci_high": value + 1,
-            "n": 12,
-        }
-        for name, times in (("ring", (50, 60, 70)), ("tree", (10, 59.5, 200)))
-        for size, value in zip((8, 64, 512), times, strict=True)
+        {"collective": "allreduce", "algorithm": name, "size_bytes": size, "value": value, "n": 12}
+        | {"ci_low": value - 1, "ci_high": value + 1}
+        for (name, size), value in times.items()
     ]
     section = collectives.section(run_of(*rows))
     table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Fastest algorithm"))
@@ -150,15 +133,9 @@ def test_winners_split_where_the_order_changes():
 
 
 def test_missing_is_empty_with_its_reason():
-    waived = {
-        "collective": "allreduce",
-        "algorithm": "swing",
-        "size_bytes": 8,
-        "status": "waived",
-        "reason": "needs p = 2^k",
-    }
-    ran = {"collective": "allreduce", "algorithm": "ring", "size_bytes": 8, "value": 10}
-    page = words(html.page(dissect.report(run_of(waived, ran))))
+    about = {"collective": "allreduce", "size_bytes": 8}
+    waived = about | {"algorithm": "swing", "status": "waived", "reason": "needs p = 2^k"}
+    page = words(html.page(dissect.report(run_of(waived, about | {"algorithm": "ring", "value": 10}))))
     assert "needs p = 2^k" in page
     assert "N/A" not in page
     assert "nan" not in page.lower().split()
@@ -166,22 +143,8 @@ def test_missing_is_empty_with_its_reason():
 
 def test_a_full_set_of_pairs_is_a_matrix_with_direction():
     pairs = [("a", "b", 10), ("b", "a", 20), ("a", "a", 1)]
-    section = matrices.section(
-        run_of(
-            *(
-                {
-                    "collective": "pattern",
-                    "algorithm": "ping_pong",
-                    "metric": "latency",
-                    "placement": f"{s}>{d}",
-                    "size_bytes": 8,
-                    "value": v,
-                }
-                for s, d, v in pairs
-            )
-        )
-    )
-    heat, groups = section.items
+    about = {"collective": "pattern", "algorithm": "ping_pong", "metric": "latency", "size_bytes": 8}
+    heat, groups = matrices.section(run_of(*(about | {"placement": f"{s}>{d}", "value": v} for s, d, v in pairs))).items
     assert [row[1].text for row in groups.rows] == ["all pairs"]
     assert heat.rows == ["a", "b"]
     assert heat.values[0, 1] == np.float32(10e-9)
@@ -191,44 +154,27 @@ def test_a_full_set_of_pairs_is_a_matrix_with_direction():
 
 def test_modes_are_told():
     metrics = {"time": 34, "mode1": 34, "mode1_share": 0.62, "mode2": 171, "mode2_share": 0.38}
+    about = {"experiment": "e", "collective": "barrier", "algorithm": "linear"}
     rows = [
-        {
-            "experiment": "e",
-            "collective": "barrier",
-            "algorithm": "linear",
-            "metric": name,
-            "value": value,
-            "unit": "1" if "share" in name else "ns",
-        }
+        about | {"metric": name, "value": value, "unit": "1" if "share" in name else "ns"}
         for name, value in metrics.items()
     ]
-    assert "two modes: 34 ns (62 %), 171 ns (38 %)" in words(html.page(dissect.report(run_of(*rows)))).replace(
-        "\u00a0", " "
-    )
+    page = words(html.page(dissect.report(run_of(*rows)))).replace("\u00a0", " ")
+    assert "two modes: 34 ns (62 %), 171 ns (38 %)" in page
 
 
 def test_an_experiment_counts_once_by_its_worst_row():
-    run = run_of(
-        {"experiment": "e", "value": 1},
-        {"experiment": "e", "status": "failed", "metric": "wrong"},
-        {"value": 2},
-    )
-    assert [(badge.label, badge.count) for badge in status.badges(run)] == [
-        ("ok", 1),
-        ("failed", 1),
-        ("unconverged", 0),
-        ("waived", 0),
-    ]
+    failed = {"experiment": "e", "status": "failed", "metric": "wrong"}
+    badges = status.badges(run_of({"experiment": "e", "value": 1}, failed, {"value": 2}))
+    assert {badge.label: badge.count for badge in badges} == {"ok": 1, "failed": 1, "unconverged": 0, "waived": 0}
 
 
 def test_study_summary_counts_blind_cells_apart():
     summary = reproduce.sections(synthetic.study())[0].items[0]
     row = next(row for row in summary.rows if row[0].text == "dram_interleaved_read")
     assert [cell.text for cell in row[1:4]] == ["25", "5", "1"]
-    assert reproduce.error({"predicted": 110, "reference": 100}) == pytest.approx(0.1)
-    assert reproduce.error({"predicted": 110, "reference": None}) is None
+    assert reproduce.error({"predicted": 90, "reference": 100}) == pytest.approx(-0.1)
     assert reproduce.error({"predicted": 17, "reference": 19, "erratum": "misprint"}) is None
-    assert reproduce.error({"predicted": "2n", "reference": "2n"}) == 0
 
 
 def test_a_claim_that_could_not_be_judged_has_not_failed():
@@ -331,8 +277,7 @@ def test_patterns_of_one_part_are_told_apart():
 def test_the_least_steady_experiment_comes_first():
     launches = [(name, k, 100 + k * width) for name, width in (("calm", 0.1), ("wild", 9)) for k in range(8)]
     samples = pd.DataFrame(launches, columns=["experiment", "launch", "value_ns"]).assign(rank=None)
-    run = runs.Run("r", runs.normalise(frame({"experiment": "calm", "value": 1})), samples)
-    (plot,) = spread.section(run).items
+    (plot,) = spread.section(run_of({"experiment": "calm", "value": 1}, samples=samples)).items
     assert [box.n for box in plot.boxes] == [8, 8]
     assert plot.boxes[0].name == "wild"
 
@@ -344,8 +289,7 @@ def test_plain_form_keeps_everything():
     items = [model.Plot("p", model.Axis("x", "B"), model.Axis("y", "s"), [curve]), heat, table]
     section = model.Section("s", items)
     kept = plain.load(json.loads(json.dumps(plain.dump([section]))))
-    again = plain.load(plain.dump([section]))
-    assert html.page(model.Report("r", sections=kept)) == html.page(model.Report("r", sections=again))
+    assert html.page(model.Report("r", sections=kept)) == html.page(model.Report("r", sections=[section]))
     assert plain.dump(kept) == plain.dump([section])
     with pytest.raises(ValueError, match="Curve has no field colour"):
         plain.load({"type": "Curve", "colour": "red"})

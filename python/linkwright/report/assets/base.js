@@ -4,17 +4,7 @@ const LW = { charts: [] };
 
 LW.colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-LW.prefixes = {
-  "s": [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]],
-  "B": [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]],
-  "B/s": [[1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]],
-  "Flop/s": [[1e12, "TFlop/s"], [1e9, "GFlop/s"], [1e6, "MFlop/s"], [1, "Flop/s"]],
-  "Flop/s/W": [[1e12, "TFlop/s/W"], [1e9, "GFlop/s/W"], [1e6, "MFlop/s/W"], [1, "Flop/s/W"]],
-  "1/s": [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]],
-  "1/s/W": [[1e9, "G/s/W"], [1e6, "M/s/W"], [1e3, "k/s/W"], [1, "/s/W"]],
-};
-
-// The same rule as quantity.py: the largest prefix that keeps the rounded number at 1 or above.
+// The rule and the prefixes (set in the page) of quantity.py: the largest prefix that keeps the rounded number at least 1.
 LW.text = (value, unit, digits = 4) => {
   const steps = LW.prefixes[unit];
   const size = Math.abs(unit === "B" ? value : Number(value.toPrecision(digits)));

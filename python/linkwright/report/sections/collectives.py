@@ -91,14 +91,9 @@ def _collective(run: Run, kind: str) -> Section | None:
 
 def _plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot:
     curves = [values.curve(part, "size_bytes", name) for name, part in rows.groupby("series", sort=True)]
-    limit = values.limits(rows, "size_bytes", "limit")
-    return Plot(
-        f"{kind} on {machine}",
-        Axis("message size", "B", "log2"),
-        Axis("time", "s", "log10"),
-        [*curves, *([limit] if limit else [])],
-        dodge=True,
-    )
+    curves += filter(None, [values.limits(rows, "size_bytes", "limit")])
+    axes = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
+    return Plot(f"{kind} on {machine}", *axes, curves, dodge=True)
 
 
 def _share_plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot | None:

@@ -58,9 +58,7 @@ def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator
         curves = []
         for machine in run.machines:
             for series, points in part[part["machine"] == machine].groupby("series"):
-                curves.append(values.curve(points, "x", f"{machine}, {series}"))
-                if limit := values.limits(points, "x", f"limit of {machine}, {series}"):
-                    curves.append(limit)
+                curves += values.with_limit(points, "x", f"{machine}, {series}")
         heading = ", ".join(filter(None, [part["algorithm"].iloc[0], name]))
         yield Plot(
             heading, Axis(title, unit, "log2"), Axis(values.words(metric), part["unit"].iloc[0], "log10"), curves

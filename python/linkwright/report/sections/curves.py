@@ -48,14 +48,13 @@ def _plot(run: Run, group: Group, x: str, axis: Axis) -> Plot:
 def _series(rows: pd.DataFrame, machine: str, x: str) -> Iterator[Curve]:
     """One curve, and its limit, per combination of what else varies on this machine."""
     keys = values.varying(rows, [*_NAMED_BY, "ranks" if x == "size_bytes" else "size_bytes"])
-    limits: list[tuple] = []
+    limits = set()
     for key, part in rows.groupby(keys, dropna=False, sort=True) if keys else [((), rows)]:
         name = ", ".join([machine, *(_word(*pair) for pair in zip(keys, key, strict=True))])
-        yield values.curve(part, x, name)
-        limit = values.limits(part, x, f"limit of {name}")
-        if limit and (tuple(limit.x), tuple(limit.y)) not in limits:
-            limits.append((tuple(limit.x), tuple(limit.y)))
-            yield limit
+        curve, *limit = values.with_limit(part, x, name)
+        yield curve
+        yield from (line for line in limit if (*line.x, *line.y) not in limits)
+        limits |= {(*line.x, *line.y) for line in limit}
 
 
 def _word(key: str, value: object) -> str:

@@ -118,9 +118,7 @@ def _curves(run: Run, rows: pd.DataFrame, x: str) -> list[Curve]:
     curves = []
     for machine in run.machines:
         for series, points in rows[rows["machine"] == machine].groupby("series", sort=False):
-            curves.append(values.curve(points, x, ", ".join(filter(None, [machine, series]))))
-            if limit := values.limits(points, x, f"limit of {curves[-1].name}"):
-                curves.append(limit)
+            curves += values.with_limit(points, x, ", ".join(filter(None, [machine, series])))
     return curves
 
 

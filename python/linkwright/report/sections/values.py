@@ -118,6 +118,11 @@ def limits(rows: pd.DataFrame, x: str, name: str) -> Curve | None:
     )
 
 
+def with_limit(rows: pd.DataFrame, x: str, name: str) -> list[Curve]:
+    """The rows as one series, and their limit if one is known."""
+    return [curve(rows, x, name), *filter(None, [limits(rows, x, f"limit of {name}")])]
+
+
 def shares(rows: pd.DataFrame, name: str) -> Curve | None:
     """Percent of the limit over size; the ends of an interval swap, since the shorter time is the greater share."""
     rows = rows[rows["share"].notna()].sort_values(["size_bytes", "experiment"], kind="stable")

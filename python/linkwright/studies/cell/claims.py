@@ -35,27 +35,26 @@ class Findings:
 def check(f: Findings) -> list[Claim]:
     """All sixteen."""
     return [
-        flat_to_512(f),
-        little_difference(f),
-        memory_get_is_slowest(f),
-        place_does_not_matter(f),
-        grows_with_size(f),
-        rises_with_batch(f),
-        nonblocking_puts_reach_the_port(f),
-        local_hot_spot_is_flat(f),
-        two_get_sources_saturate(f),
-        gets_beat_puts(f),
-        complement_beats_pairwise_put(f),
-        complement_reaches_the_limit(f),
-        invariants(f),
-        spes_are_alike(f),
-        full_queues_stall(f),
-        off_the_line_is_slower(f),
+        _flat_to_512(f),
+        _little_difference(f),
+        _memory_get_is_slowest(f),
+        _place_does_not_matter(f),
+        _grows_with_size(f),
+        _rises_with_batch(f),
+        _nonblocking_puts_reach_the_port(f),
+        _local_hot_spot_is_flat(f),
+        _two_get_sources_saturate(f),
+        _gets_beat_puts(f),
+        _complement_beats_pairwise_put(f),
+        _complement_reaches_the_limit(f),
+        _invariants(f),
+        _spes_are_alike(f),
+        _full_queues_stall(f),
+        _off_the_line_is_slower(f),
     ]
 
 
-def flat_to_512(f: Findings) -> Claim:
-    """Claim 1."""
+def _flat_to_512(f: Findings) -> Claim:
     small = [f.points[op, "blocking", s].dma_ns for op in THREE for s in SIZES if s <= 512]
     larger = [f.points[op, "blocking", 1024].dma_ns for op in THREE]
     get = f.points["get from memory", "blocking", 128].dma_ns
@@ -69,31 +68,21 @@ def flat_to_512(f: Findings) -> Claim:
     return _claim(1, statement, max(small) - min(small) <= TICK_NS and min(larger) > max(small), why)
 
 
-def little_difference(f: Findings) -> Claim:
-    """Claim 2."""
-    gaps = [
-        (
-            abs(f.points["get from local store", i, s].total / f.points["put to local store", i, s].total - 1),
-            f"{i} {s} B",
-        )
-        for i in BATCHES
-        for s in SIZES
-    ]
-    worst, where = max(gaps)
+def _little_difference(f: Findings) -> Claim:
+    get, put = ({key[1:]: f.points[key].total for key in f.points if key[0] == op} for op in THREE[:0:-1])
+    worst, where = max((abs(get[i, s] / put[i, s] - 1), f"{i} {s} B") for i, s in get)
     why = f"largest difference {100 * worst:.2f} % at {where}"
     return _claim(2, "local-store get and put differ by less than 5 % at every size, alone", worst < 0.05, why)
 
 
-def memory_get_is_slowest(f: Findings) -> Claim:
-    """Claim 3."""
+def _memory_get_is_slowest(f: Findings) -> Claim:
     rates = {op: f.points[op, "blocking", 16384].total for op in (*THREE, "get from memory")}
     why = ", ".join(f"{op} {rate:.2f}" for op, rate in rates.items()) + " GB/s"
     statement = "memory get is the slowest of the four at 16 KB: 15 against 22.5 GB/s"
     return _claim(3, statement, min(rates, key=rates.get) == "get from memory", why)
 
 
-def place_does_not_matter(f: Findings) -> Claim:
-    """Claim 4."""
+def _place_does_not_matter(f: Findings) -> Claim:
     times = {
         streams.measure(f.machine, streams.one(partner, get, 4096, own), "blocking").dma_ns
         for own, partner, get in ((0, 1, False), (0, 7, True), (3, 4, False), (6, 1, True), (5, 2, False))
@@ -102,8 +91,7 @@ def place_does_not_matter(f: Findings) -> Claim:
     return _claim(4, "uncontended results do not depend on which SPEs take part", len(times) == 1, why)
 
 
-def grows_with_size(f: Findings) -> Claim:
-    """Claim 5."""
+def _grows_with_size(f: Findings) -> Claim:
     falls = [
         f"{op} {s} B"
         for op in (*THREE, "get from memory")
@@ -113,25 +101,19 @@ def grows_with_size(f: Findings) -> Claim:
     return _claim(5, "blocking bandwidth grows with size up to 16 KB", not falls, f"falls after: {falls or 'nowhere'}")
 
 
-def rises_with_batch(f: Findings) -> Claim:
-    """Claim 6."""
-    falls, gains = [], []
+def _rises_with_batch(f: Findings) -> Claim:
+    falls = []
     for op in (*THREE, "get from memory"):
         for size in SIZES:
             rates = [f.points[op, issue, size].total for issue in BATCHES]
             # Within the 0.2 % to which a rate is known.
             falls += [f"{op} {size} B" for a, b in itertools.pairwise(rates) if b < 0.998 * a]
-    for size in (256, 512, 1024, 2048, 4096):
-        op = "get from local store"
-        gains.append(max(f.points[op, i, size].total for i in BATCHES) / f.points[op, "blocking", size].total)
-    example = (
-        f.points["get from local store", "batch(4)", 256].total
-        / f.points["get from local store", "blocking", 256].total
-    )
-    large = (
-        f.points["get from local store", "unlimited", 16384].total
-        / f.points["get from local store", "blocking", 16384].total
-    )
+
+    def gain(issue: str, size: int) -> float:
+        return f.points[THREE[2], issue, size].total / f.points[THREE[2], "blocking", size].total
+
+    gains = [max(gain(issue, size) for issue in BATCHES) for size in (256, 512, 1024, 2048, 4096)]
+    example, large = gain("batch(4)", 256), gain("unlimited", 16384)
     why = (
         f"256-B gets: batch 4 gains {example:.2f}; nonblocking over blocking {', '.join(f'{g:.1f}' for g in gains)} "
         f"at 256 B to 4 KB, {large:.2f} at 16 KB; falls: {falls or 'none'}"
@@ -140,8 +122,7 @@ def rises_with_batch(f: Findings) -> Claim:
     return _claim(6, statement, not falls and 2 <= example <= 3.2 and large < 1.25, why)
 
 
-def nonblocking_puts_reach_the_port(f: Findings) -> Claim:
-    """Claim 7."""
+def _nonblocking_puts_reach_the_port(f: Findings) -> Claim:
 
     def first(op: str) -> int:
         return next(s for s in SIZES if f.points[op, "unlimited", s].total >= 0.98 * port(f.machine))
@@ -152,8 +133,7 @@ def nonblocking_puts_reach_the_port(f: Findings) -> Claim:
     return _claim(7, statement, memory <= 2048 and local <= memory, why)
 
 
-def local_hot_spot_is_flat(f: Findings) -> Claim:
-    """Claim 8."""
+def _local_hot_spot_is_flat(f: Findings) -> Claim:
     ranges = {}
     for get in (False, True):
         rates = [f.loads["local store", get, n].total for n in range(2, SPES + 1)]
@@ -163,16 +143,14 @@ def local_hot_spot_is_flat(f: Findings) -> Claim:
     return _claim(8, "local-store hot spot: flat (within 10 %) from 2 SPEs on", flat, why)
 
 
-def two_get_sources_saturate(f: Findings) -> Claim:
-    """Claim 9."""
+def _two_get_sources_saturate(f: Findings) -> Claim:
     one, two = f.loads["main memory", True, 1].total, f.loads["main memory", True, 2].total
     store = f.loads["local store", True, 3].total
     why = f"memory: one source {one:.2f}, two {two:.2f}; local store, two partners {store:.2f} GB/s"
     return _claim(9, "two get sources saturate memory and local store", min(two, store) >= 0.98 * port(f.machine), why)
 
 
-def gets_beat_puts(f: Findings) -> Claim:
-    """Claim 10."""
+def _gets_beat_puts(f: Findings) -> Claim:
     hot = f.loads["local store", True, 8].total - f.loads["local store", False, 8].total
     pair = f.loads["pairwise", True, 8].total - f.loads["pairwise", False, 8].total
     why = f"hot spot {hot:.2f}, pairwise {pair:.1f} GB/s; both calibrated, one number each"
@@ -180,8 +158,7 @@ def gets_beat_puts(f: Findings) -> Claim:
     return _claim(10, statement, abs(hot - 1.5) < 0.5 and abs(pair - 40) <= 4, why)
 
 
-def complement_beats_pairwise_put(f: Findings) -> Claim:
-    """Claim 11."""
+def _complement_beats_pairwise_put(f: Findings) -> Claim:
     get, put = (f.loads["complement", g, 8].total for g in (True, False))
     pair = f.loads["pairwise", False, 8].total
     why = (
@@ -191,8 +168,7 @@ def complement_beats_pairwise_put(f: Findings) -> Claim:
     return _claim(11, "8 SPEs: complement is faster than pairwise put", get > pair, why)
 
 
-def complement_reaches_the_limit(f: Findings) -> Claim:
-    """Claim 12."""
+def _complement_reaches_the_limit(f: Findings) -> Claim:
     get, put = (f.loads["complement", g, 8].total for g in (True, False))
     free = f.uncalibrated["complement", False, 8].total
     limit = snoop_limit(f.machine)
@@ -203,7 +179,7 @@ def complement_reaches_the_limit(f: Findings) -> Claim:
     return _claim(12, "complement reaches at least 95 % of 204.8 GB/s", get >= 0.95 * limit, why)
 
 
-def invariants(f: Findings) -> Claim:
+def _invariants(f: Findings) -> Claim:
     """Claim 13; that no segment is used twice is a property test of the fabric."""
     most = max(rates.total for rates in f.loads.values())
     shares = [
@@ -222,8 +198,7 @@ def invariants(f: Findings) -> Claim:
     return _claim(13, "aggregate at most 204.8 GB/s, no path above 6, no segment used twice at once", holds, why)
 
 
-def spes_are_alike(f: Findings) -> Claim:
-    """Claim 14."""
+def _spes_are_alike(f: Findings) -> Claim:
     spreads = {}
     for op, taken in f.latencies.items():
         medians = np.median(taken, axis=1)
@@ -236,8 +211,7 @@ def spes_are_alike(f: Findings) -> Claim:
     return _claim(14, "SPEs are treated alike under the memory hot spot (medians within 2 %)", holds, why)
 
 
-def full_queues_stall(f: Findings) -> Claim:
-    """Claim 15."""
+def _full_queues_stall(f: Findings) -> Claim:
     sixteenth, seventeenth = experiments.full_queue(f.machine)
     lines = experiments.run(f.machine, [("SPE0", ["put SPE1 16384", "wait"])])
     first = float(lines["complete_ps"][0] - lines["issued_ps"][0]) / 1e3
@@ -253,15 +227,10 @@ def full_queues_stall(f: Findings) -> Claim:
     )
 
 
-def off_the_line_is_slower(f: Findings) -> Claim:
-    """Claim 16."""
+def _off_the_line_is_slower(f: Findings) -> Claim:
     rates = {row["addresses"]: row["rate_gb_per_s"] for row in experiments.alignment(f.machine)}
     whole = rates["whole lines"]
-    worse = [
-        name
-        for name in ("only the target half a line off", "32 lines and 16 bytes", "pieces of 112 bytes")
-        if rates[name] < whole
-    ]
+    off = ("only the target half a line off", "32 lines and 16 bytes", "pieces of 112 bytes")
     why = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items()) + " GB/s"
     statement = "a size that is no multiple of 128 B or unaligned addresses lower the rate"
-    return _claim(16, statement, len(worse) == 3, why)
+    return _claim(16, statement, all(rates[name] < whole for name in off), why)

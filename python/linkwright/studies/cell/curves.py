@@ -39,9 +39,7 @@ def point(machine, op: str, issue: str, size: int) -> streams.Rates:
     return streams.measure(machine, streams.one(partner, get, size), issue)
 
 
-PANELS = dict(
-    zip(("put to memory", "get from memory", "put to local store", "get from local store"), "aceg", strict=True)
-)
+PANELS = dict(zip(OPERATIONS, "aceg", strict=True))
 
 
 def figure_4(points: Points, other: Points) -> dict[str, list[dict]]:
@@ -51,12 +49,11 @@ def figure_4(points: Points, other: Points) -> dict[str, list[dict]]:
         for key, rates in found.items():
             if key[1] == "blocking":
                 about = {"operation": key[0], "reading": reading, "size_bytes": key[2]}
-                first = reading == "four lines"
-                latency = {"latency_ns": rates.dma_ns, "published_latency_ns": known.dma_ns(*key) if first else None}
-                published = known.dma_rate(*key) if first else None
-                rate = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": published}
+                ns, rate = (known.point(unit, *key) if found is points else None for unit in ("ns", "GB/s"))
+                latency = {"latency_ns": rates.dma_ns, "published_latency_ns": ns}
+                bandwidth = {"bandwidth_gb_per_s": rates.total, "published_bandwidth_gb_per_s": rate}
                 tables["figure_4a"].append(about | latency)
-                tables["figure_4b"].append(about | rate)
+                tables["figure_4b"].append(about | bandwidth)
     return tables
 
 
@@ -68,7 +65,7 @@ def figure_5(points: Points) -> dict[str, list[dict]]:
         about = [{"batch": NAMES[issue], "size_bytes": size} for _, issue, size in keys]
         times = [{"latency_ns": points[key].dma_ns} for key in keys]
         rates = [
-            {"bandwidth_gb_per_s": points[key].total, "published_bandwidth_gb_per_s": known.dma_rate(*key)}
+            {"bandwidth_gb_per_s": points[key].total, "published_bandwidth_gb_per_s": known.point("GB/s", *key)}
             for key in keys
         ]
         whole = [{"batch_latency_ns": points[key].dma_ns * (BATCH_OF[key[1]] or 16384)} for key in keys]

@@ -16,19 +16,9 @@ def stated() -> list[dict[str, str]]:
     return [row for row in reference_rows("cell", "known_points.csv") if row["basis"] == "stated"]
 
 
-def dma_ns(operation: str, issue: str, size: int) -> float | None:
-    """Latency of one DMA."""
-    return _values().get(("ns", operation, issue, str(size), ""))
-
-
-def dma_rate(operation: str, issue: str, size: int) -> float | None:
-    """GB/s of one SPE."""
-    return _values().get(("GB/s", operation, issue, str(size), ""))
-
-
-def load_rate(operation: str, spes: int) -> float | None:
-    """GB/s of so many SPEs together, with DMAs of 16 KB."""
-    return _values().get(("GB/s", operation, "unlimited", "16384", str(spes)))
+def point(unit: str, operation: str, issue: str, size: int, spes: int | str = "") -> float | None:
+    """The latency of a DMA in `ns`, or the rate in `GB/s`: of one SPE, or of `spes` SPEs together."""
+    return _values().get((unit, operation, issue, str(size), str(spes)))
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
 """Eight P100s on NVLink or in a PCIe tree: copies, allreduce and broadcast, and the arithmetic of workloads.
 
-Parts: `copies` (pairs, groups, Tartan's sweep), `collectives` (the paper's ring and NCCL's), `facts` (what is exact),
-`networks` (what is trained), `claims` (1 to 12 and 18), `figures` (4 to 11), `training` (13 to 17), `training_figures`
-(12 and 13), `figure_1`, `machine_pair` (the two machines, and which GB is meant).
+Parts: `copies` (pairs, groups, Tartan's sweep), `collectives` (the paper's ring and NCCL's), `facts` (exact
+quantities), `networks` (the trained networks), `claims` (1 to 12 and 18), `figures` (4 to 11), `training` (claims 13 to
+17), `training_figures` (12 and 13), `figure_1`, `machine_pair` (the two machines and their units).
 
 Sources: Tallent, Gawande, Siegel, Vishnu, Hoisie, "Evaluating On-Node GPU Interconnects for Deep Learning Workloads";
 Tartan benchmark suite, results for a DGX-1 with P100; NCCL 1.3.4 and 2.3.5.

@@ -5,6 +5,7 @@ Numbers as in the machine document; 13 to 17 are about training and belong to th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -26,9 +27,9 @@ _claim = partial(numbered, "GN")
 def check(machines: Machines) -> list[Claim]:
     """Claims 1 to 12 and 18."""
     return [
-        two_levels(machines), three_levels(machines), inside_a_group(machines), two_latencies(machines),
-        same_end(machines), across_latency(machines), dma(machines), latency_clusters(machines), anomaly(machines),
-        four_and_eight(machines), start_up(machines), broadcast(machines), limits(machines),
+        _two_levels(machines), _three_levels(machines), _inside_a_group(machines), _two_latencies(machines),
+        _same_end(machines), _across_latency(machines), _dma(machines), _latency_clusters(machines), _anomaly(machines),
+        _four_and_eight(machines), _start_up(machines), _broadcast(machines), _limits(machines),
     ]  # fmt: skip
 
 
@@ -36,8 +37,7 @@ def _levels(groups: list[Cluster]) -> str:
     return ", ".join(f"{group.median:.2f} ({len(group.members)} pairs)" for group in groups)
 
 
-def two_levels(machines: Machines) -> Claim:
-    """Claim 1."""
+def _two_levels(machines: Machines) -> Claim:
     groups = copies.bandwidth_groups(machines.dgx1)
     links = nccl.nvlinks(machines.dgx1)
     by_hops = [all(links[a][b] for a, b in groups[0].members), not any(links[a][b] for a, b in groups[-1].members)]
@@ -45,8 +45,7 @@ def two_levels(machines: Machines) -> Claim:
     return _claim(1, "large DGX-1 copies have two levels, by hops alone", len(groups) == 2 and all(by_hops), why)
 
 
-def three_levels(machines: Machines) -> Claim:
-    """Claim 2."""
+def _three_levels(machines: Machines) -> Claim:
     groups = copies.bandwidth_groups(machines.gx8)
     same = {(a, b) for a, b in copies.all_pairs() if a // 4 == b // 4}
     holds = len(groups) == 3 and set(groups[0].members) == same and groups[2].members == (ANOMALY,)
@@ -54,8 +53,7 @@ def three_levels(machines: Machines) -> Claim:
     return _claim(2, "large GX8 copies have three levels: same riser, other riser, the pair 0 -> 5", holds, why)
 
 
-def inside_a_group(machines: Machines) -> Claim:
-    """Claim 3."""
+def _inside_a_group(machines: Machines) -> Claim:
     ratios = [
         copies.time_s(machines.gx8, (0, 1), size) / copies.time_s(machines.dgx1, (0, 1), size) for size in copies.SIZES
     ]
@@ -63,11 +61,15 @@ def inside_a_group(machines: Machines) -> Claim:
     return _claim(3, "within a group of four NVLink beats PCIe in bandwidth and latency", min(ratios) > 1, why)
 
 
-def two_latencies(machines: Machines) -> Claim:
-    """Claim 4."""
+def _two_latencies(machines: Machines) -> Claim:
     counts = {size: len(copies.latency_groups(machines.dgx1, size)) for size in copies.SIZES}
     why = f"groups by size: {sorted(set(counts.values()))}"
     return _claim(4, "DGX-1 latency has two clusters at every size", set(counts.values()) == {2}, why)
+
+
+def _across(machines: Machines, sizes: Sequence[int]) -> list[float]:
+    """Time of a copy across groups on the DGX-1 over that on the GX8."""
+    return [copies.time_s(machines.dgx1, (0, 6), size) / copies.time_s(machines.gx8, (0, 6), size) for size in sizes]
 
 
 def _reaches(machine: _native.Machine, pair: tuple[int, int]) -> int:
@@ -76,13 +78,11 @@ def _reaches(machine: _native.Machine, pair: tuple[int, int]) -> int:
     return min(size for size, rate in rates.items() if rate >= 0.9 * rates[copies.SIZES[-1]])
 
 
-def same_end(machines: Machines) -> Claim:
-    """Claim 5."""
-    large = copies.SIZES[-1]
-    end = copies.time_s(machines.dgx1, (0, 6), large) / copies.time_s(machines.gx8, (0, 6), large)
+def _same_end(machines: Machines) -> Claim:
+    (end,) = _across(machines, copies.SIZES[-1:])
     there = {name: _reaches(machine, (0, 6)) for name, machine in machines.items()}
     (_, dgx1), (_, gx8) = there.items()
-    leads = [copies.time_s(machines.dgx1, (0, 6), s) / copies.time_s(machines.gx8, (0, 6), s) for s in MEDIUM_BYTES]
+    leads = _across(machines, MEDIUM_BYTES)
     why = (
         f"time on the DGX-1 over that on the GX8: {end:.3f} at the end, {min(leads):.2f} to {max(leads):.2f} between; "
         f"90 % of the rate from {gx8:,} B on the GX8 and from {dgx1:,} B on the DGX-1"
@@ -91,17 +91,13 @@ def same_end(machines: Machines) -> Claim:
     return _claim(5, "across groups both end at the same rate; the GX8 is there earlier and leads between", holds, why)
 
 
-def across_latency(machines: Machines) -> Claim:
-    """Claim 6."""
-    ratios = [
-        copies.time_s(machines.dgx1, (0, 6), size) / copies.time_s(machines.gx8, (0, 6), size) for size in SMALL_BYTES
-    ]
+def _across_latency(machines: Machines) -> Claim:
+    ratios = _across(machines, SMALL_BYTES)
     why = f"DGX-1 takes {min(ratios):.2f} to {max(ratios):.2f} times as long from 4 B to 1 MB"
     return _claim(6, "across groups, up to 1 MB, GX8 latency is below that of two hops", min(ratios) > 1, why)
 
 
-def dma(machines: Machines) -> Claim:
-    """Claim 7."""
+def _dma(machines: Machines) -> Claim:
     there = {name: copies.matrix(machine, network=copies.DMA) for name, machine in machines.items()}
     links = nccl.nvlinks(machines.dgx1)
     one_hop = {pair for pair in copies.all_pairs() if links[pair[0]][pair[1]]}
@@ -113,15 +109,14 @@ def dma(machines: Machines) -> Claim:
     return _claim(7, "DMA follows copy; none over two hops", same and set(dgx1) == one_hop and len(gx8) == 56, why)
 
 
-def latency_clusters(machines: Machines) -> Claim:
-    """Claim 8."""
+def _latency_clusters(machines: Machines) -> Claim:
     counts = [len(copies.latency_groups(machines.gx8, size)) for size in copies.LATENCY_SIZES]
     gap = f"{copies.LATENCY_GAP:.0%}"
     why = f"{counts} clusters at 4 B, 100 KB, 1 MB, where a cluster ends at a gap of {gap}; start-up and 0 -> 5 assumed"
     return _claim(8, "GX8 latency: one cluster at 4 B, nearly one at 100 KB, three at 1 MB", counts == [1, 1, 3], why)
 
 
-def anomaly(machines: Machines) -> Claim:
+def _anomaly(machines: Machines) -> Claim:
     """Claim 9: no collective sends 0 -> 5, so a rate a tenth as high changes none, even by copies of the driver."""
     key = "fabric.pair.GPU 0 -> GPU 5.rate"
     slow = machines.gx8.with_value(key, "0.8")
@@ -134,8 +129,7 @@ def anomaly(machines: Machines) -> Claim:
     return _claim(9, "the anomaly 0 -> 5 leaves every collective unchanged", not off, why)
 
 
-def four_and_eight(machines: Machines) -> Claim:
-    """Claim 10."""
+def _four_and_eight(machines: Machines) -> Claim:
     rate = {(n, g): collectives.allreduce(m, PAYLOAD_BYTES, g).alg_bw for n, m in machines.items() for g in (4, 8)}
     (d4, d8), (g4, g8) = ([rate[name, g] for g in (4, 8)] for name, _ in machines.items())
     holds = 1.35 <= d4 / g4 <= 1.5 and d8 < d4 / 2 and 0.6 <= g8 / g4 <= 0.73 and abs(d8 / g8 - 1) < TIE and g8 >= d8
@@ -145,8 +139,7 @@ def four_and_eight(machines: Machines) -> Claim:
     )
 
 
-def start_up(machines: Machines) -> Claim:
-    """Claim 11."""
+def _start_up(machines: Machines) -> Claim:
     falls = []
     for name, machine in machines.items():
         for gpus in collectives.COUNTS:
@@ -156,15 +149,13 @@ def start_up(machines: Machines) -> Claim:
     return _claim(11, "large payloads hide the ring's start-up: the rate rises with size", not falls, why)
 
 
-def broadcast(machines: Machines) -> Claim:
-    """Claim 12."""
+def _broadcast(machines: Machines) -> Claim:
     dgx1, gx8 = (collectives.broadcast(machine, PAYLOAD_BYTES).alg_bw for _, machine in machines.items())
     why = f"DGX-1 {dgx1:.2f}, GX8 {gx8:.2f} GiB/s at 240 MB"
     return _claim(12, "broadcast on 8 GPUs, large: DGX-1 slightly ahead", 1 < dgx1 / gx8 < 1.2, why)
 
 
-def limits(machines: Machines) -> Claim:
-    """Claim 18."""
+def _limits(machines: Machines) -> Claim:
     worst = 0.0
     for _, machine in machines.items():
         table = copies.matrix(machine)

@@ -2,8 +2,8 @@
 
     T = 2 (N - 1) x [ start + (S / N) / (e x B_slow) ]        alg_bw = S / T        bus_bw = alg_bw x 2 (N - 1) / N
 
-The paper's library is taken to have run one ring in index order, step after step. Its start-up is not printed: path
-`ring` pays that of a copy at each step (nominal), path `flags` an exchange of flags; both stand in every table.
+We assume that the paper's library ran one ring in index order, step after step. Its start-up is not published: path
+`ring` pays that of a copy at each step (nominal), path `flags` an exchange of flags; every table shows both.
 """
 
 from __future__ import annotations

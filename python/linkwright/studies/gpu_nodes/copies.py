@@ -1,6 +1,6 @@
 """Copies between GPUs: one pair at a time, one way and both ways, by the driver and by kernels; their groups.
 
-A pair alone has the time of its route (`quiet`); both directions at once are simulated, because they may share.
+A single pair takes the time of its route (`quiet`); both directions at once are simulated, as they may share links.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def time_s(machine: _native.Machine, pair: Pair, size_bytes: int) -> float:
 
 
 def both_ways_s(machine: _native.Machine, pair: Pair, size_bytes: int) -> float:
-    """Seconds until copies in both directions, begun together, are there."""
+    """Seconds until copies in both directions, begun together, are complete."""
     builder = _native.Builder("pattern", GPUS, 2 * size_bytes, element_bytes=1)
     builder.buffer("output", 2)
     builder.step()

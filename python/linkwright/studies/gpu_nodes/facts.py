@@ -1,4 +1,4 @@
-"""What is exact: the topology, the rings of NCCL, and the arithmetic of the workloads."""
+"""Exact quantities: the topology, the rings of NCCL, and the arithmetic of the workloads."""
 
 from __future__ import annotations
 

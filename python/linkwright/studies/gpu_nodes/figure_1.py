@@ -1,12 +1,12 @@
 """Figure 1: two networks on devices that compute alike, eight in a node or one per node on Omni-Path.
 
-The paper names CifarNet and Omni-Path and prints no number, so this is the order of four speed-ups and nothing more.
+The paper names CifarNet and Omni-Path but prints no numbers, so only the order of four speed-ups is checked.
 
     speed-up    step on 1 device / step on 8, the batch split; the same peak and share of it on all devices
 
-AlexNet has large messages, CifarNet small ones after little computing. Staged copies of the DGX-1 start slowly and go
-through host memory; a port per node starts quickly and is nobody else's. The more slowly devices compute, the less any
-of it matters, so the claim has a range of that share, which is searched here.
+AlexNet has large messages; CifarNet has small ones after little computing. Staged copies of the DGX-1 start slowly and
+go through host memory; a dedicated port per node starts quickly. The more slowly devices compute, the less this
+matters, so the claim holds for a range of that share, which is searched here.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SHARES = tuple(percent / 100 for percent in range(5, 101, 5))  # of the peak
 
 
 def check(machines: Machines) -> list[Claim]:
-    """The claim of the figure: it holds if it does for every share of the peak that compute assumes."""
+    """The claim of the figure, which must hold for every assumed share of the peak."""
     peak = rates.peak_flops(machines.dgx1)
     nodes = {DGX1: machines.dgx1, OMNIPATH: load(OMNIPATH)}
     found = {(name, key): speed_ups(network(key), node, peak) for name, node in nodes.items() for key in NETWORKS}
     right = {share: _inverted({where: values[share] for where, values in found.items()}) for share in SHARES}
-    asked = [holds for share, holds in right.items() if rates.EFFICIENCY[0] <= share <= rates.EFFICIENCY[-1]]
+    assumed = [holds for share, holds in right.items() if rates.EFFICIENCY[0] <= share <= rates.EFFICIENCY[-1]]
     usual = rates.EFFICIENCY[1]
     words = [
         f"{name}: AlexNet {found[name, 'alexnet'][usual]:.2f}, CifarNet {found[name, 'cifarnet'][usual]:.2f}"
@@ -44,7 +44,7 @@ def check(machines: Machines) -> list[Claim]:
         f"right {span} of the peak"
     )
     statement = "Figure 1: AlexNet scales better than CifarNet on the DGX-1, and worse on Omni-Path"
-    return [Claim("GN-F1", statement, asked[0] if len(set(asked)) == 1 else None, why)]
+    return [Claim("GN-F1", statement, assumed[0] if len(set(assumed)) == 1 else None, why)]
 
 
 def _inverted(speed_up: dict[tuple[str, str], float]) -> bool:

@@ -1,8 +1,7 @@
 """The two machines, and the units of the paper.
 
-The paper prints GB/s and means GiB/s for copies and allreduces: it says that its plots use powers of two, and
-17.2 GiB/s = 18.47 GB/s is what Tartan has, in decimal units, for the same copy. Every conversion of this study goes
-through `gib_per_s` and `gb_per_s`.
+For copies and allreduces the paper prints GB/s but means GiB/s: it says that its plots use powers of two, and Tartan
+reports 18.47 GB/s = 17.2 GiB/s for the same copy. Every conversion of this study uses `gib_per_s` or `gb_per_s`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper's networks, from the shipped files that `linkwright predict` reads.
+"""The paper's networks, from the workload files that `linkwright predict` reads.
 
     work of a batch      = batch x activations
     workload intensity   = batch x activations / parameters       computation over communication

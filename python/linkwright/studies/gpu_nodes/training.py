@@ -1,11 +1,10 @@
 """Training steps of the paper's networks on both machines, and its claims 13 to 17.
 
-Compute times are not in the text, so every step here is `uncalibrated`: operations of the network over an assumed share
-of the peak, alike on both machines, with low and high as the ends of the assumptions. Nothing is fitted to a rate. A
-claim holds where both ends and the middle agree that it does, fails where they agree that it does not, and is open
-where they differ.
+The paper prints no compute times, so every step is `uncalibrated`: the operations of the network over an assumed share
+of the peak, the same on both machines; low and high are the ends of the assumptions. Nothing is fitted to a rate. A
+claim is judged at both ends and in the middle: it is open if these differ.
 
-    gaps    a network that did not run; a fact of the paper, which no threshold on memory gives (claim 17)
+    gaps    networks that did not run: a fact of the paper that no threshold on memory reproduces (claim 17)
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Scaling:
     leads: list[Lead]
 
     def lead(self, gpus: int) -> Lead:
-        """The lead on so many GPUs."""
+        """The lead on this number of GPUs."""
         return next(lead for lead in self.leads if lead.gpus == gpus)
 
 
@@ -68,13 +67,13 @@ def check(machines: Machines) -> list[Claim]:
     """Claims 13 to 17."""
     found = scalings(machines)
     return [
-        one_gpu(found), host_gap(machines), batches(found), googlenet(found), resnets(found), always_close(found),
-        intensities(), gaps(found),
+        _one_gpu(found), _host_gap(machines), _batches(found), _googlenet(found), _resnets(found), _always_close(found),
+        _intensities(), _gaps(found),
     ]  # fmt: skip
 
 
 def _claim(key: str, statement: str, verdicts: Iterable[bool], why: str) -> Claim:
-    """Judged at the ends and in the middle of the assumptions; open where these differ."""
+    """Judged at the ends and in the middle of the assumptions; open if these differ."""
     verdicts = [bool(verdict) for verdict in verdicts]
     holds = verdicts[0] if len(set(verdicts)) == 1 else None
     return Claim(f"GN-{key}", statement, holds, why)
@@ -97,15 +96,14 @@ def _span(found: Sequence[Lead]) -> str:
     return f"{min(values):+.1%} to {max(values):+.1%} (uncalibrated, {low:+.1%} to {high:+.1%})"
 
 
-def one_gpu(found: Sequence[Scaling]) -> Claim:
-    """Claim 13, first half."""
+def _one_gpu(found: Sequence[Scaling]) -> Claim:
     own = [lead for lead in _own(found, "AlexNet", [1]) + _own(found, "ResNet", [1]) if lead.batch >= 64]
     verdicts = _ends(lambda take: all(abs(take(lead)) < EQUAL for lead in own))
     why = f"leads {_span(own)}; follows from equal compute and input that is hidden"
     return _claim("13", "one GPU: equal rates for AlexNet, and for ResNet/x at batch 64", verdicts, why)
 
 
-def host_gap(machines: Machines) -> Claim:
+def _host_gap(machines: Machines) -> Claim:
     """Claim 13, second half: with input that nothing hides, which is the most that the host links can do."""
     found = scalings(machines, Choices(input="serial"))
     own = [[scaling.lead(1) for scaling in found if scaling.network == f"ResNet/{depth}"] for depth in DEPTHS]
@@ -121,8 +119,7 @@ def host_gap(machines: Machines) -> Claim:
     return _claim("13b", "one GPU: a small gap at batches 16 and 32 shrinks with the batch", _ends(shrinks), why)
 
 
-def batches(found: Sequence[Scaling]) -> Claim:
-    """Claim 14, first half."""
+def _batches(found: Sequence[Scaling]) -> Claim:
     groups = {}
     for scaling in found:
         for gpus in (2, 4, 8):
@@ -137,8 +134,7 @@ def batches(found: Sequence[Scaling]) -> Claim:
     return _claim("14", "the interconnect matters less as the batch grows", _ends(falls), why)
 
 
-def googlenet(found: Sequence[Scaling]) -> Claim:
-    """Claim 14, second half."""
+def _googlenet(found: Sequence[Scaling]) -> Claim:
     one, other = (_own(found, name, (2, 4)) for name in ("AlexNet", "GoogLeNet"))
 
     def less(take: Callable[[Lead], float]) -> bool:
@@ -150,15 +146,14 @@ def googlenet(found: Sequence[Scaling]) -> Claim:
     return _claim("14b", "the interconnect matters far less for GoogLeNet than for AlexNet", _ends(less), why)
 
 
-def resnets(found: Sequence[Scaling]) -> Claim:
-    """Claim 15, first half."""
+def _resnets(found: Sequence[Scaling]) -> Claim:
     own = _own(found, "ResNet", (2, 4))
     verdicts = _ends(lambda take: all(0 < take(lead) < CLOSE for lead in own))
     why = f"leads {_span(own)}; a little is below {CLOSE:.0%}"
     return _claim("15", "ResNet/x on 2 and 4 GPUs: DGX-1 a little ahead", verdicts, why)
 
 
-def always_close(found: Sequence[Scaling]) -> Claim:
+def _always_close(found: Sequence[Scaling]) -> Claim:
     """Claim 15, second half: the GX8 is never far behind."""
     own = _own(found, "ResNet", GPUS)
     verdicts = _ends(lambda take: max(map(take, own)) < CLOSE)
@@ -167,8 +162,7 @@ def always_close(found: Sequence[Scaling]) -> Claim:
     return _claim("15b", "over all ResNet/x runs the GX8 is never far behind", verdicts, why)
 
 
-def intensities() -> Claim:
-    """Claim 16, exact."""
+def _intensities() -> Claim:
     found = networks()
     order = sorted(
         (load.intensity(batch), name, batch)
@@ -192,7 +186,7 @@ def intensities() -> Claim:
 
 
 def published_gaps() -> set[tuple[str, int, int]]:
-    """(network, batch, GPUs) that did not scaling."""
+    """(network, batch, GPUs) that did not run."""
     return {(row["network"], int(row["batch"]), int(row["gpus"])) for row in reference_rows("gpu-nodes", GAPS)}
 
 
@@ -215,7 +209,7 @@ def contradictions(found: Sequence[Scaling]) -> list[tuple[str, int, tuple[int, 
     ]
 
 
-def gaps(found: Sequence[Scaling]) -> Claim:
+def _gaps(found: Sequence[Scaling]) -> Claim:
     """Claim 17, which is expected to fail: the gaps are facts."""
     model, paper = predicted_gaps(found), published_gaps()
     twice = contradictions(found)

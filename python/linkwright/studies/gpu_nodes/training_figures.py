@@ -1,7 +1,7 @@
 """Figures 12 and 13 as charts of the model, with intervals of what is assumed; leads, with and without a late rank.
 
-The paper prints none of these rates. Iterations per second are `uncalibrated`: read the distance between two lines, and
-how it changes, rather than where they are.
+The paper prints none of these rates. Iterations per second are `uncalibrated`: compare lines with each other, and how
+their distance changes, rather than their absolute positions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The Graphcore C2 server: 16 IPUs on a ladder of links, the tables of the report from mechanisms.
 
-Every row of every table is an experiment of its own: a schedule is built, verified and simulated on the machine
-`ipu-c2-server`, whose fabric derives the time of a phase from its messages. Modules list their tables in
-`TABLES` and claims stand in `claims/`; `bench` runs experiments, `fit` finds the fitted numbers of the machine
-file again, `ablation` and `holdout` say what the model owes to what.
+Every row of every table is a separate experiment: a schedule is built, verified and simulated on the machine
+`ipu-c2-server`, whose fabric derives the time of a phase from its messages. Modules list their tables in `TABLES`;
+claims are in `claims`; `bench` runs experiments, `fit` recovers the fitted numbers of the machine file, and
+`ablation` and `holdout` show what each mechanism and each fitted number contributes.
 
 Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU architecture via microbenchmarking"
 (2019).
@@ -11,37 +11,34 @@ Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU archite
 
 from __future__ import annotations
 
-import importlib
-
+from linkwright.compare import scoring
 from linkwright.errors import unknown
 from linkwright.machines import devices, load
 from linkwright.report import plain
-from linkwright.studies import Options, scoring
-from linkwright.studies.ipu import ablation, convolution, fit, holdout
+from linkwright.studies import Options
+from linkwright.studies.ipu import (
+    ablation,
+    claims,
+    collectives,
+    convolution,
+    figures,
+    figures_compute,
+    fit,
+    holdout,
+    host,
+    matmul,
+    memory,
+    p2p,
+    reduce,
+)
 from linkwright.studies.ipu.bench import Bench
-from linkwright.studies.ipu.claims import Predictions
+from linkwright.studies.ipu.predictions import Predictions
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.numbers import fitted
 from linkwright.studies.outcome import Cell, Outcome
 
 MACHINE = "ipu-c2-server"
-# One line per part of the study: a module with `TABLES`.
-PARTS = (
-    "linkwright.studies.ipu.p2p",
-    "linkwright.studies.ipu.collectives",
-    "linkwright.studies.ipu.reduce",
-    "linkwright.studies.ipu.host",
-    "linkwright.studies.ipu.memory",
-    "linkwright.studies.ipu.matmul",
-    "linkwright.studies.ipu.convolution",
-    "linkwright.studies.ipu.random",
-)
-# One line per chapter: a module with `check(found) -> list[Claim]`.
-CLAIMS = ("linkwright.studies.ipu.claims.chapter4", "linkwright.studies.ipu.claims.chapter5")
-# Machines beside the server whose numbers the study uses.
-OTHERS = ("v100",)
-# One line per chapter: a module with `sections(bench) -> list[Section]`, the figures that the report draws.
-FIGURES = ("linkwright.studies.ipu.figures", "linkwright.studies.ipu.figures_compute")
+PARTS = (p2p, collectives, reduce, host, memory, matmul, convolution)
 # Share of the interconnect's cells that should lie within 10 %.
 POOLED_SHARE = 0.95
 
@@ -61,11 +58,11 @@ NOTES = {
 
 def tables() -> list[Table]:
     """Every table of the study."""
-    return [table for part in PARTS for table in importlib.import_module(part).TABLES]
+    return [table for part in PARTS for table in part.TABLES]
 
 
 def chosen(keys: tuple[str, ...]) -> list[Table]:
-    """The tables with these numbers; all where none is named."""
+    """The tables with these numbers, or all of them if none is named."""
     known = {table.key: table for table in tables()}
     missing = next((key for key in keys if key not in known), None)
     if missing is not None:
@@ -94,14 +91,12 @@ def reproduce(options: Options) -> Outcome:
     parts = interconnect(known)
     if not options.tables:
         found = Predictions.of(bench, outcome.cells)
-        outcome.claims = [claim for part in CLAIMS for claim in importlib.import_module(part).check(found)]
-        figures = [section for part in FIGURES for section in importlib.import_module(part).sections(bench)]
-        outcome.sections = plain.dump(figures)
+        outcome.claims = [*claims.check(found), *memory.claims(), *convolution.claims(), *matmul.claims()]
+        outcome.sections = plain.dump([*figures.sections(bench), *figures_compute.sections()])
         outcome.tables["spread"] = _spread(bench)
         outcome.tables["no_fit"] = _no_fit(bench, parts)
         outcome.tables["convolution_score"] = list(convolution.score())
-        for name in OTHERS:
-            outcome.fitted += [row | {"key": f"{name}: {row['key']}"} for row in fitted(load(name))]
+        outcome.fitted += [row | {"key": f"v100: {row['key']}"} for row in fitted(load("v100"))]
         outcome.tables["devices"] = _devices(bench.machines["server"])
     if options.ablate:
         whole = [cell for cell in outcome.cells if cell.table.split()[0] in {table.key for table in parts}]
@@ -151,8 +146,6 @@ def _score(outcome: Outcome, known: list[Table]) -> None:
 
 def _spread(bench: Bench) -> list[dict]:
     """Table 4.3 on a chip: mean, least and most over the draws."""
-    from linkwright.studies.ipu import p2p
-
     rows = []
     for transfers in (1, 2, 4, 8, 16, 38, 76, 152, 304, 608, 1216):
         draws = p2p.chip_draws(bench, transfers, 4)

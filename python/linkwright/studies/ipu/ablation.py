@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
@@ -27,7 +27,7 @@ MECHANISMS: dict[str, dict[str, str]] = {
     "packet fill": {"fabric.ladder.packet_fill": "0"},
     "own chip in a second pass": {"fabric.ladder.own_chip_last": "false"},
     "host lanes below nominal": {
-        p.key: str(p.nominal) for p in fit.PARAMETERS if p.key in ("fabric.host.chip_rate", "fabric.host.group_rate")
+        key: str(fit.NOMINAL[key]) for key in ("fabric.host.chip_rate", "fabric.host.group_rate")
     },
     "start of point to point": {"path.pairs.phase_start": "0"},
     "start of scatter": {"path.scatter_words.phase_start": "0", "path.scatter_blocks.phase_start": "0"},

@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 import statistics
 
+from linkwright.compare.scoring import Target
 from linkwright.studies.ipu.bench import PLACES, TILES, WORD, Bench, Superstep, chip_tiles
 from linkwright.studies.ipu.p2p import BLOCK, SCALES
 from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table, Waived
-from linkwright.studies.scoring import Target
 
 KIB = 1024
 

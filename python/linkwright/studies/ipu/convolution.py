@@ -11,13 +11,13 @@ import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
+from linkwright.compare.scoring import Target
 from linkwright.studies.ipu import matmul
 from linkwright.studies.ipu.arithmetic import device
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.outcome import Cell, Claim
 from linkwright.studies.references import reference_rows
-from linkwright.studies.scoring import Target
 
 LAYER = Target(0.12, None, 0.25)
 WITHIN, SHARE = 0.25, 0.85

@@ -94,7 +94,7 @@ def _scores() -> Table:
     )
 
 
-def sections(bench) -> list[Section]:
+def sections() -> list[Section]:
     """All figures of chapters 3 and 5."""
     intro = "The report shows these without numbers: every point is the model, every dashed line its limit."
     return [Section("Figures of chapters 3 and 5", [*_memory(), *_products(), *_random(), _scores()], intro)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.studies import scoring
+from linkwright.compare import scoring
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
@@ -25,7 +25,7 @@ def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[d
     """Errors of the rows of 8 and 16 IPUs, table by table, and the numbers that were found."""
     tables = list(tables)
     found = fit.fit(bench, tables, is_small, progress)
-    there = fit.with_values(bench, found.values)
+    there = fit.with_values(bench, found)
     large = [
         each.cell(there, row)
         for each in tables
@@ -36,6 +36,6 @@ def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[d
     shipped = fit.shipped(bench)
     numbers = [
         {"number": key, "from_four": float(f"{value:.4g}"), "from_all": float(f"{shipped[key]:.4g}")}
-        for key, value in found.values.items()
+        for key, value in found.items()
     ]
     return {"from_four_to_sixteen": rows, "numbers_from_four": numbers}

@@ -10,13 +10,13 @@ first receives its share of both at the width of its port. Two IPUs work on prod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from linkwright.compare.scoring import Target
 from linkwright.studies.ipu.arithmetic import DTYPES, Device, device, named
 from linkwright.studies.ipu.tables import Table
 from linkwright.studies.outcome import Claim
 from linkwright.studies.references import reference_rows
-from linkwright.studies.scoring import Target
 
 PRODUCT = Target(0.12, None, 0.25)
 STEP = 64
@@ -70,8 +70,9 @@ def throughput(bench, row: dict[str, str]) -> float | None:
     return one.work_rate(f"facts.vector_{'half' if DTYPES[precision] == 'f16' else 'single'}")
 
 
-def _figure(precisions: tuple[str, ...]) -> Iterator[dict]:
-    for precision in precisions:
+def figures_5_1_to_5_3() -> Iterator[dict]:
+    """Rate and rate per nominal watt by n, device and layout, beside the peak."""
+    for precision in ("single", "mixed"):
         for name, chips, layout in (
             ("IPU", 1, "optimised"),
             ("IPU", 1, "basic"),
@@ -91,11 +92,6 @@ def _figure(precisions: tuple[str, ...]) -> Iterator[dict]:
                     "tflop_per_s_per_w": found / board_w,
                     "limit_tflop_per_s": chips * one.peak(precision),
                 }
-
-
-def figures_5_1_to_5_3() -> Iterable[dict]:
-    """Rate and rate per nominal watt by n, device and layout, beside the peak."""
-    return _figure(("single", "mixed"))
 
 
 TABLES = [

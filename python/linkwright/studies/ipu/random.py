@@ -12,8 +12,6 @@ from linkwright.studies.ipu.arithmetic import device
 SAMPLE_BYTES = 8
 BLOCKS = tuple(SAMPLE_BYTES << power for power in range(24))
 
-TABLES: list = []
-
 
 def figures_5_4_and_5_5() -> Iterable[dict]:
     """Samples per second by the block of one endpoint, beside the printed rate."""

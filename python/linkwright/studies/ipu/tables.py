@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from linkwright.compare.scoring import Target
 from linkwright.studies.outcome import Cell
 from linkwright.studies.references import number, reference_cell, reference_rows
-from linkwright.studies.scoring import Target
 
 # Columns of a reference file that are not conditions of the experiment.
 RESULT = ("value", "split", "unit")

@@ -1,7 +1,7 @@
-"""The host round trip of Vollo on an IA-420F card: six tables of 81 cells, by three ways to hand over the data.
+"""The host round trip of Vollo on an IA-420F card: six tables of 81 cells, for three ways to transfer the data.
 
-Parts: `grid` (cells, modelled and published), `claims`, `curves` (what follows beyond the cells), `shown` (heat maps)
-and `fit` (the nine fitted numbers once more, from the open cells).
+Parts: `grid` (modelled and published cells), `claims`, `curves` (further predictions), `shown` (heat maps) and `fit`
+(recovers the nine fitted numbers from the open cells).
 
 Source: "IO Round Trip" of the Vollo accelerator documentation.
 """
@@ -21,7 +21,7 @@ from linkwright.studies.vollo.grid import PRINT_STEP_US, Grid
 
 MACHINE = "vollo-ia420f"
 REFERENCE = "io_round_trip.csv"
-# Of the cells of a table as many lie within the interval of a prediction, if those held out are like the open ones.
+# The share of a table's cells within the interval of the prediction, if held-out cells are like the open ones.
 CONFIDENCE = 0.9
 
 NOTES = {
@@ -91,10 +91,10 @@ def _cells(rows: list[dict[str, str]], model: Grid, page: Grid) -> list[Cell]:
 
 
 def _half_width(model: Grid, page: Grid, mode: str, statistic: str) -> float:
-    """Relative half width of an interval: the error that a share of the open cells of the table stays below.
+    """Relative half width of an interval, by conformal prediction.
 
-    Of n errors the ceil((n + 1) x confidence)-th smallest, as in conformal prediction: one more cell like these stays
-    below it with that probability, whatever the distribution.
+    Of the n errors of the open cells, it is the ceil((n + 1) x confidence)-th smallest. The error of a further cell
+    like these is below it with that probability, whatever the distribution.
     """
     own = [key for key in page if key[:2] == (mode, statistic)]
     errors = sorted(abs(model[key] / page[key] - 1) for key in own)

@@ -1,7 +1,6 @@
-"""The nine claims on the tables, each judged on the model and, beside it, on the open cells.
+"""The nine claims about the tables, each judged on the model and, for comparison, on the open cells.
 
-A pair of cells is compared where both are published, on the model too, so that both sides of a claim speak of the
-same pairs.
+Only pairs of published cells are compared, on the model too, so that both judgements concern the same pairs.
 """
 
 from __future__ import annotations

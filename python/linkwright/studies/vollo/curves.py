@@ -1,4 +1,4 @@
-"""What follows from the model beyond the cells: crossovers, cost of copies and bytes, limits, link configurations."""
+"""Further predictions of the model: crossovers, costs of copies and bytes, limits, link configurations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRAWN = (("gen4", 16), ("gen5", 8))
 
 
 def crossovers(machine, page: Grid) -> list[dict]:
-    """For each output size the smallest input, in lines of 64 B, for which raw is faster than mmio."""
+    """For each output size, the smallest input in lines of 64 B at which raw is faster than mmio."""
     rows = []
     for out in VALUES:
         least, most = 1, VALUES[-1] * BYTES_PER_VALUE // LINE  # mmio wins at the one, raw at the other
@@ -78,7 +78,7 @@ def byte_costs(model: Grid) -> list[dict]:
 
 
 def limit_lines(machine, model: Grid) -> list[dict]:
-    """Raw with as many bytes there as back, beside the time of these bytes on the link alone."""
+    """Raw with equal input and output, compared with the time of these bytes on the link alone."""
     links = {f"theory_{g}_x{n}_us": configured(machine, g, n) for g, n in DRAWN}
     rows = []
     for count in VALUES:
@@ -92,7 +92,7 @@ def limit_lines(machine, model: Grid) -> list[dict]:
 
 
 def configured(machine, generation: str, lanes: int):
-    """The machine with another link; the share left to packets is that of its width."""
+    """The machine with another link, whose efficiency depends on its width."""
     share = next(r["value"] for r in machine.numbers() if r["key"] == f"facts.link_efficiency_x{lanes}")
     link = {"fabric.generation": f'"{generation}"', "fabric.lanes": str(lanes), "fabric.link_efficiency": share}
     return changed(machine, link)

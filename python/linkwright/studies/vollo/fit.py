@@ -1,4 +1,4 @@
-"""The nine fitted numbers of `vollo-ia420f.toml`, once more from the open cells.
+"""Recovers the nine fitted numbers of `vollo-ia420f.toml` from the open cells.
 
     python -m linkwright.studies.vollo.fit
 
@@ -22,7 +22,7 @@ from . import grid
 
 @dataclass(frozen=True)
 class Stage:
-    """Numbers that are fitted together: key -> digits after the point, on the open cells of some tables."""
+    """Numbers that are fitted together (key -> decimal places) to the open cells of some tables."""
 
     digits: dict[str, int]
     modes: tuple[str, ...]
@@ -47,7 +47,7 @@ _NUDGE = 0.01  # of a number, for its slope
 
 
 def with_values(machine, values: dict[str, float]):
-    """The machine with other numbers, exactly as a machine file would write them."""
+    """The machine with other numbers, formatted as in a machine file."""
     return changed(machine, {key: f"{value:.6f}" for key, value in values.items()})
 
 
@@ -81,7 +81,7 @@ def _step(machine, now: dict[str, float], stage: Stage, cells: grid.Grid) -> dic
 
 
 def main() -> None:
-    """Print each number as it stands in the file and as it comes out."""
+    """Print the value of each number in the file and in the fit."""
     from linkwright.studies.vollo import MACHINE, REFERENCE
 
     machine = load(MACHINE)

@@ -20,7 +20,7 @@ PRINT_STEP_US = 0.1
 
 # What the page calls a mode is a transport of the probe.
 TRANSPORT = {"user": "user_buffers", "raw": "in_place", "mmio": "word_store"}
-# Modes that a fitted number of the machine has a part in, mean and p99; not listed: the rule of the p99 in all.
+# Modes that a fitted number affects, mean and p99. The rule of the p99 is not listed; it affects all modes.
 _MODES_OF = {
     "fabric.read_latency": ("user", "raw"),
     "fabric.dma_rate": MODES,
@@ -61,6 +61,6 @@ def published(rows: Iterable[Mapping[str, str]]) -> dict[Key, float]:
 
 
 def tables_of(key: str) -> list[str]:
-    """The tables that a fitted number has a part in; the rule of the 99th percentile only in those of p99."""
+    """The tables that a fitted number affects; the rule of the 99th percentile affects only those of p99."""
     statistics = STATISTICS if key in _MODES_OF else ("p99",)
     return [f"{mode}, {statistic}" for mode in _MODES_OF.get(key, MODES) for statistic in statistics]

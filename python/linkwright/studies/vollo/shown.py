@@ -1,4 +1,4 @@
-"""The six tables as heat maps: modelled, published, and how far apart they are."""
+"""The six tables as heat maps: modelled, published, and their difference."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Windows of 2 blocks beyond that are faster than the roofline of the thesis, so t
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -89,7 +89,6 @@ class Timing:
 
     start_us: np.ndarray
     finish_us: np.ndarray
-    links: dict = field(default_factory=dict)
 
     def own_start(self, run: int = -1) -> np.ndarray:
         """finish(r) - start(r)."""

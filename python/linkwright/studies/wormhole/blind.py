@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.studies import Options, parallel
@@ -28,17 +27,9 @@ TRANSACTIONS = (1, 4, 16, 64, 256)
 TRANSACTION_BYTES = tuple(2**k for k in range(5, 17))
 
 
-@dataclass(frozen=True)
-class Costs:
-    """One pair of unknown costs, in cycles per tile."""
-
-    handling: int
-    add: int
-
-    def on(self, machine):
-        """The machine with these costs."""
-        handling, add = "path.write.tile_handling", "path.write.combine_per_tile"
-        return changed(machine, {handling: str(self.handling), add: str(self.add)})
+def _with_costs(machine, handling: int, add: int):
+    """The machine with these costs, in cycles per tile."""
+    return changed(machine, {"path.write.tile_handling": str(handling), "path.write.combine_per_tile": str(add)})
 
 
 def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
@@ -60,7 +51,7 @@ def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
     """Every pair of costs, whether it satisfies claims 3 to 5, and why not."""
 
     def judge(handling: int, add: int) -> dict:
-        there = Costs(handling, add).on(machine)
+        there = _with_costs(machine, handling, add)
         ratios, gains = [], []
         for variant, size in PROBES:
             full = allreduce.measure(there, variant, size, Conditions(seed=options.seed)).slowest()
@@ -82,7 +73,7 @@ def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
 
 def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
     """Swing over recursive doubling, as a range over the admissible set, under both timing rules."""
-    machines = [Costs(row["handling_cycles"], row["add_cycles"]).on(machine) for row in allowed]
+    machines = [_with_costs(machine, row["handling_cycles"], row["add_cycles"]) for row in allowed]
     cases = [
         (kind, size, arithmetic)
         for kind in ("LO", "BO")

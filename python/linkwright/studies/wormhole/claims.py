@@ -29,30 +29,26 @@ Times = dict[tuple[str, int, bool], Timing]
 def check(times: Times, theory: Theory, grounds: Grounds, machine) -> list[Claim]:
     """All fourteen."""
     return [
-        bandwidth_beats_latency(times),
-        shared_memory_is_slow(times),
-        arithmetic_costs(times),
-        arithmetic_hardly_costs(times),
-        between_theory_and_twice(times, theory),
-        spread_over_ranks(times),
-        slowest_near_median(times),
-        shared_memory_spreads(times),
-        settles_in_three_runs(times),
-        transfer_dominates(theory),
-        same_order_under_both_rules(times),
-        hops_of_partners(grounds),
-        hop_latency_is_uniform(machine, grounds.layout),
-        completion_ignores_distance(machine, grounds.layout),
+        _bandwidth_beats_latency(times),
+        _shared_memory_is_slow(times),
+        _arithmetic_costs(times),
+        _arithmetic_hardly_costs(times),
+        _between_theory_and_twice(times, theory),
+        _spread_over_ranks(times),
+        _slowest_near_median(times),
+        _shared_memory_spreads(times),
+        _settles_in_three_runs(times),
+        _transfer_dominates(theory),
+        _same_order_under_both_rules(times),
+        _hops_of_partners(grounds),
+        _hop_latency_is_uniform(machine, grounds.layout),
+        _completion_ignores_distance(machine, grounds.layout),
     ]
 
 
-def bandwidth_beats_latency(times: Times) -> Claim:
-    """Claim 1."""
+def _bandwidth_beats_latency(times: Times) -> Claim:
     ratios = [
-        (
-            times[f"{o}_BO", s, True].slowest(r) / times[f"{o}_LO", s, True].slowest(r),
-            f"{o} {s} kB {r}-start",
-        )
+        (times[f"{o}_BO", s, True].slowest(r) / times[f"{o}_LO", s, True].slowest(r), f"{o} {s} kB {r}-start")
         for o in ORDERS
         for s in BO_SIZES_KIB
         for r in RULES
@@ -62,8 +58,7 @@ def bandwidth_beats_latency(times: Times) -> Claim:
     return _claim(1, "BO is faster than LO at every size where both run", worst < 1, why)
 
 
-def shared_memory_is_slow(times: Times) -> Claim:
-    """Claim 2."""
+def _shared_memory_is_slow(times: Times) -> Claim:
     ratios = [
         (-times["SM", s, True].slowest() / times[v, s, True].slowest(), f"{v} {s} kB")
         for v in DIRECT
@@ -82,15 +77,13 @@ def _arithmetic_share(times: Times) -> list[tuple[float, str]]:
     ]
 
 
-def arithmetic_costs(times: Times) -> Claim:
-    """Claim 3."""
+def _arithmetic_costs(times: Times) -> Claim:
     least, where = min(_arithmetic_share(times))
     why = f"smallest gain without arithmetic is {100 * least:.3f} % at {where}"
     return _claim(3, "without arithmetic every run is faster", least > 0, why)
 
 
-def arithmetic_hardly_costs(times: Times) -> Claim:
-    """Claim 4."""
+def _arithmetic_hardly_costs(times: Times) -> Claim:
     most, where = max(_arithmetic_share(times))
     why = f"largest gain without arithmetic is {100 * most:.2f} % at {where}"
     return _claim(4, "... but hardly: at most 5 % of the run", most <= 0.05, why)
@@ -108,8 +101,7 @@ def theory_ratios(times: Times, theory: Theory) -> list[tuple[float, str]]:
     ]
 
 
-def between_theory_and_twice(times: Times, theory: Theory) -> Claim:
-    """Claim 5."""
+def _between_theory_and_twice(times: Times, theory: Theory) -> Claim:
     ratios = theory_ratios(times, theory)
     (low, at_low), (high, at_high) = min(ratios), max(ratios)
     why = f"ratios from {low:.3f} ({at_low}) to {high:.3f} ({at_high})"
@@ -127,7 +119,7 @@ def _largest(of: Callable[[Timing], float], times: Times) -> tuple[tuple[float, 
     return large, small
 
 
-def spread_over_ranks(times: Times) -> Claim:
+def _spread_over_ranks(times: Times) -> Claim:
     """Claim 6; a deterministic model repeats exactly, so its slowest rank has no spread."""
     (large, at_large), (small, at_small) = _largest(lambda timing: _spread(timing.own_start()), times)
     why = (
@@ -138,16 +130,14 @@ def spread_over_ranks(times: Times) -> Claim:
     return _claim(6, statement, large <= 0.02 and small <= 0.05, why)
 
 
-def slowest_near_median(times: Times) -> Claim:
-    """Claim 7."""
+def _slowest_near_median(times: Times) -> Claim:
     (large, at_large), (small, at_small) = _largest(lambda t: t.slowest() / np.median(t.own_start()) - 1, times)
     why = f"{100 * large:.2f} % at {at_large} (large), {100 * small:.2f} % at {at_small} (small)"
     statement = "slowest rank within 1 % of the median of all at 128 kB and above, within 5 % below"
     return _claim(7, statement, large < 0.01 and small <= 0.05, why)
 
 
-def shared_memory_spreads(times: Times) -> Claim:
-    """Claim 8."""
+def _shared_memory_spreads(times: Times) -> Claim:
     run = times["SM", 640, True].own_start()
     spread, upper = _spread(run), np.percentile(run, 75)
     why = f"IQR/median {100 * spread:.1f} %; slowest {run.max():.0f} us against an upper quartile of {upper:.0f} us"
@@ -155,8 +145,7 @@ def shared_memory_spreads(times: Times) -> Claim:
     return _claim(8, statement, 0.1 <= spread <= 0.3 and run.max() > upper, why)
 
 
-def settles_in_three_runs(times: Times) -> Claim:
-    """Claim 9."""
+def _settles_in_three_runs(times: Times) -> Claim:
     changes = [
         (max(abs(t.slowest(run=k) / t.slowest(run=4) - 1) for k in (2, 3)), f"{v} {s} kB")
         for (v, s, arithmetic), t in times.items()
@@ -167,16 +156,14 @@ def settles_in_three_runs(times: Times) -> Claim:
     return _claim(9, "run times settle within three back-to-back runs (1 %)", worst <= 0.01, why)
 
 
-def transfer_dominates(theory: Theory) -> Claim:
-    """Claim 10."""
+def _transfer_dominates(theory: Theory) -> Claim:
     parts = {s: theory.parts(s * KIB, "LO") for s in (2, 128)}
     shares = {s: p["transfer"] / (p["transfer"] + p["sync"]) for s, p in parts.items()}
     why = f"transfer is {100 * shares[2]:.1f} % at 2 kB (LO), {100 * shares[128]:.1f} % at 128 kB"
     return _claim(10, "transfer dominates except at the smallest sizes", shares[128] > 0.9, why)
 
 
-def same_order_under_both_rules(times: Times) -> Claim:
-    """Claim 11."""
+def _same_order_under_both_rules(times: Times) -> Claim:
     wrong = [
         f"{o} {s} kB {r}-start"
         for o in ORDERS
@@ -190,7 +177,7 @@ def same_order_under_both_rules(times: Times) -> Claim:
     return _claim(11, "the order BO, LO, SM is the same under both timing rules", not wrong, why)
 
 
-def hops_of_partners(g: Grounds) -> Claim:
+def _hops_of_partners(g: Grounds) -> Claim:
     """Claim 12; mean and worst hops as derived from the only layout that fits."""
     real = {"swing": hop_table(g.swing, g.layout), "rd": hop_table(g.doubling, g.layout)}
     ideal = {"swing": hop_table(g.swing, Layout.ideal()), "rd": hop_table(g.doubling, Layout.ideal())}
@@ -211,7 +198,7 @@ def hops_of_partners(g: Grounds) -> Claim:
     return _claim(12, "hop sums and worst steps; Swing has fewer hops; RD unaffected at s = 2", holds, why)
 
 
-def hop_latency_is_uniform(machine, layout: Layout) -> Claim:
+def _hop_latency_is_uniform(machine, layout: Layout) -> Claim:
     """Claim 13: one-way time is a straight line over hops, whatever lines a route crosses."""
     pairs = [(source, target) for source in (0, 27) for target in range(len(layout.places)) if target != source]
     quiet = _native.quiet(machine, pairs, 32)
@@ -224,7 +211,7 @@ def hop_latency_is_uniform(machine, layout: Layout) -> Claim:
     return _claim(13, "hop latency is the same on hidden, visible and wrap links", off == 0, why)
 
 
-def completion_ignores_distance(machine, layout: Layout) -> Claim:
+def _completion_ignores_distance(machine, layout: Layout) -> Claim:
     """Claim 14: write and acknowledgement together go once round both rings."""
     x, y = layout.places[0]
     both = [r for r, (px, py) in enumerate(layout.places) if px != x and py != y]

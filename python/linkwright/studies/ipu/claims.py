@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from linkwright.studies.ipu import figures
-from linkwright.studies.ipu.claims import Predictions, claim, near
+from linkwright.studies.ipu.predictions import Predictions, claim, near
 from linkwright.studies.outcome import Claim
 
 # How far a ratio of two predictions may be from the printed ratio: that of two cells at a table's worst.
@@ -19,8 +19,7 @@ def check(found: Predictions) -> list[Claim]:
     return [judge(found) for judge in CHECKS]
 
 
-def p2p_latency(found: Predictions) -> Claim:
-    """Claim 1."""
+def _p2p_latency(found: Predictions) -> Claim:
     chip, board, direct, indirect = (found.latency("4.1", row) for row in (1, 2, 3, 4))
     gaps = [far - chip for far in (board, direct, indirect)]
     return claim(
@@ -31,8 +30,7 @@ def p2p_latency(found: Predictions) -> Claim:
     )
 
 
-def chip_map(found: Predictions) -> Claim:
-    """Claim 2."""
+def _chip_map(found: Predictions) -> Claim:
     latency = figures.chip_latency(found.bench)
     judged = {"two nearest": True, "third": True}
     for i in range(2, 14):
@@ -52,8 +50,7 @@ def chip_map(found: Predictions) -> Claim:
     )
 
 
-def tile_map(found: Predictions) -> Claim:
-    """Claim 3."""
+def _tile_map(found: Predictions) -> Claim:
     latency = figures.tile_latency(found.bench)
     column = latency[: figures.COLUMN, : figures.COLUMN]
     per_target = np.nanmax(column, axis=0) - np.nanmin(column, axis=0)
@@ -74,8 +71,7 @@ def tile_map(found: Predictions) -> Claim:
     )
 
 
-def load(found: Predictions) -> Claim:
-    """Claim 4."""
+def _load(found: Predictions) -> Claim:
     ratios = [found("4.2", row, "latency_degradation") for row in (1, 2, 3, 4)]
     printed = (1.24, 4.0, 4.8, 7.7)
     return claim(
@@ -89,8 +85,7 @@ def load(found: Predictions) -> Claim:
     )
 
 
-def p2p_bandwidth(found: Predictions) -> Claim:
-    """Claim 5."""
+def _p2p_bandwidth(found: Predictions) -> Claim:
     a, b, c, d = (found("4.4", row, "bandwidth_per_transfer") for row in (1, 2, 3, 4))
     return claim(
         "ipu-5",
@@ -103,8 +98,7 @@ def p2p_bandwidth(found: Predictions) -> Claim:
     )
 
 
-def link_rates(found: Predictions) -> Claim:
-    """Claim 6."""
+def _link_rates(found: Predictions) -> Claim:
     board, direct = found.rate("4.6", 12), found.rate("4.6", 13)
     both = [found.rate("4.6", 15) / board, found.rate("4.6", 17) / found.rate("4.6", 14)]
     rates = figures.chip_bandwidth(found.bench)
@@ -125,8 +119,7 @@ def _clusters(levels: list[float]) -> int:
     return 1 + sum(after > 1.1 * before for before, after in itertools.pairwise(levels))
 
 
-def threads(found: Predictions) -> Claim:
-    """Claim 7."""
+def _threads(found: Predictions) -> Claim:
     rows: dict[int, list[float]] = {}
     for cell in found.cells.values():
         if cell.keys["table"] == "4.7":
@@ -140,8 +133,7 @@ def threads(found: Predictions) -> Claim:
     )
 
 
-def broadcast_latency(found: Predictions) -> Claim:
-    """Claim 8."""
+def _broadcast_latency(found: Predictions) -> Claim:
     b, c, e, f, j = (found.latency("4.8", row) for row in (13, 14, 16, 17, 21))
     return claim(
         "ipu-8",
@@ -151,8 +143,7 @@ def broadcast_latency(found: Predictions) -> Claim:
     )
 
 
-def broadcast_rate(found: Predictions) -> Claim:
-    """Claim 9."""
+def _broadcast_rate(found: Predictions) -> Claim:
     two, four = (found("4.9", row, "bandwidth_per_transfer") for row in (2, 3))
     b, c, e, h, j = (found.rate("4.9", row) for row in (12, 13, 15, 18, 20))
     return claim(
@@ -169,8 +160,7 @@ def broadcast_rate(found: Predictions) -> Claim:
     )
 
 
-def broadcast_size(found: Predictions) -> Claim:
-    """Claim 10."""
+def _broadcast_size(found: Predictions) -> Claim:
     a, j = (found("4.10", row, "bandwidth_fraction_of_peak") for row in (1, 10))
     h90, j90 = (found("4.10", row, "message_size_for_90pct_peak") for row in (8, 10))
     return claim(
@@ -181,8 +171,7 @@ def broadcast_size(found: Predictions) -> Claim:
     )
 
 
-def gather_latency(found: Predictions) -> Claim:
-    """Claim 11."""
+def _gather_latency(found: Predictions) -> Claim:
     few = [found.latency("4.11", row) for row in (2, 3, 5)]
     slope = (found.latency("4.11", 11) - found.latency("4.11", 10)) / 608 * 1e-6 * found.bench.clock_hz()
     e, f, g, h, j = (found.latency("4.11", row) for row in (15, 16, 17, 18, 20))
@@ -200,8 +189,7 @@ def gather_latency(found: Predictions) -> Claim:
     )
 
 
-def scatter_against_gather(found: Predictions) -> Claim:
-    """Claim 12."""
+def _scatter_against_gather(found: Predictions) -> Claim:
     one = found.latency("4.13", 11) / found.latency("4.11", 11)
     four = found.latency("4.11", 18) / found.latency("4.13", 18)
     sixteen = found.latency("4.11", 20) / found.latency("4.13", 20)
@@ -213,8 +201,7 @@ def scatter_against_gather(found: Predictions) -> Claim:
     )
 
 
-def block_scaling(found: Predictions) -> Claim:
-    """Claim 13."""
+def _block_scaling(found: Predictions) -> Claim:
     gather = 1 - found.rate("4.12", 20) / found.rate("4.12", 15)
     scatter = 1 - found.rate("4.14", 20) / found.rate("4.14", 15)
     return claim(
@@ -226,8 +213,7 @@ def block_scaling(found: Predictions) -> Claim:
     )
 
 
-def alltoall(found: Predictions) -> Claim:
-    """Claim 14."""
+def _alltoall(found: Predictions) -> Claim:
     slope = (found.latency("4.15", 9) - found.latency("4.15", 7)) / (304 - 76) * 1e-6 * found.bench.clock_hz()
     return claim(
         "ipu-14",
@@ -237,8 +223,7 @@ def alltoall(found: Predictions) -> Claim:
     )
 
 
-def sums(found: Predictions) -> Claim:
-    """Claim 15."""
+def _sums(found: Predictions) -> Claim:
     slope = (found.latency("4.16", 5) - found.latency("4.16", 1)) / (19456 - 1216) * 1e-6 * found.bench.clock_hz()
     apart = found.latency("4.16", 17) / found.latency("4.16", 5)
     one = found.rate("4.18", 24) / found.rate("4.18", 17)
@@ -258,8 +243,7 @@ def sums(found: Predictions) -> Claim:
     )
 
 
-def board_pair(found: Predictions) -> Claim:
-    """Claim 16."""
+def _board_pair(found: Predictions) -> Claim:
     gather = found.latency
     return claim(
         "ipu-16",
@@ -274,8 +258,7 @@ def board_pair(found: Predictions) -> Claim:
     )
 
 
-def host(found: Predictions) -> Claim:
-    """Claim 17."""
+def _host(found: Predictions) -> Claim:
     each = [found.latency("4.19", row) for row in range(12, 28)]
     four, sixteen = found.rate("4.20", 30), found.rate("4.20", 32)
     pairs = [found.rate("4.20", row) for row in (27, 28, 29)]
@@ -293,6 +276,7 @@ def host(found: Predictions) -> Claim:
 
 
 CHECKS = (
-    *(p2p_latency, chip_map, tile_map, load, p2p_bandwidth, link_rates, threads, broadcast_latency, broadcast_rate),
-    *(broadcast_size, gather_latency, scatter_against_gather, block_scaling, alltoall, sums, board_pair, host),
+    *(_p2p_latency, _chip_map, _tile_map, _load, _p2p_bandwidth, _link_rates, _threads, _broadcast_latency),
+    *(_broadcast_rate, _broadcast_size, _gather_latency, _scatter_against_gather, _block_scaling, _alltoall, _sums),
+    *(_board_pair, _host),
 )

@@ -1,11 +1,8 @@
-"""Claims of the report as checks, one file per chapter with a function `check(found) -> list[Claim]`.
-
-Claims are judged on what the model predicts, so a withheld cell is no obstacle.
-"""
+"""What the claims of chapter 4 are judged on: the predictions of a run, so withheld cells count like open ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.outcome import Cell, Claim
@@ -16,7 +13,7 @@ class Predictions:
     """The predictions of a run: cells by (table, row, metric), and the bench for what no table holds."""
 
     bench: Bench
-    cells: dict[tuple[str, int, str], Cell] = field(default_factory=dict)
+    cells: dict[tuple[str, int, str], Cell]
 
     @classmethod
     def of(cls, bench: Bench, cells: list[Cell]) -> Predictions:

@@ -1,11 +1,11 @@
-"""How close predictions come to published values: every study, ablation and hold-out is scored here.
+"""The accuracy of predictions: every study, ablation and hold-out is scored here.
 
     error     |predicted / published - 1|, of cells with both values and without an erratum (`Cell.error`)
     p90       the error that nine cells in ten do not exceed
     within    share of cells whose error is at most 10 %
 
-A table may have a target; its verdict names what of the target is not met. Pooled errors are shown too, but a table
-of many nearly constant cells dominates them, so a pooled figure alone says little.
+A table may have a target; its verdict names the parts that it misses. Pooled errors are shown too, but a table of many
+nearly constant cells dominates them, so a pooled figure alone means little.
 """
 
 from __future__ import annotations
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from linkwright.studies.outcome import Cell
 
 CLOSE = 0.10
+
+
+def relative_error(predicted: object, reference: object) -> float | None:
+    """Signed relative error; 0 or 1 for texts and references of 0; None if either value is missing."""
+    if reference is None or predicted is None:
+        return None
+    if not is_number(predicted) or not is_number(reference):
+        return float(str(predicted) != str(reference))
+    return (predicted - reference) / reference if reference else float(predicted != 0)
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` can be compared as a number; a bool cannot."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 @dataclass(frozen=True)
@@ -63,7 +77,7 @@ class Score:
         return {"scored": len(self.errors), **figures}
 
     def percent_row(self, digits: int = 1) -> dict:
-        """Median, with so many digits, largest error and share within 10 %, in percent."""
+        """Median (rounded to `digits`), largest error and share within 10 %, in percent."""
         return {
             "median_percent": round(100 * self.median, digits),
             "largest_percent": round(100 * self.largest, 1),
@@ -72,7 +86,7 @@ class Score:
 
     @property
     def misses(self) -> list[str]:
-        """What of the target is not met."""
+        """The parts of the target that are not met."""
         if self.target is None:
             return []
         missed = []
@@ -86,14 +100,14 @@ class Score:
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met, in words; empty where there is none."""
+        """Whether the target is met, in words; empty without a target."""
         if self.target is None:
             return ""
         return "FAILED: " + "; ".join(self.misses) if self.misses else "met"
 
 
 def score(name: str, cells: Iterable[Cell], target: Target | None = None) -> Score | None:
-    """The score of all scored cells together; None where there are none."""
+    """The score of all scored cells together; None if there are none."""
     errors = tuple(sorted(cell.error for cell in cells if cell.error is not None and not cell.erratum))
     return Score(name, errors, target) if errors else None
 
