@@ -194,7 +194,7 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
         notes=(*_notes(found), *remarks(_START_NOTES[found["sync"]], ROUNDS_NOTE)),
         start=found["sync"],
         residual_ns=round(max(answer.found["residual_ns"] for answer in answers), 2),
-        canary_ns=tuple(round(value, 2) for value in found["probe_ns"]),
+        canary_ns=tuple(round(value, 2) for value in found["canary_ns"]),
         clock_change=max((answer.clock_change or 0 for answer in answers), key=abs) or None,
         clock_hz=min((answer.clock_hz for answer in answers if answer.clock_hz), default=None),
     )
