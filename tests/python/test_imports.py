@@ -18,12 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Each crate depends only on crates before it.
 CRATES = ["core", "schedule", "sim", "exec", "py"]
 # Imports (importer, imported) that close a circle, each with its reason.
-ALLOWED: dict[tuple[str, str], str] = {
-    ("exec/src/executor.rs", "exec/src/reference.rs"): "the registry stands with the trait, for now",
-    ("exec/src/executor.rs", "exec/src/threads/mod.rs"): "the registry stands with the trait, for now",
-    ("schedule/src/order/mod.rs", "schedule/src/builder/step.rs"): "both check what a step may access, for now",
-    ("schedule/src/verify/explain.rs", "schedule/src/verify/semantics.rs"): "both share `Place` and `wrong`, for now",
-}
+ALLOWED: dict[tuple[str, str], str] = {}
 
 Graph = dict[str, set[str]]
 

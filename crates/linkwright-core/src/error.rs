@@ -41,7 +41,7 @@ pub(crate) fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// Why a text is no machine.
+/// Why a text is not a valid machine file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MachineError {
     /// The text is not TOML: cut off, a key twice, a stray character.

@@ -30,10 +30,6 @@ id!(
     EndpointId
 );
 id!(
-    /// A directed link of a machine.
-    LinkId
-);
-id!(
     /// A participant of a schedule: ranks are `0..ranks`, passive memories follow.
     Participant
 );

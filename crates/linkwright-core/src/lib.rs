@@ -13,7 +13,7 @@ pub mod skew;
 pub mod units;
 
 pub use error::MachineError;
-pub use ids::{EndpointId, LinkId, Participant};
+pub use ids::{EndpointId, Participant};
 pub use machine::Machine;
 pub use ratio::Ratio;
 pub use skew::Skew;

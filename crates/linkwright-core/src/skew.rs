@@ -49,7 +49,7 @@ pub enum SkewError {
 }
 
 impl Skew {
-    /// Whether it makes sense for so many ranks.
+    /// Check that it suits this number of ranks.
     pub fn check(&self, ranks: u32) -> Result<(), SkewError> {
         match self {
             &Skew::Late { rank, .. } if rank >= ranks => Err(SkewError::NoRank { rank, ranks }),

@@ -1,5 +1,5 @@
 //! Good and bad machine files: each bad one differs from the example in one place and must fail with
-//! the message written beside it.
+//! the stated message.
 
 use linkwright_core::{Machine, MachineError};
 use toml::de::{DeTable, DeValue};

@@ -33,10 +33,7 @@ fn sized(machine: &Machine) -> Machine {
     let resized = match machine.open_size() {
         None => Ok(machine.clone()),
         Some(OpenSize::Count) => machine.with_endpoints(12),
-        Some(OpenSize::Grid) => machine.with_grid(Grid {
-            columns: 4,
-            rows: 3,
-        }),
+        Some(OpenSize::Grid) => machine.with_grid(Grid::new(4, 3)),
     };
     resized.unwrap_or_else(|e| panic!("{e}"))
 }
@@ -72,20 +69,8 @@ fn every_cut_of_a_file_is_an_error_or_a_machine_but_never_a_panic() {
 fn n150_ranks_sit_where_the_hop_counts_put_them() {
     let m = shipped("wormhole-n150");
     assert_eq!((m.ranks(), m.memories()), (64, 12));
-    assert_eq!(
-        m.grid(),
-        Some(Grid {
-            columns: 10,
-            rows: 12
-        })
-    );
-    assert_eq!(
-        m.rank_grid(),
-        Some(Grid {
-            columns: 8,
-            rows: 8
-        })
-    );
+    assert_eq!(m.grid(), Some(Grid::new(10, 12)));
+    assert_eq!(m.rank_grid(), Some(Grid::new(8, 8)));
     let xs = [1, 2, 3, 4, 6, 7, 8, 9];
     let ys = [1, 2, 3, 4, 5, 7, 8, 9];
     for (r, endpoint) in m.endpoints()[..64].iter().enumerate() {
@@ -130,12 +115,7 @@ fn open_machines_take_the_size_of_the_run() {
     assert_eq!(seven.with_endpoints(9).unwrap().ranks(), 9);
 
     let torus = shipped("torus-2d");
-    let torus = torus
-        .with_grid(Grid {
-            columns: 4,
-            rows: 3,
-        })
-        .unwrap();
+    let torus = torus.with_grid(Grid::new(4, 3)).unwrap();
     assert_eq!(torus.endpoints()[5].name, "tile (1,1)");
 }
 
@@ -147,10 +127,7 @@ fn sizes_that_cannot_be_say_which_can() {
         "wormhole-n150: has 64 ranks, not 63; ask for 64"
     );
     assert_eq!(
-        fails(shipped("wormhole-n150").with_grid(Grid {
-            columns: 4,
-            rows: 16
-        })),
+        fails(shipped("wormhole-n150").with_grid(Grid::new(4, 16))),
         "wormhole-n150: its ranks form a grid of 8x8, not 4x16; ask for that"
     );
     assert_eq!(

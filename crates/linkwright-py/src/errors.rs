@@ -157,6 +157,7 @@ kinds!(sim, SIM: SimError {
     BelowLimit => "SimError", "sim.below-limit", "A simulated time that physics forbids: a bug in the model.";
     ..Machine => machine;
     ..Schedule => schedule;
+    ..Verify => verify;
     ..Skew => skew;
     ..Probe => probe;
 });

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::machine::Machine;
 
-/// The link of a machine whose fabric is `host_link`, for so many bytes read by the device and written by it:
+/// The link of a machine whose fabric is `host_link`, for given numbers of bytes that the device reads and writes:
 /// `read_ps`, `write_ps` on the link alone, `read_rate`, `write_rate` in bytes per second of payload.
 #[pyfunction]
 pub fn pcie_link<'py>(

@@ -34,10 +34,7 @@ pub struct Machine {
 fn check(described: &Described) -> PyResult<()> {
     let smallest = match described.open_size() {
         Some(OpenSize::Count) => described.with_endpoints(2),
-        Some(OpenSize::Grid) => described.with_grid(Grid {
-            columns: 2,
-            rows: 2,
-        }),
+        Some(OpenSize::Grid) => described.with_grid(Grid::new(2, 2)),
         None => Ok(described.clone()),
     };
     let smallest = smallest.map_err(errors::machine)?;
@@ -61,11 +58,11 @@ pub fn machine_numbers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             units.set_item(dimension.name(), same)?;
         }
     }
-    let found = PyDict::new(py);
-    found.set_item("units", units)?;
-    found.set_item("positive", positive)?;
-    found.set_item("statuses", Status::ALL.map(Status::name))?;
-    Ok(found)
+    let row = PyDict::new(py);
+    row.set_item("units", units)?;
+    row.set_item("positive", positive)?;
+    row.set_item("statuses", Status::ALL.map(Status::name))?;
+    Ok(row)
 }
 
 /// Tables of machine files -> key -> `required`, and the `forms` (name, words) that a value may have.
@@ -156,7 +153,7 @@ impl Machine {
     ///     >>> lw.machine("torus-2d").with_grid(4, 2).rank_grid
     ///     (4, 2)
     fn with_grid(&self, columns: u32, rows: u32) -> PyResult<Self> {
-        let grid = Grid { columns, rows };
+        let grid = Grid::new(columns, rows);
         let described = self.described.with_grid(grid).map_err(errors::machine)?;
         Ok(Machine { described })
     }

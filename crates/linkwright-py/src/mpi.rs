@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
 use linkwright_exec::mpi::{Call, Mpi, RankLaunch};
@@ -13,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::options::Options;
 use crate::schedule::Schedule;
-use crate::threads::{columns, run_options};
+use crate::threads::{columns, only_run_options};
 
 /// Some ranks of a started MPI library; all of them call a method together.
 #[pyclass(frozen, module = "linkwright._native")]
@@ -93,10 +92,8 @@ impl MpiGroup {
         schedule: &Schedule,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut given = Options::new(options);
-        let (data, run) = run_options(&mut given)?;
-        given.finish()?;
-        let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+        let (data, run) = only_run_options(options)?;
+        let ordered = schedule.proved(py)?;
         let launch = py.detach(|| self.0.run(ordered, data, &run));
         rank_columns(py, launch.map_err(errors::exec)?)
     }
@@ -112,16 +109,13 @@ impl MpiGroup {
         in_place: bool,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let known = Collective::ALL.into_iter().find(|c| c.name() == collective);
-        let collective = known.ok_or_else(|| {
+        let collective = Collective::from_name(collective).ok_or_else(|| {
             errors::raise(
                 "UnknownNameError",
                 format!("unknown collective `{collective}`"),
             )
         })?;
-        let mut given = Options::new(options);
-        let (data, run) = run_options(&mut given)?;
-        given.finish()?;
+        let (data, run) = only_run_options(options)?;
         let call = Call {
             collective,
             elements,
@@ -143,8 +137,8 @@ impl MpiGroup {
         let options = PyDict::new(py);
         options.set_item("dtype", dtype)?;
         options.set_item("op", op)?;
-        let (data, _): (Data, _) = run_options(&mut Options::new(Some(&options)))?;
-        let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+        let (data, _) = only_run_options(Some(&options))?;
+        let ordered = schedule.proved(py)?;
         let compared = py.detach(|| self.0.compare_with_reference(ordered, data));
         compared.map_err(errors::exec)
     }

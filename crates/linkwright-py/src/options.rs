@@ -62,7 +62,7 @@ impl<'a, 'py> Options<'a, 'py> {
         read.map_err(errors::skew)
     }
 
-    /// Refuse what nobody took.
+    /// Refuse unknown keys.
     pub fn finish(self) -> PyResult<()> {
         let Some(given) = self.given else {
             return Ok(());

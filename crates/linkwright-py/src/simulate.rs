@@ -74,7 +74,7 @@ pub fn simulate<'py>(
     choices.record_operations = operations || trace.is_some();
     asked.finish()?;
     let described = &machine.described;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let ordered = schedule.proved(py)?;
     let modelled = py
         .detach(|| run(ordered, described, &choices))
         .map_err(errors::sim)?;
@@ -100,7 +100,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
     })
 }
 
-/// Raise where `machine` has no such path, or `options` make no sense for so many `ranks`: before anything runs.
+/// Raise if `machine` lacks the path or `options` do not suit this number of `ranks`, before anything runs.
 #[pyfunction]
 #[pyo3(signature = (machine, ranks, options, seed=0))]
 pub fn check_options(

@@ -1,29 +1,13 @@
 //! The instruction stream of a schedule, for walkers in Python and on a GPU.
 
-use linkwright_exec::buffers::Data;
 use linkwright_exec::threads::stream::{self, Code};
-use linkwright_schedule::Schedule as Ordered;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
-use crate::options::Options;
 use crate::schedule::Schedule;
-use crate::threads::run_options;
-
-/// The verified schedule and the data of `options`.
-fn proved<'a>(
-    py: Python<'_>,
-    schedule: &'a Schedule,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(&'a Ordered, Data)> {
-    let mut asked = Options::new(options);
-    let (data, _) = run_options(&mut asked)?;
-    asked.finish()?;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
-    Ok((ordered, data))
-}
+use crate::threads::only_run_options;
 
 /// Codes of instructions by name.
 #[pyfunction]
@@ -44,9 +28,7 @@ pub fn arrival_delays<'py>(
     repetitions: u64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let mut asked = Options::new(options);
-    let (data, run) = run_options(&mut asked)?;
-    asked.finish()?;
+    let (data, run) = only_run_options(options)?;
     run.skew.check(ranks).map_err(errors::skew)?;
     let delay = |number: u64| (0..ranks).map(move |rank| (rank, number));
     let delays = (0..repetitions).flat_map(delay);
@@ -62,7 +44,8 @@ pub fn instruction_stream<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (ordered, data) = proved(py, schedule, options)?;
+    let (data, _) = only_run_options(options)?;
+    let ordered = schedule.proved(py)?;
     let encoded = py.detach(|| stream::encode(ordered, data));
     let encoded = encoded.map_err(errors::exec)?;
     let table = PyDict::new(py);
@@ -94,7 +77,8 @@ pub fn schedule_memory<'py>(
     schedule: &Schedule,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (ordered, data) = proved(py, schedule, options)?;
+    let (data, _) = only_run_options(options)?;
+    let ordered = schedule.proved(py)?;
     let found = py.detach(|| {
         let initial = stream::initial_memory(ordered, data)?;
         Ok((initial, stream::reference_memory(ordered, data)?))

@@ -6,7 +6,6 @@ use std::time::Duration;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::Shape;
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
-use linkwright_sim::Failure;
 use linkwright_sim::Mode;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -74,7 +73,7 @@ impl Simulations {
             match next {
                 Next::Result(place, Ok(found)) => return Ok(Some((place, columns(py, found)?))),
                 Next::Result(place, Err(why)) => {
-                    return Ok(Some((place, thrown(py, failure(why)))))
+                    return Ok(Some((place, thrown(py, errors::sim(why)))))
                 }
                 Next::Later => py.check_signals()?,
                 Next::End => return Ok(None),
@@ -146,14 +145,6 @@ fn columns<'py>(py: Python<'py>, found: Finding) -> PyResult<Bound<'py, PyAny>> 
         Finding::Answer(answer) => answered(py, answer)?,
     };
     Ok(columns.into_any())
-}
-
-fn failure(why: Failure) -> PyErr {
-    match why {
-        Failure::Schedule(error) => errors::schedule(error),
-        Failure::Verify(error) => errors::verify(error),
-        Failure::Sim(error) => errors::sim(error),
-    }
 }
 
 fn thrown(py: Python<'_>, error: PyErr) -> Bound<'_, PyAny> {

@@ -24,9 +24,8 @@ pub fn cpus() -> Vec<u32> {
 
 /// Whether the threads executor repeats `schedule` without a barrier, on two sets of buffers in turn.
 #[pyfunction]
-pub fn repeats_back_to_back(schedule: &Schedule) -> PyResult<bool> {
-    let ordered = schedule.proved().map_err(errors::verify)?;
-    Ok(threads::repeats_back_to_back(ordered))
+pub fn repeats_back_to_back(py: Python<'_>, schedule: &Schedule) -> PyResult<bool> {
+    schedule.proved(py).map(threads::repeats_back_to_back)
 }
 
 /// One launch of `schedule` on threads.
@@ -45,7 +44,7 @@ pub fn run_threads<'py>(
     let (data, run) = run_options(&mut given)?;
     let cpus: Vec<u32> = given.take("cpus")?.unwrap_or_default();
     given.finish()?;
-    let ordered = py.detach(|| schedule.proved()).map_err(errors::verify)?;
+    let ordered = schedule.proved(py)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
         let threads = Threads::new().with_placement(&cpus)?;
         threads.prepare(ordered, data)?.run(&run)
@@ -53,8 +52,18 @@ pub fn run_threads<'py>(
     columns(py, launch.map_err(errors::exec)?)
 }
 
+/// Data and protocol of a run that takes no other options.
+pub fn only_run_options<'a>(
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Data, RunOptions<'a>)> {
+    let mut given = Options::new(options);
+    let taken = run_options(&mut given)?;
+    given.finish()?;
+    Ok(taken)
+}
+
 /// Data and protocol of a run, as every executor takes them.
-pub fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
+fn run_options<'a>(given: &mut Options<'_, '_>) -> PyResult<(Data, RunOptions<'a>)> {
     let data = Data {
         dtype: given
             .word("dtype", DType::ALL, DType::name)?

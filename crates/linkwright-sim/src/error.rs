@@ -16,6 +16,9 @@ pub enum SimError {
     /// A transform of the schedule failed.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// The schedule is wrong.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     /// Nothing can happen any more, and not everything is done.
     #[error("stuck at {at}: {unfinished} operations are unfinished; {}; order the schedule so that every wait is for a smaller operation, or give the fabric more buffers", .waiting.join("; "))]
     Stuck {
@@ -168,18 +171,4 @@ impl SimError {
             known: known.collect::<Vec<_>>().join(", "),
         }
     }
-}
-
-/// Why an experiment gave no number.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum Failure {
-    /// The schedule cannot be made for this shape.
-    #[error(transparent)]
-    Schedule(#[from] ScheduleError),
-    /// The schedule is wrong.
-    #[error(transparent)]
-    Verify(#[from] VerifyError),
-    /// The simulation failed, or the machine cannot answer.
-    #[error(transparent)]
-    Sim(#[from] SimError),
 }

@@ -1,4 +1,4 @@
-//! The dependencies of a schedule, turned round: who goes on when this happens.
+//! The dependencies of a schedule, reversed: which operations proceed when one completes.
 //!
 //! A schedule lists for every operation what it waits for; the engine needs, for everything that
 //! happens, who waits for it. Both are compressed rows. An edge says *which* of the completions of

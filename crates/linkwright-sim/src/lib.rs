@@ -39,7 +39,7 @@ pub mod trace;
 
 pub use critical::{CriticalPath, Segment, Spent};
 pub use engine::simulate;
-pub use error::{Failure, SimError};
+pub use error::SimError;
 pub use limits::{Limit, Limits};
 pub use messages::Networks;
 pub use mode::Mode;

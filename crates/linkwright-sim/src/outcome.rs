@@ -28,12 +28,6 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Time of each rank by its own start.
-    pub fn durations(&self) -> Vec<u64> {
-        let ranks = self.start.iter().zip(&self.finish);
-        ranks.map(|(start, finish)| finish - start).collect()
-    }
-
     /// Most messages that held or wanted one link at one instant.
     pub fn peak_load(&self) -> u32 {
         self.links.peak.iter().copied().max().unwrap_or(0)

@@ -134,9 +134,9 @@ impl Replay<'_> {
                 false => 0,
             };
             if is_eager(op, self.messages, &self.memory) {
-                moved.issue[id] = self.read(op, op.from) as u64;
+                moved.issue[id] = self.touch_all(op, op.from, false) as u64;
                 moved.landing[id] =
-                    setup.path.receive.0 + combining + self.write(op, op.to, op.to) as u64;
+                    setup.path.receive.0 + combining + self.touch_all(op, op.to, true) as u64;
                 continue;
             }
             let by = op.initiator();
@@ -170,26 +170,19 @@ impl Replay<'_> {
         time
     }
 
-    fn read(&mut self, op: &Op, by: u32) -> f64 {
-        let schedule = self.messages.schedule;
-        let chunks = schedule
-            .chunk_ranges(op)
-            .flat_map(|(src, _, count)| src..src + count);
-        let chunks: Vec<u32> = chunks.collect();
-        (chunks.into_iter())
-            .map(|chunk| self.touch(by, (op.from, op.src_buffer), chunk, false))
-            .sum()
-    }
-
-    fn write(&mut self, op: &Op, by: u32, target: u32) -> f64 {
-        let schedule = self.messages.schedule;
-        let chunks = schedule
-            .chunk_ranges(op)
-            .flat_map(|(_, dst, count)| dst..dst + count);
-        let chunks: Vec<u32> = chunks.collect();
-        (chunks.into_iter())
-            .map(|chunk| self.touch(by, (target, op.dst_buffer), chunk, true))
-            .sum()
+    /// Rank `by` reads the source chunks of `op`, or writes them at itself.
+    fn touch_all(&mut self, op: &Op, by: u32, writes: bool) -> f64 {
+        let mut time = 0.0;
+        for (src, dst, count) in self.messages.schedule.chunk_ranges(op) {
+            let (first, place) = match writes {
+                true => (dst, (by, op.dst_buffer)),
+                false => (src, (op.from, op.src_buffer)),
+            };
+            for chunk in first..first + count {
+                time += self.touch(by, place, chunk, writes);
+            }
+        }
+        time
     }
 
     /// Picoseconds for rank `by` to read or write a whole chunk.
@@ -375,7 +368,7 @@ mod tests {
         moved.issue.iter().map(|ps| ps / 1000).collect()
     }
 
-    /// An allgather of two ranks: each puts its block of 100 B beside the other's.
+    /// An allgather of two ranks: each puts its block of 100 B next to the other's.
     fn allgather() -> Schedule {
         let mut shape = Shape::new(2, 200);
         shape.element_bytes = 1;

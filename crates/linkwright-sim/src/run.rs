@@ -170,7 +170,7 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
 
 /// Refuse a message without room in the memories at its ends, where the machine file says how large they are.
 ///
-/// Of a scattered transfer each run counts by itself: studies write many transactions to one place as runs of one
+/// Each run of a scattered transfer counts separately: studies write many transactions to one place as runs of one
 /// transfer.
 fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
     let endpoints = machine.endpoints();

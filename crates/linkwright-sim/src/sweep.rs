@@ -21,7 +21,7 @@
 //!
 //! The threads are a rayon pool of their own, so a sweep neither waits for nor disturbs another one.
 
-use crate::error::Failure;
+use crate::error::SimError;
 use crate::mode::Mode;
 use crate::probes::{self, Answer};
 use crate::run::{lowered, run, Modelled, Options};
@@ -64,7 +64,7 @@ pub struct Experiment {
     pub place: usize,
     /// What is asked.
     pub question: Question,
-    /// Mode it runs.
+    /// How it runs.
     pub options: Options,
 }
 
@@ -109,7 +109,7 @@ pub enum Finding {
 }
 
 /// The outcome of an experiment.
-pub type Outcome = Result<Finding, Failure>;
+pub type Outcome = Result<Finding, SimError>;
 
 /// Asks one question of `machine`: builds, lowers and verifies its schedule, and simulates it.
 pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome {

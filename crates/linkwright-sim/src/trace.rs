@@ -1,4 +1,4 @@
-//! A simulation as files for people: a trace that Perfetto opens, links as a table.
+//! A simulation as a file for people: a trace that Perfetto opens.
 //!
 //! The trace is the Chrome trace event format: one thread per lane of a rank with a slice per
 //! operation (the time that it keeps the lane), one thread per rank with a slice per arrival, and an
@@ -8,11 +8,9 @@
 
 use crate::costs::Costs;
 use crate::error::SimError;
-use crate::fabric::LinkTable;
 use crate::messages::Messages;
 use crate::outcome::{OperationTimes, Simulation};
 use crate::setup::Setup;
-use linkwright_core::TimePs;
 use linkwright_schedule::ir::{Op, OpKind, Schedule, COMPUTE_LANE};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -170,30 +168,12 @@ fn micros(ps: u64) -> String {
     format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000)
 }
 
-/// Write the load of every link, one row each.
-pub fn write_links(out: &mut dyn Write, links: &LinkTable, makespan: TimePs) -> io::Result<()> {
-    writeln!(out, "link,busy_ns,busy_share,bytes,peak_messages")?;
-    for (i, name) in links.names.iter().enumerate() {
-        let busy = TimePs(links.busy_ps[i]);
-        let share = busy.0 as f64 / makespan.0.max(1) as f64;
-        let quoted = name.replace('"', "\"\"");
-        writeln!(
-            out,
-            "\"{quoted}\",{},{share:.6},{},{}",
-            busy.as_ns(),
-            links.bytes[i],
-            links.peak[i]
-        )?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fabrics::crossbar::Crossbar;
     use linkwright_core::machine::Path;
-    use linkwright_core::BytesPerSec;
+    use linkwright_core::{BytesPerSec, TimePs};
     use linkwright_schedule::builder::{Builder, Shape};
     use linkwright_schedule::{Buffer, Collective};
 
@@ -241,18 +221,5 @@ mod tests {
         let (schedule, setup, simulation) = simulated(false);
         let error = Trace::new(&schedule, &setup, &simulation).err().unwrap();
         assert!(error.to_string().contains("switch it on"), "{error}");
-    }
-
-    #[test]
-    fn links_are_rows() {
-        let (_, _, simulation) = simulated(false);
-        let mut text = Vec::new();
-        write_links(&mut text, &simulation.links, simulation.makespan).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        let rows: Vec<&str> = text.lines().collect();
-        assert_eq!(rows[0], "link,busy_ns,busy_share,bytes,peak_messages");
-        assert_eq!(rows[1], "\"endpoint 0 out\",1000,0.606060,1000,1");
-        assert_eq!(rows[2], "\"endpoint 1 out\",0,0.000000,0,0");
-        assert_eq!(rows.len(), 5);
     }
 }

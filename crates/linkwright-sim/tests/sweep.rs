@@ -6,7 +6,7 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
 use linkwright_sim::sweep::{Experiment, Finding, Next, Question, Sweep};
-use linkwright_sim::{Failure, Options, SimError};
+use linkwright_sim::{Options, SimError};
 use std::time::Duration;
 
 fn machine() -> Machine {
@@ -83,13 +83,13 @@ fn a_failed_experiment_names_its_error_and_stops_no_other() {
         next(),
         Next::Result(
             0,
-            Err(Failure::Schedule(ScheduleError::UnknownAlgorithm { .. }))
+            Err(SimError::Schedule(ScheduleError::UnknownAlgorithm { .. }))
         )
     ));
     assert!(matches!(next(), Next::Result(1, Ok(Finding::Times(_)))));
     assert!(matches!(
         next(),
-        Next::Result(2, Err(Failure::Sim(SimError::TooFewEndpoints { .. })))
+        Next::Result(2, Err(SimError::TooFewEndpoints { .. }))
     ));
     assert!(matches!(next(), Next::End));
 }

@@ -10,7 +10,7 @@ use linkwright_schedule::verify::verify;
 use linkwright_sim::placement::Placement;
 use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
-use linkwright_sim::{lowered, run, Failure, Issue, Limits, Options, SimError, Simulation};
+use linkwright_sim::{lowered, run, Issue, Limits, Options, SimError, Simulation};
 
 fn machine(name: &str, changes: &[(&str, &str)]) -> Machine {
     files::machine(&format!("python/linkwright/machines/{name}.toml"), changes)
@@ -62,7 +62,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: 
     };
     let modelled = match symmetric::simulate(program, machine, options, mode) {
         Ok(modelled) => modelled,
-        Err(Failure::Sim(SimError::Unsuited { problem, .. })) => {
+        Err(SimError::Unsuited { problem, .. }) => {
             assert!(problem.contains("simulate every rank"), "{problem}");
             return false;
         }
@@ -173,10 +173,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
     let refused = |file: &str, elements: u64, options: Options, mode: Mode| {
         let program = program("allreduce/ring", &Shape::new(4, elements)).unwrap();
         let error = symmetric::simulate(program, &machine(file, &[]), &options, mode).unwrap_err();
-        match error {
-            Failure::Sim(error) => error.to_string(),
-            other => panic!("{other}"),
-        }
+        error.to_string()
     };
     let plain = Options::default;
     let uneven = refused("loggp", 9, plain(), Mode::Folded);

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::levels::{self, Level};
-use super::ranks::{self, on_grid, read_size, Grid, OpenSize, Place, Size};
+use super::ranks::{self, on_grid, read_size, Grid, Place, Ranks, Size};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -37,17 +37,15 @@ pub struct Endpoint {
 
 /// `[endpoints]` and `[[level]]`, read.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub open: Option<OpenSize>,
+pub(super) struct Layout {
+    pub ranks: Ranks,
+    /// Ranks first.
     pub endpoints: Vec<Endpoint>,
-    pub ranks: usize,
-    pub grid: Option<Grid>,
-    pub rank_grid: Option<Grid>,
     pub levels: Vec<Level>,
 }
 
 /// Read `[endpoints]` and `[[level]]`, at the size asked for.
-pub(crate) fn read(
+pub(super) fn read(
     mut s: Section<'_>,
     levels: Vec<Section<'_>>,
     size: Size,
@@ -76,11 +74,8 @@ pub(crate) fn read(
     let levels = levels::read(&s, levels, ranks.count, ranks.open.is_some())?;
     s.finish()?;
     Ok(Layout {
-        open: ranks.open,
+        ranks,
         endpoints,
-        ranks: ranks.count,
-        grid: ranks.grid,
-        rank_grid: ranks.rank_grid,
         levels,
     })
 }

@@ -28,7 +28,7 @@ pub struct Hints {
 }
 
 impl Default for Hints {
-    /// One network without a name of its own.
+    /// One unnamed network.
     fn default() -> Self {
         Hints {
             networks: vec!["network".to_string()],

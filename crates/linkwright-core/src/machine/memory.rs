@@ -38,7 +38,7 @@ pub struct Cache {
     pub rate: BytesPerSec,
     /// Whether several ranks share it.
     pub shared: bool,
-    /// Rate of all ranks together; `None`: each has its own rate, whatever the others do.
+    /// Rate of all ranks together; `None`: each has its own rate, regardless of the others.
     pub total: Option<BytesPerSec>,
 }
 
@@ -70,7 +70,7 @@ pub struct Memory {
     pub look: TimePs,
     /// Nearest first; the last one holds everything.
     pub caches: Vec<Cache>,
-    /// Nearest level first; the last holds for whatever is farther; none: as a rank's own lines.
+    /// Nearest level first; the last holds for anything farther; if empty, as for a rank's own lines.
     pub others: Vec<Other>,
 }
 

@@ -203,27 +203,27 @@ impl Machine {
 
     /// Number of rank endpoints; they are `0..ranks()`.
     pub fn ranks(&self) -> usize {
-        self.layout.ranks
+        self.layout.ranks.count
     }
 
     /// Number of memory endpoints; they follow the ranks.
     pub fn memories(&self) -> usize {
-        self.layout.endpoints.len() - self.layout.ranks
+        self.layout.endpoints.len() - self.ranks()
     }
 
     /// The grid of places, hidden lines included.
     pub fn grid(&self) -> Option<Grid> {
-        self.layout.grid
+        self.layout.ranks.grid
     }
 
     /// The grid of ranks, where the ranks form one; rank = row-major.
     pub fn rank_grid(&self) -> Option<Grid> {
-        self.layout.rank_grid
+        self.layout.ranks.rank_grid
     }
 
     /// The size that the file leaves open, `None` on a machine of fixed size.
     pub fn open_size(&self) -> Option<OpenSize> {
-        self.layout.open
+        self.layout.ranks.open
     }
 
     /// This machine with `ranks` ranks.

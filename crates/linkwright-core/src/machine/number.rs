@@ -20,7 +20,7 @@ use crate::ratio::Ratio;
 pub enum Status {
     /// The vendor or a paper states it.
     Documented,
-    /// Somebody measured it.
+    /// A measurement yielded it.
     Measured,
     /// Arithmetic on documented or measured numbers.
     Derived,
@@ -85,16 +85,6 @@ pub(super) fn is_number(table: &DeTable<'_>) -> bool {
 }
 
 impl Number {
-    /// Read a number's table, which begins at `offset`; `at` tells the spot of an offset in the file, for
-    /// the number itself or one of its keys.
-    pub fn read(
-        table: &DeTable<'_>,
-        offset: usize,
-        at: &dyn Fn(usize, Option<&str>) -> At,
-    ) -> Result<Number, MachineError> {
-        NumberTable { table, offset, at }.read()
-    }
-
     /// Take the value, a scalar or a list of scalars.
     pub fn set(&mut self, value: &DeValue<'_>, at: At) -> Result<(), MachineError> {
         self.list = value.is_array();
@@ -123,16 +113,16 @@ impl Number {
 }
 
 /// A number's table while it is read.
-struct NumberTable<'a> {
-    table: &'a DeTable<'a>,
-    /// Where the number stands.
-    offset: usize,
+pub(super) struct NumberTable<'a> {
+    pub table: &'a DeTable<'a>,
+    /// Where the number begins.
+    pub offset: usize,
     /// The spot of an offset in the file; of the number itself, or of one of its keys.
-    at: &'a dyn Fn(usize, Option<&str>) -> At,
+    pub at: &'a dyn Fn(usize, Option<&str>) -> At,
 }
 
 impl NumberTable<'_> {
-    fn read(&self) -> Result<Number, MachineError> {
+    pub fn read(&self) -> Result<Number, MachineError> {
         self.check_keys()?;
         let (value_at, value) = self.part("value")?;
         let (unit_at, unit) = self.text("unit")?;

@@ -58,17 +58,12 @@ impl Completion {
         Completion::Delivered,
         Completion::Acknowledged,
     ];
-
-    /// As written in a file.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
 }
 
 /// Which parts of a rank work at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// Every lane by itself: a processor beside data movers, or several of them.
+    /// Every lane independently: a processor with data movers, or several processors.
     #[default]
     Lanes,
     /// One operation after another, whatever their lanes.
@@ -272,12 +267,5 @@ mod tests {
         assert_eq!(path.combine_time(Bytes(2049), true), TimePs(2_257_005));
         assert_eq!(path.combine_time(Bytes(2049), false), TimePs(80_005));
         assert_eq!(path.copy_time(Bytes(1 << 20)), TimePs::ZERO);
-    }
-
-    #[test]
-    fn completions_are_named_in_order() {
-        for (name, completion) in Completion::NAMES.iter().zip(Completion::ALL) {
-            assert_eq!(completion.name(), *name);
-        }
     }
 }

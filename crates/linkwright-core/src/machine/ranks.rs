@@ -39,6 +39,11 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// The grid of `columns` by `rows`.
+    pub const fn new(columns: u32, rows: u32) -> Self {
+        Grid { columns, rows }
+    }
+
     /// Number of places.
     pub fn places(self) -> usize {
         self.columns as usize * self.rows as usize
@@ -64,6 +69,7 @@ pub(crate) enum Size {
 }
 
 /// Where the ranks are: how many, on which places, on which grids.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ranks {
     pub open: Option<OpenSize>,
     pub count: usize,
@@ -98,9 +104,7 @@ pub(super) fn read(s: &mut Section<'_>, size: Size) -> Result<Ranks, MachineErro
     Ok(Ranks {
         open: open.then_some(OpenSize::Count),
         count,
-        places: None,
-        grid: None,
-        rank_grid: None,
+        ..Ranks::default()
     })
 }
 
@@ -136,10 +140,7 @@ fn read_sides(s: &mut Section<'_>) -> Result<Grid, MachineError> {
     };
     let places = (columns.checked_mul(rows)).ok_or_else(|| s.inconsistent("grid", TOO_MANY))?;
     to_size(s, "grid", places)?;
-    Ok(Grid {
-        columns: columns as u32,
-        rows: rows as u32,
-    })
+    Ok(Grid::new(columns as u32, rows as u32))
 }
 
 /// The places of the ranks in their order, and the grid that the ranks form, where they do.
@@ -156,10 +157,7 @@ fn used_places(
         (Some(xs), Some(ys), None) => {
             let crossings: Vec<(u64, u64)> =
                 (ys.iter().flat_map(|&y| xs.iter().map(move |&x| (x, y)))).collect();
-            let rank_grid = Grid {
-                columns: xs.len() as u32,
-                rows: ys.len() as u32,
-            };
+            let rank_grid = Grid::new(xs.len() as u32, ys.len() as u32);
             Ok((on_grid(s, "columns", &crossings, grid)?, Some(rank_grid)))
         }
         (Some(_), None, None) => Err(s.missing("rows")),

@@ -8,7 +8,7 @@ use std::mem::discriminant;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
-use super::number::{is_number, Number, Status, NUMBER_FORM};
+use super::number::{is_number, Number, NumberTable, Status, NUMBER_FORM};
 use crate::error::{join, At, MachineError};
 
 /// A value with the line it stands on.
@@ -166,7 +166,8 @@ impl Builder<'_> {
                     Some(key) => self.at(start, &join(path, key)),
                     None => self.at(start, path),
                 };
-                Value::Number(Number::read(table, offset, &at)?)
+                let at = &at;
+                Value::Number(NumberTable { table, offset, at }.read()?)
             }
             DeValue::Table(table) => Value::Table(self.table(table, offset, path)?),
         })

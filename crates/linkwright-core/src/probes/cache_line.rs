@@ -1,6 +1,6 @@
 //! The cost of handing a cache line from one core to another.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Core-to-core latency of a cache line.
 pub static CACHE_LINE: Description = Description {
@@ -13,16 +13,10 @@ pub static CACHE_LINE: Description = Description {
                   between cores. Lines are new for each pair and launch. One of the two cores touches them \
                   first, because a line has a home and its place matters.",
     axes: &[
-        Axis::word("how", &["compare_and_swap", "read_write", "one_way"], "how the line is handed over", "compare_and_swap"),
-        Axis::word("touched_by", &["first", "second"], "which of the two touches the lines first", "first"),
+        Axis::new("how", AxisKind::Word(&["compare_and_swap", "read_write", "one_way"]), "how the line is handed over", "compare_and_swap"),
+        Axis::new("touched_by", AxisKind::Word(&["first", "second"]), "which of the two touches the lines first", "first"),
     ],
-    metrics: &[Metric {
-        key: "latency",
-        unit: "ns",
-        better: Better::Low,
-        summary: "one way, or half of a round trip",
-        from: Derived::Time,
-    }],
+    metrics: &[Metric::new("latency", "ns", Better::Low, "one way, or half of a round trip", Derived::Time)],
     size_axis: None,
     table: "cache_line",
     source: "core-to-core-latency by N. Viennot, for compare-and-swap and read/write",

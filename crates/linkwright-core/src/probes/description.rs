@@ -39,7 +39,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    const fn new(
+    pub(super) const fn new(
         key: &'static str,
         kind: AxisKind,
         summary: &'static str,
@@ -51,31 +51,6 @@ impl Axis {
             summary,
             default,
         }
-    }
-
-    pub(super) const fn bytes(
-        key: &'static str,
-        summary: &'static str,
-        default: &'static str,
-    ) -> Self {
-        Axis::new(key, AxisKind::Bytes, summary, default)
-    }
-
-    pub(super) const fn count(
-        key: &'static str,
-        summary: &'static str,
-        default: &'static str,
-    ) -> Self {
-        Axis::new(key, AxisKind::Count, summary, default)
-    }
-
-    pub(super) const fn word(
-        key: &'static str,
-        words: &'static [&'static str],
-        summary: &'static str,
-        default: &'static str,
-    ) -> Self {
-        Axis::new(key, AxisKind::Word(words), summary, default)
     }
 }
 
@@ -122,6 +97,24 @@ pub struct Metric {
     pub summary: &'static str,
     /// How it follows from the answer.
     pub from: Derived,
+}
+
+impl Metric {
+    pub(super) const fn new(
+        key: &'static str,
+        unit: &'static str,
+        better: Better,
+        summary: &'static str,
+        from: Derived,
+    ) -> Self {
+        Metric {
+            key,
+            unit,
+            better,
+            summary,
+            from,
+        }
+    }
 }
 
 /// Which direction is better.

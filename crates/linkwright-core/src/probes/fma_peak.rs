@@ -1,6 +1,6 @@
 //! Peak floating-point rate: the limit of every matrix product and convolution.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Fused multiply-adds on registers.
 pub static FMA_PEAK: Description = Description {
@@ -11,16 +11,10 @@ pub static FMA_PEAK: Description = Description {
                   operations. Nothing touches memory. The rate is the upper limit of every matrix product and \
                   convolution.",
     axes: &[
-        Axis::word("dtype", &["f64", "f32", "f16"], "data type of the elements", "f32"),
-        Axis::count("threads", "endpoints that work at once", "1"),
+        Axis::new("dtype", AxisKind::Word(&["f64", "f32", "f16"]), "data type of the elements", "f32"),
+        Axis::new("threads", AxisKind::Count, "endpoints that work at once", "1"),
     ],
-    metrics: &[Metric {
-        key: "flop_rate",
-        unit: "Flop/s",
-        better: Better::High,
-        summary: "floating-point operations per second, sum of all threads",
-        from: Derived::WorkRate,
-    }],
+    metrics: &[Metric::new("flop_rate", "Flop/s", Better::High, "floating-point operations per second, sum of all threads", Derived::WorkRate)],
     size_axis: None,
     table: "compute",
     source: "12 independent accumulators: more than two units of latency 4 or 5 need",

@@ -1,6 +1,6 @@
 //! Latency while others use the same memory or cache.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Latency against injected bandwidth.
 pub static LOADED_LATENCY: Description = Description {
@@ -12,25 +12,13 @@ pub static LOADED_LATENCY: Description = Description {
                   more bandwidth they inject, which is a metric of its own. Latency over \
                   injected bandwidth bends up where the place saturates.",
     axes: &[
-        Axis::word("at", &["memory", "shared_cache", "core_to_core"], "what is shared", "memory"),
-        Axis::count("pause", "nanoseconds that an injector waits after each 4 KiB", "0"),
-        Axis::count("injectors", "other endpoints that read", "1"),
+        Axis::new("at", AxisKind::Word(&["memory", "shared_cache", "core_to_core"]), "what is shared", "memory"),
+        Axis::new("pause", AxisKind::Count, "nanoseconds that an injector waits after each 4 KiB", "0"),
+        Axis::new("injectors", AxisKind::Count, "other endpoints that read", "1"),
     ],
     metrics: &[
-        Metric {
-            key: "latency",
-            unit: "ns",
-            better: Better::Low,
-            summary: "time of one load, or half a round trip",
-            from: Derived::Time,
-        },
-        Metric {
-            key: "injected_bandwidth",
-            unit: "B/s",
-            better: Better::Neither,
-            summary: "bytes per second that all injectors read meanwhile",
-            from: Derived::Column,
-        },
+        Metric::new("latency", "ns", Better::Low, "time of one load, or half a round trip", Derived::Time),
+        Metric::new("injected_bandwidth", "B/s", Better::Neither, "bytes per second that all injectors read meanwhile", Derived::Column),
     ],
     size_axis: None,
     table: "memory",

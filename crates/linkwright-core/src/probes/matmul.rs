@@ -1,6 +1,6 @@
 //! How fast square matrices are multiplied, by size, precision and number of threads.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Dense matrix product.
 pub static MATMUL: Description = Description {
@@ -13,18 +13,12 @@ pub static MATMUL: Description = Description {
                   so small ones stay in the caches. n is limited by memory (three matrices in a quarter of \
                   what is free) and by time (about ten products within a launch's share).",
     axes: &[
-        Axis::count("n", "rows and columns of each matrix", "1024"),
-        Axis::word("dtype", &["f64", "f32", "tf32", "f16", "bf16", "f8"], "data type of the elements; tf32, bf16 and f8 (e4m3, result in bf16) on GPUs; \
+        Axis::new("n", AxisKind::Count, "rows and columns of each matrix", "1024"),
+        Axis::new("dtype", AxisKind::Word(&["f64", "f32", "tf32", "f16", "bf16", "f8"]), "data type of the elements; tf32, bf16 and f8 (e4m3, result in bf16) on GPUs; \
              f16 on described machines: 16-bit factors, wider sums", "f32"),
-        Axis::count("threads", "endpoints that work on one product", "1"),
+        Axis::new("threads", AxisKind::Count, "endpoints that work on one product", "1"),
     ],
-    metrics: &[Metric {
-        key: "flop_rate",
-        unit: "Flop/s",
-        better: Better::High,
-        summary: "2 n^3 over the time of one product",
-        from: Derived::WorkRate,
-    }],
+    metrics: &[Metric::new("flop_rate", "Flop/s", Better::High, "2 n^3 over the time of one product", Derived::WorkRate)],
     size_axis: None,
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \

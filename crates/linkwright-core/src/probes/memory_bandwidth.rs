@@ -1,6 +1,6 @@
 //! How fast memory is read and written, by block size, width of one access and number of threads.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Streaming bandwidth by block size.
 pub static MEMORY_BANDWIDTH: Description = Description {
@@ -12,26 +12,14 @@ pub static MEMORY_BANDWIDTH: Description = Description {
                   Moved bytes are an estimate of what travels: a line that is written without being \
                   read is fetched first (write-allocate), unless its stores are non-temporal.",
     axes: &[
-        Axis::bytes("block", "bytes of one array of one thread", "16K"),
-        Axis::word("kernel", &["read", "write", "copy", "triad"], "what is done with each element", "read"),
-        Axis::word("width", &["widest", "32", "64", "128", "256", "512", "non_temporal"], "bits of one load or store; non_temporal: the widest, with stores that bypass the caches", "widest"),
-        Axis::count("threads", "endpoints that work at once, each in memory of its own", "1"),
+        Axis::new("block", AxisKind::Bytes, "bytes of one array of one thread", "16K"),
+        Axis::new("kernel", AxisKind::Word(&["read", "write", "copy", "triad"]), "what is done with each element", "read"),
+        Axis::new("width", AxisKind::Word(&["widest", "32", "64", "128", "256", "512", "non_temporal"]), "bits of one load or store; non_temporal: the widest, with stores that bypass the caches", "widest"),
+        Axis::new("threads", AxisKind::Count, "endpoints that work at once, each in memory of its own", "1"),
     ],
     metrics: &[
-        Metric {
-            key: "bandwidth",
-            unit: "B/s",
-            better: Better::High,
-            summary: "counted bytes per second, sum of all threads",
-            from: Derived::CountedRate,
-        },
-        Metric {
-            key: "moved_bandwidth",
-            unit: "B/s",
-            better: Better::High,
-            summary: "the same, including lines that are fetched because they are written",
-            from: Derived::MovedRate,
-        },
+        Metric::new("bandwidth", "B/s", Better::High, "counted bytes per second, sum of all threads", Derived::CountedRate),
+        Metric::new("moved_bandwidth", "B/s", Better::High, "the same, including lines that are fetched because they are written", Derived::MovedRate),
     ],
     size_axis: Some("block"),
     table: "memory",

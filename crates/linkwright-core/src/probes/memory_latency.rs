@@ -1,6 +1,6 @@
 //! How long a load takes when its address is the result of the previous load.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Load-to-use latency by working set.
 pub static MEMORY_LATENCY: Description = Description {
@@ -13,19 +13,13 @@ pub static MEMORY_LATENCY: Description = Description {
                   neighbours, other cores meanwhile work on memory of their own of the same size: if the \
                   latency does not change, nothing is shared.",
     axes: &[
-        Axis::bytes("working_set", "bytes that the chase visits", "16K"),
-        Axis::word("order", &["random", "stride_64", "stride_256", "stride_4096"], "random, or a fixed stride in bytes", "random"),
-        Axis::word("pages", &["4K", "2M"], "size of the pages that map the memory", "4K"),
-        Axis::count("neighbours", "other endpoints that work meanwhile", "0"),
-        Axis::word("neighbours_do", &["chase", "stream"], "what they do, each in memory of its own: the same chase, or reading as fast as they can", "chase"),
+        Axis::new("working_set", AxisKind::Bytes, "bytes that the chase visits", "16K"),
+        Axis::new("order", AxisKind::Word(&["random", "stride_64", "stride_256", "stride_4096"]), "random, or a fixed stride in bytes", "random"),
+        Axis::new("pages", AxisKind::Word(&["4K", "2M"]), "size of the pages that map the memory", "4K"),
+        Axis::new("neighbours", AxisKind::Count, "other endpoints that work meanwhile", "0"),
+        Axis::new("neighbours_do", AxisKind::Word(&["chase", "stream"]), "what they do, each in memory of its own: the same chase, or reading as fast as they can", "chase"),
     ],
-    metrics: &[Metric {
-        key: "latency",
-        unit: "ns",
-        better: Better::Low,
-        summary: "time of one load",
-        from: Derived::Time,
-    }],
+    metrics: &[Metric::new("latency", "ns", Better::Low, "time of one load", Derived::Time)],
     size_axis: Some("working_set"),
     table: "memory",
     source: "McVoy and Staelin, lmbench: Portable tools for performance analysis (USENIX 1996), lat_mem_rd; \

@@ -1,6 +1,6 @@
 //! How fast random numbers are made, by generator, block size and number of threads.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Pseudo-random generation.
 pub static RANDOM: Description = Description {
@@ -12,7 +12,7 @@ pub static RANDOM: Description = Description {
                   value; storing alone is the limit of every generator at that block size. Floats from \
                   cuRAND have as many random bits as the generator provides, 32 or 53.",
     axes: &[
-        Axis::word("generator", &[
+        Axis::new("generator", AxisKind::Word(&[
                 "store",
                 "numpy_pcg64",
                 "numpy_pcg64dxsm",
@@ -32,18 +32,12 @@ pub static RANDOM: Description = Description {
                 "curand_mt19937",
                 "curand_philox4",
                 "machine",
-            ], "library and generator; rust_xoshiro256pp is rand's SmallRng, curand_* are a GPU's, `machine` what a described \
+            ]), "library and generator; rust_xoshiro256pp is rand's SmallRng, curand_* are a GPU's, `machine` what a described \
                       machine has", "numpy_pcg64"),
-        Axis::bytes("block", "bytes that one call fills, 8 per sample", "64K"),
-        Axis::count("threads", "endpoints that generate at once, each its own block", "1"),
+        Axis::new("block", AxisKind::Bytes, "bytes that one call fills, 8 per sample", "64K"),
+        Axis::new("threads", AxisKind::Count, "endpoints that generate at once, each its own block", "1"),
     ],
-    metrics: &[Metric {
-        key: "sample_rate",
-        unit: "1/s",
-        better: Better::High,
-        summary: "random numbers per second, sum of all threads",
-        from: Derived::WorkRate,
-    }],
+    metrics: &[Metric::new("sample_rate", "1/s", Better::High, "random numbers per second, sum of all threads", Derived::WorkRate)],
     size_axis: Some("block"),
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \

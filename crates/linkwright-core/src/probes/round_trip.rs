@@ -1,6 +1,6 @@
 //! How long until the reply to a request has arrived, by the bytes of both and by transport.
 
-use super::description::{Axis, Better, Derived, Description, Metric};
+use super::description::{Axis, AxisKind, Better, Derived, Description, Metric};
 
 /// Round trip of a request and its reply.
 pub static ROUND_TRIP: Description = Description {
@@ -15,9 +15,9 @@ pub static ROUND_TRIP: Description = Description {
                   (MMIO) and the reply in place. Every trip carries fresh data; all bytes are checked before \
                   and after the timed region.",
     axes: &[
-        Axis::bytes("in_bytes", "bytes of the request", "64"),
-        Axis::bytes("out_bytes", "bytes of the reply", "64"),
-        Axis::word("transport", &[
+        Axis::new("in_bytes", AxisKind::Bytes, "bytes of the request", "64"),
+        Axis::new("out_bytes", AxisKind::Bytes, "bytes of the reply", "64"),
+        Axis::new("transport", AxisKind::Word(&[
                 "user_buffers",
                 "in_place",
                 "word_store",
@@ -25,30 +25,12 @@ pub static ROUND_TRIP: Description = Description {
                 "unix_socket",
                 "tcp",
                 "process_vm_readv",
-            ], "shared or device memory with copies, in place or by word stores; or a mechanism of the kernel", "user_buffers"),
+            ]), "shared or device memory with copies, in place or by word stores; or a mechanism of the kernel", "user_buffers"),
     ],
     metrics: &[
-        Metric {
-            key: "round_trip_p50",
-            unit: "ns",
-            better: Better::Low,
-            summary: "median of the trips",
-            from: Derived::Time,
-        },
-        Metric {
-            key: "round_trip_mean",
-            unit: "ns",
-            better: Better::Low,
-            summary: "mean of the trips of a launch; the median of these over launches",
-            from: Derived::Column,
-        },
-        Metric {
-            key: "round_trip_p99",
-            unit: "ns",
-            better: Better::Low,
-            summary: "99th percentile of the trips of a launch; the median of these over launches",
-            from: Derived::Column,
-        },
+        Metric::new("round_trip_p50", "ns", Better::Low, "median of the trips", Derived::Time),
+        Metric::new("round_trip_mean", "ns", Better::Low, "mean of the trips of a launch; the median of these over launches", Derived::Column),
+        Metric::new("round_trip_p99", "ns", Better::Low, "99th percentile of the trips of a launch; the median of these over launches", Derived::Column),
     ],
     size_axis: Some("in_bytes"),
     table: "round_trip",

@@ -12,7 +12,7 @@ use crate::critical::Cause;
 use crate::fabric::{Done, Event, Fabric, Times};
 use crate::graph::{Wait, NONE};
 use crate::messages::SIGNAL;
-use crate::rank::Because;
+use crate::rank::{completes, Because};
 use linkwright_core::machine::Completion;
 use linkwright_schedule::ir::{Op, OpKind};
 
@@ -34,12 +34,8 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
             self.push(times.acknowledged.0, Own::Told(handle, Event::Acknowledged));
         }
         if is_counted(op) && !tracked {
-            let at = match completion {
-                Completion::SourceFree => times.source_free,
-                Completion::Delivered => times.delivered,
-                Completion::Acknowledged => times.acknowledged,
-            };
-            self.busy_until(op.initiator(), at.0, Cause::completion(handle));
+            let at = completes(completion, &times);
+            self.busy_until(op.initiator(), at, Cause::completion(handle));
         }
     }
 

@@ -149,13 +149,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     engine.outcome(start)
 }
 
-/// What the engine remembers, once it is through.
-struct Past<'a> {
-    graph: &'a Graph,
-    deliveries: &'a Deliveries,
-}
-
-impl History for Past<'_> {
+impl<F: Fabric + ?Sized> History for Engine<'_, F> {
     fn issued(&self, id: u32) -> u64 {
         self.graph.nodes[id as usize].issued()
     }
@@ -378,10 +372,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
         let backtrack = Backtrack {
             messages: &self.messages,
             costs: &self.costs,
-            history: &Past {
-                graph: &self.graph,
-                deliveries: &self.deliveries,
-            },
+            history: &self,
             setup: self.setup,
         };
         let critical = backtrack.path(self.end, first, &*self.fabric);

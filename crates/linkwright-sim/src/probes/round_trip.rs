@@ -45,6 +45,8 @@ const CORE: u32 = 0;
 const DMA: u32 = 1;
 const ACCELERATOR: u32 = 2;
 const COPY_FORMS: [&str; 2] = ["all", "beyond_input"];
+/// Ways of the input and the output: words of the axis `transport`.
+const TRANSPORTS: [&str; 3] = ["user_buffers", "in_place", "word_store"];
 
 /// `[probe.round_trip]`.
 struct Parameters {
@@ -77,11 +79,11 @@ impl Parameters {
             p99_offset: s.time("p99_offset")?,
             p99_factor: s.ratio("p99_factor")?,
         };
-        let unknown = (parameters.transports.iter()).find(|t| Transport::find(t).is_none());
+        let unknown = (parameters.transports.iter()).find(|t| !TRANSPORTS.contains(&&***t));
         if let Some(unknown) = unknown {
             let problem = format!(
                 "no transport \"{unknown}\" has a model; there are {}",
-                Transport::ALL.map(Transport::name).join(", ")
+                TRANSPORTS.join(", ")
             );
             return Err(s.inconsistent("transports", problem).into());
         }
@@ -115,44 +117,17 @@ fn endpoint(machine: &Machine, s: &mut Section<'_>, key: &str) -> Result<Endpoin
     Ok(EndpointId(index as u32))
 }
 
-/// How input and output get across.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transport {
-    User,
-    Raw,
-    Mmio,
-}
-
-impl Transport {
-    const ALL: [Transport; 3] = [Transport::User, Transport::Raw, Transport::Mmio];
-
-    /// The word on the probe's axis.
-    fn name(self) -> &'static str {
-        match self {
-            Transport::User => "user_buffers",
-            Transport::Raw => "in_place",
-            Transport::Mmio => "word_store",
-        }
-    }
-
-    fn find(name: &str) -> Option<Transport> {
-        Transport::ALL.into_iter().find(|t| t.name() == name)
-    }
-}
-
 fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
     let parameters = Parameters::read(machine)?;
-    let word = asked.word("transport");
-    let transport =
-        Transport::find(word).filter(|_| parameters.transports.iter().any(|t| t == word));
-    let Some(transport) = transport else {
+    let transport = asked.word("transport");
+    if !parameters.transports.iter().any(|t| t == transport) {
         let reason = format!(
-            "machine `{}` has no transport `{word}`; it has {}",
+            "machine `{}` has no transport `{transport}`; it has {}",
             machine.name(),
             parameters.transports.join(", ")
         );
         return Err(waived(&ROUND_TRIP, reason));
-    };
+    }
     let [input, output] =
         ["in_bytes", "out_bytes"].map(|axis| parameters.size(machine, axis, asked.number(axis)));
     let (input, output) = (input?, output?);
@@ -179,7 +154,7 @@ fn answer(machine: &Machine, asked: &Assignment) -> Result<Answer, SimError> {
 
 /// The operations of one round trip.
 fn schedule(
-    transport: Transport,
+    transport: &str,
     input: u64,
     output: u64,
     parameters: &Parameters,
@@ -202,14 +177,14 @@ fn schedule(
 
     b.step();
     let start = match transport {
-        Transport::User => b
+        "user_buffers" => b
             .get(memory, callers_input.at(0), CORE, request.at(0))
             .position(),
         _ => b.compute(CORE, 0).position(),
     };
     b.step();
     let arrived = match transport {
-        Transport::Mmio => b.put(CORE, request.at(0), ACCELERATOR, request.at(0)),
+        "word_store" => b.put(CORE, request.at(0), ACCELERATOR, request.at(0)),
         _ => b.get(CORE, request.at(0), DMA, request.at(0)),
     };
     let arrived = arrived.after(start).position();
@@ -225,7 +200,7 @@ fn schedule(
     let seen = b.put(DMA, mark.at(0), CORE, mark.at(0)).position();
     b.step();
     match transport {
-        Transport::User => b
+        "user_buffers" => b
             .put(CORE, beyond.at(0), memory, callers_output.at(0))
             .after(seen),
         _ => b.compute(CORE, 0).after(seen),

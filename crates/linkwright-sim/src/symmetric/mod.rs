@@ -193,7 +193,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
                 let known = &mut self.ranks[rank as usize];
                 known.lanes[lane] = Lane {
                     free_at: leaves,
-                    cause: Some(Cause::issue(record)),
+                    cause: Some(Cause::edge(record)),
                 };
                 known.busy_until(leaves, &mut self.end, || Some(Cause::edge(record)));
             }
@@ -245,7 +245,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
         group.act(a.instance.1, first) < group.act(b.instance.1, first)
     }
 
-    /// Mode long an operation keeps its lane before anything leaves the rank.
+    /// How long an operation keeps its lane before anything leaves the rank.
     #[inline]
     fn issue(&self, step: &Step<'_>) -> u64 {
         let path = &self.setup.path;
@@ -321,7 +321,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
         record.visible = visible.map_err(|_| self.unsuited(OUT_OF_ORDER))?;
         self.ranks[step.rank as usize].lanes[MESSAGES] = Lane {
             free_at: leaves,
-            cause: Some(Cause::issue(*record)),
+            cause: Some(Cause::edge(*record)),
         };
         let handled = || Some(Cause::edge(*record));
         self.ranks[target as usize].busy_until(record.visible, &mut self.end, handled);

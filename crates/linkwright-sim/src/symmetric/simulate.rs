@@ -1,7 +1,7 @@
 //! One call from a folded program and a machine to times and limits.
 
 use super::stream;
-use crate::error::{Failure, SimError};
+use crate::error::SimError;
 use crate::fabrics;
 use crate::limits::Limits;
 use crate::mode::Mode;
@@ -20,7 +20,7 @@ pub fn simulate(
     machine: &Machine,
     options: &Options,
     mode: Mode,
-) -> Result<Modelled, Failure> {
+) -> Result<Modelled, SimError> {
     let ranks = program.ranks();
     let machine = &of_size(machine, ranks, options, mode)?;
     let setup = setup(

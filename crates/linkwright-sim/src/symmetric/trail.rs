@@ -65,15 +65,10 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    /// A completion that was waited for.
+    /// A completion that was waited for, or the end of its issue.
     pub fn edge(of: Record) -> Self {
         let completion = false;
         Cause { of, completion }
-    }
-
-    /// The end of its issue.
-    pub fn issue(of: Record) -> Self {
-        Cause::edge(of)
     }
 
     /// What all the time until `at` was spent on; `acknowledged`: its acknowledgement was waited for.
