@@ -5,8 +5,8 @@
     >>> lw.simulate(schedule, "wormhole-n150").time_us > 0
     True
 
-Wherever a machine is expected, its name will do; wherever a size, text such as `128K`. A schedule comes from
-a registered algorithm, from `Builder` or from a transform; whatever runs it verifies it first.
+A machine may be given by name, a size as text such as `128K`. A schedule comes from a registered algorithm, from
+`Builder` or from a transform; it is verified before anything runs it.
 """
 
 from __future__ import annotations
@@ -107,8 +107,7 @@ def schedule(
 class Builder(_native.Builder):
     """Write your own schedule: at this step, who sends which chunks to whom.
 
-    Declare buffers, then for each step say what moves; `finish` finds the hazards between steps and gives the
-    schedule.
+    Declare buffers, then say for each step what moves; `finish` orders hazards between steps and returns the schedule.
 
     Args:
         collective: the collective that the schedule must carry out, or `pattern` for mere traffic.
@@ -288,8 +287,8 @@ def simulate(
 ) -> Result:
     """Simulate a schedule on a described machine.
 
-    A machine of open size gets as many ranks as the schedule has. Where the path or the fabric cannot combine
-    while it writes, combinations follow copies; where the fabric has no barrier, notices replace it.
+    A machine of open size gets the ranks of the schedule. If the path or fabric cannot combine while it writes,
+    combinations follow copies; if the fabric has no barrier, notices replace it.
 
     Args:
         schedule: the schedule to simulate; it is verified first.
@@ -347,14 +346,12 @@ def run(
 ) -> Result:
     """Run a schedule and check every element of the result.
 
-    Each launch has fresh memory, in this process. For launches as processes of their own, and a stopping rule, use
-    `linkwright run`.
+    Each launch has fresh memory in this process. `linkwright run` has separate processes and a stopping rule.
 
     Args:
         schedule: the schedule to run; it is verified first.
-        on: a key of `linkwright list executors`, or a described machine, which is simulated as by `simulate`. On `mpi`
-            every rank of the job calls this with the same schedule, and each gets the result; `reference` only
-            checks the data and takes no time.
+        on: a key of `linkwright list executors`, or a described machine, which is simulated. On `mpi` every rank of
+            the job calls this with the same schedule and gets the result; `reference` only checks the data.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
             schedule, and by default follows from it.
         op: the reduction, `sum`, `max`, `min` or `prod`.

@@ -22,6 +22,8 @@ OPS = ("sum", "max", "min", "prod")
 MAX_RANKS = 1 << 22
 # How a schedule is simulated: fields that a key names with their values, and options of the native half.
 HOW = ("issue", "path", "skew")
+# Fields that are columns of the same name.
+_SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
 
 
 @dataclass(frozen=True)
@@ -80,22 +82,13 @@ class Experiment:
         """The columns of its rows, as `store.schema.RESULTS` names them; the inverse is `of_row`."""
         pattern = not (self.collective or self.probe)
         return {
+            **{name: getattr(self, name) for name in _SAME},
             "experiment": self.key,
-            "part": self.part,
-            "collective": self.collective,
-            "algorithm": self.algorithm,
-            "ranks": self.ranks,
-            "size_bytes": self.size_bytes,
-            "dtype": self.dtype,
-            "op": self.op,
             "endpoints": "->".join(map(str, self.placement)) if self.placement else None,
             "root": self.root,
             "grid": "{}x{}".format(*self.grid) if self.grid else None,
-            "skew": self.skew,
             "messages": self.messages if pattern else None,
             "both_ways": self.both_ways if pattern else None,
-            "issue": self.issue,
-            "path": self.path,
         }
 
     @classmethod
@@ -103,19 +96,10 @@ class Experiment:
         """The experiment that a row of results is about, where it is of a collective or a pattern."""
         grid, endpoints = row["grid"], row["endpoints"]
         return cls(
-            part=row["part"],
-            collective=row["collective"],
-            algorithm=row["algorithm"],
-            ranks=row["ranks"],
-            size_bytes=row["size_bytes"],
-            dtype=row["dtype"],
-            op=row["op"],
+            **{name: row[name] for name in _SAME},
             root=row["root"] or 0,
             grid=tuple(map(int, grid.split("x"))) if grid else None,
             placement=tuple(map(int, endpoints.split("->"))) if endpoints else None,
-            issue=row["issue"],
-            path=row["path"],
-            skew=row["skew"],
             arithmetic="no-arithmetic" not in (row["flags"] or "").split(","),
             messages=row["messages"] or 1,
             both_ways=bool(row["both_ways"]),

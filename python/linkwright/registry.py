@@ -34,7 +34,7 @@ def _file_entries(folder: str, table: str) -> list[Entry]:
 
 
 def _of(module: str, name: str) -> list[Entry]:
-    """The entries in a module of linkwright, a table or a function, imported only when they are asked for."""
+    """The entries in a module of linkwright, a table or a function, imported on first use."""
     found = getattr(importlib.import_module(f"linkwright.{module}"), name)
     return list(found() if callable(found) else found)
 

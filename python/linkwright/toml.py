@@ -3,14 +3,14 @@
     PART = {
         "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
         "sizes": Key(Many(SIZE), "message sizes"),
-        "root": Key(Whole(0), "root of rooted collectives", default=0),
+        "root": Key(whole(0), "root of rooted collectives", default=0),
     }
     part = read(values, PART, Place("mine.toml", "part[0]"))
     part["sizes"], part["root"]                 # (8, 65536), 0
 
-A `Kind` says what may stand behind a key. Reading turns `"64K"` into 65536 and a list into a tuple; `show` is the
-inverse. A key that is not declared is an error, so a misspelt optional key never falls back to its default silently.
-Every error names the file, the table, the key, what was found and what to write.
+A `Kind` describes the values of a key. Reading turns `"64K"` into 65536 and a list into a tuple; `show` is the inverse.
+An undeclared key is an error, so a misspelt optional key never falls back silently to its default. Every error names
+file, table, key, the value and what to write.
 """
 
 # `Kind` documents the methods that its subclasses override.
@@ -33,7 +33,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A file and the table in it, for messages; `error` is the class of what is wrong there."""
+    """A file and a table in it, for messages; `error` is the class of its errors."""
 
     file: str
     path: str = ""
@@ -41,11 +41,11 @@ class Place:
 
     @property
     def where(self) -> str:
-        """As messages begin."""
+        """The beginning of messages."""
         return f"{self.file}: {self.path}" if self.path else self.file
 
     def wrong(self, problem: object) -> UsageError:
-        """The error that says `problem` of this place."""
+        """The error for a `problem` here."""
         return self.error(f"{self.where}: {problem}")
 
     def inside(self, key: str) -> Place:
@@ -54,17 +54,17 @@ class Place:
 
 
 class Kind:
-    """What may stand behind a key."""
+    """The values that a key may have."""
 
     words = ""  # completes "write ..."
     types: tuple[type, ...] = (str,)  # that TOML gives
 
     def fits(self, value: Any) -> bool:
-        """Whether a value, as Python holds it, is of this kind."""
+        """Whether a Python value is of this kind."""
         raise NotImplementedError
 
     def parse(self, value: Any) -> object:
-        """The value that TOML's stands for."""
+        """The Python value of a TOML value."""
         return value
 
     def show(self, value: Any) -> object:
@@ -72,7 +72,7 @@ class Kind:
         return value
 
     def schema(self) -> Schema:
-        """The JSON schema of what TOML holds."""
+        """The JSON schema of the TOML value."""
         raise NotImplementedError
 
     def read(self, key: str, value: object, place: Place) -> object:
@@ -97,7 +97,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a table: what may stand there, what it means, and what holds where it is absent."""
+    """A key of a table: its values, its meaning, and its default."""
 
     kind: Kind
     doc: str
@@ -109,7 +109,7 @@ Keys = Mapping[str, Key]
 
 
 class Table(dict):
-    """The keys that one table states, read; an absent one gives its default."""
+    """The keys that a table states, read; absent ones give their defaults."""
 
     def __init__(self, keys: Keys, place: Place):
         super().__init__()
@@ -121,7 +121,7 @@ class Table(dict):
 
 
 def load(text: str, place: Place) -> dict[str, Any]:
-    """The values of a file before anything is known of its keys."""
+    """The values of a file, not yet checked."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -129,7 +129,7 @@ def load(text: str, place: Place) -> dict[str, Any]:
 
 
 def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
-    """The values of one table, each read by the kind of its key."""
+    """The values of a table, each read by the kind of its key."""
     table = Table(keys, place)
     for name, key in keys.items():
         if name in values:
@@ -151,122 +151,66 @@ def schema(keys: Keys) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-class Text(Kind):
-    """A text."""
+class Scalar(Kind):
+    """A single value; the arguments are the members of `Kind`."""
 
-    words = "a text that is not empty"
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(value.strip())
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"\S"}
-
-
-class Flag(Kind):
-    """`true` or `false`."""
-
-    words = "true or false"
-    types = (bool,)
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, bool)
+    def __init__(
+        self,
+        words: str,
+        types: tuple[type, ...],
+        fits: Callable[[Any], bool],
+        schema: Schema,
+        parse: Callable[[Any], object] = lambda value: value,
+        show: Callable[[Any], object] = lambda value: value,
+    ):
+        self.words, self.types, self.fits, self._schema = words, types, fits, schema
+        self.parse, self.show = parse, show
 
     def schema(self) -> Schema:
-        return {"type": "boolean"}
+        return self._schema
 
 
-class Whole(Kind):
+def whole(least: int) -> Scalar:
     """A whole number; `true`, an int to Python, is not one."""
-
-    types = (int,)
-
-    def __init__(self, least: int, most: int | None = None):
-        self._least, self._most = least, most
-        self.words = f"a whole number, at least {least}" if most is None else f"a whole number from {least} to {most}"
-
-    def fits(self, value: Any) -> bool:
-        return type(value) is int and value >= self._least and (self._most is None or value <= self._most)
-
-    def schema(self) -> Schema:
-        return {"type": "integer", "minimum": self._least} | ({} if self._most is None else {"maximum": self._most})
+    return Scalar(
+        f"a whole number, at least {least}",
+        (int,),
+        lambda value: type(value) is int and value >= least,
+        {"type": "integer", "minimum": least},
+    )
 
 
-class Only(Kind):
+def only(value: int | str) -> Scalar:
     """The one value that this version reads."""
-
-    def __init__(self, value: int | str):
-        self._value = value
-        self.types = (type(value),)
-        self.words = f"{value!r}, the only value that this version reads"
-
-    def fits(self, value: Any) -> bool:
-        return value == self._value
-
-    def schema(self) -> Schema:
-        return {"const": self._value}
+    return Scalar(
+        f"{value!r}, the only value that this version reads",
+        (type(value),),
+        lambda other: other == value,
+        {"const": value},
+    )
 
 
-class Amount(Kind):
-    """A number such as 2e9, as a float."""
-
-    words = "a finite number that is not negative"
-    types = (int, float)
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, float) and 0 <= value < math.inf
-
-    def parse(self, value: Any) -> object:
-        return float(value)
-
-    def schema(self) -> Schema:
-        return {"type": "number", "minimum": 0}
-
-
-class Size(Kind):
-    """Bytes, as a text in which K, M and G are 1024-based."""
-
-    def __init__(self, least: int = 0):
-        self._least = least
-        self.words = f'a {"size above 0" if least else "text"} such as "64K"'
-
-    def fits(self, value: Any) -> bool:
-        return type(value) is int and self._least <= value <= units.MAX_BYTES
-
-    def parse(self, value: Any) -> object:
-        return units.parse_size(value)
-
-    def show(self, value: Any) -> object:
-        return units.format_size(value)
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"^\s*[0-9]+([KMGT](iB)?)?\s*$"}
-
-
-class Time(Kind):
-    """Nanoseconds, as a text with a unit."""
-
-    words = 'a text such as "12us"'
-
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, float) and value > 0
-
-    def parse(self, value: Any) -> object:
-        return units.parse_duration_s(value, with_unit=True) * 1e9
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"}
+def _size(least: int) -> Scalar:
+    """Bytes, as text with 1024-based K, M and G."""
+    return Scalar(
+        f'a {"size above 0" if least else "text"} such as "64K"',
+        (str,),
+        lambda value: type(value) is int and least <= value <= units.MAX_BYTES,
+        {"type": "string", "pattern": r"^\s*[0-9]+([KMGT](iB)?)?\s*$"},
+        units.parse_size,
+        units.format_size,
+    )
 
 
 class Choice(Kind):
-    """One of a closed list of words; a registry is asked only when something is read."""
+    """One of a closed list of words; a registry is consulted only on use."""
 
     def __init__(self, known: Iterable[str] | Callable[[], Iterable[str]]):
         self._known = known
 
     @property
     def words(self) -> str:
-        """All of them."""
+        """Lists all of them."""
         return "one of " + ", ".join(f'"{word}"' for word in self._all())
 
     def _all(self) -> list[str]:
@@ -285,7 +229,7 @@ class Choice(Kind):
 
 
 class Many(Kind):
-    """A list, as a tuple; with `single` one item may stand for a list of one."""
+    """A list, as a tuple; with `single`, one item is read as a list of one."""
 
     def __init__(self, item: Kind, least: int = 1, most: int | None = None, single: bool = False, words: str = ""):
         self._item, self._least, self._most, self._single = item, least, most, single
@@ -408,4 +352,28 @@ class Named(Kind):
         return {"type": "object", "additionalProperties": self._kind.schema()}
 
 
-TEXT, FLAG, AMOUNT, SIZE, TIME = Text(), Flag(), Amount(), Size(), Time()
+TEXT = Scalar(
+    "a text that is not empty",
+    (str,),
+    lambda value: isinstance(value, str) and bool(value.strip()),
+    {"type": "string", "pattern": r"\S"},
+)
+FLAG = Scalar("true or false", (bool,), lambda value: isinstance(value, bool), {"type": "boolean"})
+SIZE = _size(0)
+POSITIVE_SIZE = _size(1)
+# A number such as 2e9, as a float.
+AMOUNT = Scalar(
+    "a finite number that is not negative",
+    (int, float),
+    lambda value: isinstance(value, float) and 0 <= value < math.inf,
+    {"type": "number", "minimum": 0},
+    float,
+)
+# Nanoseconds, as a text with a unit.
+TIME = Scalar(
+    'a text such as "12us"',
+    (str,),
+    lambda value: isinstance(value, float) and value > 0,
+    {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|min|h)\s*$"},
+    lambda text: units.parse_duration_s(text, with_unit=True) * 1e9,
+)

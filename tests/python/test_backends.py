@@ -276,7 +276,7 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
         (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --backend dask"),
         (["dissect", "--on", "logp"], 2, "did you mean `loggp`"),
         (["disect", "--on", "loggp"], 2, "did you mean `dissect`"),
-        (["dissect", "--on", "loggp", "--backend", "dask", "--scheduler", "nowhere"], 2, "is no address"),
+        (["dissect", "--on", "loggp", "--backend", "dask", "--scheduler", "nowhere"], 2, "is not an address"),
         (["dissect", "--on", "loggp", "--backend", "dask", "--scheduler", "tcp://nowhere"], 2, "`tcp://HOST:PORT`"),
         (["--resume", "latest", "--on", "loggp"], 2, "leave out '--on'"),
         (["dissect", "--backend", "dask", "--scheduler", "tcp://x:1", "--jobs", "2"], 2, "--jobs counts processes"),

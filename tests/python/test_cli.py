@@ -133,7 +133,7 @@ def test_a_binary_file_is_refused_in_one_line(tmp_path, arguments):
     binary.write_bytes(bytes(range(256)))
     result = invoke(*arguments, str(binary))
     assert result.status == 2
-    assert "binary.toml: is no text in UTF-8" in result.err
+    assert "binary.toml: is not text in UTF-8" in result.err
     assert result.err.count("\n") == 1
 
 

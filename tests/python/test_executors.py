@@ -129,23 +129,9 @@ def test_a_schedule_of_ones_own_runs_on_every_executor_that_is_here():
             lw.run(RING, on=on)
 
 
-def test_a_wrong_schedule_yields_no_number():
-    builder = lw.Builder("allreduce", 2, 64)
-    builder.buffer("output", 1)
-    builder.step()
-    builder.put(0, 1, "output", 0, reduce=True)
-    with pytest.raises(lw.LinkwrightError):
-        lw.run(builder.finish(), on="reference")
-
-
 def test_two_executors_on_one_host_are_two_runs():
     with pytest.raises(UsageError, match="compete for the processors"):
         executors.resolve("threads,mpi")
-
-
-def test_what_takes_no_times_says_what_would():
-    with pytest.raises(UsageError, match="it checks data; use `threads`"):
-        executors.resolve("reference")
 
 
 def test_a_launch_that_dies_costs_one_experiment(tmp_path, monkeypatch):

@@ -108,19 +108,7 @@ def test_mistakes_in_documented_examples_are_refused(name, old, new):
 def test_results_are_valid(tmp_path: Path):
     rows = tmp_path / "rows.json"
     invoke(
-        "simulate",
-        "allreduce",
-        "--on",
-        "loggp",
-        "--ranks",
-        "4",
-        "-a",
-        "ring",
-        "-b",
-        "1K",
-        "-e",
-        "1K",
-        "--output",
+        *["simulate", "allreduce", "--on", "loggp", "--ranks", "4", "-a", "ring", "--sizes", "1K", "--output"],
         str(rows),
     )
     document = json.loads(rows.read_text())

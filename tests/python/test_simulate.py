@@ -66,7 +66,7 @@ def test_options_change_the_time(tmp_path):
     ("arguments", "message"),
     [
         (["--on", "threads"], "`linkwright run` uses it"),
-        (["--on", "reference"], "gives no times"),
+        (["--on", "reference"], "it checks data; use `threads`"),
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),
         (["--on", "wormhole-n150", "--ranks", "65"], "has 64 ranks"),

@@ -308,7 +308,7 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "--batch", "4"], "batch 4 on 8 GPUs leaves some without a sample"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
         (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have the same name"),
-        (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is no rate"),
+        (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is not a rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
         (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),

@@ -3,7 +3,7 @@
 //! `cargo run --release -p linkwright-exec --example allreduce -- RANKS SIZE...`
 
 use linkwright_exec::buffers::Data;
-use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::dtype::DType;
 use linkwright_exec::executor::RunOptions;
 use linkwright_exec::sampling::{median, Sampling};
 use linkwright_exec::threads::Threads;
@@ -29,11 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         },
         ..RunOptions::default()
     };
-    let data = Data {
-        dtype: DType::F32,
-        op: ReduceOp::Sum,
-        seed: 1,
-    };
+    let data = Data::sums(DType::F32, 1);
     for &size in sizes {
         for algorithm in collectives::of(Collective::Allreduce) {
             let Ok(schedule) = (algorithm.build)(&Shape::new(*ranks as u32, size / 4)) else {

@@ -10,7 +10,7 @@ use crate::dtype::{DType, ReduceOp};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
 use crate::free_memory::available_memory;
-use linkwright_schedule::ir::{BufferId, Op, Owner, Schedule};
+use linkwright_schedule::ir::{Buffer, BufferId, Combine, Op, Owner, Schedule};
 use linkwright_schedule::spec::Expected;
 use std::ops::Range;
 
@@ -29,6 +29,28 @@ pub struct Data {
     pub op: ReduceOp,
     /// Other seeds give other values.
     pub seed: u64,
+}
+
+impl Data {
+    /// Sums of `dtype`.
+    pub const fn sums(dtype: DType, seed: u64) -> Data {
+        Data {
+            dtype,
+            op: ReduceOp::Sum,
+            seed,
+        }
+    }
+
+    /// The values of these data on `ranks` ranks.
+    pub fn fill(self, ranks: u32) -> Fill {
+        let Data { dtype, op, seed } = self;
+        Fill {
+            dtype,
+            op,
+            ranks,
+            seed,
+        }
+    }
 }
 
 /// Bytes aligned for every element type.
@@ -71,8 +93,19 @@ pub struct Extent {
     pub bytes: usize,
 }
 
+/// Which operations have an edge that waits for their acknowledgement.
+pub(crate) fn acknowledged(schedule: &Schedule) -> Vec<bool> {
+    let mut found = vec![false; schedule.ops().len()];
+    for id in 0..found.len() as u32 {
+        for edge in schedule.after(id).iter().filter(|e| e.is_acknowledged()) {
+            found[edge.op() as usize] = true;
+        }
+    }
+    found
+}
+
 /// Whether a destination overlaps a source of the same buffer other than its own, in place.
-pub(crate) fn overlap_unequally(extents: &[Extent]) -> bool {
+fn overlap_unequally(extents: &[Extent]) -> bool {
     extents.iter().enumerate().any(|(i, to)| {
         extents.iter().enumerate().any(|(j, from)| {
             let apart = to.dst + to.bytes <= from.src || from.src + from.bytes <= to.dst;
@@ -146,13 +179,16 @@ impl<'a> Contents<'a> {
     /// Bytes of `buffer` at `participant`; 0 where it has none.
     pub fn bytes(&self, participant: u32, buffer: usize) -> usize {
         let buffer = &self.schedule.buffers[buffer];
-        let owns = match buffer.owner {
-            Owner::Ranks => participant < self.schedule.ranks,
-            Owner::One(one) => one.0 == participant,
-        };
-        match owns {
+        match self.owns(participant, buffer) {
             true => buffer.elements(self.schedule.elements) as usize * self.data.dtype.size(),
             false => 0,
+        }
+    }
+
+    fn owns(&self, participant: u32, buffer: &Buffer) -> bool {
+        match buffer.owner {
+            Owner::Ranks => participant < self.schedule.ranks,
+            Owner::One(one) => one.0 == participant,
         }
     }
 
@@ -185,6 +221,25 @@ impl<'a> Contents<'a> {
         Ok(extents)
     }
 
+    /// The pieces that `executor` copies or combines for `target`, without copies of bytes onto themselves.
+    pub(crate) fn moves(
+        &self,
+        executor: &'static str,
+        id: u32,
+        op: &Op,
+        target: u32,
+    ) -> Result<Vec<Extent>> {
+        let mut extents = self.extents(id, op)?;
+        if (op.from, op.src_buffer) == (target, op.dst_buffer) {
+            if overlap_unequally(&extents) {
+                let reason = format!("operation {id} overwrites what it still has to read; move the data through scratch");
+                return Err(ExecError::Waived { executor, reason });
+            }
+            extents.retain(|e| e.src != e.dst || op.combine == Combine::Reduce);
+        }
+        Ok(extents)
+    }
+
     /// Executors compute addresses from chunks, so none may lie outside.
     fn check_bounds(
         &self,
@@ -196,11 +251,9 @@ impl<'a> Contents<'a> {
     ) -> Result<()> {
         let described = self.schedule.buffers.get(usize::from(buffer.0));
         let inside = described.is_some_and(|described| {
-            let owns = match described.owner {
-                Owner::Ranks => participant < self.schedule.ranks,
-                Owner::One(one) => one.0 == participant && participant < self.participants(),
-            };
-            owns && u64::from(first) + u64::from(count) <= u64::from(described.chunks())
+            self.owns(participant, described)
+                && participant < self.participants()
+                && u64::from(first) + u64::from(count) <= u64::from(described.chunks())
         });
         match inside {
             true => Ok(()),
@@ -233,19 +286,10 @@ impl<'a> Contents<'a> {
         Some(BufferId(index as u8))
     }
 
-    fn fill(&self) -> Fill {
-        Fill {
-            dtype: self.data.dtype,
-            op: self.data.op,
-            ranks: self.schedule.ranks,
-            seed: self.data.seed,
-        }
-    }
-
     /// Writes the initial state of one buffer.
     pub fn initialise(&self, participant: u32, buffer: usize, memory: &mut [u8]) {
         memory.fill(UNDEFINED);
-        let (schedule, fill) = (self.schedule, self.fill());
+        let (schedule, fill) = (self.schedule, self.data.fill(self.schedule.ranks));
         let description = &schedule.buffers[buffer];
         for chunk in 0..description.chunks() {
             let spec = &schedule.spec;
@@ -308,7 +352,7 @@ impl<'a> Contents<'a> {
 
     /// Elements of `got` that are not the combination of `contributions`.
     fn wrong(&self, got: &[u8], mut contributions: Vec<(u32, usize)>) -> usize {
-        let (fill, size) = (self.fill(), self.data.dtype.size());
+        let (fill, size) = (self.data.fill(self.schedule.ranks), self.data.dtype.size());
         let mut want = AlignedBytes::new(PIECE * size);
         let mut scratch = AlignedBytes::new(PIECE * size);
         let mut wrong = 0;

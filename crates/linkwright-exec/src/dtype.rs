@@ -104,60 +104,38 @@ impl fmt::Display for ReduceOp {
 
 /// An element that can be combined.
 pub(crate) trait Element: Copy + PartialEq + Send + Sync + 'static {
-    fn sum(self, other: Self) -> Self;
-    fn prod(self, other: Self) -> Self;
-    fn larger(self, other: Self) -> Self;
-    fn smaller(self, other: Self) -> Self;
+    /// `self op other`, where `OP` is a [`ReduceOp`] as a number.
+    fn combined<const OP: u8>(self, other: Self) -> Self;
 }
 
+const SUM: u8 = ReduceOp::Sum as u8;
+const MAX: u8 = ReduceOp::Max as u8;
+const MIN: u8 = ReduceOp::Min as u8;
+pub(crate) const PROD: u8 = ReduceOp::Prod as u8;
+
 macro_rules! element {
-    ($($type:ty: $sum:expr, $prod:expr;)*) => {$(
+    ($($type:ty: $sum:expr, $prod:expr, $wide:expr;)*) => {$(
         impl Element for $type {
             #[inline(always)]
-            fn sum(self, other: Self) -> Self { $sum(self, other) }
-            #[inline(always)]
-            fn prod(self, other: Self) -> Self { $prod(self, other) }
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self { if other > self { other } else { self } }
-            #[inline(always)]
-            fn smaller(self, other: Self) -> Self { if other < self { other } else { self } }
+            fn combined<const OP: u8>(self, other: Self) -> Self {
+                match OP {
+                    SUM => $sum(self, other),
+                    PROD => $prod(self, other),
+                    MAX => if $wide(other) > $wide(self) { other } else { self },
+                    _ => if $wide(other) < $wide(self) { other } else { self },
+                }
+            }
         }
     )*};
 }
 
 element! {
-    f32: |a: f32, b| a + b, |a: f32, b| a * b;
-    f64: |a: f64, b| a + b, |a: f64, b| a * b;
-    i32: i32::wrapping_add, i32::wrapping_mul;
-    i64: i64::wrapping_add, i64::wrapping_mul;
-    u8: u8::wrapping_add, u8::wrapping_mul;
-}
-
-impl Element for bf16 {
-    #[inline(always)]
-    fn sum(self, other: Self) -> Self {
-        narrow(widen(self) + widen(other))
-    }
-    #[inline(always)]
-    fn prod(self, other: Self) -> Self {
-        narrow(widen(self) * widen(other))
-    }
-    #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        if widen(other) > widen(self) {
-            other
-        } else {
-            self
-        }
-    }
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        if widen(other) < widen(self) {
-            other
-        } else {
-            self
-        }
-    }
+    f32: |a: f32, b| a + b, |a: f32, b| a * b, |a| a;
+    f64: |a: f64, b| a + b, |a: f64, b| a * b, |a| a;
+    i32: i32::wrapping_add, i32::wrapping_mul, |a| a;
+    i64: i64::wrapping_add, i64::wrapping_mul, |a| a;
+    u8: u8::wrapping_add, u8::wrapping_mul, |a| a;
+    bf16: |a, b| narrow(widen(a) + widen(b)), |a, b| narrow(widen(a) * widen(b)), widen;
 }
 
 #[inline(always)]
@@ -197,13 +175,13 @@ pub(crate) fn kernel(dtype: DType, op: ReduceOp) -> Kernel {
 }
 
 #[inline(always)]
-unsafe fn each<T: Element>(
+unsafe fn each<T: Element, const OP: u8>(
     out: *mut u8,
     left: *const u8,
     right: *const u8,
     n: usize,
-    op: impl Fn(T, T) -> T,
 ) {
+    let op = T::combined::<OP>;
     let (out, left, right) = (out.cast::<T>(), left.cast::<T>(), right.cast::<T>());
     // A loop of its own for accumulating: the compiled one below looks at run time whether its arrays
     // overlap, and would take one element at a time where `out` is `left`.
@@ -225,31 +203,16 @@ macro_rules! kernels {
         mod $name {
             use super::*;
             $(#[target_feature(enable = $feature)])?
-            pub unsafe fn sum<T: Element>(out: *mut u8, left: *const u8, right: *const u8, n: usize) {
+            unsafe fn run<T: Element, const OP: u8>(out: *mut u8, left: *const u8, right: *const u8, n: usize) {
                 // SAFETY: as promised by the caller of the kernel.
-                unsafe { each(out, left, right, n, T::sum) }
-            }
-            $(#[target_feature(enable = $feature)])?
-            pub unsafe fn prod<T: Element>(out: *mut u8, left: *const u8, right: *const u8, n: usize) {
-                // SAFETY: as promised by the caller of the kernel.
-                unsafe { each(out, left, right, n, T::prod) }
-            }
-            $(#[target_feature(enable = $feature)])?
-            pub unsafe fn max<T: Element>(out: *mut u8, left: *const u8, right: *const u8, n: usize) {
-                // SAFETY: as promised by the caller of the kernel.
-                unsafe { each(out, left, right, n, T::larger) }
-            }
-            $(#[target_feature(enable = $feature)])?
-            pub unsafe fn min<T: Element>(out: *mut u8, left: *const u8, right: *const u8, n: usize) {
-                // SAFETY: as promised by the caller of the kernel.
-                unsafe { each(out, left, right, n, T::smaller) }
+                unsafe { each::<T, OP>(out, left, right, n) }
             }
             pub fn pick<T: Element>(op: ReduceOp) -> Kernel {
                 match op {
-                    ReduceOp::Sum => sum::<T>,
-                    ReduceOp::Prod => prod::<T>,
-                    ReduceOp::Max => max::<T>,
-                    ReduceOp::Min => min::<T>,
+                    ReduceOp::Sum => run::<T, SUM>,
+                    ReduceOp::Prod => run::<T, PROD>,
+                    ReduceOp::Max => run::<T, MAX>,
+                    ReduceOp::Min => run::<T, MIN>,
                 }
             }
         }
@@ -346,7 +309,10 @@ mod tests {
     fn bf16_rounds_as_the_half_crate_does() {
         let values: Vec<bf16> = (0..2_000u16).map(|i| bf16::from_bits(i * 29)).collect();
         for (&a, &b) in values.iter().zip(values.iter().rev()) {
-            let (mine, theirs) = (a.sum(b), bf16::from_f32(a.to_f32() + b.to_f32()));
+            let (mine, theirs) = (
+                a.combined::<SUM>(b),
+                bf16::from_f32(a.to_f32() + b.to_f32()),
+            );
             assert!(mine == theirs || (mine.is_nan() && theirs.is_nan()));
         }
     }

@@ -8,13 +8,12 @@ pub type Result<T, E = ExecError> = std::result::Result<T, E>;
 
 /// An error of execution; names the thing, its state and the cure.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its fields")]
 pub enum ExecError {
     /// The executor cannot serve this schedule; this is not a failure.
     #[error("{executor}: waived: {reason}")]
     Waived {
-        /// Which executor or probe.
         executor: &'static str,
-        /// Why, and what would do.
         reason: String,
     },
     /// Arrival times that do not suit the ranks.
@@ -22,133 +21,74 @@ pub enum ExecError {
     Skew(#[from] SkewError),
     /// The schedule was made for elements of another size.
     #[error("the schedule moves elements of {element_bytes} bytes and {dtype} has {}; make it with the element size of the data type", .dtype.size())]
-    ElementSize {
-        /// Type asked for.
-        dtype: DType,
-        /// Bytes of one element of the schedule.
-        element_bytes: u32,
-    },
+    ElementSize { dtype: DType, element_bytes: u32 },
     /// Source and destination of an operation differ in length.
     #[error("operation {op}: {source_bytes} bytes go into {destination_bytes}; the chunks of both buffers must be cut alike")]
     UnequalChunks {
-        /// Operation id.
         op: u32,
-        /// Bytes read.
         source_bytes: u64,
-        /// Bytes written.
         destination_bytes: u64,
     },
     /// An operation that leaves its buffers.
     #[error("operation {op} reaches outside the buffers of participant {participant}; verify the schedule")]
-    OutOfBounds {
-        /// Operation id.
-        op: u32,
-        /// Whose buffers.
-        participant: u32,
-    },
+    OutOfBounds { op: u32, participant: u32 },
     /// An edge that the waiting rank cannot see.
     #[error("rank {rank} waits for operation {op}, but is neither its initiator nor its destination; add a notice")]
-    BlindEdge {
-        /// Operation waited for.
-        op: u32,
-        /// Who waits.
-        rank: u32,
-    },
+    BlindEdge { op: u32, rank: u32 },
     /// A processor that this process may not use.
     #[error("rank {rank} is placed on processor {cpu}, which is not among those this process may use ({allowed}); place it on one of them")]
     NoProcessor {
-        /// Which rank.
         rank: usize,
-        /// Operating-system number asked for.
         cpu: u32,
-        /// Numbers there are.
         allowed: String,
     },
     /// More memory than there is.
     #[error("the buffers of {ranks} ranks need {needed_bytes} bytes and {available_bytes} are available; use fewer ranks or a smaller size")]
     TooLarge {
-        /// Ranks of the schedule.
         ranks: u32,
-        /// Bytes of all buffers.
         needed_bytes: u128,
-        /// Bytes the machine can give.
         available_bytes: u64,
     },
     /// The data are not what the collective demands.
     #[error("rank {rank}: {buffer}[{chunk}] is wrong in {wrong} of {elements} elements after {executor} ran the schedule; no time is reported; run `linkwright verify` on the schedule")]
     WrongResult {
-        /// Which executor.
         executor: &'static str,
-        /// First rank with a wrong chunk.
         rank: u32,
-        /// Name of the buffer.
         buffer: String,
-        /// First wrong chunk of it.
         chunk: u32,
-        /// Wrong elements in the chunk.
         wrong: usize,
-        /// Elements of the chunk.
         elements: usize,
     },
     /// A rank ended with a panic; the others were released.
     #[error("rank {rank} failed: {message}; the other ranks were released and the sample is lost")]
-    RankFailed {
-        /// Which rank.
-        rank: u32,
-        /// The message of the panic.
-        message: String,
-    },
+    RankFailed { rank: u32, message: String },
     /// Nothing moved for a long time.
     #[error("no rank finished anything for {seconds} s: {waiting}; verify the schedule, or give more time to an overloaded machine")]
-    Stuck {
-        /// How long nothing happened.
-        seconds: u64,
-        /// What was going on.
-        waiting: String,
-    },
+    Stuck { seconds: u64, waiting: String },
     /// A schedule for another number of ranks than are there.
     #[error("the schedule has {schedule} ranks and {group} processes are to run it; start as many with `mpirun -np {schedule}`")]
-    RankCount {
-        /// Ranks of the schedule.
-        schedule: u32,
-        /// Processes.
-        group: u32,
-    },
+    RankCount { schedule: u32, group: u32 },
     /// The MPI library lacks a function that we call.
     #[error("the MPI library has no MPI_{name}; use Open MPI 4 or newer, or MPICH 3 or newer")]
-    NoMpiFunction {
-        /// Its name, without `MPI_`.
-        name: String,
-    },
+    NoMpiFunction { name: String },
     /// A call of the MPI library failed.
     #[error("MPI_{function} failed with code {code}; the library's own message says why, and `mpirun` how its processes ended")]
-    Mpi {
-        /// Its name, without `MPI_`.
-        function: &'static str,
-        /// What it returned.
-        code: i32,
-    },
+    Mpi { function: &'static str, code: i32 },
     /// A probe, axis or value that does not exist.
     #[error(transparent)]
     Probe(#[from] linkwright_core::probes::ProbeError),
     /// A value beyond a physical bound.
     #[error("probe {probe}: {found_ns:.3} ns is below {bound}, {floor_ns:.3} ns; no value is reported; did the clock change during the measurement?")]
     Implausible {
-        /// Key of the probe.
         probe: &'static str,
-        /// Median of the launch.
         found_ns: f64,
-        /// The least time there can be.
         floor_ns: f64,
-        /// The bound.
         bound: &'static str,
     },
     /// A round trip between two processes that did not work.
     #[error("transport {transport}: {reason}")]
     RoundTrip {
-        /// By which transport.
         transport: &'static str,
-        /// What went wrong, and the cure.
         reason: String,
     },
     /// The caller asked to stop.

@@ -16,7 +16,7 @@
 //! A value is a hash of (seed, rank, element): a missing, doubled or misplaced contribution shows.
 //! The idea is that of nccl-tests' `verifiable.h`.
 
-use crate::dtype::{combine, DType, Element, ReduceOp};
+use crate::dtype::{combine, DType, Element, ReduceOp, PROD};
 use half::bf16;
 
 /// Ranks whose factors may have an exponent: far below the range of every float type.
@@ -161,7 +161,7 @@ impl<T: Filled> Rule<T> {
             (true, ReduceOp::Prod) => {
                 let power = self.powers[((hash >> 32) % 3) as usize];
                 let sign = 1 - 2 * (hash & 1) as i64;
-                power.prod(T::from_integer(sign))
+                power.combined::<PROD>(T::from_integer(sign))
             }
             (true, _) if self.sparse > 1 => {
                 T::from_integer(i64::from((self.rank + element) % self.sparse == 0))
@@ -187,33 +187,21 @@ fn mix(mut x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A vector of u64 seen as bytes: aligned to every element type.
-    fn aligned(bytes: usize) -> Vec<u64> {
-        vec![0; bytes.div_ceil(8)]
-    }
-
-    fn as_bytes(words: &mut [u64], bytes: usize) -> &mut [u8] {
-        // SAFETY: numbers as bytes.
-        let all =
-            unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len() * 8) };
-        &mut all[..bytes]
-    }
+    use crate::buffers::{AlignedBytes, Data};
 
     /// Reduces 0..ranks in the order given, without `expect`.
     fn reduce(fill: &Fill, order: impl Iterator<Item = u32>, n: usize) -> Vec<u8> {
         let bytes = n * fill.dtype.size();
-        let (mut sum, mut next) = (aligned(bytes), aligned(bytes));
+        let (mut sum, mut next) = (AlignedBytes::new(bytes), AlignedBytes::new(bytes));
         for (i, rank) in order.enumerate() {
             if i == 0 {
-                fill.write(rank, 5, as_bytes(&mut sum, bytes));
+                fill.write(rank, 5, sum.get_mut());
             } else {
-                fill.write(rank, 5, as_bytes(&mut next, bytes));
-                let next = as_bytes(&mut next, bytes);
-                combine(fill.dtype, fill.op, as_bytes(&mut sum, bytes), next);
+                fill.write(rank, 5, next.get_mut());
+                combine(fill.dtype, fill.op, sum.get_mut(), next.get());
             }
         }
-        as_bytes(&mut sum, bytes).to_vec()
+        sum.get().to_vec()
     }
 
     #[test]
@@ -221,12 +209,7 @@ mod tests {
         for dtype in DType::ALL {
             for op in ReduceOp::ALL {
                 for ranks in [1, 2, 7, 128, 300] {
-                    let fill = Fill {
-                        dtype,
-                        op,
-                        ranks,
-                        seed: 3,
-                    };
+                    let fill = Data { dtype, op, seed: 3 }.fill(ranks);
                     let forward = reduce(&fill, 0..ranks, 40);
                     let backward = reduce(&fill, (0..ranks).rev(), 40);
                     let shuffled = reduce(&fill, (0..ranks).map(|r| r * 101 % ranks), 40);
@@ -242,12 +225,7 @@ mod tests {
         for dtype in DType::ALL {
             for op in [ReduceOp::Sum, ReduceOp::Prod] {
                 for ranks in [2, 9, 300] {
-                    let fill = Fill {
-                        dtype,
-                        op,
-                        ranks,
-                        seed: 3,
-                    };
+                    let fill = Data { dtype, op, seed: 3 }.fill(ranks);
                     let n = 64;
                     let whole = reduce(&fill, 0..ranks, n);
                     let partial = reduce(&fill, 0..ranks - 1, n);
@@ -262,24 +240,15 @@ mod tests {
 
     #[test]
     fn expectation_is_the_reduction_of_shifted_pieces() {
-        let fill = Fill {
-            dtype: DType::I32,
-            op: ReduceOp::Sum,
-            ranks: 3,
-            seed: 9,
-        };
-        let (mut want, mut scratch, mut piece) = (aligned(40), aligned(40), aligned(40));
+        let fill = Data::sums(DType::I32, 9).fill(3);
+        let [mut want, mut scratch, mut piece] = [40; 3].map(AlignedBytes::new);
         let contributions = [(0, 5), (1, 5), (2, 5)];
-        fill.expect(
-            &contributions,
-            as_bytes(&mut want, 40),
-            as_bytes(&mut scratch, 40),
-        );
-        assert_eq!(as_bytes(&mut want, 40).to_vec(), reduce(&fill, 0..3, 10));
-        fill.write(0, 7, as_bytes(&mut piece, 40));
-        let mut whole = aligned(80);
-        fill.write(0, 0, as_bytes(&mut whole, 80));
-        assert_eq!(as_bytes(&mut whole, 80)[28..68], *as_bytes(&mut piece, 40));
+        fill.expect(&contributions, want.get_mut(), scratch.get_mut());
+        assert_eq!(want.get(), reduce(&fill, 0..3, 10));
+        fill.write(0, 7, piece.get_mut());
+        let mut whole = AlignedBytes::new(80);
+        fill.write(0, 0, whole.get_mut());
+        assert_eq!(whole.get()[28..68], *piece.get());
     }
 
     #[test]

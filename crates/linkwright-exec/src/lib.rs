@@ -7,12 +7,14 @@
 
 pub mod buffers;
 pub mod compute;
+mod crew;
 pub mod dtype;
 pub mod error;
 pub mod executor;
 pub mod fill;
 pub mod free_memory;
 pub mod guard;
+mod mapping;
 pub mod measurement;
 pub mod mpi;
 pub mod probes;

@@ -83,11 +83,7 @@ mod tests {
         b.step();
         b.put(0, data.at(0), 1, data.at(0)).reduce();
         let schedule = b.finish().unwrap();
-        let data = Data {
-            dtype: DType::I32,
-            op: ReduceOp::Sum,
-            seed: 1,
-        };
+        let data = Data::sums(DType::I32, 1);
         let contents = Contents::new(&schedule, data).unwrap();
         let state = execute(&contents).unwrap();
         let error = state.check(&contents, "reference").unwrap_err().to_string();
@@ -98,11 +94,7 @@ mod tests {
     #[test]
     fn elements_of_another_size_are_refused() {
         let schedule = (REGISTRY[0].build)(&Shape::new(2, 6)).unwrap();
-        let data = Data {
-            dtype: DType::F64,
-            op: ReduceOp::Sum,
-            seed: 1,
-        };
+        let data = Data::sums(DType::F64, 1);
         assert!(matches!(
             Contents::new(&schedule, data).err(),
             Some(ExecError::ElementSize { .. })
@@ -112,11 +104,7 @@ mod tests {
     #[test]
     fn absurd_sizes_are_refused_before_memory_is_touched() {
         let schedule = (REGISTRY[0].build)(&Shape::new(2, 1 << 60)).unwrap();
-        let data = Data {
-            dtype: DType::F32,
-            op: ReduceOp::Sum,
-            seed: 1,
-        };
+        let data = Data::sums(DType::F32, 1);
         let contents = Contents::new(&schedule, data).unwrap();
         assert!(matches!(
             execute(&contents).err(),

@@ -117,14 +117,21 @@ pub struct Sampling {
     pub settle_within: Option<f64>,
 }
 
-impl Default for Sampling {
-    fn default() -> Self {
+impl Sampling {
+    /// Up to `samples` samples within this time, never settling early.
+    pub fn of(samples: usize, warmup_at_most: usize, time_budget: Duration) -> Self {
         Sampling {
-            samples: SAMPLES,
-            warmup_at_most: WARMUP_AT_MOST,
-            time_budget: Duration::from_secs(1),
+            samples,
+            warmup_at_most,
+            time_budget,
             settle_within: None,
         }
+    }
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Sampling::of(SAMPLES, WARMUP_AT_MOST, Duration::from_secs(1))
     }
 }
 
@@ -271,12 +278,7 @@ mod tests {
 
     #[test]
     fn a_known_pause_is_timed() {
-        let sampling = Sampling {
-            samples: 5,
-            warmup_at_most: 2,
-            time_budget: Duration::from_secs(5),
-            settle_within: None,
-        };
+        let sampling = Sampling::of(5, 2, Duration::from_secs(5));
         let samples = sampling.measure(&|| false, |n| {
             std::thread::sleep(Duration::from_millis(2) * n);
             None

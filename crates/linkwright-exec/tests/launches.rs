@@ -4,7 +4,7 @@
 
 use linkwright_core::{Skew, TimePs};
 use linkwright_exec::buffers::Data;
-use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::dtype::DType;
 use linkwright_exec::executor::{Launch, RunOptions};
 use linkwright_exec::sampling::Sampling;
 use linkwright_exec::threads::Threads;
@@ -16,11 +16,7 @@ use linkwright_schedule::spec::Collective;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const DATA: Data = Data {
-    dtype: DType::F32,
-    op: ReduceOp::Sum,
-    seed: 5,
-};
+const DATA: Data = Data::sums(DType::F32, 5);
 
 fn ring(ranks: u32, elements: u64) -> Schedule {
     let ring = collectives::find("allreduce/ring").unwrap();
@@ -29,12 +25,7 @@ fn ring(ranks: u32, elements: u64) -> Schedule {
 
 fn few_samples() -> RunOptions<'static> {
     RunOptions {
-        sampling: Sampling {
-            samples: 8,
-            warmup_at_most: 3,
-            time_budget: Duration::from_secs(5),
-            settle_within: None,
-        },
+        sampling: Sampling::of(8, 3, Duration::from_secs(5)),
         ..RunOptions::default()
     }
 }

@@ -8,7 +8,7 @@
 #![cfg(not(loom))]
 
 use linkwright_exec::buffers::Data;
-use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::dtype::DType;
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
 use linkwright_exec::mpi::Mpi;
 use linkwright_schedule::builder::{Builder, Shape};
@@ -211,11 +211,7 @@ fn agree(schedule: &Schedule, data: Data, part_bytes: usize, what: &str) -> u64 
     })
 }
 
-const DATA: Data = Data {
-    dtype: DType::I32,
-    op: ReduceOp::Sum,
-    seed: 7,
-};
+const DATA: Data = Data::sums(DType::I32, 7);
 
 #[test]
 fn every_algorithm_agrees_with_the_reference() {

@@ -64,11 +64,7 @@ fn all_algorithms_ranks_and_lengths_agree_on_integers() {
                     Err(ScheduleError::Waived { .. }) => continue,
                     Err(error) => panic!("{}: {error}", algorithm.key()),
                 };
-                let data = Data {
-                    dtype: DType::I32,
-                    op: ReduceOp::Sum,
-                    seed: 7,
-                };
+                let data = Data::sums(DType::I32, 7);
                 let what = format!("{} p={ranks} n={elements}", algorithm.key());
                 agree(&schedule, data, &what);
             }

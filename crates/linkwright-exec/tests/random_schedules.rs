@@ -6,7 +6,7 @@
 #![cfg(not(loom))]
 
 use linkwright_exec::buffers::{Buffers, Contents, Data};
-use linkwright_exec::dtype::{DType, ReduceOp};
+use linkwright_exec::dtype::DType;
 use linkwright_exec::reference;
 use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::{Builder, Shape};
@@ -69,11 +69,7 @@ fn build(ranks: u32, elements: u64, steps: &[Vec<Numbers>]) -> Option<Schedule> 
 }
 
 fn agree(schedule: &Schedule) {
-    let data = Data {
-        dtype: DType::I32,
-        op: ReduceOp::Sum,
-        seed: 11,
-    };
+    let data = Data::sums(DType::I32, 11);
     let contents = Contents::new(schedule, data).unwrap();
     let want = reference::execute(&contents).unwrap();
     let prepared = Threads::new().prepare(schedule, data).unwrap();

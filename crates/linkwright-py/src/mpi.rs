@@ -148,6 +148,6 @@ fn rank_columns(py: Python<'_>, found: RankLaunch) -> PyResult<Bound<'_, PyDict>
     let table = columns(py, found.launch)?;
     table.set_item("sync", found.method.name())?;
     table.set_item("residual_ns", found.residual_ns)?;
-    table.set_item("probe_ns", found.canary_ns)?;
+    table.set_item("canary_ns", found.canary_ns)?;
     Ok(table)
 }

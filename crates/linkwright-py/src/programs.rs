@@ -1,6 +1,6 @@
 //! DMA programs on a machine with slotted rings.
 
-use linkwright_sim::fabrics::slotted_ring::programs::{run, Choices, Outcome};
+use linkwright_sim::fabrics::slotted_ring::programs::{run, Outcome};
 use linkwright_sim::fabrics::slotted_ring::Life;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub fn dma_programs<'py>(
     overwrite: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let described = &machine.described;
-    let outcome = py.detach(|| run(described, &programs, Choices { overwrite }));
+    let outcome = py.detach(|| run(described, &programs, overwrite));
     let outcome = outcome.map_err(errors::sim)?;
     let table = PyDict::new(py);
     let column = |of: fn(&(u32, u32, Life)) -> u32| -> Vec<u32> {

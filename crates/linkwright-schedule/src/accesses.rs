@@ -1,6 +1,6 @@
 //! Per chunk: who wrote it last, and who has read it since.
 //!
-//! All that hazards need: older accesses were ordered before the last write, and order is transitive.
+//! Hazards need no more: older accesses were ordered before the last write, and order is transitive.
 //! Most chunks have one reader at a time, which stands in the cell itself; only a second one makes a
 //! list.
 

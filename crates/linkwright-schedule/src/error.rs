@@ -94,3 +94,10 @@ fn suggestion(nearest: &Option<String>) -> String {
 
 /// Result of everything that makes schedules.
 pub type Result<T> = std::result::Result<T, ScheduleError>;
+
+/// The one of `known` that `name` was probably meant to be.
+pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let scored = known.map(|key| (strsim::jaro_winkler(name, &key), key));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.8).then_some(best.1)
+}

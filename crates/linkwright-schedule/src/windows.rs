@@ -6,15 +6,14 @@
 //! ```
 //!
 //! The vector is divided into w windows of consecutive chunks. A transfer into scratch becomes one
-//! transfer per window that carries those of its chunks that lie in the window; for a window without
-//! any the kernel still signals, which is a notice. The receiver takes the windows in order: it
-//! combines what came and skips the rest of the window, which costs it handling (a compute whose
-//! work is the number of elements skipped). Steps do not overlap: the first message of a step waits
-//! until its initiator has finished its step before, and until the partner has said that it has,
-//! too. Transfers that are not combined stay whole.
+//! transfer per window, which carries the chunks that lie in it; for an empty window the kernel still
+//! signals, by a notice. The receiver handles the windows in order: it combines what arrived and
+//! skips the rest of the window, at a cost (a compute whose work is the number of elements skipped).
+//! Steps do not overlap: the first message of a step waits until its initiator has finished the step
+//! before and its partner has reported the same. Transfers that are not combined stay whole.
 //!
-//! The result has waits of its own, so this is the last transform of a chain. It does not model
-//! kernels that combine out of order or that signal per byte.
+//! The result has waits besides its hazards, so this must be the last transform of a chain. It does
+//! not model kernels that combine out of order or that signal per byte.
 //!
 //! Source: thesis "Implementation of Allreduce algorithms on the Tenstorrent Wormhole n150"
 //! (Sapienza University of Rome, 2025), kernel listings.
@@ -81,7 +80,7 @@ impl Cutter {
         self.arrivals.iter_mut().for_each(Vec::clear);
     }
 
-    /// A transfer or whatever else is not combined from scratch.
+    /// A transfer, or any operation that does not combine from scratch.
     fn send(&mut self, op: &Op, all: Runs) {
         if op.is_message() {
             let partner = if op.kind == OpKind::Get {
@@ -111,7 +110,7 @@ impl Cutter {
         }
     }
 
-    /// A combination from scratch: window by window, in order, skipping what did not come.
+    /// A combination from scratch: window by window, in order, skipping what did not arrive.
     fn combine(&mut self, op: &Op, all: &[(u32, u32, u32)]) {
         let mut op = *op;
         for window in 0..self.windows {

@@ -6,15 +6,13 @@ use linkwright_core::Machine;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::program;
 use linkwright_schedule::ir::MAX_RANKS;
-use linkwright_sim::symmetric;
-use linkwright_sim::Mode;
-use linkwright_sim::Options;
+use linkwright_sim::{symmetric, Mode, Options};
 use std::time::Instant;
 
 const MACHINE: &str = include_str!("../../../python/linkwright/machines/loggp.toml");
 
 fn main() {
-    let (mode, ranks) = asked().unwrap_or_else(|problem| {
+    let (mode, ranks) = arguments().unwrap_or_else(|problem| {
         eprintln!("symmetric_rate: {problem}");
         std::process::exit(2);
     });
@@ -24,21 +22,21 @@ fn main() {
     let shape = Shape::new(ranks, u64::from(ranks) * 256);
     let program = program("allreduce/ring", &shape).expect("a ring of any size");
     let written = start.elapsed().as_secs_f64();
-    let found = symmetric::simulate(program, &machine, &Options::default(), mode).expect("it runs");
-    let found = found.simulation;
+    let modelled = symmetric::simulate(program, &machine, &Options::default(), mode);
+    let simulation = modelled.expect("it runs").simulation;
     let seconds = start.elapsed().as_secs_f64();
-    let messages = found.totals.transfers + found.totals.notices;
+    let messages = simulation.totals.transfers + simulation.totals.notices;
     println!(
-        "allreduce/ring p={ranks} {mode}: {messages} messages in {seconds:.3} s ({written:.3} s of them writing), \
+        "allreduce/ring p={ranks} {mode}: {messages} messages in {seconds:.3} s (including {written:.3} s to write the program), \
          {:.2} million messages/s; simulated time {:.3} us; {}",
         messages as f64 / seconds / 1e6,
-        found.makespan.as_us(),
+        simulation.makespan.as_us(),
         memory(),
     );
 }
 
-/// The mode, and how many ranks.
-fn asked() -> Result<(Mode, u32), String> {
+/// Mode and number of ranks.
+fn arguments() -> Result<(Mode, u32), String> {
     let mut words = std::env::args().skip(1);
     let mode = match words.next().as_deref() {
         Some("fold") => Mode::Folded,
@@ -52,11 +50,11 @@ fn asked() -> Result<(Mode, u32), String> {
         .parse()
         .ok()
         .filter(|&ranks| (1..=MAX_RANKS).contains(&ranks));
-    let cure = format!("`{word}` is no number of ranks; write one from 1 to {MAX_RANKS}");
+    let cure = format!("`{word}` is not a number of ranks; write one from 1 to {MAX_RANKS}");
     Ok((mode, ranks.ok_or(cure)?))
 }
 
-/// The most memory that this process has held.
+/// Peak memory of this process.
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM"));

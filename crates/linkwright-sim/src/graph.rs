@@ -220,7 +220,6 @@ fn slots(schedule: &Schedule) -> ([u8; 256], u32) {
 pub(crate) fn waits_for(schedule: &Schedule, edge: Edge, waiter: u32) -> Option<Wait> {
     let op = &schedule.ops()[edge.op() as usize];
     let (source, target) = match op.kind {
-        _ if edge.is_at_other_side() => return None,
         OpKind::Put | OpKind::Notice => (op.from == waiter, op.to == waiter),
         OpKind::Multicast => (op.from == waiter, is_target(schedule, op, waiter)),
         OpKind::Get => (false, op.to == waiter),

@@ -2,7 +2,7 @@
 //!
 //! A case is `ranks`, `bytes` (of everyone's vector), `steps` (each a list of `put FROM TO`,
 //! `get FROM TO`, with `reduce`, or `barrier`; the whole vector moves), optionally `issue` and
-//! `late = { rank, by_ns }`, and `finish_ns` of every rank. The derivation stands beside it.
+//! `late = { rank, by_ns }`, and `finish_ns` of every rank. A comment has the derivation.
 
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::{Builder, Shape};
@@ -24,7 +24,7 @@ fn integer(table: &Table, key: &str) -> u64 {
 fn list<'a>(value: &'a Value, what: &str) -> &'a [Value] {
     value
         .as_array()
-        .unwrap_or_else(|| panic!("{what} is no list"))
+        .unwrap_or_else(|| panic!("{what} is not a list"))
 }
 
 fn schedule(case: &Table) -> Schedule {

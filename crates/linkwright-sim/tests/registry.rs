@@ -1,4 +1,6 @@
-//! What must hold for every algorithm on every plain machine.
+//! Invariants of every algorithm on every plain machine.
+
+mod files;
 
 use linkwright_core::machine::OpenSize;
 use linkwright_core::{Machine, TimePs};
@@ -11,44 +13,16 @@ use linkwright_sim::fabrics::FABRICS;
 use linkwright_sim::run::sized;
 use linkwright_sim::{lowered, run, Issue, Modelled, Options};
 
-const EXCHANGE: &str = r#"
-[machine]
-name = "exchange"
-summary = "for tests"
-description = "for tests"
-sources = ["by definition"]
-format = 1
-[[level]]
-name = "tile"
-count = "any"
-source = "by definition"
-[endpoints]
-count = "any"
-source = "by definition"
-[fabric]
-kind = "exchange"
-sync = { value = 150, unit = "ns", status = "assumed", source = "a round number" }
-bandwidth = { value = 8, unit = "GB/s", status = "assumed", source = "a round number" }
-[path.copy]
-summary = "a compiled copy"
-fused_combine = true
-combine_rate = { value = 10, unit = "GB/s", status = "assumed", source = "a round number" }
-"#;
-
 fn machine(name: &str) -> Machine {
-    if name == "exchange" {
-        return Machine::parse(EXCHANGE, "exchange.toml").unwrap();
-    }
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/linkwright/machines"
-    );
-    let text = std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap();
-    Machine::parse(&text, name).unwrap()
+    let folder = match name {
+        "exchange" => "tests/cases/machines",
+        _ => "python/linkwright/machines",
+    };
+    files::machine(&format!("{folder}/{name}.toml"), &[])
 }
 
-/// The schedule as the machine's default path needs it; `None` where the algorithm is waived or
-/// needs memories that the machine lacks.
+/// The schedule as the machine's default path needs it; `None` if the algorithm is waived or needs
+/// memories that the machine lacks.
 fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<Schedule> {
     let schedule = match (algorithm.build)(shape) {
         Err(ScheduleError::Waived { .. }) => return None,
@@ -58,11 +32,17 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
         return None;
     }
     let sized = sized(machine, shape.ranks, shape.grid).unwrap();
-    Some(
-        lowered(&schedule, &sized, None)
-            .unwrap()
-            .unwrap_or(schedule),
-    )
+    let own = lowered(&schedule, &sized, None).unwrap();
+    Some(own.unwrap_or(schedule))
+}
+
+/// All algorithms that are not waived, with their keys.
+fn schedules<'a>(
+    shape: &'a Shape,
+    machine: &'a Machine,
+) -> impl Iterator<Item = (String, Schedule)> + 'a {
+    let one = |a: &&Algorithm| Some((a.key(), schedule(a, shape, machine)?));
+    REGISTRY.iter().filter_map(one)
 }
 
 fn simulated(schedule: &Schedule, machine: &Machine, options: &Options) -> Modelled {
@@ -70,8 +50,8 @@ fn simulated(schedule: &Schedule, machine: &Machine, options: &Options) -> Model
     result.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Simulate by every issue policy: `run` fails where a time is below its limit; every byte sent must
-/// arrive, and the critical path cover the time without a gap.
+/// Simulate under every issue policy: `run` fails if a time is below its limit; every byte sent must arrive, and the
+/// critical path must cover the time without a gap.
 fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what: &str) {
     let sent: u64 = (schedule.ops().iter())
         .filter(|op| op.is_message())
@@ -95,98 +75,77 @@ fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what:
     }
 }
 
-#[test]
-fn no_algorithm_beats_its_limit_and_every_byte_arrives() {
-    for name in ["loggp", "crossbar", "exchange"] {
+/// Check every algorithm on each machine, in each shape.
+fn check_algorithms(machines: &[&str], shapes: &[Shape]) {
+    for name in machines {
         let machine = machine(name);
-        for algorithm in REGISTRY {
-            for (ranks, bytes) in [(1, 64), (2, 0), (3, 1000), (5, 4), (8, 4096), (16, 1 << 20)] {
-                let shape = Shape::new(ranks, bytes / 4);
-                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
-                    let what = format!("{} on {name}, {ranks} ranks", algorithm.key());
-                    check(&schedule, &machine, None, &what);
-                }
+        for shape in shapes {
+            for (key, schedule) in schedules(shape, &machine) {
+                let what = format!("{key} on {name}, {shape:?}");
+                check(&schedule, &machine, shape.grid, &what);
             }
         }
     }
+}
+
+/// Check every pattern on a machine.
+fn check_patterns(name: &str, shape: &Shape) {
+    let machine = machine(name);
+    let traffic = Traffic {
+        count: 3,
+        both_ways: true,
+        ..Traffic::new(shape.clone())
+    };
+    for pattern in patterns::REGISTRY {
+        let schedule = match (pattern.build)(&traffic) {
+            Err(ScheduleError::Waived { .. }) => continue,
+            other => other.unwrap(),
+        };
+        let what = format!("{} on {name}, {shape:?}", pattern.key());
+        check(&schedule, &machine, shape.grid, &what);
+    }
+}
+
+fn square(side: u32, elements: u64) -> Shape {
+    Shape::new(side * side, elements).with_grid(side, side)
+}
+
+#[test]
+fn no_algorithm_beats_its_limit_and_every_byte_arrives() {
+    let shapes = [(1, 16), (2, 0), (3, 250), (5, 1), (8, 1024), (16, 1 << 18)];
+    let shapes = shapes.map(|(ranks, elements)| Shape::new(ranks, elements));
+    check_algorithms(&["loggp", "crossbar", "exchange"], &shapes);
 }
 
 #[test]
 fn no_algorithm_beats_its_limit_on_a_torus() {
     for (name, side) in [("torus-2d", 4), ("wormhole-n150", 8)] {
-        let machine = machine(name);
-        for algorithm in REGISTRY {
-            for bytes in [2048, 32 << 10] {
-                let shape = Shape::new(side * side, bytes / 4).with_grid(side, side);
-                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
-                    let what = format!("{} on {name}, {bytes} bytes", algorithm.key());
-                    check(&schedule, &machine, Some((side, side)), &what);
-                }
-            }
-        }
+        check_algorithms(&[name], &[512, 8 << 10].map(|n| square(side, n)));
     }
 }
 
 #[test]
 fn nothing_beats_its_limit_on_rings() {
-    let machine = machine("cell-be");
-    for bytes in [64, 1000, 32 << 10] {
-        let shape = Shape::new(8, bytes / 4);
-        for algorithm in REGISTRY {
-            if let Some(schedule) = schedule(algorithm, &shape, &machine) {
-                let what = format!("{} on cell-be, {bytes} bytes", algorithm.key());
-                check(&schedule, &machine, None, &what);
-            }
-        }
-        for pattern in patterns::REGISTRY {
-            let traffic = Traffic {
-                count: 3,
-                both_ways: true,
-                ..Traffic::new(shape.clone())
-            };
-            let schedule = match (pattern.build)(&traffic) {
-                Err(ScheduleError::Waived { .. }) => continue,
-                other => other.unwrap(),
-            };
-            let what = format!("{} on cell-be, {bytes} bytes", pattern.key());
-            check(&schedule, &machine, None, &what);
-        }
-    }
+    let shapes = [16, 250, 8 << 10].map(|elements| Shape::new(8, elements));
+    check_algorithms(&["cell-be"], &shapes);
+    shapes
+        .iter()
+        .for_each(|shape| check_patterns("cell-be", shape));
 }
 
 #[test]
 fn no_algorithm_beats_its_limit_on_a_node() {
-    for name in ["dgx1-p100", "gx8-p100"] {
-        let machine = machine(name);
-        for algorithm in REGISTRY {
-            for (ranks, bytes) in [(2, 1000), (5, 4), (8, 0), (8, 1 << 20)] {
-                let shape = Shape::new(ranks, bytes / 4);
-                if let Some(schedule) = schedule(algorithm, &shape, &machine) {
-                    let what = format!("{} on {name}, {ranks} ranks", algorithm.key());
-                    check(&schedule, &machine, None, &what);
-                }
-            }
-        }
-    }
+    let shapes = [(2, 250), (5, 1), (8, 0), (8, 1 << 18)];
+    let shapes = shapes.map(|(ranks, elements)| Shape::new(ranks, elements));
+    check_algorithms(&["dgx1-p100", "gx8-p100"], &shapes);
 }
 
 #[test]
 fn no_pattern_beats_its_limit() {
-    for name in ["loggp", "crossbar", "exchange", "torus-2d", "wormhole-n150"] {
-        let machine = machine(name);
-        let side = if name == "wormhole-n150" { 8 } else { 4 };
-        for pattern in patterns::REGISTRY {
-            let shape = Shape::new(side * side, 1000).with_grid(side, side);
-            let traffic = Traffic {
-                count: 3,
-                both_ways: true,
-                ..Traffic::new(shape)
-            };
-            let schedule = (pattern.build)(&traffic).unwrap();
-            let what = format!("{} on {name}", pattern.key());
-            check(&schedule, &machine, Some((side, side)), &what);
-        }
+    for name in ["loggp", "crossbar", "exchange", "torus-2d"] {
+        check_patterns(name, &square(4, 1000));
     }
+    check_patterns("wormhole-n150", &square(8, 1000));
 }
 
 #[test]
@@ -214,25 +173,22 @@ fn time_grows_with_the_message() {
 
 #[test]
 fn two_threads_give_what_one_gives() {
-    let machine = machine("crossbar");
     let shape = Shape::new(12, 10_000);
-    for algorithm in REGISTRY {
-        let Some(schedule) = schedule(algorithm, &shape, &machine) else {
-            continue;
-        };
-        let options = Options {
-            issue: Issue::Window(3),
-            record_operations: true,
-            ..Options::default()
-        };
-        let once = simulated(&schedule, &machine, &options).simulation;
-        std::thread::scope(|scope| {
+    let options = Options {
+        issue: Issue::Window(3),
+        record_operations: true,
+        ..Options::default()
+    };
+    for machine in ["crossbar", "loggp"].map(machine) {
+        for (key, schedule) in schedules(&shape, &machine) {
             let run = || simulated(&schedule, &machine, &options).simulation;
-            let threads = [scope.spawn(run), scope.spawn(run)];
-            for thread in threads {
-                assert_eq!(thread.join().unwrap(), once, "{}", algorithm.key());
-            }
-        });
+            let once = run();
+            std::thread::scope(|scope| {
+                for thread in [scope.spawn(run), scope.spawn(run)] {
+                    assert_eq!(thread.join().unwrap(), once, "{key}");
+                }
+            });
+        }
     }
 }
 
@@ -302,15 +258,22 @@ fn mistakes_name_the_cure() {
     let expected = "the schedule has 65 ranks, machine `wormhole-n150` has 64; use fewer ranks";
     assert!(text.starts_with(expected), "{text}");
 
-    let text = EXCHANGE.replace("kind = \"exchange\"", "kind = \"exchnage\"");
-    let unknown = Machine::parse(&text, "exchange.toml").unwrap();
-    let text = error(&unknown, &Options::default()).to_string();
-    let expected = "fabric.kind: unknown value `exchnage`; did you mean `exchange`?";
-    assert!(text.ends_with(expected), "{text}");
-    let text = EXCHANGE.replace("sync =", "synk =");
-    let misspelt = Machine::parse(&text, "exchange.toml").unwrap();
-    let text = error(&misspelt, &Options::default()).to_string();
-    assert!(text.contains("sync") && text.contains("synk"), "{text}");
+    for (from, to, due) in [
+        (
+            "kind = \"exchange\"",
+            "kind = \"exchnage\"",
+            "fabric.kind: unknown value `exchnage`; did you mean `exchange`?",
+        ),
+        (
+            "sync ",
+            "synk ",
+            "fabric: missing key `sync`; did you mean it by `synk`?",
+        ),
+    ] {
+        let machine = files::machine("tests/cases/machines/exchange.toml", &[(from, to)]);
+        let text = error(&machine, &Options::default()).to_string();
+        assert!(text.ends_with(due), "{text}");
+    }
 }
 
 #[test]

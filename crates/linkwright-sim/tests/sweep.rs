@@ -1,5 +1,7 @@
 //! Many experiments at once: the same results on any number of threads.
 
+mod files;
+
 use linkwright_core::Machine;
 use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{ScheduleError, Shape};
@@ -8,15 +10,7 @@ use linkwright_sim::{Options, SimError};
 use std::time::Duration;
 
 fn machine() -> Machine {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/linkwright/machines/wormhole-n150.toml"
-    );
-    Machine::parse(
-        &std::fs::read_to_string(path).unwrap(),
-        "wormhole-n150.toml",
-    )
-    .unwrap()
+    files::machine("python/linkwright/machines/wormhole-n150.toml", &[])
 }
 
 fn plan() -> Vec<Question> {
@@ -77,13 +71,13 @@ fn the_same_results_on_any_number_of_threads() {
 }
 
 #[test]
-fn what_gives_no_number_says_why_and_stops_nobody() {
-    let asked = vec![
+fn a_failed_experiment_names_its_error_and_stops_no_other() {
+    let plan = vec![
         Question::Collective("allreduce/none".into(), Shape::new(4, 4)),
         Question::Collective("allreduce/ring".into(), Shape::new(4, 4)),
         Question::Collective("allreduce/ring".into(), Shape::new(128, 128)),
     ];
-    let sweep = Sweep::start(machine(), experiments(asked), 1);
+    let sweep = Sweep::start(machine(), experiments(plan), 1);
     let next = || sweep.next_within(Duration::from_secs(60));
     assert!(matches!(
         next(),
@@ -101,8 +95,8 @@ fn what_gives_no_number_says_why_and_stops_nobody() {
 }
 
 #[test]
-fn a_sweep_that_nobody_listens_to_ends() {
-    // Ten times what may wait: whoever drops the sweep must not leave threads in a full queue.
+fn a_dropped_sweep_ends() {
+    // Ten times the length of the queue: dropping the sweep must not leave threads waiting in a full one.
     let many = (0..10).flat_map(|_| plan()).collect();
     let sweep = Sweep::start(machine(), experiments(many), 2);
     assert!(matches!(

@@ -1,5 +1,7 @@
-//! A rank-symmetric program without a schedule gives what the ordinary simulation gives, to the picosecond: folded to one rank where ranks
-//! are alike, streamed where they are not.
+//! Rank-symmetric programs without a schedule give the times of the ordinary simulation, to the picosecond: folded to
+//! one rank if all ranks are alike, streamed otherwise.
+
+mod files;
 
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::Shape;
@@ -10,17 +12,8 @@ use linkwright_sim::symmetric;
 use linkwright_sim::Mode;
 use linkwright_sim::{lowered, run, Issue, Limits, Options, SimError, Simulation};
 
-fn machine(file: &str, changes: &[(&str, &str)]) -> Machine {
-    let folder = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../python/linkwright/machines/"
-    );
-    let mut text = std::fs::read_to_string(format!("{folder}{file}.toml")).unwrap();
-    for (from, to) in changes {
-        assert!(text.contains(from), "{file}: {from}");
-        text = text.replace(from, to);
-    }
-    Machine::parse(&text, file).unwrap()
+fn machine(name: &str, changes: &[(&str, &str)]) -> Machine {
+    files::machine(&format!("python/linkwright/machines/{name}.toml"), changes)
 }
 
 fn loggp() -> Machine {
@@ -62,37 +55,41 @@ fn ordinary(
     (modelled.simulation, modelled.limits)
 }
 
-/// Whether it can be simulated without a schedule; the result is then right.
+/// Whether the program can be simulated without a schedule; checks the result if so.
 fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: Mode) -> bool {
     let Ok(program) = program(key, shape) else {
         return false;
     };
-    let found = match symmetric::simulate(program, machine, options, mode) {
-        Ok(found) => found,
+    let modelled = match symmetric::simulate(program, machine, options, mode) {
+        Ok(modelled) => modelled,
         Err(SimError::Unsuited { problem, .. }) => {
             assert!(problem.contains("simulate every rank"), "{problem}");
             return false;
         }
         Err(error) => panic!("{key} {shape:?}: {error:?}"),
     };
-    let (found, limits) = (found.simulation, found.limits);
+    let (simulation, limits) = (modelled.simulation, modelled.limits);
     let (due, due_limits) = ordinary(key, shape, machine, options);
     let what = format!("{key} {shape:?} on {} {mode:?} {options:?}", machine.name());
-    assert_eq!(found.finish, due.finish, "{what}");
-    assert_eq!(found.start, due.start, "{what}");
-    assert_eq!(found.makespan, due.makespan, "{what}");
-    assert_eq!(found.totals, due.totals, "{what}");
-    assert_eq!(found.peak_load(), due.peak_load(), "{what}");
+    assert_eq!(simulation.finish, due.finish, "{what}");
+    assert_eq!(simulation.start, due.start, "{what}");
+    assert_eq!(simulation.makespan, due.makespan, "{what}");
+    assert_eq!(simulation.totals, due.totals, "{what}");
+    assert_eq!(simulation.peak_load(), due.peak_load(), "{what}");
     if machine.fabric_kind() == "loggp" {
-        assert_eq!(found.critical.totals(), due.critical.totals(), "{what}");
+        assert_eq!(
+            simulation.critical.totals(),
+            due.critical.totals(),
+            "{what}"
+        );
     } else {
-        // The engine may name another of several things that let an operation go at one instant.
+        // The engine may name another of several causes that release an operation at one instant.
         let length = |s: &Simulation| s.critical.totals().iter().sum::<u64>();
-        assert_eq!(length(&found), length(&due), "{what}");
+        assert_eq!(length(&simulation), length(&due), "{what}");
     }
     assert_eq!(limits, due_limits, "{what}");
     if mode == Mode::Streamed {
-        assert_eq!(found.links, due.links, "{what}");
+        assert_eq!(simulation.links, due.links, "{what}");
     }
     true
 }
@@ -128,7 +125,7 @@ fn one_rank_represents_all() {
 }
 
 #[test]
-fn ranks_are_streamed_whatever_they_differ_in() {
+fn ranks_that_differ_are_streamed() {
     let (mut all, mut simulated) = (0, 0);
     let skews = [
         Skew::None,
@@ -205,17 +202,17 @@ fn a_refusal_names_the_reason_and_the_cure() {
     assert!(refused("loggp", 8, window, Mode::Streamed).contains("frees its places one by one"));
 }
 
-/// What the mode is for: more ranks than any schedule could be written for.
+/// The purpose of the mode: more ranks than fit into a schedule.
 #[test]
 fn a_ring_over_more_ranks_than_fit_into_a_schedule() {
     let shape = Shape::new(1 << 14, 1 << 14);
     let program = program("allreduce/ring", &shape).unwrap();
-    let found = symmetric::simulate(program, &loggp(), &Options::default(), Mode::Folded).unwrap();
-    let found = found.simulation;
-    assert_eq!(found.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
+    let modelled = symmetric::simulate(program, &loggp(), &Options::default(), Mode::Folded);
+    let simulation = modelled.unwrap().simulation;
+    assert_eq!(simulation.totals.transfers, 2 * ((1 << 14) - 1) * (1 << 14));
     // Each of 2 (p-1) rounds: 0.2 us to send, 1 us + 3 x 80 ps on the way, 0.2 us to receive, and half of
     // them 4 B at 10 GB/s to combine.
     let round = 200_000 + 1_000_000 + 240 + 200_000;
     let rounds = (1u64 << 14) - 1;
-    assert_eq!(found.makespan.0, rounds * (2 * round + 400));
+    assert_eq!(simulation.makespan.0, rounds * (2 * round + 400));
 }

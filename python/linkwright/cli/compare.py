@@ -14,7 +14,7 @@ from linkwright.cli.output import print_json, print_table
 @click.command(name="compare")
 @click.argument("first")
 @click.argument("second")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.option("--all", "everything", is_flag=True, help="List experiments that are SAME too.")
 @click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER.")
 @options.runs

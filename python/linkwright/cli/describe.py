@@ -14,7 +14,7 @@ from linkwright.errors import UsageError
 
 @click.command(name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
 def command(name: str | None, as_json: bool, schema: str | None) -> None:
     """Describe the entry called NAME; `list` shows all names."""

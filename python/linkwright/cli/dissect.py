@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Level of a run -> seconds of measuring, unless --time-budget is given.
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
 BACKENDS = ("local", "dask")
-# All that can be said together with --resume: where the rest runs, and where its rows go.
+# Options that --resume accepts: where the rest runs, and where its rows go.
 _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder"}
 
 
@@ -109,7 +109,7 @@ def command(
         return sessions.start(root_folder, loaded, request, outputs, opened)
 
 
-# What `sweep` says where `dissect` has another default.
+# The defaults of `sweep` that differ from those of `dissect`.
 SWEEP_DEFAULTS = {"level": "full", "time_budget": "90s"}
 sweep = click.Command(
     "sweep", params=command.params, callback=command.callback, help=command.help,
@@ -143,7 +143,7 @@ def _refuse_measured(request: Request) -> None:
 def _opened(
     backend: str, scheduler: str | None, jobs: int | None, grain: int | None
 ) -> AbstractContextManager[Backend | None]:
-    """The backend that was asked for; None leaves the choice to the session, whose record then names none."""
+    """The requested backend; None leaves the choice to the session, whose record then names none."""
     from linkwright.suite.backends import Dask, Local
 
     if backend == "local" and jobs is None:

@@ -21,7 +21,7 @@ def command() -> None:
 @click.option("--rules", is_flag=True, help="One page that says in plain sentences what a message costs at each level.")
 @click.option("--devices", is_flag=True, help="List chips and groups of chips, as the vendor does.")
 @click.option("--device", metavar="IDS", help="Show only the device made of these chips, such as 5,7.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 def show(name: str, rules: bool, devices: bool, device: str | None, as_json: bool) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.
 

@@ -117,6 +117,17 @@ runs = click.option(
 
 seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything random.")
 
+sampling = _together(
+    click.option(
+        "-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree."
+    ),
+    click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree."),
+)
+
+skew = click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
 watts = click.option(
     "--watts", type=click.FloatRange(0, min_open=True), metavar="W",
     help="Nominal power of this machine; adds compute rates per watt.",
@@ -130,7 +141,7 @@ time_budget = click.option(
 def chosen_sizes(
     collective: str, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None
 ) -> tuple[int, ...]:
-    """The sizes asked for, in bytes, checked against the data type."""
+    """The requested sizes in bytes, checked against the data type."""
     if collective == "barrier":
         return (0,)
     if size_list is not None:

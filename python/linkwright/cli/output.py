@@ -1,4 +1,4 @@
-"""How text leaves: aligned columns, JSON, progress on stderr."""
+"""Output: aligned columns, JSON, progress on stderr."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Bytes(options.Size):
     help="A described machine, or its file; default: the only shipped one that describes round trips.",
 )  # fmt: skip
 @click.option("--run", "run_name", metavar="RUN", help="A run with measured round trips: its id, or `latest`.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 @options.runs
 def command(
     in_bytes: int, out_bytes: int, machine: str | None, run_name: str | None, as_json: bool, root_folder: Path

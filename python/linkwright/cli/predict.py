@@ -24,7 +24,7 @@ VIEWS = {
     help="Described machines, or machine files; the first is compared with each of the others.",
 )  # fmt: skip
 @training_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
     """Forecast the program APP on described machines.
 

@@ -24,8 +24,7 @@ from linkwright.cli import options
     help="Take pairs, and `all` of an axis, from the first so many endpoints; default: all, or 64.",
 )  # fmt: skip
 @click.option("--every-pair", is_flag=True, help="Measure every ordered pair of endpoints.")
-@click.option("-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
-@click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
+@options.sampling
 @options.time_budget
 @options.watts
 @options.seed

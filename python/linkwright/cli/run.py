@@ -19,13 +19,12 @@ from linkwright.cli import options
 @options.shape
 @options.sizes
 @options.data
-@click.option("-n", "--iters", "samples", type=click.IntRange(1), help="Samples per launch; default: until they agree.")
-@click.option("-w", "--warmup", type=click.IntRange(1), help="Most warm-up batches; they end when five agree.")
+@options.sampling
 @click.option(
     "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,
     help="Compare all data with the exact answer.",
 )  # fmt: skip
-@click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+@options.skew
 @options.time_budget
 @options.seed
 @click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")

@@ -1,4 +1,4 @@
-"""What `run`, `probe` and `dissect` have in common: a live table, a run folder, a report at the end."""
+"""Common to `run`, `probe` and `dissect`: a live table, a run folder, a report at the end."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from linkwright.cli import options
 @options.data
 @click.option("--path", help="Software path of the machine file; default: its first.")
 @click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited.")
-@click.option("--skew", metavar="HOW", help="Arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us.")
+@options.skew
 @click.option(
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
     help="Charge no time for reductions; rows are marked.",

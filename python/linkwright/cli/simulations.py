@@ -1,4 +1,4 @@
-"""What `simulate` does once it knows its suite: models, prints, writes files."""
+"""The work of `simulate` once its suite is known: model, print, write files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from linkwright.experiment import Experiment
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
-from linkwright.suite.model import Found, Work, in_order, on_sample
+from linkwright.suite.model import Finished, Work, in_order, on_sample
 from linkwright.suite.model import simulate as simulated
 from linkwright.suite.rows import Context, Row
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `simulate` is asked for.
+    """A request to `simulate`.
 
-    With a `mode` (`fold` or `stream`) there is no schedule; what only a schedule has is then refused.
+    With a `mode` (`fold` or `stream`) there is no schedule, so options that need one are refused.
     """
 
     suite: Suite
@@ -41,18 +41,18 @@ class Request:
 
     @classmethod
     def of(cls, suite: Suite, mode: str | None, asked: Mapping[str, object]) -> Request:
-        """From the flags of the command line; those that are no fields of a request are fields of an experiment."""
+        """From the flags of the command line; those that are not fields of a request are fields of an experiment."""
         own = {field.name for field in fields(cls)} & asked.keys()
         how = {name: value for name, value in asked.items() if name not in own}
         return cls(suite, mode, **{name: asked[name] for name in own}, how=how)
 
     @property
     def files(self) -> dict[str, Path]:
-        """Files of one experiment, by the flag that asks for them."""
+        """Files of one experiment, by their flag."""
         return {flag: file for flag, file in (("--trace", self.trace), ("--links", self.links)) if file}
 
     def experiments(self, target: Target) -> list[Experiment]:
-        """What is asked of a machine."""
+        """The experiments on a machine."""
         return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
 
 
@@ -80,12 +80,12 @@ def run(request: Request) -> int:
     for path in request.outputs:
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
-        return 2  # nothing of what was asked for can be done so; the table says why
+        return 2  # nothing can be folded or streamed; the table says why
     return 1 if any(row["status"] == "failed" for row in rows) else 0
 
 
 def _plan(request: Request) -> Planned:
-    """The experiments on each machine, or why they cannot be, before anything runs."""
+    """The experiments on each machine; refuses impossible ones before anything runs."""
     for flag in request.files if request.mode else ():
         raise UsageError(f"{flag}: --{request.mode} forgets operations and links on the way; leave one of the two out")
     for path in request.outputs:
@@ -107,7 +107,9 @@ def _plan(request: Request) -> Planned:
     return planned
 
 
-def _recorded(work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]) -> Iterator[Found]:
+def _recorded(
+    work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]
+) -> Iterator[Finished]:
     """The only experiment there is, with its trace and links written; an error goes to `failed`."""
     answer: dict = {}
     try:

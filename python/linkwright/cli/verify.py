@@ -24,7 +24,7 @@ SWEEP = (*range(1, 18), 32, 64, 100)
 @click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
 @click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.as_json
 def command(
     what: str | None,
     everything: bool,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     from linkwright.studies.outcome import Cell
@@ -30,7 +30,7 @@ def relative_error(predicted: object, reference: object) -> float | None:
     return (predicted - reference) / reference if reference else float(predicted != 0)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether `value` can be compared as a number; a bool cannot."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
@@ -71,12 +71,12 @@ class Score:
         """Share of cells whose error is at most `bound`."""
         return sum(error <= bound for error in self.errors) / len(self.errors)
 
-    def summary(self) -> dict:
+    def summary(self) -> dict[str, float]:
         """The columns of a summary, as fractions."""
         figures = {"median": self.median, "p90": self.p90, "max": self.largest, "within_10_percent": self.within()}
         return {"scored": len(self.errors), **figures}
 
-    def percent_row(self, digits: int = 1) -> dict:
+    def percent_row(self, digits: int = 1) -> dict[str, float]:
         """Median (rounded to `digits`), largest error and share within 10 %, in percent."""
         return {
             "median_percent": round(100 * self.median, digits),

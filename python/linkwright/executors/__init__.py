@@ -4,8 +4,8 @@
     mpi         ranks of an MPI job                cuda       SMs of a GPU
     gpus        GPUs of a node                     reference  the judge: data only, no times
 
-`protocol.py` documents what an executor offers. To add one: a package with a subclass of `Executor`, a line here, a
-test, a page in docs/. All other code takes what it needs from the object and compares no names.
+`protocol.py` documents the interface. To add an executor: a package with a subclass of `Executor`, a line here, a test,
+and a page in docs/. All other code uses the object and compares no names.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def resolve(
             f"--on {names}: {' and '.join(on_host)} would compete for the processors of this host; make two runs"
         )
     found = [resolve_one(name, ranks, grid, walk) for name in wanted]
-    if len(found) == 1 and grid:  # of several machines it is meant for those where it fits
+    if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
     return found
 
@@ -81,7 +81,7 @@ def entries() -> list[dict[str, object]]:
 
 
 def own_algorithms() -> list[dict[str, object]]:
-    """What executors' libraries and devices bring along, for `list` and `describe`."""
+    """Algorithms of executors' libraries and devices, for `list` and `describe`."""
     return [
         {"key": own.key, "summary": own.summary, "executor": executor.key, "collectives": list(own.collectives)}
         | ({"needs": own.needs} if own.needs else {})
@@ -91,7 +91,7 @@ def own_algorithms() -> list[dict[str, object]]:
 
 
 def elsewhere(algorithm: str) -> UsageError | None:
-    """What to say of an algorithm that the registry lacks, if some executor brings it along."""
+    """The error for an algorithm that only some executor has; None if none has it."""
     for executor in EXECUTORS.values():
         for own in executor.own:
             if own.key == algorithm:
@@ -103,7 +103,7 @@ def elsewhere(algorithm: str) -> UsageError | None:
 
 
 def _check_grid(grid: tuple[int, int], ranks: int) -> None:
-    """A grid of another size would silently be left out of every experiment."""
+    """Refuse a grid of another size, which every experiment would silently ignore."""
     columns, rows = grid
     if columns * rows != ranks:
         raise ShapeError(

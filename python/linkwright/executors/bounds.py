@@ -1,20 +1,20 @@
-"""Limits of a measured machine, from the best that the same run saw of it.
+"""Limits of a measured machine, from the best values of the same run.
 
-Nobody hands us a data sheet of the machine that we measure, but two numbers of its own run bound the others:
+A measured machine comes without a data sheet, but two numbers of its own run bound the others:
 
     cache line   L     half of the shortest round trip between any two endpoints
     copy rate    B(s)  the highest rate of one pair, one way, whose messages together fill at least s bytes
 
-Every result depends on another core, so one cache line must cross; and the bytes that cross are copied
-by the p cores, each at B at most. No core touches less than its share s = S/p of the data:
+Every result depends on another core, so at least one cache line must cross; and p cores copy the bytes that cross, each
+at B at most. No core touches less than its share s = S/p of the data:
 
     t >= max(L, bytes / (p B(S/p)))
 
     bytes   allreduce 2 (p-1) S    gather, scatter (p-1) S / p    barrier 0    all others (p-1) S
 
 A traffic pattern is bound by its own messages: `ping_pong` by a round trip of 2 L or of its bytes, `pairs`
-by what one pair carries. These bounds are observed, not physical, and their names say so: a value may
-pass one by what the machine's noise hid from it. A run without ping-pong or pairs has no such limit.
+by what one pair carries. These bounds are observed, not physical, as their names say: a value may exceed one by what
+noise hid. A run without ping-pong or pairs has no such limit.
 
 Source of the byte counts: the table of `linkwright-sim/src/limits.rs`.
 """
@@ -85,5 +85,5 @@ class Bounds:
         return (lines_ns, CACHE_LINE) if lines_ns >= copies_ns else (copies_ns, COPY_RATE)
 
     def _rate(self, carried: float) -> float:
-        """The best rate among streams of at least so many bytes; beyond the longest one, its rate."""
+        """The best rate among streams of at least `carried` bytes; beyond the longest one, its rate."""
         return max(rate for its_bytes, rate in self.rates if its_bytes >= min(carried, self.rates[0][0]))

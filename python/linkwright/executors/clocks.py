@@ -1,17 +1,16 @@
 """Did the clock of a core move meanwhile?
 
-A core changes its frequency with heat, load and power, and times change with it. On a virtual machine the system
-does not tell the frequency, so it is measured: a chain of operations that take a cycle each, some 10 us, the fastest
-of 20, on up to `MOST_PROCESSORS` processors evenly spread, before and after each experiment.
+A core changes its frequency with heat, load and power, and times change with it. A virtual machine does not report the
+frequency, so it is measured before and after each experiment, on up to `MOST_PROCESSORS` evenly spread processors: by a
+chain of operations of one cycle each, about 10 us long, the fastest of 20.
 
     change = frequency after / frequency before - 1        beyond +-3 %: the samples of that launch are set aside
 
-They count only where no launch was left in peace; then the row is `unconverged` and says so. Later launches measure
-the experiment again. A reading during which somebody else ran is longer than a cycle, so of two the shorter counts.
+They count only if no launch was undisturbed; then the row is `unconverged` and says so. Later launches measure the
+experiment again. A disturbed reading is longer than a cycle, so the shorter of two counts.
 
 What it does not see: a clock that moved and came back between the readings, uncore and memory clocks, and processors
-in between where there are more than it looks at. A hypervisor that gives less of a core looks like foreign load or
-steal, not like a slower clock.
+that it skips. A hypervisor that withholds part of a core looks like foreign load or steal, not like a slower clock.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Callable, Sequence
 
 from linkwright import _native
 
-# Relative change of frequency from which a launch counts as disturbed. Readings in peace agree within 1 %.
+# A launch counts as disturbed from this relative change of frequency on. Quiet readings agree within 1 %.
 MOVED = _native.measurement.CLOCK_MOVED
 MOST_PROCESSORS = 8
 
@@ -28,18 +27,18 @@ Cycles = Sequence[float | None]
 
 
 class Clocks:
-    """Compares the clocks of processors with what they were when it last looked."""
+    """Compares the clocks of processors with the previous reading."""
 
     def __init__(
         self, processors: Sequence[int] | None = None, read: Callable[..., Cycles] = _native.cycles_ns
     ) -> None:
-        """`processors`: None looks at the one that the calling thread runs on."""
+        """`processors`: None reads the one that the calling thread runs on."""
         self._processors = None if processors is None else spread(processors)
         self._read = read
         self._cycles = _shorter(self._now(), self._now())
 
     def change(self) -> float | None:
-        """Largest relative change of a frequency since the last look, if that was more than a measurement bears."""
+        """Largest relative change of a frequency since the last reading, if more than a measurement tolerates."""
         before, now = self._cycles, self._now()
         if abs(_largest(before, now)) > MOVED:
             now = _shorter(now, self._now())
@@ -49,7 +48,7 @@ class Clocks:
 
     @property
     def slowest_hz(self) -> float | None:
-        """Frequency of the slowest processor at the last look."""
+        """Frequency of the slowest processor at the last reading."""
         known = [cycle for cycle in self._cycles if cycle]
         return round(1e9 / max(known), -6) if known else None
 

@@ -1,4 +1,4 @@
-"""All launches of one experiment together: what rows, limits and stopping rules look at."""
+"""All launches of one experiment together, as rows, limits and stopping rules see them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Measured:
     canaries: tuple[tuple[float | None, float | None], ...] = ()  # before and after, by launch
     in_a_row: tuple[tuple[float, float], ...] = ()  # first and last of five without a barrier, by launch
     clocks_hz: tuple[float, ...] = ()  # of the slowest processor after the experiment, by launch
-    disturbance: Note | None = None  # what went on in every launch, if none was undisturbed
+    disturbance: Note | None = None  # of every launch, if none was undisturbed
     # Error of the ranks' clocks and how they start together, by launch; empty if they share one clock.
     starts: tuple[tuple[float, str], ...] = ()
     carried: dict[str, float] = field(default_factory=dict)  # kind of rate -> bytes or work of one operation of a probe
@@ -72,7 +72,7 @@ class Measured:
 
 
 def median(values: Iterable[float | None]) -> float | None:
-    """The median of the values that are known; None if none is."""
+    """The median of the known values; None if there are none."""
     known = [value for value in values if value]
     return float(np.median(known)) if known else None
 
@@ -87,7 +87,7 @@ def dropped_samples(records: Sequence[Record]) -> dict[str, int]:
 
 
 def _disturbance(records: Sequence[Record]) -> Note:
-    """What a reader must know of an experiment that had no undisturbed launch."""
+    """The caveat on an experiment without an undisturbed launch."""
     busy = max(record.foreign or 0 for record in records)
     change = max((record.clock_change or 0 for record in records), key=abs)
     load = f"others kept up to {busy:g} processors busy" if busy else ""
@@ -97,7 +97,7 @@ def _disturbance(records: Sequence[Record]) -> Note:
 
 
 def _with_set_aside(dropped: dict[str, int], set_aside: Sequence[Record]) -> dict[str, int]:
-    """What the guards dropped, and the samples of launches that were set aside whole."""
+    """Samples that guards dropped, and those of launches that were set aside as a whole."""
     dropped = {**dropped, **dict.fromkeys(DISTURBANCES, 0)}
     for record in set_aside:
         dropped[record.disturbance] += len(record.values_ns)

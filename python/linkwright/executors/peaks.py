@@ -1,10 +1,10 @@
-"""Limits of computing probes on a measured machine: the best that the same run saw of the same cores.
+"""Limits of computing probes on a measured machine: the best values of the same cores in the same run.
 
     flops      t >= operations / peak        peak: `fma_peak` of the same type and number of threads
     samples    t >= t_store                  `random` with generator `store`, same block and number of threads
 
-A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Both
-are observed, not physical, as their names say. A run without those experiments has no such limits.
+A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Both limits are
+observed, not physical, as their names say. A run without those experiments has none.
 """
 
 from __future__ import annotations

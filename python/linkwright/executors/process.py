@@ -1,7 +1,7 @@
-"""A launch in a fresh process: memory, threads and their places on the cores are drawn anew for each.
+"""A launch in a fresh process: each draws memory, threads and their cores anew.
 
 Most of the variation between runs comes from there. The process reads one JSON document from standard input and writes
-one JSON line for each experiment as soon as it has ended, so a process that dies costs only the experiment it was in.
+a JSON line as soon as an experiment ends, so a process that dies costs only its current experiment.
 
     in    {"number": 2, "deadline_s": 9.5, "options": {...}, "work": [{experiment}, ...], "about": {...}}
     out   {"samples": {...}}  |  {"ended": {...}}
@@ -53,7 +53,7 @@ class Sampling:
 
     @classmethod
     def of(cls, options: Options, number: int, budget_s: float) -> Sampling:
-        """As the options of a run say; a number of samples that the user asked for is taken whole."""
+        """From the options of a run; a requested number of samples is taken in full."""
         return cls(
             samples=options.samples or MAX_SAMPLES,
             warmup_at_most=options.warmup,
@@ -68,10 +68,10 @@ class Measurer(Protocol):
     """A machine that experiments are measured on, made anew for each launch."""
 
     def canary_ns(self, budget_s: float) -> float | None:
-        """A value that stays the same as long as the machine does."""
+        """A value that changes only if the machine does."""
 
     def disturbances(self) -> dict[str, float | None]:
-        """What disturbed an experiment from outside: the fields of its record that say so."""
+        """Disturbances from outside, as fields of the record."""
 
     def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
         """One experiment."""
@@ -94,7 +94,7 @@ def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outco
         left = end - time.monotonic()
         if left <= 0:
             return
-        # An equal share of what is left: what a quick experiment saves, a slow one may use.
+        # An equal share of the rest: time that a quick experiment saves goes to slower ones.
         budget_s = left / (len(launch.work) - done)
         outcome = _outcome(machine, experiment, launch, budget_s)
         try:
@@ -120,7 +120,7 @@ def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s
 
 
 def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
-    """Measure what standard input asks for; `measurer` is given what the parent knows of the machine."""
+    """Measure what standard input requests; `measurer` gets what the parent knows about the machine."""
     # Ctrl-C goes to the whole process group; the parent decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Only outcomes go to the parent: anything else that prints goes to stderr.
@@ -138,7 +138,7 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
 
 
 def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None) -> Iterator[Outcome]:
-    """The outcomes of a launch by processes that run `module`; one that dies fails the experiment it was in."""
+    """The outcomes of a launch by processes that run `module`; one that dies fails its current experiment."""
     end = time.monotonic() + launch.deadline_s
     work = list(launch.work)
     while work and (left := end - time.monotonic()) > 0:

@@ -1,9 +1,9 @@
-"""What an executor is: the one face behind which `sim`, `threads`, `mpi`, `cuda`, `gpus` and `reference` stand.
+"""The interface of all executors: `sim`, `threads`, `mpi`, `cuda`, `gpus` and `reference`.
 
-    resolve    what --on names -> a Target: its endpoints, their extent, its name in rows
-    launch     one launch of a list of experiments -> a Record (samples) or an Ended (why not) for each
-    limits     the least time of an experiment, from the best that the same run saw
-    merge, discard   samples that ranks keep in files of their own
+    resolve          what --on names -> a Target: its endpoints, their extent, its name in rows
+    launch           one launch of a list of experiments -> a Record (samples) or an Ended (why not) for each
+    limits           the least time of an experiment, from the best of the same run
+    merge, discard   samples that ranks keep in their own files
 
 Everything else that differs between executors is a field with one meaning, so no other code compares names. Subclass
 `Executor`, override what differs, and add the object to `EXECUTORS` in `executors/__init__.py`.
@@ -23,13 +23,13 @@ from linkwright.store.record import Outcome, Record
 
 from .measured import Measured
 
-# Where a machine does not describe its caches: sweeps then end early rather than late.
+# Assumed for a machine that does not describe its caches, so that sweeps end early rather than late.
 LAST_CACHE = 1 << 20
-# Ranks of a machine with more, unless the user asks for a number: every pair of them is an experiment.
+# Most ranks by default, because every pair of them is an experiment.
 MOST_RANKS = 64
 ANY = "any collective"
 
-Found = TypeVar("Found")
+Shared = TypeVar("Shared")
 # The least time of an experiment in ns and the name of what bounds it.
 Limit = tuple[float, str]
 Limits = Callable[[Experiment, Measured], Limit | None]
@@ -37,7 +37,7 @@ Limits = Callable[[Experiment, Measured], Limit | None]
 
 @dataclass(frozen=True)
 class Extent:
-    """What the expansion of a suite needs to know of a machine."""
+    """What the expansion of a suite needs to know about a machine."""
 
     kind: Literal["modelled", "measured"]
     ranks: int
@@ -48,15 +48,15 @@ class Extent:
 
 @dataclass(frozen=True)
 class Target:
-    """What gives a number for an experiment: an executor with the machine that it found."""
+    """An executor with the machine that it found."""
 
     name: str  # as typed after --on
     executor: Executor
     machine_name: str
     extent: Extent
     endpoint_names: tuple[str, ...]
-    about: Mapping[str, object] | None = None  # what `environment.json` says of it
-    handle: object = None  # what only the executor understands
+    about: Mapping[str, object] | None = None  # for `environment.json`
+    handle: object = None  # private to the executor
 
     @property
     def modelled(self) -> bool:
@@ -82,12 +82,12 @@ class Launch:
     work: Sequence[Experiment]
     deadline_s: float
     options: Options = field(default_factory=Options)
-    folder: Path | None = None  # of the run, for what ranks keep in files of their own
+    folder: Path | None = None  # of the run, for the files of ranks
 
 
 @dataclass(frozen=True)
 class OwnAlgorithm:
-    """A collective of an executor's library or device, measured beside our schedules (`-a own`)."""
+    """A collective of an executor's library or device, for comparison with our schedules (`-a own`)."""
 
     key: str
     summary: str
@@ -108,10 +108,10 @@ class Executor(Protocol):
     shares_memory: ClassVar[bool] = False
     # Whether all ranks start at one agreed time, not after a barrier that they leave one by one.
     starts_together: ClassVar[bool] = True
-    # What to use instead where it takes no times by itself; None: it does.
+    # What to use instead, if it takes no times by itself.
     untimed: ClassVar[str | None] = None
     fit_model: ClassVar[str] = "messages"  # a key of `models.fitting.MODELS`
-    # What a vendor's library works on, if it cannot be given some of the endpoints only.
+    # What a vendor's library works on, if it cannot be confined to some endpoints.
     library_takes: ClassVar[str | None] = None
     own: ClassVar[tuple[OwnAlgorithm, ...]] = ()
 
@@ -120,15 +120,15 @@ class Executor(Protocol):
         raise UsageError(f"--on {self.key}: this executor gives no times by itself; {self.untimed}")
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
-        """The outcome of each experiment as it ends; `isolated`: in a fresh process, where that is possible."""
+        """The outcome of each experiment as it ends; `isolated`: in a fresh process, if possible."""
         ...
 
     def own_algorithms(self, collective: str) -> list[str]:
-        """What its library or device brings along of a collective."""
+        """The algorithms of its library or device for a collective."""
         return [own.key for own in self.own if {collective, ANY} & set(own.collectives)]
 
     def limits(self, found: Iterable[tuple[Experiment, Measured | None]]) -> Limits:
-        """Limits of experiments from the best that the same run saw."""
+        """Limits of experiments, from the best of the same run."""
         from .bounds import Bounds
         from .peaks import Peaks
 
@@ -142,32 +142,32 @@ class Executor(Protocol):
         return limit
 
     def job(self, asked: bool, resumed: bool) -> AbstractContextManager[bool]:
-        """Whether this process leads the session (True), or has served one and has nothing left to do."""
+        """Whether this process leads the session (True), or has served one and is done."""
         return nullcontext(True)
 
     def begin(self, target: Target, run_id: str, root: Path) -> None:
         """A run begins that this target takes part in."""
         return None
 
-    def share(self, target: Target, work: Callable[[], Found]) -> Found:
-        """What `work` gives, for every process that calls this together; most executors have one process."""
+    def share(self, target: Target, work: Callable[[], Shared]) -> Shared:
+        """The result of `work`, on every process that takes part; most executors have one process."""
         return work()
 
     def merge(self, target: Target, folder: Path, records: list[Record]) -> list[Record]:
-        """The records of a run with the samples that ranks kept in files of their own."""
+        """The records of a run, with the samples that ranks kept in their own files."""
         return records
 
     def discard(self, target: Target, folder: Path) -> None:
-        """Those samples are merged and written; their files go."""
+        """Delete those files, whose samples are merged and written."""
         return None
 
     def entry(self) -> dict[str, object]:
-        """What `list` and `describe` show."""
+        """The entry for `list` and `describe`."""
         return {"key": self.key, "summary": self.summary, "description": self.description}
 
 
 def sampled(ranks: int) -> tuple[int, ...] | None:
-    """Endpoints that stand for a machine with too many: evenly spread, so that every level has a share."""
+    """Endpoints that represent a machine with too many: evenly spread, so that every level has its share."""
     if ranks <= MOST_RANKS:
         return None
     return tuple(rank * ranks // MOST_RANKS for rank in range(MOST_RANKS))

@@ -12,7 +12,7 @@ from .protocol import Executor, Extent, Launch, Target
 
 
 class Reference(Executor):
-    """Exact and without time; what others leave in memory must equal what it leaves, bit for bit."""
+    """Exact and without time; other executors must leave the same memory, bit for bit."""
 
     key = "reference"
     summary = "data only: one operation after the other by id, exact, no time"

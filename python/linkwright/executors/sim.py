@@ -18,7 +18,7 @@ OPEN_GRID = (8, 8)
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a modelled target is made of, as plain values: another process makes the same one of it."""
+    """Plain values from which any process can make the same modelled target."""
 
     name: str  # as typed after --on
     text: str  # of the machine file
@@ -43,7 +43,7 @@ class ModelledTarget(Target):
 
 
 class Sim(Executor):
-    """The simulator; a machine is named instead of it, so `--on sim` alone means nothing."""
+    """The simulator; users name a machine instead, so `--on sim` alone is refused."""
 
     key = "sim"
     summary = "ranks are endpoints of a described machine, simulated"
@@ -78,12 +78,12 @@ class Sim(Executor):
         )
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
-        """Never: a modelled time is exact, so `suite.model` asks for each experiment once."""
+        """Never called: a modelled time is exact, so `suite.model` simulates each experiment once."""
         raise AssertionError("a modelled target has no launches")
 
 
 def _sized(recipe: Recipe) -> _native.Machine:
-    """The machine of a recipe; when it is folded, one endpoint stands for all and the number may stay open."""
+    """The machine of a recipe; a folded one may leave its number of endpoints open."""
     machine = _native.Machine.parse(recipe.text, recipe.file)
     if not machine.open_size or (recipe.walk == "fold" and machine.open_size == "ranks"):
         return machine
@@ -93,7 +93,7 @@ def _sized(recipe: Recipe) -> _native.Machine:
 
 
 def _last_cache(machine: _native.Machine) -> int:
-    """Of a described memory, the level before the last; of a single level, enough for sweeps to reach its end."""
+    """The level before the last of a described memory; for a single level, enough for sweeps to reach its end."""
     sizes = machine.memory_levels()
     if len(sizes) > 1:
         return sizes[-2]

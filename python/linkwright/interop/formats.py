@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from linkwright.errors import UsageError
 from linkwright.store.files import write_whole
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ class Content:
     # Machine -> its numbers, each with unit, status and source.
     constants: Mapping[str, list[dict[str, str]]] = field(default_factory=dict)
     environment: Mapping[str, object] = field(default_factory=dict)
+
+    def only_machine(self, rows: Rows, what: str) -> str | None:
+        """The machine that `rows` are about, for formats that hold a single one; `what` says what the rows are."""
+        machines = list(dict.fromkeys(row["machine"] for row in rows))
+        if len(machines) > 1:
+            raise UsageError(f"{self.run}: holds {what} of {' and '.join(machines)}; choose one with --machine")
+        return machines[0] if machines else None
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import StoreError
 from linkwright.executors import is_modelled
+from linkwright.store.topology import cpu_list
 
 from .formats import Content, Exporter
 
@@ -52,11 +53,9 @@ class _Object:
 def _render(content: Content) -> str:
     """The XML of one machine of the run."""
     rows = [row for row in content.rows if row["placement"] and "->" in row["placement"]]
-    machines = list(dict.fromkeys(row["machine"] for row in rows))
-    if not machines:
+    if not rows:
         raise StoreError(f"{content.run}: holds no matrix between endpoints; run the suite `dissect` for one")
-    if len(machines) > 1:
-        raise UsageError(f"{content.run}: holds matrices of {' and '.join(machines)}; choose one with --machine")
+    machine = content.only_machine(rows, "matrices")
     measured = not is_modelled(rows[0]["executor"])
     names = _endpoints(rows)
     if measured:
@@ -65,7 +64,7 @@ def _render(content: Content) -> str:
     else:
         numbers = {name: number for number, name in enumerate(names)}
         objects = [_Object("PU", frozenset([n]), n, name=name) for name, n in numbers.items()]
-    root = _nested(objects, machines[0])
+    root = _nested(objects, machine)
     topology = ElementTree.Element("topology", version="2.0")
     _write(topology, root, _memory(content.environment if measured else {}, root), iter(range(1, 1 << 30)))
     for metric, (title, kind, unit) in _MATRICES.items():
@@ -91,7 +90,7 @@ def _claimed(environment: dict) -> list[_Object]:
     for row in rows:
         same = [other["cpu"] for other in rows if other["package"] == row["package"]]
         add("Package", frozenset(same), int(row["package"] or 0))
-        siblings = _cpu_list(row["siblings"] or str(row["cpu"]))
+        siblings = cpu_list(row["siblings"] or str(row["cpu"]))
         add("Core", siblings, int(row["core"] or 0))
         add("PU", frozenset([row["cpu"]]), row["cpu"])
         for cache in row["caches"]:
@@ -101,18 +100,9 @@ def _claimed(environment: dict) -> list[_Object]:
                 # Older runs did not note line size and ways; 0 means unknown to hwloc.
                 line, ways = (cache.get(key) or "0" for key in ("coherency_line_size", "ways_of_associativity"))
                 size = {"cache_size": str(bytes_), "depth": cache["level"], "cache_type": kind}
-                shared = _cpu_list(cache["shared_cpu_list"] or str(row["cpu"]))
+                shared = cpu_list(cache["shared_cpu_list"] or str(row["cpu"]))
                 add(f"L{cache['level']}Cache", shared, **size, cache_linesize=line, cache_associativity=ways)
     return list(found.values())
-
-
-def _cpu_list(text: str) -> frozenset[int]:
-    """{0, 1, 2, 5} from `0-2,5`, as the kernel writes it."""
-    cpus: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        cpus.update(range(int(first), int(last or first) + 1))
-    return frozenset(cpus)
 
 
 def _nested(objects: list[_Object], name: str) -> _Object:

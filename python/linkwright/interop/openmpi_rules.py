@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import StoreError
 
 from .formats import Content, Exporter
 
@@ -47,9 +47,7 @@ def _render(content: Content) -> str:
     """The rules of one machine of a run: the fastest of one machine says nothing of another."""
     rows = [row for row in content.rows if row["metric"] == "time" and row["value"]]
     best = _fastest(rows)
-    machines = list(dict.fromkeys(row["machine"] for row in rows))
-    if len(machines) > 1:
-        raise UsageError(f"{content.run}: holds times of {' and '.join(machines)}; choose one with --machine")
+    content.only_machine(rows, "times")
     if not best:
         raise StoreError(
             f"{content.run}: holds no collective that Open MPI has algorithms for; run the suite `dissect`"

@@ -10,7 +10,7 @@
 enum DType : u32 { F32, F64, I32, I64, U8, BF16 };
 enum ReduceOp : u32 { SUM, MAX, MIN, PROD };
 
-// So many values of T as one access.
+// N values of T as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Pack {
     T lane[N];
 };

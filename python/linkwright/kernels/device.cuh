@@ -1,4 +1,4 @@
-// What kernels ask of the hardware, each as one function: clocks, the number of the SM, loads and stores
+// The hardware as kernels use it, one function each: clocks, the number of the SM, loads and stores
 // that order others, memory shared by a block or by a cluster of blocks.
 //
 // There are no includes: NVRTC needs no CUDA headers for operations written as PTX. Without a CUDA compiler
@@ -20,8 +20,8 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
-// A kernel, and the most threads of one of its blocks: so many must fit into the registers of an SM. One block
-// per SM is enough; without the 1 the compiler reserves registers for more, and spills to memory.
+// A kernel, and the most threads of a block, all of whose registers must fit into an SM. One block per SM is enough;
+// without the 1 the compiler reserves registers for more blocks, and spills to memory.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 
 // Functions that are one PTX instruction each, by what they take and give.

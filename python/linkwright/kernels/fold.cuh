@@ -1,10 +1,10 @@
 // Many vectors combined into one, with all threads of a block.
 //
 //     many packs    each thread takes packs of its own through all vectors
-//     few packs     groups of threads go through some of the vectors each; then one group through what they found
+//     few packs     each group of threads folds some of the vectors; one group then folds their results
 //
-// A pack is 16 bytes. LOADS of a thread are in flight, because each of them takes as long as the L2 is far; for the
-// same reason a group takes as many vectors, and a second round over groups, in shared memory, is cheap.
+// A pack is 16 bytes. A thread has LOADS loads in flight to hide the latency of the L2. For the same reason a group
+// takes LOADS vectors; the second round, in shared memory, is cheap.
 #pragma once
 #include "combine.cuh"
 
@@ -15,7 +15,7 @@ template <ReduceOp OP, class P, class From>
 __device__ inline P folded(From from, u32 at, u32 first, u32 step, u32 vectors) {
     P all = from(first)[at];
     for (u32 next = first + step; next < vectors; next += LOADS * step) {
-        // Behind the end the last vector is read once more, so that nothing but loads is here.
+        // Past the end the last vector is read again, so that this loop holds only loads.
         P read[LOADS];
 #pragma unroll
         for (u32 i = 0; i < LOADS; ++i) read[i] = from(next + i * step < vectors ? next + i * step : vectors - 1)[at];

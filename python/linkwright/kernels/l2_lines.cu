@@ -1,15 +1,14 @@
 // Latency of single lines of the L2 from an SM; then bandwidth of the near or the far lines.
 //
 // The slice of the L2 that holds a line follows from a hash of its address, and a large L2 is built in two partitions:
-// half of all slices lie on the other side. Each line holds its own address, so a thread that follows it comes back to
-// the same line, past the L1, and waits for one line at a time:
+// half of all slices lie on the far side. Each line holds its own address, so a thread that follows it returns to the
+// same line, past the L1, and waits for one line at a time:
 //
-//     load      at = *at            a partition may keep copies of what the other one holds: then all lines are near
+//     load      at = *at            a partition may keep copies of lines of the other; then all lines are near
 //     atomic    at = *at, adding 0  executed where the line has its home
 //     stream    all threads read the lines that the host chose after it saw the latencies, 4 loads in flight each
 //
-// A line is accessed once, untimed, before its latency is taken, so that it is in the L2. The host sorts latencies into two
-// groups where there are two.
+// An untimed access first brings each line into the L2. The host splits the latencies into two groups if there are two.
 //
 // CPU reference: every line leads back to itself (`lost` stays zero); the exclusive or of the lines chosen
 // (linkwright.executors.cuda.probes). Source: Jin et al., "Uncovering real GPU NoC characteristics" (MICRO 2024).

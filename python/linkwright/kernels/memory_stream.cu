@@ -5,9 +5,9 @@
 //
 //     read  fold b        write  a = s        copy  a = b        triad  a = b + s c      (32-bit integers, which wrap)
 //
-// Arrays that fit into the L1 of an SM stay there after the first pass, those that together fit into the L2 stay there,
-// larger ones come from HBM. A sample is so many passes; its time is that of the slowest part. Every thread passes over
-// the same elements each time, so nobody waits in between.
+// After the first pass, arrays that fit into the L1 of an SM stay there; arrays that together fit into the L2 stay in
+// the L2; larger arrays come from HBM. A sample is `passes` passes, and the slowest part counts. Every thread handles
+// the same elements in each pass, so no thread waits between passes.
 //
 // CPU reference: NumPy on the same arrays; what a and the fold of b must be (linkwright.executors.cuda.probes).
 // Source: McCalpin, STREAM (1995).

@@ -1,4 +1,4 @@
-// Pairs of SMs that send each other messages: bandwidth, and the latency of a word while others do so.
+// Pairs of SMs that exchange messages: bandwidth, and the latency of a word under that load.
 //
 //     part 2k    waits for a free slot, writes a message into it, raises `filled`       stores
 //     part 2k+1  waits for `filled`, reads the message, raises `emptied`                loads

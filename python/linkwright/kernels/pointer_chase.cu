@@ -1,15 +1,15 @@
-// Latency of a load whose address is the value of the load before, by what it passes through.
+// Latency of a load whose address is the value of the previous load, by the level that answers.
 //
 // One thread follows a chain of addresses that the host laid through a working set, one per line of 128 bytes, as one
 // cycle in random order or with a stride; so no two loads overlap, and no line is met twice before all others were:
 //
 //     cycles of a sample / steps  =  latency of shared memory, L1, L2 or HBM, whichever holds the working set
 //
-// What is loaded is the next address itself, so that nothing but loads is in the chain. Several parts chase at once,
-// each through memory of its own: what the L2 and HBM cost while others use them. In a cluster each part chases through
-// the shared memory of the next block. A chase goes on where the kernel before ended, so that a working set that no
-// cache holds is not met again soon. The clock is read when the last load has arrived. Not seen: misses of the address
-// translation by themselves; large working sets contain them.
+// Each load returns the next address, so the chain consists of loads only. Several parts chase at once, each through
+// separate memory, which shows the L2 and HBM under load. In a cluster each part chases through the shared memory of the
+// next block. A chase continues where the previous kernel ended, so that lines of a working set larger than the caches
+// are not revisited soon. The clock is read when the last load has arrived. Misses of the address translation are not
+// separated; large working sets include them.
 //
 // CPU reference: the chain followed on the host must end where the kernel ended (linkwright.executors.cuda.probes).
 // Source: Saavedra and Smith, "Measuring cache and TLB performance" (1995); for GPUs Wong et al., "Demystifying GPU

@@ -1,15 +1,15 @@
 // What probes share: which part a block plays, beginning together, and where times go.
 //
 // As in schedule_walk.cu a block takes the part that the host gave to its SM; a block without a part leaves. Before
-// each sample the parts wait for each other at a counter that only grows. Whoever waits longer than two seconds
-// writes down for what, and all leave: at that counter an SM has no block, because somebody else uses the GPU.
+// each sample the parts wait for each other at a counter that only grows. A part that waits longer than two seconds
+// records what it waited for, and all parts leave: another process uses the GPU, so an SM has no block.
 //
-// A kernel begins with a copy of its job. Read where it is needed, a number of it would cost an access of the L2 each
-// time that an acquire has emptied the L1, in the middle of what is timed.
+// A kernel first copies its job. Reading a field in place would cost an access of the L2 within the timed region
+// whenever an acquire has emptied the L1.
 #pragma once
 #include "waiting.cuh"
 
-const u32 NO_PART = 0xffffffffu;
+const u32 NO_PART = NOTHING_GIVEN;
 const u32 HEAD = 128;  // bytes of block memory in front of the probe's own
 const u64 PATIENCE_NS = 2000000000ull;
 
@@ -42,15 +42,7 @@ __device__ inline Watch watch_of(const Parts &job) {
 
 // All threads: the part of this block, or NO_PART.
 __device__ inline u32 take_part(const Parts &job) {
-    if (threadIdx.x == 0) {
-        const u64 sm = sm_number();
-        u32 part = sm < job.sms ? job.part_of_sm[sm] : NO_PART;
-        if (part != NO_PART && exchange(job.sm_of_part + part, 1 + sm) != 0) {
-            report(watch_of(job), SHARED_SM, part, 0, sm, 0);
-            part = NO_PART;
-        }
-        told()->part = part;
-    }
+    if (threadIdx.x == 0) told()->part = claim(watch_of(job), job.part_of_sm, job.sms, job.sm_of_part);
     __syncthreads();
     return told()->part;
 }

@@ -1,12 +1,12 @@
-// What kernels share whose blocks play ranks: who is who, starting together, taking the time.
+// Shared by kernels whose blocks play ranks: claiming a rank, starting together, taking times.
 //
-// A block takes the rank that the host gave to its SM; a block without one leaves. Before each repetition everybody
-// arrives at a counter that only grows; rank 0 then names a time by the timer of the GPU, and everybody starts at it,
+// A block takes the rank that the host gave to its SM; a block without a rank leaves. Before each repetition all ranks
+// arrive at a counter that only grows; rank 0 then chooses a start on the GPU's timer, and each rank starts at that time
 // plus its own delay.
 #pragma once
 #include "waiting.cuh"
 
-const u32 NO_RANK = 0xffffffffu;
+const u32 NO_RANK = NOTHING_GIVEN;
 
 // The first words of the job of such a kernel.
 struct Ranks {
@@ -30,17 +30,10 @@ __device__ inline Watch watch_of(const Ranks &run) {
 
 // Thread 0: the rank that the host gave to the SM of this block, or NO_RANK.
 __device__ inline u32 claim_rank(const Ranks &run) {
-    const u64 sm = sm_number();
-    const u32 rank = sm < run.sms ? run.rank_of_sm[sm] : NO_RANK;
-    if (rank == NO_RANK) return NO_RANK;
-    if (exchange(run.sm_of_rank + rank, 1 + sm) != 0) {
-        report(watch_of(run), SHARED_SM, rank, 0, sm, 0);
-        return NO_RANK;
-    }
-    return rank;
+    return claim(watch_of(run), run.rank_of_sm, run.sms, run.sm_of_rank);
 }
 
-// Thread 0: returns at the common start time plus the rank's delay; false when somebody gave up.
+// Thread 0: returns at the common start time plus the rank's delay; false if a rank gave up.
 __device__ inline bool start(const Ranks &run, u32 rank, u64 repetition) {
     u64 *arrived = run.arrivals, *named = run.arrivals + LINE;
     const u64 delay = run.delays[repetition * run.ranks + rank], before = load_acquire(named);
@@ -61,7 +54,7 @@ __device__ inline u64 *times_of(const Ranks &run, u32 rank, u64 repetition) {
     return run.times + 4 * (repetition * run.ranks + rank);
 }
 
-// Thread 0: `start`, and the time at which this rank did.
+// Thread 0: `start`, then records the time at which this rank started.
 __device__ inline bool begin(const Ranks &run, u32 rank, u64 repetition) {
     const bool alive = start(run, rank, repetition);
     u64 *times = times_of(run, rank, repetition);
@@ -70,7 +63,7 @@ __device__ inline bool begin(const Ranks &run, u32 rank, u64 repetition) {
     return alive;
 }
 
-// Thread 0: the time at which this rank has done.
+// Thread 0: records the time at which this rank finished.
 __device__ inline void finish(const Ranks &run, u32 rank, u64 repetition) {
     u64 *times = times_of(run, rank, repetition);
     times[1] = cycles();

@@ -4,31 +4,31 @@
 // no room for a second), and a block takes the rank that the host gave to its SM. So a rank keeps its SM,
 // and the SM's number is read, not assumed. For each repetition
 //
-//     start    everybody arrives; rank 0 then names a time, and everybody starts at it, plus its own delay
+//     start    all ranks arrive; rank 0 then chooses a time, and each rank starts at it plus its own delay
 //     walk     wait for counters -> copy or combine with all threads -> raise counters ...
-//     finish   all that is meant for this rank has come
+//     finish   all data for this rank have arrived
 //
-// Flags are counters that only grow, one per (source -> destination), each in 128 bytes of its own:
+// Flags are counters that only grow, one per (source -> destination), each in a separate line of 128 bytes:
 //
 //     wait     look(counter)  >=  epoch * per_epoch + ordinal      acquire
 //     raise    counter = epoch * per_epoch + ordinal               release, one writer
 //     arrive   counter += 1                                        release, a barrier: many writers
 //
-// The epoch is the repetition; counters are zero when the kernel begins and are not reset in between, so nobody
-// can miss a value. Each thread waits for, and raises, counters of its own, so that many flags take no longer than one;
-// a barrier of the block stands where one thread needs what others waited for or did, and nowhere else. An acquire
-// empties the L1, so before the first repetition a rank *links* its instructions into shared memory, with addresses in
-// place of numbers; where they do not fit they go to global memory, and each record costs an access of the L2.
+// The epoch is the repetition. Counters are zero when the kernel begins and are never reset, so no rank can miss a
+// value. Threads wait for and raise different counters in parallel, so many flags take no longer than one; the block
+// synchronises only if a thread needs what others waited for or did. An acquire empties the L1, so before the first
+// repetition a rank *links* its instructions into shared memory and replaces numbers by addresses. Instructions that do
+// not fit go to global memory, and each record then costs an access of the L2.
 //
-// An access of the L2 takes hundreds of cycles, so what can be in flight together is: the pieces of an instruction
-// are moved by a team of threads each, and of combinations into one place the host makes one instruction, FOLD.
+// An access of the L2 takes hundreds of cycles, so as many as possible are in flight: a team of threads moves each piece
+// of an instruction, and the host merges combinations into one place to a single instruction, FOLD.
 //
 // With WALK_IN_CLUSTER the blocks form one cluster: each rank's memory is shared memory of its own block,
 // peers reach it as distributed shared memory, and a counter lives with the rank that waits on it. A rank is
 // then the number of the block in the cluster.
 //
-// A schedule that cannot go on must not hang a GPU: who waits longer than `patience_ns` writes down for
-// what, and everybody leaves. Not measured here: what the host does before and after.
+// A stuck schedule must not hang a GPU: a rank that waits longer than `patience_ns` records what it waited for, and all
+// ranks leave. The work of the host before and after is not measured.
 //
 // CPU reference: linkwright.executors.cuda.walk (Python, the same stream); both must leave in memory what
 // the executor `reference` leaves.

@@ -1,9 +1,12 @@
 // Waiting with a limit, so that nothing wrong can hang a GPU.
 //
-// Who waits longer than its patience writes down for what, once for the whole kernel; everybody else who waits sees
-// that and gives up too. Clock and trouble are looked at now and then only: each look delays the one that matters.
+// A block that runs out of patience records what it waited for, once for the whole kernel; all other waiting blocks see
+// the record and give up too. The clock and the record are read only occasionally, because each read delays the load
+// that matters.
 #pragma once
 #include "device.cuh"
+
+const u32 NOTHING_GIVEN = 0xffffffffu;
 
 enum Trouble : u64 { NONE, STUCK, SHARED_SM };
 
@@ -20,7 +23,18 @@ __device__ inline void report(const Watch &watch, u64 what, u64 who, const u64 *
     watch.trouble[4] = found;
 }
 
-// One thread: true when what the counter holds, `found`, is `enough`; false when somebody gave up. `wanted` is told.
+// Thread 0: the part or rank that the host gave to the SM of this block, or NOTHING_GIVEN.
+__device__ inline u32 claim(const Watch &watch, const u32 *given, u64 sms, u64 *sm_of) {
+    const u64 sm = sm_number();
+    const u32 own = sm < sms ? given[sm] : NOTHING_GIVEN;
+    if (own != NOTHING_GIVEN && exchange(sm_of + own, 1 + sm) != 0) {
+        report(watch, SHARED_SM, own, 0, sm, 0);
+        return NOTHING_GIVEN;
+    }
+    return own;
+}
+
+// One thread: true when what the counter holds, `found`, is `enough`; false when a block gave up. `wanted` is reported.
 template <class Scope, class Enough>
 __device__ inline bool await(const Watch &watch, u64 who, const u64 *counter, u64 wanted, u64 &found, Enough enough) {
     u64 begun = 0;

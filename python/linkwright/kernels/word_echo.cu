@@ -5,9 +5,9 @@
 //     host    stores word by word into the GPU's memory   ---link-->   each thread waits until its words have the number
 //     host    waits until all words have the number       <--link---   each thread stores its words, numbered, there
 //
-// A word is stored whole, so whoever sees its number has its data: no order among words is needed, no fence, and no flag
-// that would cross the link after them. The price is half of the bandwidth. One block; it serves until the words have
-// the number LEAVE, or until nobody asked for `patience_ns`. The reply is what the GPU's memory holds then, beginning
+// A word is stored whole, so its data are valid once its number is visible: words need no order, no fence and no flag
+// that crosses the link after them. The price is half of the bandwidth. One block serves until the words have the
+// number LEAVE, or until no request comes for `patience_ns`. The reply is the content of the GPU's memory, beginning
 // with the request.
 //
 // CPU reference: the reply is the request, and behind it what the host put there (linkwright.executors.cuda.probes).

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from linkwright import registry, toml
 from linkwright.errors import FileError, UsageError
 from linkwright.store.files import read_text
-from linkwright.toml import TEXT, Choice, Key, Keys, Only, Place, Table
+from linkwright.toml import TEXT, Choice, Key, Keys, Place, Table, only
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -135,8 +135,8 @@ def find(name: str) -> Path:
 def head_keys(kind: str, **keys: Key) -> Keys:
     """`[app]` of a program of this kind."""
     return {
-        "format": Key(Only(FORMAT), "version of this format", required=True),
-        "kind": Key(Only(kind), REGISTRY[kind][1], required=True),
+        "format": Key(only(FORMAT), "version of this format", required=True),
+        "kind": Key(only(kind), REGISTRY[kind][1], required=True),
         "name": Key(TEXT, "name of the program", required=True),
         "summary": Key(TEXT, "one line"),
         **keys,
@@ -160,7 +160,7 @@ def parse(text: str, name: str) -> Program:
     app = values.get("app")
     if not isinstance(app, dict) or "kind" not in app:
         raise place.wrong("there is no `kind` in [app]; add both")
-    Only(FORMAT).read("format", app.get("format"), place.inside("app"))
+    only(FORMAT).read("format", app.get("format"), place.inside("app"))
     kind = str(Choice(REGISTRY).read("kind", app["kind"], place.inside("app")))
     document = toml.read(values, keys_of(kind), place)
     return Program(document, document["app"], kind)

@@ -22,7 +22,7 @@ from linkwright import _native, schedules
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
-from linkwright.toml import FLAG, SIZE, TEXT, Choice, Key, Kind, Many, Place, Size, Whole
+from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 
 if TYPE_CHECKING:
     from linkwright.toml import Table
@@ -42,12 +42,12 @@ class _Message(Kind):
         """The two endpoints and the bytes."""
         if not isinstance(value, list) or len(value) != 3:
             raise self.refused(key, value, place)
-        kinds = (Whole(0), Whole(0), Size(1))
+        kinds = (whole(0), whole(0), POSITIVE_SIZE)
         return tuple(kind.read(f"{key}[{i}]", value[i], place) for i, kind in enumerate(kinds))
 
     def schema(self) -> dict[str, object]:
         """Two endpoints and a size."""
-        ends = [Whole(0).schema(), Whole(0).schema(), SIZE.schema()]
+        ends = [whole(0).schema(), whole(0).schema(), SIZE.schema()]
         return {"type": "array", "items": ends, "minItems": 3, "maxItems": 3}
 
 
@@ -56,11 +56,11 @@ MESSAGE = {
     "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
     "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
     "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
-    "messages": Key(Whole(1), "messages per pair of a pattern", default=1),
+    "messages": Key(whole(1), "messages per pair of a pattern", default=1),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way", default=False),
     "algorithm": Key(TEXT, "algorithm of the collective; default: the best of all", default="best"),
     "dtype": Key(Choice(DTYPES), "data type of the collective", default="f32"),
-    "root": Key(Whole(0), "root of a pattern or collective", default=0),
+    "root": Key(whole(0), "root of a pattern or collective", default=0),
 }
 # Form -> the keys that belong to it.
 KEYS_OF_FORM = {
@@ -151,7 +151,7 @@ def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Excha
 
 
 def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:
-    """All messages in one step, each with a place of its own at its target, in chunks of a common divisor."""
+    """All messages in one step, each to its own place at the target, in chunks of a common divisor."""
     chunk = math.gcd(*(size for _, _, size in messages))
     largest = max(size for _, _, size in messages) // chunk
     arrived = [0] * endpoints

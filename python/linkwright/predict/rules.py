@@ -9,7 +9,7 @@ path, on an idle machine, between rank 0 and an endpoint that shares with it all
     per message    what one more small message costs in a stream of them
 
 These four sum up a machine (Hockney's r_inf and n_1/2, LogP's L and g) without load; `linkwright dissect` covers
-load. The models of the probes give what an endpoint does by itself.
+load. What an endpoint does alone comes from the models of the probes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Level:
 
 
 def smallest(machine: _native.Machine) -> _native.Machine:
-    """The machine itself, or one of open size with as few endpoints as show what a message costs."""
+    """The machine, or one of open size with just enough endpoints to show the cost of a message."""
     if machine.open_size == "grid":
         return machine.with_grid(4, 4)
     return machine.with_endpoints(2) if machine.open_size else machine
@@ -144,7 +144,7 @@ def _half_size(machine: _native.Machine, other: int, rate: float) -> int:
 
 
 def alone(machine: _native.Machine) -> dict[str, float]:
-    """What an endpoint, or its chip, does without messages, as far as the file states it."""
+    """The rates of an endpoint, or of its chip, without messages, as far as the file states them."""
     machine = smallest(machine)
     questions = {
         "load_ns": lambda: _native.model_probe(machine, "memory_latency", {})["time_ps"] / 1e3,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from linkwright.predict import Forecast, Part, Room, head_keys
 from linkwright.predict.messages import MESSAGE, Exchange, exchange
 from linkwright.predict.rates import DTYPES, Rates, capacity_bytes
-from linkwright.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, Whole
+from linkwright.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, whole
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 HEAD = head_keys(
     "supersteps",
-    endpoints=Key(Whole(1), "endpoints that take part; default: all"),
-    grid=Key(Many(Whole(1), 2, 2, words="[columns, rows], such as [8, 8]"), "endpoints as a grid of columns and rows"),
-    times=Key(Whole(1), "how often the whole list runs", default=1),
+    endpoints=Key(whole(1), "endpoints that take part; default: all"),
+    grid=Key(Many(whole(1), 2, 2, words="[columns, rows], such as [8, 8]"), "endpoints as a grid of columns and rows"),
+    times=Key(whole(1), "how often the whole list runs", default=1),
     memory=Key(SIZE, "bytes that the program holds at each endpoint", default=0),
     path=Key(TEXT, "path of the machine file"),
     flops_per_s=Key(AMOUNT, "arithmetic of one endpoint; default: what the machine's probes answer"),
@@ -37,7 +37,7 @@ HEAD = head_keys(
 )
 STEP = {
     "name": Key(TEXT, "name of the superstep", required=True),
-    "times": Key(Whole(1), "how often it runs", default=1),
+    "times": Key(whole(1), "how often it runs", default=1),
     "memory": Key(SIZE, "bytes that it holds in addition to those of [app]", default=0),
     "time": Key(TIME, "time of the work; or state `flops` and `bytes`"),
     "flops": Key(AMOUNT, "arithmetic operations of one endpoint", default=0.0),

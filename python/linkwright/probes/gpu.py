@@ -25,6 +25,13 @@ _UNDER_LOAD = (
     "Uncovering real GPU NoC characteristics (MICRO 2024)"
 )
 _SMS = "SMs that take part at once"
+_PAIRS_WAIVED = (
+    "on a host, for an odd number of SMs; `cluster` also on a GPU without clusters, and where they do not fit"
+)
+
+
+def _bandwidth(summary: str) -> Metric:
+    return Metric("bandwidth", "B/s", "high", summary, "counted_rate")
 
 
 def _on_a_gpu(key: str, axes: Axes, setting: Setting) -> dict:
@@ -95,7 +102,7 @@ PROBES = (
         ),
         _LINES,
         "on a host; `near` and `far` on a GPU whose L2 shows one partition",
-        metrics=(Metric("bandwidth", "B/s", "high", "bytes that all SMs read over their time", "counted_rate"),),
+        metrics=(_bandwidth("bytes that all SMs read over their time"),),
         size_axis="working_set",
     ),
     _probe(
@@ -119,8 +126,8 @@ PROBES = (
         "stores into the shared memory of the reader. The bandwidth is the sum over all pairs.",
         (*_PAIRS, Axis("threads", "count", "SMs that take part: twice the pairs", "2")),
         _UNDER_LOAD,
-        "on a host, for an odd number of SMs; `cluster` also on a GPU without clusters, and where they do not fit",
-        metrics=(Metric("bandwidth", "B/s", "high", "bytes that all pairs move over their time", "counted_rate"),),
+        _PAIRS_WAIVED,
+        metrics=(_bandwidth("bytes that all pairs move over their time"),),
         size_axis="bytes",
     ),
     _probe(
@@ -130,11 +137,8 @@ PROBES = (
         "in sm_pair_bandwidth, without a pause; their bandwidth is a metric too. With two SMs there is no load.",
         (*_PAIRS, Axis("threads", "count", "SMs that take part: twice the pairs, the first of which is timed", "2")),
         _UNDER_LOAD,
-        "on a host, for an odd number of SMs; `cluster` also on a GPU without clusters, and where they do not fit",
-        metrics=(
-            _LATENCY,
-            Metric("load_bandwidth", "B/s", "", "bytes per second that the other pairs move", "column"),
-        ),
+        _PAIRS_WAIVED,
+        metrics=(_LATENCY, Metric("load_bandwidth", "B/s", "", "bytes per second that the other pairs move", "column")),
         size_axis="bytes",
     ),
     _probe(
@@ -163,10 +167,7 @@ PROBES = (
         ),
         "nvbandwidth, host to device and device to host by the copy engine",
         "on a host without a GPU; where the copy is more than a quarter of the GPU's memory",
-        metrics=(
-            _LATENCY,
-            Metric("bandwidth", "B/s", "high", "bytes of a copy over its time", "counted_rate"),
-        ),
+        metrics=(_LATENCY, _bandwidth("bytes of a copy over its time")),
         size_axis="bytes",
     ),
     _probe(
@@ -181,9 +182,6 @@ PROBES = (
         ),
         "PTX ISA, atom",
         "on a host; for more than 32 warps",
-        metrics=(
-            _LATENCY,
-            Metric("add_rate", "1/s", "high", "additions of all threads per second", "work_rate"),
-        ),
+        metrics=(_LATENCY, Metric("add_rate", "1/s", "high", "additions of all threads per second", "work_rate")),
     ),
 )

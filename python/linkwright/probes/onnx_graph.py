@@ -50,7 +50,7 @@ class Graph:
             value.update_inplace(array)
             self._binding.bind_ortvalue_input(name, value)
         self.repeat(1)
-        return self._values["y"].numpy()
+        return self.result()
 
     def repeat(self, times: int) -> None:
         """Runs on the inputs of the last `run`."""

@@ -1,7 +1,7 @@
 """What a reader needs to judge a measurement: machine, kernel, clocks, affinity, versions, command.
 
-Everything is read from /proc and /sys or asked of Python; what a system does not tell is left out,
-because a guessed value is worse than none.
+Everything comes from /proc, /sys or Python; what a system does not report is left out, because a guessed value is worse
+than none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def collect() -> dict[str, object]:
 
 
 def processor_name() -> str:
-    """The model of the first processor, or the architecture where none is told."""
+    """The model of the first processor, or the architecture if no model is known."""
     for line in (_read("/proc/cpuinfo") or "").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -97,7 +97,7 @@ def _topology() -> list[dict[str, object]]:
 
 
 def _clocks() -> list[dict[str, object]]:
-    """Governor and frequency range of each processor, where the kernel tells."""
+    """Governor and frequency range of each processor, if the kernel reports them."""
     names = ("scaling_governor", "scaling_min_freq", "scaling_max_freq", "scaling_cur_freq")
     return [
         {"cpu": int(folder.name[3:]), **{name: _read(folder / "cpufreq" / name) for name in names}}

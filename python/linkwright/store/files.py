@@ -1,9 +1,8 @@
 """Files that are written whole or not at all.
 
-A reader sees the old file or the new one, never half of one: the content goes to a temporary file
-beside it, is flushed to the disk, and takes the name in one step. If anything fails the temporary file
-is removed, so a full disk leaves what was there before. A link stays a link, to the new file. What is
-no regular file (`/dev/stdout`, a named pipe) cannot be replaced: it is written to.
+A reader sees the old file or the new one, never half of one: the content goes to a temporary file in the same folder,
+is flushed to the disk, and takes the name in one step. If anything fails, the temporary file is removed, so a full disk
+leaves the old file. A link stays a link, to the new file. A device or pipe (`/dev/stdout`) is written to in place.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def named(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place."""
+    """Let `write` fill a temporary file next to `path`, then put it in place."""
     with named(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             _write_through(path, write)
@@ -90,11 +89,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a file that a user named; `what` it should be, for messages."""
+    """The text of a file that the user named; `what` says in messages what it should be."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is no text in UTF-8; give the path of {what}") from error
+        raise UsageError(f"{path}: is not text in UTF-8; give the path of {what}") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(f"{path}: cannot be read: {reason}; give the path of {what}") from error

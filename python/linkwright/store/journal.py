@@ -30,7 +30,7 @@ class Journal:
     def __init__(self, path: Path):
         self._path = path
         with named(path):
-            # Unbuffered: what a full disk refused must not be tried again when the file is closed.
+            # Unbuffered, because closing the file must not retry what a full disk refused.
             self._file = path.open("ab", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,7 +67,7 @@ class Journal:
 
 
 def read(path: Path) -> Iterator[dict]:
-    """All whole records of a journal, in order; none where there is no journal."""
+    """All whole records of a journal, in order; none if it does not exist."""
     if not path.exists():
         return
     whole = path.read_bytes()[: _whole_bytes(path)]
@@ -76,7 +76,7 @@ def read(path: Path) -> Iterator[dict]:
             yield json.loads(line)
         except json.JSONDecodeError as error:
             raise StoreError(
-                f"{path}: line {number} is no JSON; the file was changed by hand: remove that line to go on"
+                f"{path}: line {number} is not JSON; the file was changed by hand: remove that line to go on"
             ) from error
 
 

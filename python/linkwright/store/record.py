@@ -1,7 +1,7 @@
-"""What the journal holds of a launch: a `Record` of its samples, or an `Ended` that says why there are none.
+"""The outcome of an experiment in a launch: a `Record` of its samples, or an `Ended` that says why there are none.
 
-Every executor builds these two and nothing else, so whatever reads a run reads fields and codes, never prose. A `Note`
-is what a reader must know of the values; its code is one of `schema.FLAGS`, its text is for people.
+Every executor builds only these two, so programs read fields and codes, never prose. A `Note` is a caveat on values:
+its code is one of `schema.FLAGS`, its text is for people.
 
 A launch is *disturbed* if other processes kept processors busy (`foreign`) or the clock of a processor changed
 (`clock`). Its samples stay in the files, marked; only undisturbed launches count, or all of them if every one was
@@ -23,7 +23,7 @@ OUT_OF_TIME, ALL_DISTURBED, PROCESS_ENDED = "out-of-time", "all-disturbed", "pro
 
 
 class Note(NamedTuple):
-    """What a reader must know of a value: a code for programs, a sentence for people."""
+    """A caveat on a value: a code for programs, a sentence for people."""
 
     code: str  # a key of `schema.FLAGS`
     text: str
@@ -34,7 +34,7 @@ UNCHECKED = Note("unchecked", "data not checked")
 
 
 def remarks(*texts: str | None) -> list[Note]:
-    """What a reader should know and no program needs to; None says nothing."""
+    """Notes for people only; None is left out."""
     return [Note("remark", text) for text in texts if text]
 
 

@@ -1,8 +1,8 @@
 """One run folder: `runs/<id>/`.
 
-run.json            what was asked: suite, machines, options, seed, command; state `running` or `done`
+run.json            the request: suite, machines, options, seed, command; state `running` or `done`
 suite.toml          copy of the suite
-environment.json    what a sceptical reader needs to know of the machine that ran it
+environment.json    what a sceptical reader needs to know about the machine
 journal.jsonl       while it runs, and after an interruption
 results.parquet     tidy rows                    | written whole at the end,
 samples.parquet     every raw sample             | also after an interruption
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def journal_path(self) -> Path:
-        """Where the journal is while the run is not complete."""
+        """The journal, until the run is complete."""
         return self.folder / "journal.jsonl"
 
     @property
@@ -52,7 +52,7 @@ class Run:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError) as error:
             raise StoreError(
-                f"{path}: cannot be read, so this is no run folder; see `ls {self.folder.parent}`"
+                f"{path}: cannot be read, so this is not a run folder; see `ls {self.folder.parent}`"
             ) from error
 
     def records(self) -> list[dict]:
@@ -64,12 +64,12 @@ class Run:
         return journal.Journal(self.journal_path)
 
     def keep_machine(self, name: str, path: Path) -> None:
-        """A copy of a machine file, because results without their constants cannot be judged."""
+        """Copy a machine file, because results cannot be judged without its constants."""
         make_folder(self.folder / "machines")
         write_text(self.folder / "machines" / f"{name}.toml", path.read_text(encoding="utf-8"))
 
     def forget_machine(self) -> None:
-        """Keep of the environment only when and by what the run was made: its numbers come from elsewhere."""
+        """Reduce the environment to time, command and versions, because the numbers come from elsewhere."""
         path = self.folder / "environment.json"
         known = json.loads(path.read_text(encoding="utf-8"))
         write_text(path, json.dumps({key: known[key] for key in ("time", "command", "versions")}, indent=2) + "\n")
@@ -81,7 +81,7 @@ class Run:
         write_whole(self.folder / "samples.parquet", lambda path: pq.write_table(samples, path, compression="zstd"))
 
     def mark(self, state: str) -> None:
-        """Set the state in `run.json`; a run that is done needs its journal no longer."""
+        """Set the state in `run.json`; a finished run no longer needs its journal."""
         write_text(self.folder / "run.json", json.dumps({**self.plan, "state": state}, indent=2) + "\n")
         if state == "done":
             self.journal_path.unlink(missing_ok=True)
@@ -181,4 +181,4 @@ def _read(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise StoreError(f"{path}: is no Parquet file ({error}); make the run again") from error
+        raise StoreError(f"{path}: is not a Parquet file ({error}); make the run again") from error

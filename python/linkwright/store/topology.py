@@ -2,7 +2,7 @@
 
     same core > same cache (the nearest that both have) > same package > other package
 
-What a kernel leaves out is unknown here, never guessed: two processors without a package have no relation.
+What the kernel omits stays unknown: two processors without a package have no relation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cache:
 
 
 class Topology:
-    """What environment.json says of the processors."""
+    """The processors according to environment.json."""
 
     def __init__(self, environment: Mapping[str, Any]):
         self.rows = {int(row["cpu"]): row for row in environment.get("topology") or ()}
@@ -48,7 +48,7 @@ class Topology:
 
     @cached_property
     def caches(self) -> list[Cache]:
-        """The levels of data caches, nearest first; where processors differ the largest cache of a level."""
+        """The levels of data caches, nearest first; if processors differ, the largest cache of a level."""
         found: dict[str, dict[frozenset[int], int]] = {}
         for row in self.rows.values():
             for name, size_bytes, shared in _data_caches(row):
@@ -58,7 +58,7 @@ class Topology:
         ]
 
     def relation(self, a: str, b: str) -> str | None:
-        """What the processors behind two endpoint names (`cpu 3`) share; None where that is not known."""
+        """What the processors behind two endpoint names (`cpu 3`) share; None if that is unknown."""
         first, second = (self.rows.get(number) if number is not None else None for number in map(_cpu, (a, b)))
         if first is None or second is None:
             return None
@@ -80,7 +80,7 @@ def cpu_list(text: str | None) -> frozenset[int]:
 
 
 def _data_caches(row: Mapping[str, Any]) -> list[tuple[str, int, frozenset[int]]]:
-    """(name, bytes, processors) of the caches of a processor that hold data and whose size is told."""
+    """(name, bytes, processors) of the caches of a processor that hold data and have a known size."""
     return [
         (
             f"L{cache['level']}" + ("d" if cache["type"] == "Data" else ""),

@@ -1,7 +1,7 @@
 """Results and samples of earlier formats, read as today's.
 
 1 -> 2    columns that stood in the experiment's key only (`part`, `root`, `grid`, `skew`, `messages`, ...); the
-          canary was called a probe; codes and flags, which were told in words only, are unknown
+          canary was called a probe; codes and flags, which existed only in words, are unknown
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""From a suite and the shape of a machine to the list of experiments.
+"""From a suite and the extent of a machine to the list of experiments.
 
-A suite asks the same questions of every machine. The machine decides how many ranks there are and which endpoints
-form pairs.
+The suite is the same for every machine; the machine decides the number of ranks and which endpoints form pairs.
 """
 
 from __future__ import annotations

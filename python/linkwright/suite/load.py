@@ -13,7 +13,7 @@ from linkwright.errors import FileError, UsageError
 from linkwright.experiment import DTYPES, OPS
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
-from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Only, Place, Tables, Whole
+from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Place, Tables, only, whole
 from linkwright.units import size_sweep
 
 FORMAT = 1
@@ -21,18 +21,18 @@ PLACEMENTS = ("topology", "every_pair", "doubling")
 RANKS = ("all", "doubling")
 # How thorough a run is; a part is run from its `level` on.
 LEVELS = ("quick", "normal", "full")
-# What a part may say differently for modelled and for measured machines.
+# A part may have other values for modelled and for measured machines.
 KINDS = ("modelled", "measured")
 
 
 class _Sizes(Either):
-    """A list of sizes, or a sweep, which is read as the list that it stands for."""
+    """A list of sizes, or a sweep, which is read as the list that it describes."""
 
     def __init__(self) -> None:
         sweep = {
             "min": Key(SIZE, "smallest size", required=True),
             "max": Key(SIZE, "largest size", required=True),
-            "factor": Key(Whole(2), "from each size to the next", required=True),
+            "factor": Key(whole(2), "from each size to the next", required=True),
         }
         super().__init__(Many(SIZE), OneTable(sweep))
 
@@ -46,12 +46,12 @@ class _Sizes(Either):
             raise place.wrong(f"{key}: {error}") from error
 
 
-_AXIS_VALUE = Either(TEXT, Whole(0))
+_AXIS_VALUE = Either(TEXT, whole(0))
 _AXIS_SWEEP = OneTable(
     {
         "min": Key(_AXIS_VALUE, "smallest size; a multiple of the last cache is `2 * last_cache`", required=True),
         "max": Key(_AXIS_VALUE, "largest size", required=True),
-        "factor": Key(Whole(2), "from each size to the next", required=True),
+        "factor": Key(whole(2), "from each size to the next", required=True),
     }
 )
 
@@ -62,16 +62,16 @@ AXES = {
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(Many(TEXT, single=True), "algorithms by name, `all`, or `own`: those of the machine's library"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
-    "ranks": Key(Either(Choice(RANKS), Many(Whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
+    "ranks": Key(Either(Choice(RANKS), Many(whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
     "placement": Key(Choice(PLACEMENTS), "where ranks are: in topology order, or two ranks on pairs of endpoints"),
     "dtype": Key(Choice(DTYPES), "data type"),
     "op": Key(Choice(OPS), "reduction operator"),
-    "root": Key(Whole(0), "root of rooted collectives"),
+    "root": Key(whole(0), "root of rooted collectives"),
     "issue": Key(TEXT, "issue policy: blocking, window(k), batch(k) or unlimited"),
     "path": Key(TEXT, "path of the machine file"),
     "skew": Key(TEXT, "late arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us"),
     "arithmetic": Key(FLAG, "whether reductions take time"),
-    "messages": Key(Whole(1), "messages per pair of a pattern"),
+    "messages": Key(whole(1), "messages per pair of a pattern"),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way"),
     "metrics": Key(Many(Choice(METRICS), single=True), "metrics that each experiment reports besides the usual ones"),
     "level": Key(Choice(LEVELS), "least thorough run that has this part"),
@@ -86,7 +86,7 @@ SUITE = {
     "suite": Key(
         OneTable(
             {
-                "format": Key(Only(FORMAT), "version of this format", required=True),
+                "format": Key(only(FORMAT), "version of this format", required=True),
                 "name": Key(TEXT, "name of the file without its suffix", required=True),
                 "summary": Key(TEXT, "one line", required=True),
                 "description": Key(TEXT, "a paragraph"),
@@ -136,7 +136,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Suite:
-    """What is to be found out: parts, expanded to experiments on each machine."""
+    """Parts, which expand to experiments on each machine."""
 
     name: str
     summary: str
@@ -179,7 +179,7 @@ def parse(text: str, file: str) -> Suite:
 
 
 def one_part(name: str, summary: str, part: str | None = None, **axes: object) -> Suite:
-    """A suite of a single part, for a question asked on the command line; an axis that is None keeps its default."""
+    """A suite of a single part, for the command line; an axis that is None keeps its default."""
     stated = {key: value for key, value in axes.items() if value is not None}
     place = Place(f"{name}.toml", "part[0]", FileError)
     for key, value in stated.items():
@@ -188,7 +188,7 @@ def one_part(name: str, summary: str, part: str | None = None, **axes: object) -
 
 
 def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
-    """The part, if its axes go together."""
+    """The part, if its axes fit together."""
     if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
         raise place.wrong("name exactly one of `pattern`, `collectives` and `probe`")
     if part.probe:

@@ -5,8 +5,8 @@
     ...
     launch 6+                     only what has not converged yet, while the time budget lasts
 
-The interval of six launches reaches from the least to the largest of them; from nine on it bears one odd launch. So a
-budget that is long enough is shared among nine. Everything finished is in the journal before the next thing starts.
+The interval of six launches spans all of them; from nine on it tolerates one outlier. So a budget that is long enough
+is shared among nine. Everything finished is in the journal before the next thing starts.
 """
 
 from __future__ import annotations

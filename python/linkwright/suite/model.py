@@ -1,11 +1,11 @@
-"""Modelled experiments: what is asked of the native half, and the rows of what it answers.
+"""Modelled experiments: requests to the native half, and rows from its answers.
 
     Work (target, metrics, seed)      what all experiments of one machine have in common
       + experiments -> backend -> (experiment, rows), as they end
                                   -> in_order: in the order of the plan
 
-The backend decides only where and when they run: every number is exact, so the rows are the same bytes on one
-thread, on many, and on other machines. backends/ holds one file for each.
+The backend decides only where and when they run: every number is exact, so the rows are the same bytes on one thread,
+on many, and on other machines. `backends/` has one file for each.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from linkwright.store.record import Note
 
 from . import rows
 
-Found = tuple[Experiment, list[rows.Row]]
-# What gives no number, and is nobody's mistake.
+Finished = tuple[Experiment, list[rows.Row]]
+# Errors that waive an experiment and are not failures.
 _WAIVED = (WaivedError, UnsuitedError)
-# What a reader must know of values for which ranks were not simulated one by one.
+# The caveat on values whose ranks were not simulated one by one.
 FOLDED = Note("folded", "one rank stands for all")
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What all experiments of one modelled machine have in common."""
+    """Common to all experiments of one modelled machine."""
 
     target: ModelledTarget
     context: rows.Context
@@ -43,7 +43,7 @@ class Work:
     seed: int
 
     def rows(self, experiment: Experiment, answer: dict | Exception) -> list[rows.Row]:
-        """The rows of what the native half answered; an error becomes a row that says why."""
+        """The rows of an answer of the native half; an error becomes a row that gives the reason."""
         if isinstance(answer, LinkwrightError):
             status = "waived" if isinstance(answer, _WAIVED) else "failed"
             return rows.without_value(self.context, experiment, status, str(answer), answer.code)
@@ -56,7 +56,7 @@ class Work:
         return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer), notes)
 
 
-def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Found]:
+def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> Iterator[Finished]:
     """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
     asked = []
     for experiment in experiments:
@@ -74,9 +74,9 @@ def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> It
         running.stop()
 
 
-def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Iterator[Found]:
-    """`found` in the order of `experiments`; cut short, also what has ended behind a gap, then the error."""
-    waiting: dict[str, Found] = {}
+def in_order(experiments: Sequence[Experiment], found: Iterable[Finished]) -> Iterator[Finished]:
+    """`found` in the order of `experiments`; if cut short, also those that ended after a gap, then the error."""
+    waiting: dict[str, Finished] = {}
     remaining = iter(experiments)
     missing = next(remaining, None)
     try:
@@ -91,7 +91,7 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Found]) -> Itera
 
 
 def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[rows.Row]]:
-    """Rows of this target that an earlier part of the run has in its journal."""
+    """Rows of this target that the journal has from an earlier part of the run."""
     known: dict[str, list[rows.Row]] = {}
     for row in (row for record in records for row in record.get("rows", ())):
         if (row["machine"], row["executor"]) == (target.machine_name, target.executor.key):
@@ -100,7 +100,7 @@ def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[ro
 
 
 def on_sample(target: ModelledTarget, experiment: Experiment) -> Experiment:
-    """The experiment on the endpoints that stand for the machine; its rows name ranks all the same."""
+    """The experiment on the endpoints that represent the machine; its rows still name ranks."""
     if target.sample is None:
         return experiment
     ranks = experiment.placement or range(experiment.ranks)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from .rows import Context, Row
 
-# The columns that say how far to trust a value.
+# Columns that tell how far to trust a value.
 SAID = ("status", "code", "flags", "reason")
-# What a column holds: the value and the ends of its interval.
+# The value of a column and the ends of its interval.
 Column = Mapping[str, float | None]
 
 
@@ -29,7 +29,7 @@ def derived(
 ) -> Iterable[Row]:
     """Rows of every metric; `bytes_of` one operation are `counted_rate` and `moved_rate`, its work is `work_rate`.
 
-    Rates of work stand beside those per watt: of the power that was drawn, or else of what the user says.
+    Rates of work also come per watt: of the power that was drawn, or else of the user's nominal power.
     """
     watts = drawn_w or context.watts
     said = f"at {drawn_w:.4g} W drawn, by NVML's energy counter" if drawn_w else f"at a nominal {watts or 0:g} W"

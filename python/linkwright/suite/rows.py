@@ -27,24 +27,24 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class Context:
-    """What every row of a run on one target has in common."""
+    """Common to every row of a run on one target."""
 
     run: str
     suite: str
     machine: str
     executor: str
     endpoint_names: tuple[str, ...]
-    watts: float | None = None  # nominal power, where the user gave it
+    watts: float | None = None  # nominal power, if the user gave it
     # The experiment of the last row with what its rows have in common: they come one after the other.
     _last: list = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def of(cls, target: Target, run: str, suite: str, watts: float | None = None) -> Context:
-        """What all rows of a target have in common."""
+        """The context of a target."""
         return cls(run, suite, target.machine_name, target.executor.key, target.endpoint_names, watts)
 
     def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
-        """A row about `experiment`; the unit follows from the metric, unless a probe says it."""
+        """A row about `experiment`; the unit follows from the metric, unless a probe states it."""
         if not self._last or self._last[0] is not experiment:
             self._last[:] = experiment, self._common(experiment)
         unit = schema.METRICS[metric][0] if metric in schema.METRICS else None
@@ -80,7 +80,7 @@ def without_value(
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a simulation found, in the units of the rows."""
+    """The result of a simulation, in the units of the rows."""
 
     rank_times_ns: np.ndarray
     time_ns: float
@@ -98,7 +98,7 @@ def of_simulation(
     found: Simulated,
     notes: Sequence[Note] = (),
 ) -> list[Row]:
-    """Rows of a modelled experiment: exact, so without interval; `notes` are what a reader must know of it."""
+    """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
     ok = _said("ok", None, [*([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
     rows = [
         context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, limit_name=found.limit_name, **ok)
@@ -136,7 +136,7 @@ def _canary_medians(found: Measured) -> dict[str, float]:
 
 
 def _row_medians(found: Measured) -> dict[str, float]:
-    """Median over launches of the first and the last of a row; empty where none could be timed."""
+    """Median over launches of the first and the last of a row; empty if none could be timed."""
     if not found.in_a_row:
         return {}
     first, last = np.median(found.in_a_row, axis=0)

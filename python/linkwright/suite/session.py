@@ -31,16 +31,16 @@ from .backends import Backend, Local
 from .expand import expand
 from .load import Suite, parse
 from .measure import State, measure
-from .model import Found, Work, in_order, known_rows
+from .model import Finished, Work, in_order, known_rows
 from .sweeps import half_peaks
 
-# Modelled experiments take milliseconds: their records go to the disk in bunches.
+# Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked; stands in `run.json`, so that a run can be resumed and repeated."""
+    """The request of a run; kept in `run.json`, so that the run can be resumed and repeated."""
 
     on: str
     budget_s: float
@@ -55,10 +55,10 @@ class Request:
 
 
 class Watcher:
-    """Told what happens; a live table overrides this."""
+    """Observes a session; a live table overrides this."""
 
     def dropped(self, counts: Mapping[str, int]) -> None:
-        """So many samples of the next experiment were set aside, by reason."""
+        """Samples of the next experiment were set aside, counted by reason."""
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
@@ -165,7 +165,7 @@ def _save(run: runs.Run, found: list[rows.Row], targets: list[Target], *, done: 
             target.executor.discard(target, run.folder)
 
 
-def _measure(target, context, experiments, metrics, run, request, records, journal, watcher) -> Iterator[Found]:
+def _measure(target, context, experiments, metrics, run, request, records, journal, watcher) -> Iterator[Finished]:
     """Launches, then the rows of every experiment in the order of the plan."""
     state, executor = State(), target.executor
     for record in records:
@@ -204,11 +204,11 @@ def _without_samples(context: rows.Context, experiment: Experiment, dropped: Map
 
 def _model(
     work: Work, experiments: list[Experiment], records: list[dict], journal: Journal, watcher: Watcher, backend: Backend
-) -> Iterator[Found]:
+) -> Iterator[Finished]:
     """What is known already, and what `backend` finds of the rest, in the order of the plan."""
     known = known_rows(records, work.target)
 
-    def found() -> Iterator[Found]:
+    def found() -> Iterator[Finished]:
         yield from ((e, known[e.key]) for e in experiments if e.key in known)
         missing = [e for e in experiments if e.key not in known]
         with _Bunch(journal) as bunch:

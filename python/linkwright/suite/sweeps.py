@@ -1,4 +1,4 @@
-"""What a sweep over sizes says as a whole: the size at which half of the peak rate is reached, n_1/2.
+"""The result of a sweep over sizes as a whole: the size at which half of the peak rate is reached, n_1/2.
 
 A mean over sizes says nothing about a machine; peak, n_1/2 and the latency of the smallest message do.
 The row stands with the experiment that reached the peak.
@@ -13,7 +13,7 @@ from linkwright.store import schema
 
 from .rows import Row
 
-# Fewer sizes are no sweep.
+# Fewer sizes do not make a sweep.
 MIN_SIZES = 3
 _SAME = ("machine", "executor", "collective", "algorithm", "ranks", "dtype", "op", "placement", "issue", "path")
 _RATES = ("bandwidth", "alg_bw")

@@ -112,10 +112,10 @@ def on_fake_gpu(arguments: list[object], **more: object) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300, **more)
 
 
-def answers(asked: list[dict], **environment: str) -> list[dict]:
-    """What one process on that GPU says of itself, of each experiment, and of its jobs."""
-    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
-    done = on_fake_gpu([HERE / "on_gpu.py"], input=given, environment=environment)
+def answers(requests: list[dict], *arguments: str, **environment: str) -> list[dict]:
+    """The lines that `on_gpu.py` prints for these experiments."""
+    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in requests])
+    done = on_fake_gpu([HERE / "on_gpu.py", *arguments], input=given, environment=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

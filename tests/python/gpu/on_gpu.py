@@ -1,7 +1,8 @@
-"""Measures what standard input asks for on the GPU of this process; the tests run it where the driver is theirs.
+"""Runs the experiments on standard input on the GPU of this process, or on all of them with the argument `gpus`.
 
-in    [{"experiment": {...}, "spoil": bool}, ...]
-out   the GPU, then one JSON line each: {"found": ...} or {"error": [kind, text]}, then the words of all jobs by kernel
+in    [{"experiment": {...}, "spoil": bool}, ...]       on several GPUs a spoilt rank waits for no other
+out   one JSON line each: {"found": ...} or {"error": [kind, text]}; on one GPU a line about the GPU comes first, and
+      a line with the words of all jobs by kernel last
 """
 
 from __future__ import annotations
@@ -10,38 +11,64 @@ import dataclasses
 import functools
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
 from linkwright.errors import LinkwrightError
 from linkwright.executors.cuda import clocks, measure, probes, stream
-from linkwright.executors.cuda.device import Device, device
+from linkwright.executors.cuda.device import Device, device, devices
 from linkwright.executors.cuda.job import Job
 from linkwright.executors.cuda.probes import bandwidth, l2, latency, pairs, round_trips
+from linkwright.executors.gpus import measure as several
+from linkwright.executors.gpus import program
+from linkwright.executors.gpus.node import Node
 from linkwright.executors.process import Sampling
 from linkwright.experiment import Experiment
+from linkwright.store.record import Record
 
 HOW = Sampling(samples=8, warmup_at_most=2, budget_s=1.0, settle_within=None, seed=3)
 
 
 def main() -> None:
+    if sys.argv[1:] == ["gpus"]:
+        node = Node(devices("gpus"))
+        answer(lambda experiment: several.run(node, experiment, HOW), unordered)
+    else:
+        on_one()
+
+
+def on_one() -> None:
     gpu = device()
     found = clocks.measure(gpu, span_ns=3_000_000)
     sms = tuple(sorted(found.sms)[::-1])
     whole = measure.Gpu(gpu, sms, found.sms, found, clocks.Throttling(gpu.bus_id))
     print(json.dumps({"environment": gpu.environment(), "sms": sms, "calibration": found.calibration()}))
     words = recorded(gpu)
-    for asked in json.load(sys.stdin):
-        experiment = Experiment.from_json(asked["experiment"])
-        with spoiled() if asked.get("spoil") else nullcontext():
+    run = lambda experiment: (probes.measure if experiment.probe else measure.run)(whole, experiment, HOW)  # noqa: E731
+    answer(run, spoiled)
+    print(json.dumps(words))
+
+
+def answer(run: Callable[[Experiment], Record], spoil: Callable[[], AbstractContextManager]) -> None:
+    for request in json.load(sys.stdin):
+        with spoil() if request.get("spoil") else nullcontext():
             try:
-                answer = probes.measure if experiment.probe else measure.run
-                print(json.dumps({"found": vars(answer(whole, experiment, HOW))}))
+                print(json.dumps({"found": vars(run(Experiment.from_json(request["experiment"])))}))
             except LinkwrightError as error:
                 print(json.dumps({"error": [type(error).__name__, str(error)]}))
-    print(json.dumps(words))
+
+
+@contextmanager
+def unordered() -> Iterator[None]:
+    """No rank waits for another."""
+    ordered = program.ordered
+    program.ordered = lambda made: [dataclasses.replace(operation, after=()) for operation in ordered(made)]
+    try:
+        yield
+    finally:
+        program.ordered = ordered
 
 
 def recorded(gpu: Device) -> dict[str, list]:

@@ -11,6 +11,7 @@ import emulator
 import numpy as np
 import pandas as pd
 import pytest
+from test_gpu_probes import needs_nvrtc
 
 from linkwright import _native, registry
 from linkwright.cli.main import status_of
@@ -18,10 +19,6 @@ from linkwright.errors import CudaError
 from linkwright.executors.cuda import clocks
 from linkwright.experiment import Experiment
 from linkwright.report.runs import Run
-
-needs_nvrtc = pytest.mark.skipif(
-    not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"
-)
 
 
 def allreduce(ranks: int, size: int = 256, **more) -> Experiment:
@@ -149,7 +146,7 @@ def test_more_ranks_than_sms_is_wrong_usage(tmp_path):
         ({"FAKE_GPUS": "0"}, 2, ["sees no GPU; CUDA_VISIBLE_DEVICES may hide them all"]),
         ({"FAKE_CAPABILITY": "60"}, 2, [r"\(sm_60\) lacks loads and stores that order others", "Volta, sm_70"]),
         ({"FAKE_DRIVER_CUDA": "11080"}, 1, [
-            "cuModuleLoadData failed: .*CUDA_ERROR_INVALID_IMAGE", "the driver is one of CUDA 11.8, and NVRTC is 1",
+            "cuModuleLoadData failed: .*CUDA_ERROR_INVALID_IMAGE", "the driver is of CUDA 11.8, and NVRTC is 1",
             r"use a newer driver, or `pip install 'linkwright\[cuda\]'`",
         ]),
     ],

@@ -82,7 +82,7 @@ WAIVED = {
     "16 blocks need as many SMs; there are 12": asked("sm_barrier", how="cluster", threads=16),
     "pairs are an even number of SMs, not 3": asked("sm_pair_bandwidth", threads=3),
     "a message is a multiple of 16 bytes, not 100": asked("sm_pair_bandwidth", bytes=100),
-    "6 SMs are no whole number of clusters of 4": asked("sm_pair_bandwidth", through="cluster", cluster=4, threads=6),
+    "6 of 12 SMs do not form whole clusters of 4": asked("sm_pair_bandwidth", through="cluster", cluster=4, threads=6),
     "two messages of 65536 bytes do not fit": asked("sm_loaded_latency", through="cluster", bytes="64K"),
     "13 parts need as many SMs; 12 take part": asked("sm_barrier", threads=13),
     "1 to 32 warps, not 99": asked("sm_atomic", warps=99),

@@ -51,13 +51,8 @@ ANSWERED = [
 ]  # fmt: skip
 
 
-def answers(asked: list[dict], gpus: int, **environment: str) -> list[dict]:
-    given = json.dumps([{**each, "experiment": each["experiment"].to_json()} for each in asked])
-    done = emulator.on_fake_gpu(
-        [emulator.HERE / "on_gpus.py"], input=given, environment={"FAKE_GPUS": str(gpus), **environment}
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def answers(requests: list[dict], gpus: int, **environment: str) -> list[dict]:
+    return emulator.answers(requests, "gpus", FAKE_GPUS=str(gpus), **environment)
 
 
 @needs_nvrtc
@@ -87,7 +82,7 @@ def test_copies_that_wait_for_the_host_cannot_hold_it_up():
 
 @needs_nvrtc
 def test_without_waiting_for_each_other_data_are_wrong():
-    asked = [{"experiment": collective("allreduce/ring", 4), "unordered": True}]
+    asked = [{"experiment": collective("allreduce/ring", 4), "spoil": True}]
     assert answers(asked, 4)[0]["error"][0] == "WrongResultError"
 
 

@@ -27,7 +27,7 @@ def no_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("architecture", compiler.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 @pytest.mark.parametrize(("source", "defines", "least"), VARIANTS)
 def test_kernels_compile(source, defines, least, architecture):
     if compiler.number(architecture) < compiler.number(least):

@@ -40,9 +40,9 @@ WAIVED = {
     "matmul in f8: waived: it needs PyTorch": asked("matmul", n=64, dtype="f8"),
     "convolution: waived: it needs PyTorch": asked("convolution"),
     "a library takes all SMs of the GPU": asked("matmul", threads=2),
-    "a size of 0 is no product": asked("matmul", n=0),
+    "a product needs a size of at least 1": asked("matmul", n=0),
     "a quarter of the GPU's memory": asked("matmul", n=20000),
-    "a batch of 0 images is none": asked("convolution", batch=0),
+    "a batch of 0 images is empty": asked("convolution", batch=0),
     "a block holds at least one sample": asked("random", generator="curand_xorwow", block=4),
     "a GPU has no generator numpy_pcg64; ask for curand_xorwow": asked("random"),
 }
@@ -144,7 +144,7 @@ def test_what_a_library_refuses_is_the_reason(monkeypatch):
     def refuse(*given):
         raise RuntimeError("CUDA out of memory\nTried to allocate")
 
-    monkeypatch.setitem(products.PROBES, "matmul", refuse)
+    monkeypatch.setattr(products, "measure", refuse)
     with pytest.raises(CudaError, match=r"^probe matmul: the library refuses: CUDA out of memory$"):
         probes.measure(SimpleNamespace(sms=()), asked("matmul")["experiment"], None)
 

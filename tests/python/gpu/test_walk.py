@@ -134,7 +134,7 @@ def test_a_raise_that_never_comes_ends_the_kernel_and_names_the_wait():
     silent = dataclasses.replace(case.stream, instructions=instructions, raises=case.stream.raises[:0])
     left = emulator.run([cases.walk_of(case, stream=silent, patience_ns=10**8)], cases.SMS)[0]
     assert "waited too long for the counter" in job.trouble_of(left["trouble"])
-    with pytest.raises(WrongResultError, match="nobody can go on; rank 0 waits for counter"):
+    with pytest.raises(WrongResultError, match="no rank can proceed; rank 0 waits for counter"):
         walk(silent, case.memory.initial, "f32", "sum")
 
 

@@ -152,8 +152,11 @@ def test_native_algorithms_exist_on_mpi_only(tmp_path):
 
 def test_two_hosts_run_and_stand_in_the_results(tmp_path):
     mpirun(1, "-c", "pass")  # skips where there is no MPI
-    command = [str(FOLDER / "two_hosts.sh"), sys.executable, *LINKWRIGHT, "run", "allreduce", "--on", "mpi"]
-    command += [
+    words = [
+        "run",
+        "allreduce",
+        "--on",
+        "mpi",
         "-a",
         "ring,mpi-native",
         "--sizes",
@@ -163,8 +166,8 @@ def test_two_hosts_run_and_stand_in_the_results(tmp_path):
         "--time-budget",
         "2s",
         "--runs",
-        str(tmp_path),
     ]
+    command = [str(FOLDER / "two_hosts.sh"), sys.executable, *LINKWRIGHT, *words, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())

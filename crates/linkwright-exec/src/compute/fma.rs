@@ -49,8 +49,10 @@ pub struct Kernel {
     pub precision: Precision,
     /// Bits of one register.
     register_bits: u64,
-    run: unsafe fn(&mut Register, u64),
+    run: Run,
 }
+
+type Run = unsafe fn(&mut Register, u64);
 
 /// Accumulators of a kernel.
 const ACCUMULATORS: u64 = 12;
@@ -97,28 +99,16 @@ impl Kernel {
 /// The widest kernel that this processor has.
 #[cfg(target_arch = "x86_64")]
 pub fn widest(precision: Precision) -> Kernel {
-    let kernel = |name, register_bits, run| Kernel {
-        name,
-        precision,
-        register_bits,
-        run,
-    };
-    let single = precision == Precision::Single;
     if is_x86_feature_detected!("avx512f") {
-        let run = if single {
-            x86::wide512_f32
-        } else {
-            x86::wide512_f64
-        };
-        return kernel("AVX-512", 512, run);
+        return kernel(
+            "AVX-512",
+            512,
+            precision,
+            [x86::wide512_f32, x86::wide512_f64],
+        );
     }
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        let run = if single {
-            x86::wide256_f32
-        } else {
-            x86::wide256_f64
-        };
-        return kernel("AVX2", 256, run);
+        return kernel("AVX2", 256, precision, [x86::wide256_f32, x86::wide256_f64]);
     }
     portable(precision)
 }
@@ -126,16 +116,7 @@ pub fn widest(precision: Precision) -> Kernel {
 /// The widest kernel that this processor has.
 #[cfg(target_arch = "aarch64")]
 pub fn widest(precision: Precision) -> Kernel {
-    let run = match precision {
-        Precision::Single => arm::wide128_f32,
-        Precision::Double => arm::wide128_f64,
-    };
-    Kernel {
-        name: "NEON",
-        precision,
-        register_bits: 128,
-        run,
-    }
+    kernel("NEON", 128, precision, [arm::wide128_f32, arm::wide128_f64])
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -147,14 +128,15 @@ pub fn widest(precision: Precision) -> Kernel {
 /// Products and sums that the compiler makes vectors of, as wide as it dares.
 #[allow(dead_code, reason = "the last resort of some architectures")]
 fn portable(precision: Precision) -> Kernel {
+    kernel("portable", 128, precision, [portable_f32, portable_f64])
+}
+
+fn kernel(name: &'static str, register_bits: u64, precision: Precision, runs: [Run; 2]) -> Kernel {
     Kernel {
-        name: "portable",
+        name,
         precision,
-        register_bits: 128,
-        run: match precision {
-            Precision::Single => portable_f32,
-            Precision::Double => portable_f64,
-        },
+        register_bits,
+        run: runs[precision as usize],
     }
 }
 

@@ -11,34 +11,26 @@ use rand_pcg::{Pcg64, Pcg64Dxsm, Pcg64Mcg};
 /// Fills blocks, one after the other, each continuing the stream.
 pub type Fill = Box<dyn FnMut(&mut [f64]) + Send>;
 
-/// A generator of the list.
-pub struct Generator {
-    /// As typed by people.
-    pub key: &'static str,
-    /// One with this seed.
-    pub seeded: fn(u64) -> Fill,
-}
+/// A generator with a seed.
+pub type Seeded = fn(u64) -> Fill;
 
-const fn generator(key: &'static str, seeded: fn(u64) -> Fill) -> Generator {
-    Generator { key, seeded }
-}
-
-/// Every generator.
-pub static GENERATORS: &[Generator] = &[
-    generator("store", |seed| Box::new(store(seed))),
-    generator("rust_chacha8", filling::<ChaCha8Rng>),
-    generator("rust_chacha12", filling::<ChaCha12Rng>),
-    generator("rust_chacha20", filling::<ChaCha20Rng>),
-    generator("rust_pcg64", filling::<Pcg64>),
-    generator("rust_pcg64dxsm", filling::<Pcg64Dxsm>),
-    generator("rust_pcg64mcg", filling::<Pcg64Mcg>),
+/// Every generator, by its name on the command line.
+pub static GENERATORS: &[(&str, Seeded)] = &[
+    ("store", |seed| Box::new(store(seed))),
+    ("rust_chacha8", filling::<ChaCha8Rng>),
+    ("rust_chacha12", filling::<ChaCha12Rng>),
+    ("rust_chacha20", filling::<ChaCha20Rng>),
+    ("rust_pcg64", filling::<Pcg64>),
+    ("rust_pcg64dxsm", filling::<Pcg64Dxsm>),
+    ("rust_pcg64mcg", filling::<Pcg64Mcg>),
     // `SmallRng` of 64-bit machines.
-    generator("rust_xoshiro256pp", filling::<Xoshiro256PlusPlus>),
+    ("rust_xoshiro256pp", filling::<Xoshiro256PlusPlus>),
 ];
 
 /// The generator called `key`.
-pub fn find(key: &str) -> Option<&'static Generator> {
-    GENERATORS.iter().find(|generator| generator.key == key)
+pub fn find(key: &str) -> Option<Seeded> {
+    let entry = GENERATORS.iter().find(|(known, _)| *known == key);
+    entry.map(|&(_, seeded)| seeded)
 }
 
 fn filling<R: SeedableRng + RngExt + Send + 'static>(seed: u64) -> Fill {
@@ -67,25 +59,25 @@ mod tests {
 
     #[test]
     fn generators_give_uniform_numbers_that_go_on() {
-        for generator in GENERATORS.iter().filter(|g| g.key != "store") {
-            let mut fill = (generator.seeded)(7);
+        for (key, seeded) in GENERATORS.iter().filter(|(key, _)| *key != "store") {
+            let mut fill = seeded(7);
             let (mut first, mut second) = ([0.0; 4096], [0.0; 4096]);
             fill(&mut first);
             fill(&mut second);
-            assert_ne!(first, second, "{}", generator.key);
+            assert_ne!(first, second, "{key}");
             assert!(first.iter().all(|value| (0.0..1.0).contains(value)));
             // The mean of 4096 uniform numbers scatters by 0.0045.
             let mean = first.iter().sum::<f64>() / 4096.0;
-            assert!((mean - 0.5).abs() < 0.025, "{}: {mean}", generator.key);
+            assert!((mean - 0.5).abs() < 0.025, "{key}: {mean}");
             let mut again = [0.0; 4096];
-            (generator.seeded)(7)(&mut again);
-            assert_eq!(first, again, "{}: the seed decides", generator.key);
+            seeded(7)(&mut again);
+            assert_eq!(first, again, "{key}: the seed decides");
         }
     }
 
     #[test]
     fn store_stores_another_value_each_time() {
-        let mut fill = (find("store").unwrap().seeded)(0);
+        let mut fill = find("store").unwrap()(0);
         let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
         fill(&mut first);
         fill(&mut second);

@@ -5,9 +5,9 @@
 //!   rank r          \--> t1 -----/               error <= (t2 - t0) / 2
 //! ```
 //!
-//! Of several round trips the fastest counts: nothing delayed it on either way, so its two ways are
-//! most alike. How far the two ways differ cannot be seen, hence half the round trip is the residual
-//! error. It is done before and after each experiment; how far an offset moved meanwhile (clocks of
+//! The fastest of several round trips counts: it was delayed least, so its two directions differ least.
+//! Their difference cannot be measured, hence half the round trip is the residual
+//! error. Clocks are compared before and after each experiment; how far an offset moved meanwhile (clocks of
 //! two hosts drift by some microseconds per second) is added to the error.
 //!
 //! The clock is the kernel's monotonic one: the processes of a host share it, and hosts discipline
@@ -24,7 +24,7 @@ use crate::sampling::median;
 /// Round trips per rank.
 const ROUND_TRIPS: usize = 30;
 
-/// What a rank knows of the common time.
+/// A rank's relation to the common time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offset {
     /// Time of rank 0 = own time + this.

@@ -1,7 +1,7 @@
 //! An MPI library as function addresses and handles, found at run time.
 //!
-//! Nothing of MPI is known when this crate is built: no header, no compiler wrapper, no link. Whoever
-//! starts the library (`mpi4py`) tells where its functions are and what its handles look like:
+//! This crate is built without MPI: no header, no compiler wrapper, no link. The program that starts
+//! the library (through `mpi4py`) supplies the addresses of its functions and the values of its handles:
 //!
 //! ```text
 //!                 handle of a communicator, type, operator      request

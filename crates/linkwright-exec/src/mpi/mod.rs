@@ -150,15 +150,18 @@ impl Mpi {
     }
 }
 
+fn waived(reason: impl Into<String>) -> ExecError {
+    ExecError::Waived {
+        executor: "mpi",
+        reason: reason.into(),
+    }
+}
+
 /// The schedule without barriers; verified again where it had some.
 fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
     if !schedule.has(OpKind::Barrier) {
         return Ok(Cow::Borrowed(schedule));
     }
-    let waived = |reason: String| ExecError::Waived {
-        executor: "mpi",
-        reason,
-    };
     let lowered = barriers::disseminate(schedule).map_err(|error| waived(error.to_string()))?;
     verify(&lowered).map_err(|error| waived(error.to_string()))?;
     Ok(Cow::Owned(lowered))

@@ -16,10 +16,11 @@
 //! schedules of it work in place.
 
 use super::library::{done, Group, Handle, Library};
+use super::waived;
 use super::walker::Work;
 use crate::buffers::{AlignedBytes, Data};
 use crate::error::{ExecError, Result};
-use crate::fill::{wrong_elements, Fill};
+use crate::fill::wrong_elements;
 use crate::threads::arena::Arena;
 use linkwright_schedule::spec::Collective;
 use std::ffi::c_int;
@@ -55,13 +56,6 @@ pub(super) struct Native<'a> {
 const SEND: usize = 0;
 const RECEIVE: usize = 1;
 
-fn waived(reason: String) -> ExecError {
-    ExecError::Waived {
-        executor: "mpi",
-        reason,
-    }
-}
-
 impl<'a> Native<'a> {
     pub(super) fn new(
         library: &'a Library,
@@ -69,20 +63,14 @@ impl<'a> Native<'a> {
         call: Call,
         data: Data,
     ) -> Result<Self> {
-        let position = crate::dtype::DType::ALL
-            .iter()
-            .position(|&d| d == data.dtype);
-        let dtype = library.handles.dtypes[position.expect("every type is in the list")];
+        let dtype = library.handles.dtypes[data.dtype as usize];
         let dtype = dtype.ok_or_else(|| {
             let (dtype, name) = (data.dtype, call.collective.name());
             waived(format!(
                 "MPI has no type {dtype}, so its own {name} cannot take it; use f32"
             ))
         })?;
-        let position = crate::dtype::ReduceOp::ALL
-            .iter()
-            .position(|&o| o == data.op);
-        let op = library.handles.ops[position.expect("every operator is in the list")];
+        let op = library.handles.ops[data.op as usize];
         if call.elements > c_int::MAX as u64 {
             return Err(waived(format!(
                 "{} elements are more than the library's own collectives count ({}); use a smaller size",
@@ -130,15 +118,6 @@ impl<'a> Native<'a> {
         }
     }
 
-    fn fill_rule(&self) -> Fill {
-        Fill {
-            dtype: self.data.dtype,
-            op: self.data.op,
-            ranks: self.group.size,
-            seed: self.data.seed,
-        }
-    }
-
     /// What the received elements must be: pieces of (elements, contributions).
     fn expected(&self) -> Vec<(usize, Vec<(u32, usize)>)> {
         let (rank, whole, block) = (self.group.rank as usize, self.whole, self.block);
@@ -163,7 +142,7 @@ impl<'a> Native<'a> {
 
 impl Work for Native<'_> {
     fn fill(&mut self) {
-        let (rule, rank) = (self.fill_rule(), self.group.rank);
+        let (rule, rank) = (self.data.fill(self.group.size), self.group.rank);
         let broadcast = self.call.collective == Collective::Broadcast && self.is_root();
         let given = broadcast || self.call.in_place;
         let receive = self.memory.get_mut(RECEIVE);
@@ -223,14 +202,14 @@ impl Work for Native<'_> {
                 ),
                 Collective::Barrier => done("Barrier", (f.barrier)(comm)),
                 Collective::Pattern => Err(waived(
-                    "a traffic pattern is not an MPI collective; run it by its own name".to_owned(),
+                    "a traffic pattern is not an MPI collective; run it by its own name",
                 )),
             }
         }
     }
 
     fn check(&self) -> Result<u64> {
-        let (rule, size) = (self.fill_rule(), self.data.dtype.size());
+        let (rule, size) = (self.data.fill(self.group.size), self.data.dtype.size());
         // SAFETY: nothing is under way between repetitions.
         let mut rest = unsafe { self.memory.get(RECEIVE) };
         let mut checked = 0;

@@ -4,8 +4,8 @@
 //! so they give it the same tag without talking.
 
 use super::steps::{at, Message, Place};
-use crate::buffers::Contents;
-use crate::error::{ExecError, Result};
+use crate::buffers::{acknowledged, Contents};
+use crate::error::Result;
 use linkwright_schedule::ir::{Op, OpKind};
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ pub(super) fn number<'a>(
         contents,
         me,
         part_bytes,
-        acknowledged: vec![false; contents.schedule.ops().len()],
+        acknowledged: acknowledged(contents.schedule),
         index: HashMap::new(),
         sent: HashMap::new(),
         received: HashMap::new(),
@@ -79,7 +79,6 @@ pub(super) fn number<'a>(
         events: Vec::new(),
         requests: 0,
     };
-    numbering.find_acknowledged();
     for (id, op) in (0u32..).zip(contents.schedule.ops()) {
         numbering.enter(id, op)?;
     }
@@ -87,23 +86,12 @@ pub(super) fn number<'a>(
 }
 
 impl Numbering<'_> {
-    fn find_acknowledged(&mut self) {
-        let schedule = self.contents.schedule;
-        for id in 0..schedule.ops().len() as u32 {
-            for edge in schedule.after(id).iter().filter(|e| e.is_acknowledged()) {
-                self.acknowledged[edge.op() as usize] = true;
-            }
-        }
-    }
-
     /// Numbers the messages of an operation and notes what this rank has to do.
     fn enter(&mut self, id: u32, op: &Op) -> Result<()> {
         let source = match op.kind {
             OpKind::Barrier => {
-                return Err(ExecError::Waived {
-                    executor: "mpi",
-                    reason: format!("operation {id} is a barrier; make notices of it first"),
-                });
+                let reason = format!("operation {id} is a barrier; make notices of it first");
+                return Err(super::waived(reason));
             }
             OpKind::Local | OpKind::Compute | OpKind::Fence => op.from,
             OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice => {

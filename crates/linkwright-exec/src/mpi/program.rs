@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Tags count the messages of an ordered pair of ranks. **When an Irecv is posted.** Data arrive only
-//! after the source was allowed to send them, so early posting is safe once the rank itself has done
-//! with the place: the receive moves up to [`LOOKAHEAD`] operations ahead, but not past one that
+//! after the source was allowed to send them, so early posting is safe once the rank itself no longer needs
+//! the place: the receive moves up to [`LOOKAHEAD`] operations ahead, but not past one that
 //! touches the same bytes. A message that combines, or whose chunks are scattered, arrives in
 //! *staging* memory and is moved into place just before the first operation that waits for it.
 //!
@@ -22,8 +22,8 @@
 //! posted. Acknowledgements and served requests stand at the id of their own operation.
 
 use super::numbering::{host, number, Event, Numbering, Role};
-use super::steps::{at, buffer, Piece, Place, RankProgram, Step};
-use crate::buffers::{overlap_unequally, Contents, Extent};
+use super::steps::{at, buffer, Piece, Place, RankProgram, Spot, Step};
+use crate::buffers::{Contents, Extent};
 use crate::error::{ExecError, Result};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::ops::Range;
@@ -61,7 +61,7 @@ struct Progress {
     ended: bool,
     staging: Option<Range<usize>>,
     /// Where staged bytes go, and whether they are combined.
-    unpack: Option<(u32, u32, bool)>,
+    unpack: Option<(Range<u32>, bool)>,
 }
 
 struct Compiler<'a> {
@@ -220,12 +220,13 @@ impl Compiler<'_> {
                 self.program.messages[message as usize].spot = at(place, extent.dst);
             }
             _ => {
-                let staged = self.stage(message);
-                let first = self.program.pieces.len() as u32;
-                self.unpack(&extents, staged, place);
-                let end = self.program.pieces.len() as u32;
+                let pieces = self.stage(message, &extents, |staged, extent| Piece {
+                    from: staged,
+                    to: at(place, extent.dst),
+                    bytes: extent.bytes,
+                });
                 let reduce = op.combine == Combine::Reduce;
-                self.progress[message as usize].unpack = Some((first, end, reduce));
+                self.progress[message as usize].unpack = Some((pieces, reduce));
             }
         }
         self.begin(message);
@@ -244,37 +245,37 @@ impl Compiler<'_> {
             [] => {}
             [extent] => self.program.messages[message as usize].spot = at(place, extent.src),
             _ => {
-                let mut staged = self.stage(message);
-                let first = self.program.pieces.len() as u32;
-                for extent in &extents {
-                    self.program.pieces.push(Piece {
-                        from: at(place, extent.src),
-                        to: at(Place::Staging, staged),
-                        bytes: extent.bytes,
-                    });
-                    staged += extent.bytes;
-                }
-                let end = self.program.pieces.len() as u32;
-                self.program.steps.push(Step::Copy(first..end));
+                let pieces = self.stage(message, &extents, |staged, extent| Piece {
+                    from: at(place, extent.src),
+                    to: staged,
+                    bytes: extent.bytes,
+                });
+                self.program.steps.push(Step::Copy(pieces));
             }
         }
         self.begin(message);
         Ok(())
     }
 
-    fn unpack(&mut self, extents: &[Extent], mut staged: usize, place: Place) {
+    /// Stages a message, and adds a piece for each extent: `piece` gets the place where it is staged.
+    fn stage(
+        &mut self,
+        message: u32,
+        extents: &[Extent],
+        piece: impl Fn(Spot, &Extent) -> Piece,
+    ) -> Range<u32> {
+        let mut staged = self.staging(message);
+        let first = self.program.pieces.len() as u32;
         for extent in extents {
-            self.program.pieces.push(Piece {
-                from: at(Place::Staging, staged),
-                to: at(place, extent.dst),
-                bytes: extent.bytes,
-            });
+            let spot = at(Place::Staging, staged);
+            self.program.pieces.push(piece(spot, extent));
             staged += extent.bytes;
         }
+        first..self.program.pieces.len() as u32
     }
 
-    /// Staging memory for a message: what is free and large enough, else more of it.
-    fn stage(&mut self, message: u32) -> usize {
+    /// Staging memory for a message: the smallest free range that is large enough, or new memory.
+    fn staging(&mut self, message: u32) -> usize {
         let bytes = self.program.messages[message as usize].bytes;
         let wanted = bytes.next_multiple_of(LINE);
         let fits = |range: &&Range<usize>| range.len() >= wanted;
@@ -308,10 +309,10 @@ impl Compiler<'_> {
         }
         progress.ended = true;
         self.program.steps.push(Step::Wait(message));
-        if let Some((first, end, reduce)) = progress.unpack {
+        if let Some((pieces, reduce)) = progress.unpack.take() {
             self.program.steps.push(match reduce {
-                true => Step::Reduce(first..end),
-                false => Step::Copy(first..end),
+                true => Step::Reduce(pieces),
+                false => Step::Copy(pieces),
             });
         }
         self.free.extend(progress.staging.take());
@@ -367,25 +368,13 @@ impl Compiler<'_> {
             buffer(op.from, op.src_buffer.0),
             buffer(target, op.dst_buffer.0),
         );
-        let extents = self.contents.extents(id, &op)?;
-        if from == to && overlap_unequally(&extents) {
-            return Err(ExecError::Waived {
-                executor: "mpi",
-                reason: format!(
-                    "operation {id} overwrites what it still has to read; move the data through scratch"
-                ),
-            });
-        }
         let first = self.program.pieces.len() as u32;
-        for extent in extents {
-            let in_place = from == to && extent.src == extent.dst && op.combine == Combine::Replace;
-            if !in_place {
-                self.program.pieces.push(Piece {
-                    from: at(from, extent.src),
-                    to: at(to, extent.dst),
-                    bytes: extent.bytes,
-                });
-            }
+        for extent in self.contents.moves("mpi", id, &op, target)? {
+            self.program.pieces.push(Piece {
+                from: at(from, extent.src),
+                to: at(to, extent.dst),
+                bytes: extent.bytes,
+            });
         }
         let pieces = first..self.program.pieces.len() as u32;
         if !pieces.is_empty() {
@@ -397,7 +386,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Tells the source that its data are here, where somebody waits to know.
+    /// Tells the source that its data are here, if a rank waits for that.
     fn acknowledge(&mut self, id: u32, target: u32) {
         if let Some(acknowledgement) = self.numbering.message(id, target, Role::Acknowledgement) {
             let data = self.numbering.message(id, target, Role::Data);
@@ -420,9 +409,6 @@ impl Compiler<'_> {
         let op = self.op(id);
         let targets = self.contents.schedule.targets(&op).to_vec();
         let blind = Err(ExecError::BlindEdge { op: id, rank: me });
-        if edge.is_at_other_side() {
-            return blind;
-        }
         if edge.is_acknowledged() || !op.is_message() || op.kind == OpKind::Get {
             if op.initiator() != me {
                 return blind;

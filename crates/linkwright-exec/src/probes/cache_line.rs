@@ -251,23 +251,15 @@ impl Lines<'_> {
 mod tests {
     use super::*;
     use crate::sampling::Sampling;
-    use crate::topology::Topology;
+    use crate::topology::allowed_cpus;
     use std::time::Duration;
 
     #[test]
     fn every_way_gives_times_or_says_why_not() {
-        let cpus: Vec<u32> = Topology::discover().cpus.iter().map(|cpu| cpu.id).collect();
+        let cpus = allowed_cpus();
         let setting = Setting {
-            cpus: cpus.clone(),
-            sampling: Sampling {
-                samples: 5,
-                warmup_at_most: 2,
-                time_budget: Duration::from_millis(200),
-                settle_within: None,
-            },
-            seed: 1,
-            most_bytes: None,
-            cancelled: None,
+            sampling: Sampling::of(5, 2, Duration::from_millis(200)),
+            ..Setting::of(cpus.clone())
         };
         for how in ["compare_and_swap", "read_write", "one_way"] {
             for touched_by in ["first", "second"] {

@@ -52,12 +52,7 @@ mod tests {
 
     fn peak(pairs: &[(&str, &str)]) -> Result<Answer> {
         let setting = Setting {
-            sampling: Sampling {
-                samples: 10,
-                warmup_at_most: 3,
-                time_budget: Duration::from_secs(5),
-                settle_within: None,
-            },
+            sampling: Sampling::of(10, 3, Duration::from_secs(5)),
             ..Setting::of(allowed_cpus())
         };
         measure(&Assignment::parse(&FMA_PEAK, pairs).unwrap(), &setting)

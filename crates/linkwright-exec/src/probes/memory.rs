@@ -7,6 +7,7 @@
 use super::probe::{waived, Setting};
 use crate::error::Result;
 use crate::free_memory::available_memory;
+use crate::mapping::Mapping;
 use linkwright_core::probes::Description;
 use std::fs;
 
@@ -21,11 +22,10 @@ pub(super) enum Pages {
     Huge,
 }
 
-/// Mapped memory, zeroed and resident; unmapped when dropped.
+/// Mapped memory, zeroed and resident.
 #[derive(Debug)]
 pub(super) struct Mapped {
-    mapping: *mut u8,
-    mapped: usize,
+    _mapping: Mapping,
     base: *mut u8,
     bytes: usize,
 }
@@ -62,28 +62,13 @@ impl Mapped {
         let wanted = bytes
             .max(1)
             .next_multiple_of(if pages == Pages::Huge { HUGE } else { 4096 });
-        let mapped = wanted + HUGE;
-        // SAFETY: a new private mapping that overlaps nothing.
-        let mapping = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mapped,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if mapping == libc::MAP_FAILED {
-            let error = std::io::Error::last_os_error();
-            return Err(waived(about, format!("cannot map {bytes} bytes: {error}")));
-        }
-        let mapping = mapping.cast::<u8>();
+        let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+        let mapping = Mapping::new(wanted + HUGE, flags)
+            .map_err(|error| waived(about, format!("cannot map {bytes} bytes: {error}")))?;
         let memory = Mapped {
-            mapping,
-            mapped,
             // SAFETY: the mapping is one huge page longer than what is wanted of it.
-            base: unsafe { mapping.add(mapping.align_offset(HUGE)) },
+            base: unsafe { mapping.base().add(mapping.base().align_offset(HUGE)) },
+            _mapping: mapping,
             bytes,
         };
         memory.place(about, wanted, pages)?;
@@ -131,13 +116,6 @@ impl Mapped {
     /// Bytes requested.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: mapped by us, and nobody holds a reference.
-        unsafe { libc::munmap(self.mapping.cast(), self.mapped) };
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::cycle::cycle_ns;
 use crate::error::{ExecError, Result};
-use crate::guard::Drops;
 use crate::sampling::{Samples, Sampling};
 use linkwright_core::probes::{Assignment, Description};
 
@@ -70,13 +69,6 @@ pub struct Answer {
     pub floor: Option<Floor>,
     /// Notes for the reader.
     pub notes: Vec<String>,
-}
-
-impl Answer {
-    /// Samples dropped, by reason.
-    pub fn drops(&self) -> &Drops {
-        &self.samples.drops
-    }
 }
 
 /// A probe that this machine can run.

@@ -15,7 +15,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
     let key = axes.word("generator");
-    let Some(generator) = generators::find(key) else {
+    let Some(seeded) = generators::find(key) else {
         return Err(waived(&RANDOM, format!("{key} is measured in Python")));
     };
     let threads = team(axes, setting, &RANDOM)?;
@@ -30,7 +30,7 @@ fn measure(axes: &Assignment, setting: &Setting) -> Result<Answer> {
     check_room(&RANDOM, setting, bytes)?;
     // Each thread makes and touches its own block.
     let worker = |number: usize| {
-        let mut fill = (generator.seeded)(setting.seed.wrapping_add(number as u64));
+        let mut fill = seeded(setting.seed.wrapping_add(number as u64));
         let mut block = vec![0.0; samples];
         move |n: u32| (0..n).for_each(|_| fill(&mut block))
     };

@@ -106,12 +106,7 @@ mod tests {
     fn a_launch_gives_trips_and_their_mean_and_tail() {
         let axes = Assignment::parse(&ROUND_TRIP, &[("out_bytes", "1K")]).unwrap();
         let setting = Setting {
-            sampling: Sampling {
-                samples: 20,
-                warmup_at_most: 2,
-                time_budget: Duration::from_secs(5),
-                settle_within: None,
-            },
+            sampling: Sampling::of(20, 2, Duration::from_secs(5)),
             ..Setting::of(allowed_cpus())
         };
         let answer = measure(&axes, &setting).unwrap();

@@ -10,6 +10,7 @@
 //! and `cancelled` may be called on it only. If a helper panics, all are released and its message is the error.
 
 use super::probe::{Answer, Setting};
+use crate::crew::{lock, message};
 use crate::error::{ExecError, Result};
 use crate::guard::{Disturbance, Guard};
 use crate::sampling::Samples;
@@ -104,9 +105,7 @@ impl Workers {
     fn employ(&self, cpu: u32, watcher: &Thread, work: impl FnOnce()) {
         self.pin(cpu);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            let words = panic.downcast_ref::<String>().cloned();
-            let plain = || panic.downcast_ref().map(|text: &&str| (*text).to_owned());
-            *lock(&self.failed) = Some(words.or_else(plain).unwrap_or_default());
+            *lock(&self.failed) = Some(message(&*panic));
         }
         self.stop();
         self.running.fetch_sub(1, Ordering::Release);
@@ -198,34 +197,18 @@ impl Workers {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("no panic while held")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sampling::Sampling;
-    use crate::topology::Topology;
+    use crate::topology::allowed_cpus;
 
     fn setting(cancelled: Option<&(dyn Fn() -> bool + Sync)>) -> Setting<'_> {
+        let cpus = allowed_cpus().into_iter().cycle().take(3).collect();
         Setting {
-            cpus: Topology::discover()
-                .cpus
-                .iter()
-                .map(|cpu| cpu.id)
-                .cycle()
-                .take(3)
-                .collect(),
-            sampling: Sampling {
-                samples: 5,
-                warmup_at_most: 1,
-                time_budget: Duration::from_secs(5),
-                settle_within: None,
-            },
-            seed: 1,
-            most_bytes: None,
+            sampling: Sampling::of(5, 1, Duration::from_secs(5)),
             cancelled,
+            ..Setting::of(cpus)
         }
     }
 

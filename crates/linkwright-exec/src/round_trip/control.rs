@@ -4,8 +4,8 @@
 //! trips only, so the server has its line in the cache during a block.
 
 use super::error::{Result, RoundTripError};
-use super::mapping::Mapping;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use super::mapping::Region;
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What the server does with a request.
@@ -28,7 +28,7 @@ struct Page {
     replies: Line<AtomicU64>,
     mode: Line<AtomicU32>,
     switches: AtomicI64,
-    errno: AtomicU32,
+    errno: AtomicI32,
 }
 
 /// Requests and replies are counted; this count says that no more will come.
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The page, and how to wait.
 pub(super) struct Control {
-    page: Mapping,
+    page: Region,
     /// Both processes share one core, so waiting gives it away.
     pub yields: bool,
     /// The other process, once there are two.
@@ -51,7 +51,7 @@ pub(super) struct Control {
 impl Control {
     pub fn new() -> Result<Control> {
         Ok(Control {
-            page: Mapping::shared(size_of::<Page>())?,
+            page: Region::new(size_of::<Page>(), libc::MAP_SHARED)?,
             yields: false,
             peer: 0,
             count: 0,
@@ -79,24 +79,14 @@ impl Control {
         }
     }
 
-    pub fn report_switches(&self, switches: i64) {
-        self.page().switches.store(switches, Ordering::Release);
+    /// How often the server has lost its core.
+    pub fn switches(&self) -> &AtomicI64 {
+        &self.page().switches
     }
 
-    pub fn reported_switches(&self) -> i64 {
-        self.page().switches.load(Ordering::Acquire)
-    }
-
-    /// The number of the system error that ended the server.
-    pub fn report_errno(&self, errno: i32) {
-        self.page().errno.store(errno as u32, Ordering::Release);
-    }
-
-    pub fn reported_errno(&self) -> Option<i32> {
-        match self.page().errno.load(Ordering::Acquire) {
-            0 => None,
-            errno => Some(errno as i32),
-        }
+    /// The number of the system error that ended the server, or 0.
+    pub fn errno(&self) -> &AtomicI32 {
+        &self.page().errno
     }
 
     /// Client: the request lies ready.

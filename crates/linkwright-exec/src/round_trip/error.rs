@@ -7,59 +7,39 @@ pub type Result<T, E = RoundTripError> = std::result::Result<T, E>;
 
 /// An error of a round trip.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its fields")]
 pub enum RoundTripError {
     /// A size outside of what the buffers allow.
     #[error("a {what} of {bytes} bytes: sizes are multiples of 8 from {smallest} to {largest}")]
     Size {
-        /// `request` or `reply`.
         what: &'static str,
-        /// Asked for.
         bytes: usize,
-        /// Least.
         smallest: usize,
-        /// Most.
         largest: usize,
     },
     /// The operating system does not allow this transport.
     #[error("this system forbids it ({error}){hint}")]
-    Forbidden {
-        /// The error of the operating system.
-        error: io::Error,
-        /// What would allow it.
-        hint: String,
-    },
+    Forbidden { error: io::Error, hint: String },
     /// A system call that should work did not.
     #[error("{what} failed: {error}")]
     System {
-        /// What was tried.
         what: &'static str,
-        /// The error of the operating system.
         error: io::Error,
     },
     /// The other process is gone.
     #[error("the server process ended during the measurement ({how}); something stopped it")]
-    ServerEnded {
-        /// Exit status or signal.
-        how: String,
-    },
+    ServerEnded { how: String },
     /// Nothing came back.
     #[error(
         "no reply for {seconds} s; the machine is overloaded or the server process is stopped"
     )]
-    NoReply {
-        /// How long.
-        seconds: u64,
-    },
+    NoReply { seconds: u64 },
     /// The data that came back are not the data that were sent.
     #[error("word {word} of {words} of the reply is {got:#x} instead of {wanted:#x}; no time is reported")]
     WrongData {
-        /// First wrong word.
         word: usize,
-        /// Words of the reply.
         words: usize,
-        /// What is there.
         got: u64,
-        /// What should be.
         wanted: u64,
     },
 }

@@ -1,8 +1,9 @@
-//! Memory from `mmap`: shared with the server, or private to each process once either writes to it.
+//! Buffers of words: shared with the server, or private to each process once either writes to them.
 
 use super::error::{Result, RoundTripError};
+use crate::mapping::Mapping;
 
-/// Some words in memory that lives as long as its [`Mapping`].
+/// Words in memory that lives as long as its [`Region`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     pub start: *mut u64,
@@ -16,16 +17,12 @@ impl Words {
     }
 }
 
-/// Pages of this process and of its forks.
+/// Memory for up to four buffers.
 #[derive(Debug)]
-pub(super) struct Mapping {
-    base: *mut u8,
-    bytes: usize,
+pub(super) struct Region {
+    pages: Mapping,
     used: usize,
 }
-
-// SAFETY: plain memory; who may touch what when is the business of the transport.
-unsafe impl Send for Mapping {}
 
 const PAGE: usize = 4096;
 /// Two lines: what a prefetcher fetches together belongs to one buffer.
@@ -33,61 +30,35 @@ const ALIGN: usize = 128;
 /// Buffers whose addresses agree in the low twelve bits make loads wait for unrelated stores.
 const STAGGER: usize = 5 * ALIGN;
 
-impl Mapping {
-    /// Memory that a forked process sees, too.
-    pub fn shared(bytes: usize) -> Result<Mapping> {
-        Mapping::new(bytes, libc::MAP_SHARED)
-    }
-
-    /// Memory of which a forked process has its own copy.
-    pub fn private(bytes: usize) -> Result<Mapping> {
-        Mapping::new(bytes, libc::MAP_PRIVATE)
-    }
-
-    fn new(bytes: usize, kind: libc::c_int) -> Result<Mapping> {
+impl Region {
+    /// `flags`: `MAP_SHARED`, which a forked process sees too, or `MAP_PRIVATE`, of which it has its own copy.
+    pub fn new(bytes: usize, flags: libc::c_int) -> Result<Region> {
         let bytes = (bytes + 4 * (ALIGN + STAGGER)).next_multiple_of(PAGE);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let kind = kind | libc::MAP_ANONYMOUS;
-            libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(RoundTripError::last("mapping memory"));
-        }
-        Ok(Mapping {
-            base: base.cast(),
-            bytes,
-            used: 0,
-        })
+        let what = "mapping memory";
+        let pages =
+            Mapping::new(bytes, flags).map_err(|error| RoundTripError::System { what, error })?;
+        Ok(Region { pages, used: 0 })
     }
 
-    /// The next buffer of so many bytes, on lines of its own.
+    /// The next buffer of this many bytes, on cache lines of its own.
     pub fn words(&mut self, bytes: usize) -> Words {
         let start = self.used;
         self.used = (start + bytes).next_multiple_of(ALIGN) + STAGGER;
         assert!(
-            start + bytes <= self.bytes,
-            "the mapping holds four buffers"
+            start + bytes <= self.pages.bytes(),
+            "the region holds four buffers"
         );
         Words {
             // SAFETY: the offset lies within the mapping.
-            start: unsafe { self.base.add(start) }.cast(),
+            start: unsafe { self.pages.base().add(start) }.cast(),
             len: bytes / size_of::<u64>(),
         }
     }
 
-    /// The start of the mapping as a `T`, whose all-zero state must be valid.
+    /// The start of the region as a `T`, whose all-zero state must be valid.
     pub fn as_ref<T>(&self) -> &T {
-        assert!(size_of::<T>() <= self.bytes && align_of::<T>() <= PAGE);
+        assert!(size_of::<T>() <= self.pages.bytes() && align_of::<T>() <= PAGE);
         // SAFETY: big enough, aligned to a page, zeroed by the kernel; T consists of atomics.
-        unsafe { &*self.base.cast() }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped with this size, and nothing outlives the mapping that points into it.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+        unsafe { &*self.pages.base().cast() }
     }
 }

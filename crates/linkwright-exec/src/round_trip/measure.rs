@@ -165,9 +165,9 @@ impl<T: Transport> Client<T> {
 
     /// The server's error, where it left one, says more than its silence.
     fn explain(&self, error: RoundTripError) -> RoundTripError {
-        match self.control.reported_errno() {
-            Some(errno) => super::cross_memory::explain(std::io::Error::from_raw_os_error(errno)),
-            None => error,
+        match self.control.errno().load(Ordering::Acquire) {
+            0 => error,
+            errno => super::cross_memory::explain(std::io::Error::from_raw_os_error(errno)),
         }
     }
 
@@ -245,7 +245,7 @@ impl<T: Transport> Client<T> {
         self.control.set_mode(Mode::Report);
         self.trip()?;
         self.control.set_mode(Mode::Timed);
-        let switches = self.control.reported_switches();
+        let switches = self.control.switches().load(Ordering::Acquire);
         Ok(std::mem::replace(&mut self.switches, switches) != switches)
     }
 

@@ -6,6 +6,7 @@ use super::transport::Transport;
 use super::words;
 use crate::topology::pin_to;
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 
 /// A running server; stopped and reaped when dropped.
 pub(super) struct Server {
@@ -57,7 +58,8 @@ fn serve<T: Transport>(transport: &mut T, control: &mut Control, cpu: Option<u32
     }
     transport.become_server();
     if let Err(RoundTripError::System { error, .. }) = answer_all(transport, control) {
-        control.report_errno(error.raw_os_error().unwrap_or(libc::EIO));
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        control.errno().store(errno, Ordering::Release);
     }
     // SAFETY: ends this process without running what its parent registered for its own end.
     unsafe { libc::_exit(0) }
@@ -73,7 +75,10 @@ fn answer_all<T: Transport>(transport: &mut T, control: &mut Control) -> Result<
             Mode::Timed if T::IN_PLACE => words::compose(reply, black_box(words::sum(request))),
             Mode::Timed => {}
             Mode::Checked => words::compose(reply, words::digest(request)),
-            Mode::Report => control.report_switches(crate::guard::involuntary_switches()),
+            Mode::Report => {
+                let switches = crate::guard::involuntary_switches();
+                control.switches().store(switches, Ordering::Release);
+            }
         }
         transport.send_reply(control)?;
     }

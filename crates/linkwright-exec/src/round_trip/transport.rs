@@ -2,7 +2,7 @@
 
 use super::control::Control;
 use super::error::Result;
-use super::mapping::{Mapping, Words};
+use super::mapping::{Region, Words};
 use super::words;
 
 /// Smallest and largest size of a request or a reply in bytes; both are multiples of 8.
@@ -51,13 +51,13 @@ pub(super) struct Places {
     pub server_request: Words,
     pub server_reply: Words,
     pub client_reply: Words,
-    _memory: Mapping,
+    _memory: Region,
 }
 
 impl Places {
     /// Four buffers, of which each process has its own copy.
     pub fn apart(sizes: Sizes) -> Result<Places> {
-        let mut memory = Mapping::private(2 * (sizes.request + sizes.reply))?;
+        let mut memory = Region::new(2 * (sizes.request + sizes.reply), libc::MAP_PRIVATE)?;
         Ok(Places {
             client_request: memory.words(sizes.request),
             server_request: memory.words(sizes.request),
@@ -69,7 +69,7 @@ impl Places {
 
     /// Two buffers that both processes see.
     pub fn shared(sizes: Sizes) -> Result<Places> {
-        let mut memory = Mapping::shared(sizes.request + sizes.reply)?;
+        let mut memory = Region::new(sizes.request + sizes.reply, libc::MAP_SHARED)?;
         let (request, reply) = (memory.words(sizes.request), memory.words(sizes.reply));
         Ok(Places {
             client_request: request,

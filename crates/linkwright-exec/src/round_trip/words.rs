@@ -37,15 +37,17 @@ pub(super) fn sum(message: Words) -> u64 {
 
 /// A number that depends on every word and on its place.
 pub(super) fn digest(message: Words) -> u64 {
-    as_slice(&message).iter().fold(0, |digest: u64, &word| {
-        (digest.rotate_left(7) ^ word).wrapping_mul(STEP)
-    })
+    digested(as_slice(&message).iter().copied())
 }
 
 /// The digest of the message made from `seed`, without having it.
 pub(super) fn digest_of(seed: u64, len: usize) -> u64 {
-    (0..len).fold(0, |digest: u64, k| {
-        (digest.rotate_left(7) ^ word(seed, k)).wrapping_mul(STEP)
+    digested((0..len).map(|k| word(seed, k)))
+}
+
+fn digested(words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0, |digest, word| {
+        (digest.rotate_left(7) ^ word).wrapping_mul(STEP)
     })
 }
 

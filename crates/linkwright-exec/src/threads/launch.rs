@@ -12,6 +12,7 @@
 
 use super::waiting::Poisoned;
 use super::world::{RankCode, Shared, World};
+use crate::crew::{lock, message};
 use crate::error::{ExecError, Result};
 use crate::guard::{Disturbance, Guard};
 use crate::timer::{Clock, Ticks};
@@ -101,7 +102,7 @@ impl<'a> RankThreads<'a> {
 
     /// Why some rank runs unpinned.
     pub(super) fn unpinned(&self) -> Option<String> {
-        self.unpinned.lock().expect("no panic while held").clone()
+        lock(&self.unpinned).clone()
     }
 
     /// Starts all ranks; `lead` runs on rank 0's thread and decides the rounds.
@@ -121,14 +122,14 @@ impl<'a> RankThreads<'a> {
                     let work = || match lead {
                         Some(lead) => {
                             let led = self.lead(lead);
-                            *outcome.lock().expect("no panic while held") = Some(led);
+                            *lock(outcome) = Some(led);
                         }
                         None => self.follow(rank),
                     };
                     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
                         self.fail(ExecError::RankFailed {
                             rank: rank as u32,
-                            message: words(&*panic),
+                            message: message(&*panic),
                         });
                     }
                     running.fetch_sub(1, Ordering::Release);
@@ -137,13 +138,7 @@ impl<'a> RankThreads<'a> {
             }
             self.watch(&running, cancelled);
         });
-        if let Some(failure) = self
-            .world
-            .failure
-            .lock()
-            .expect("no panic while held")
-            .take()
-        {
+        if let Some(failure) = lock(&self.world.failure).take() {
             return Err(failure);
         }
         match outcome.into_inner().expect("no panic while held") {
@@ -155,9 +150,7 @@ impl<'a> RankThreads<'a> {
 
     /// Keeps the first failure and releases all ranks.
     fn fail(&self, error: ExecError) {
-        let mut failure = self.world.failure.lock().expect("no panic while held");
-        failure.get_or_insert(error);
-        drop(failure);
+        lock(&self.world.failure).get_or_insert(error);
         self.world.waiters.poison();
     }
 
@@ -184,7 +177,7 @@ impl<'a> RankThreads<'a> {
     fn enter(&self, rank: usize) -> Result<RankThread<'_>, Poisoned> {
         self.world.waiters.enter(rank);
         if let Err(error) = pin_to(self.cpus[rank]) {
-            *self.unpinned.lock().expect("no panic while held") = Some(error.to_string());
+            *lock(&self.unpinned) = Some(error.to_string());
         }
         self.world.allocate(rank);
         self.world.barrier.wait(1, &self.world.waiters, rank)?;
@@ -386,11 +379,4 @@ impl RankThread<'_> {
         }
         Ok(())
     }
-}
-
-/// The message of a panic.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned())
 }

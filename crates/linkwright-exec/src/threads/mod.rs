@@ -212,7 +212,7 @@ impl Prepared<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::dtype::{DType, ReduceOp};
+    use crate::dtype::DType;
     use linkwright_schedule::builder::Shape;
     use linkwright_schedule::collectives;
 
@@ -224,11 +224,7 @@ mod tests {
     ) -> Result<()> {
         let ring = collectives::find("allreduce/ring").unwrap();
         let schedule = (ring.build)(&Shape::new(4, 100)).unwrap();
-        let data = Data {
-            dtype: DType::F32,
-            op: ReduceOp::Sum,
-            seed: 0,
-        };
+        let data = Data::sums(DType::F32, 0);
         let contents = Contents::new(&schedule, data).unwrap();
         let program = compile(&contents, Mail::WhereItFits).unwrap();
         let world = World::new(&contents, &program, Copier::default(), parks, 1);
@@ -262,11 +258,7 @@ mod tests {
         let ring = collectives::find("allreduce/ring").unwrap();
         for (elements, mails) in [(2 * 12, true), (2 * 13, false)] {
             let schedule = (ring.build)(&Shape::new(2, elements)).unwrap();
-            let data = Data {
-                dtype: DType::F32,
-                op: ReduceOp::Sum,
-                seed: 0,
-            };
+            let data = Data::sums(DType::F32, 0);
             let contents = Contents::new(&schedule, data).unwrap();
             assert_eq!(
                 compile(&contents, Mail::WhereItFits).unwrap().mails > 0,

@@ -24,7 +24,7 @@
 //! smaller than the one before which it stands, so the argument about the smallest operation holds.
 
 use super::flags::MAIL_BYTES;
-use crate::buffers::{overlap_unequally, Contents, Extent};
+use crate::buffers::{acknowledged, Contents, Extent};
 use crate::error::{ExecError, Result};
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -190,12 +190,7 @@ impl Compiler<'_> {
     fn choose_mail(&mut self) {
         let schedule = self.contents.schedule;
         let ops = schedule.ops();
-        let mut awaited_at_source = vec![false; ops.len()];
-        for id in 0..ops.len() as u32 {
-            for edge in schedule.after(id).iter().filter(|e| e.is_acknowledged()) {
-                awaited_at_source[edge.op() as usize] = true;
-            }
-        }
+        let awaited_at_source = acknowledged(schedule);
         for (id, op) in ops.iter().enumerate() {
             let to_another_rank = op.to != op.from && op.to < schedule.ranks;
             let fits = op.kind == OpKind::Put
@@ -311,7 +306,6 @@ impl Compiler<'_> {
         if !op.moves_data() {
             return Ok(());
         }
-        let extents = self.contents.extents(id, op)?;
         let from = Place {
             participant: op.from,
             buffer: op.src_buffer.0,
@@ -324,19 +318,9 @@ impl Compiler<'_> {
                 participant: target,
                 buffer: op.dst_buffer.0,
             };
-            if from == to && overlap_unequally(&extents) {
-                return Err(ExecError::Waived {
-                    executor: "threads",
-                    reason: format!("operation {id} overwrites what it still has to read; move the data through scratch"),
-                });
-            }
-            for &extent in &extents {
-                let in_place =
-                    from == to && extent.src == extent.dst && op.combine == Combine::Replace;
-                if !in_place {
-                    let piece = Piece { from, to, extent };
-                    self.ranks[rank as usize].pieces.push(piece);
-                }
+            for extent in self.contents.moves("threads", id, op, target)? {
+                let piece = Piece { from, to, extent };
+                self.ranks[rank as usize].pieces.push(piece);
             }
         }
         Ok(())
@@ -346,9 +330,6 @@ impl Compiler<'_> {
     fn wait_for(&mut self, rank: u32, edge: Edge) -> Result<()> {
         let id = edge.op();
         let op = self.contents.schedule.ops()[id as usize];
-        if edge.is_at_other_side() {
-            return Err(ExecError::BlindEdge { op: id, rank });
-        }
         if let Some(&(barrier, ordinal)) = self.arrival.get(&id) {
             self.wait_for_barrier(rank, barrier, ordinal);
         } else if op.initiator() == rank {

@@ -222,15 +222,11 @@ fn record(count: &Count) -> [u64; 3] {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::dtype::{DType, ReduceOp};
+    use crate::dtype::DType;
     use linkwright_schedule::builder::Shape;
     use linkwright_schedule::collectives;
 
-    const DATA: Data = Data {
-        dtype: DType::F32,
-        op: ReduceOp::Sum,
-        seed: 3,
-    };
+    const DATA: Data = Data::sums(DType::F32, 3);
 
     #[test]
     fn tiny_messages_are_copied_and_announced_not_mailed() {

@@ -26,11 +26,6 @@ impl Slot {
             count,
         }
     }
-
-    /// Identifier within the schedule.
-    pub fn id(self) -> BufferId {
-        self.0
-    }
 }
 
 /// Consecutive chunks of a buffer.

@@ -161,12 +161,6 @@ impl Builder {
         Slot(BufferId(id.min(255) as u8))
     }
 
-    /// Use `layers` scratch copies in turn, one per step, so that a step need not wait until the
-    /// scratch of the step before is free. Costs memory, saves notices.
-    pub fn scratch_layers(&mut self, layers: u32) {
-        self.conflicts.layers_in_turn = layers.max(1);
-    }
-
     /// Begin the next step.
     pub fn step(&mut self) {
         self.close_step();
@@ -304,7 +298,7 @@ impl Builder {
             check(&self.orderer.out, op)?;
         }
         let moved = match self.orderer.pending_meet() {
-            true => self.conflicts.resolve(&mut self.orderer, self.step)?,
+            true => self.conflicts.resolve(&mut self.orderer)?,
             false => Vec::new(),
         };
         if !self.named.is_empty() || !self.waits.is_empty() {

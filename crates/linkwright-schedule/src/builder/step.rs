@@ -18,9 +18,8 @@ use crate::marks::Mark;
 use crate::order::Orderer;
 
 /// Finds the conflicts of a step; kept from step to step for its room and for the scratch made.
+#[derive(Default)]
 pub(super) struct Conflicts {
-    /// Scratch copies of a buffer that steps use in turn.
-    pub layers_in_turn: u32,
     marks: Marks,
     /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
     mirrors: Vec<((BufferId, u32), BufferId)>,
@@ -28,21 +27,10 @@ pub(super) struct Conflicts {
     written_chunks: Vec<(u32, u32)>,
 }
 
-impl Default for Conflicts {
-    fn default() -> Self {
-        Conflicts {
-            layers_in_turn: 1,
-            marks: Marks::default(),
-            mirrors: Vec::new(),
-            written_chunks: Vec::new(),
-        }
-    }
-}
-
 impl Conflicts {
-    /// Send through scratch what would spoil the state with which `step`, the operations not yet ordered,
+    /// Send through scratch what would spoil the state with which the step, the operations not yet ordered,
     /// begins. Gives the operations, by their places in the step, whose effects come at later positions.
-    pub fn resolve(&mut self, orderer: &mut Orderer, step: u32) -> Result<Vec<(u32, u32)>> {
+    pub fn resolve(&mut self, orderer: &mut Orderer) -> Result<Vec<(u32, u32)>> {
         let (first, last) = (orderer.ordered(), orderer.out.ops.len());
         self.marks.begin();
         for index in first..last {
@@ -56,7 +44,6 @@ impl Conflicts {
             if !conflict {
                 continue;
             }
-            let layer = layer * self.layers_in_turn + step % self.layers_in_turn;
             let scratch = self.mirror(&mut orderer.out, op.dst_buffer, layer)?;
             let redirected = &mut orderer.out.ops[index];
             redirected.dst_buffer = scratch;

@@ -26,7 +26,7 @@ mod tests;
 pub use algorithm::Algorithm;
 
 use crate::builder::Shape;
-use crate::error::{Result, ScheduleError};
+use crate::error::{nearest, Result, ScheduleError};
 use crate::ir::Schedule;
 use crate::spec::Collective;
 use crate::symmetric::Program;
@@ -83,7 +83,7 @@ pub fn find(key: &str) -> Result<&'static Algorithm> {
         .find(|a| a.key() == key)
         .ok_or_else(|| ScheduleError::UnknownAlgorithm {
             name: key.to_string(),
-            nearest: nearest(key),
+            nearest: nearest(key, REGISTRY.iter().map(|a| a.key())),
         })
 }
 
@@ -119,12 +119,4 @@ pub fn of(collective: Collective) -> impl Iterator<Item = &'static Algorithm> {
         .iter()
         .copied()
         .filter(move |a| a.collective == collective)
-}
-
-fn nearest(key: &str) -> Option<String> {
-    let scored = REGISTRY
-        .iter()
-        .map(|a| (strsim::jaro_winkler(key, &a.key()), a.key()));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.8).then_some(best.1)
 }

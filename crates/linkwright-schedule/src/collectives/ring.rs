@@ -28,14 +28,16 @@ use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 use crate::symmetric::Program;
 
+const DESCRIPTION: &str = "Every rank sends only to its successor. Moves the fewest bytes \
+    possible and loads every link of a ring equally; since the rounds grow with p, it suits large \
+    messages.";
+
 /// Registry entry of allreduce/ring.
 pub static ALLREDUCE: Algorithm = Algorithm {
     collective: Collective::Allreduce,
     name: "ring",
     summary: "reduce-scatter, then allgather, each once around a ring",
-    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
-                 loads every link of a ring equally; since the rounds grow with p, it suits large \
-                 messages.",
+    description: DESCRIPTION,
     cost: "2(p-1) rounds, 2 S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
@@ -48,9 +50,7 @@ pub static REDUCE_SCATTER: Algorithm = Algorithm {
     collective: Collective::ReduceScatter,
     name: "ring",
     summary: "blocks travel once around a ring and collect contributions",
-    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
-                 loads every link of a ring equally; since the rounds grow with p, it suits large \
-                 messages.",
+    description: DESCRIPTION,
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",
@@ -63,9 +63,7 @@ pub static ALLGATHER: Algorithm = Algorithm {
     collective: Collective::Allgather,
     name: "ring",
     summary: "blocks travel once around a ring",
-    description: "Every rank sends only to its successor. Moves the fewest bytes possible and \
-                 loads every link of a ring equally; since the rounds grow with p, it suits large \
-                 messages.",
+    description: DESCRIPTION,
     cost: "p-1 rounds, S (p-1)/p bytes per rank",
     needs: "",
     source: "Patarasuk and Yuan, JPDC 2009",

@@ -25,7 +25,7 @@ use crate::error::ScheduleError;
 pub(crate) use buffer::{add_scratch, MAX_BUFFERS};
 pub use buffer::{Buffer, BufferId, Owner, MAX_CHUNKS};
 
-/// Largest number of operations in one schedule; the top bits of an edge are flags.
+/// Largest number of operations in one schedule; the top bit of an edge is a flag.
 pub const MAX_OPS: usize = 1 << 30;
 
 /// Largest number of participants: tables per participant must fit into memory.
@@ -191,7 +191,6 @@ impl Op {
 pub struct Edge(u32);
 
 const ACKNOWLEDGED: u32 = 1 << 31;
-const REMOTE: u32 = 1 << 30;
 
 impl Edge {
     /// Wait until `op` is complete as far as it concerns the waiter: delivered where the waiter is
@@ -205,33 +204,21 @@ impl Edge {
         Edge(op | ACKNOWLEDGED)
     }
 
-    /// The wait happens at the side that does not initiate; such edges exist in imported and
-    /// hand-written schedules only, and become notices when the text is read.
-    pub fn at_other_side(self) -> Self {
-        Edge(self.0 | REMOTE)
-    }
-
     /// The same wait for another operation.
     pub(crate) fn with_op(self, op: u32) -> Self {
-        Edge((self.0 & (ACKNOWLEDGED | REMOTE)) | op)
+        Edge((self.0 & ACKNOWLEDGED) | op)
     }
 
     /// The operation waited for.
     #[inline]
     pub fn op(self) -> u32 {
-        self.0 & !(ACKNOWLEDGED | REMOTE)
+        self.0 & !ACKNOWLEDGED
     }
 
     /// Whether the acknowledgement is waited for, not only a free source.
     #[inline]
     pub fn is_acknowledged(self) -> bool {
         self.0 & ACKNOWLEDGED != 0
-    }
-
-    /// Whether the wait happens at the side that does not initiate.
-    #[inline]
-    pub fn is_at_other_side(self) -> bool {
-        self.0 & REMOTE != 0
     }
 }
 
@@ -475,13 +462,6 @@ impl Schedule {
     /// Bytes of the whole message size S of the collective, as printed in `size_bytes`.
     pub fn size_bytes(&self) -> u64 {
         self.elements * u64::from(self.element_bytes)
-    }
-
-    /// The same schedule for vectors of `elements` elements. The structure is kept; only for
-    /// algorithms that do not read the size.
-    pub fn with_elements(mut self, elements: u64) -> Self {
-        self.elements = elements;
-        self
     }
 
     /// Number of messages: transfers, multicasts (one each) and notices.

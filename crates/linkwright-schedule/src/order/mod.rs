@@ -36,10 +36,11 @@ use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
 use last_notices::LastNotices;
-use need::{full_completion, Need};
+use need::full_completion;
 use past::{Chains, Search};
 
 pub(crate) use check::check;
+pub(crate) use need::Need;
 
 /// A schedule before its hazards are found.
 #[derive(Clone, Debug)]

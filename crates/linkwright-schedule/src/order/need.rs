@@ -4,8 +4,8 @@ use crate::accesses::NONE;
 use crate::ir::{OpKind, Schedule};
 
 /// What about an earlier operation has to be known before a later one may start.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
     /// Its source may be overwritten.
     SourceFree,
     /// Its data are at this participant.

@@ -15,7 +15,7 @@
 //! Source: Dally and Towles, "Principles and Practices of Interconnection Networks" (2004),
 //! section 3.2.
 
-use super::pattern::Pattern;
+use super::pattern::{Pattern, DALLY_TOWLES};
 use super::random::Random;
 use super::traffic::Traffic;
 use crate::error::Result;
@@ -27,8 +27,7 @@ pub static PERMUTATION: Pattern = Pattern {
     summary: "every rank sends to one rank and receives from one, drawn at random",
     description: "Every port carries the same load, so any slowness is the network's.",
     needs: "",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: permutation,
 };
 
@@ -39,8 +38,7 @@ pub static UNIFORM: Pattern = Pattern {
     description: "Balanced on average but not at any moment; the traffic that analytic network \
                  models assume.",
     needs: "",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: uniform,
 };
 

@@ -26,7 +26,7 @@
 //! section 3.2; pairs: the multiple-pair bandwidth test of the OSU micro-benchmarks
 //! (`osu_mbw_mr`).
 
-use super::pattern::Pattern;
+use super::pattern::{Pattern, DALLY_TOWLES};
 use super::traffic::Traffic;
 use crate::error::Result;
 use crate::ir::Schedule;
@@ -52,8 +52,7 @@ pub static COMPLEMENT: Pattern = Pattern {
     description: "All traffic crosses the middle, so it measures the bisection bandwidth of the \
                  network.",
     needs: "",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: |traffic| {
         let p = traffic.shape.ranks;
         COMPLEMENT.each(traffic, |r| Some((r, p - 1 - r)))
@@ -67,8 +66,7 @@ pub static NEIGHBOUR: Pattern = Pattern {
     description: "The easiest traffic, that of stencils; in both directions on a grid, it is a \
                  halo exchange.",
     needs: "",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: neighbour,
 };
 
@@ -79,8 +77,7 @@ pub static TORNADO: Pattern = Pattern {
     description: "All shortest routes go the same way around, so half of the links of a ring or \
                  torus are idle: the worst case for shortest-path routing.",
     needs: "an axis of three or more ranks",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: tornado,
 };
 
@@ -91,8 +88,7 @@ pub static TRANSPOSE: Pattern = Pattern {
     description: "The traffic of matrix transposes; routes that follow one axis first all turn on \
                  the diagonal. Without a grid it takes the squarest one.",
     needs: "ranks that form a grid with more than one row",
-    source:
-        "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2",
+    source: DALLY_TOWLES,
     build: transpose,
 };
 

@@ -17,7 +17,7 @@ mod traffic;
 pub use pattern::Pattern;
 pub use traffic::Traffic;
 
-use crate::error::{Result, ScheduleError};
+use crate::error::{nearest, Result, ScheduleError};
 
 /// All patterns.
 pub static REGISTRY: &[&Pattern] = &[
@@ -41,14 +41,6 @@ pub fn find(name: &str) -> Result<&'static Pattern> {
         .find(|pattern| pattern.name == bare)
         .ok_or_else(|| ScheduleError::UnknownPattern {
             name: name.to_string(),
-            nearest: nearest(bare),
+            nearest: nearest(bare, REGISTRY.iter().map(|p| p.name.to_string())),
         })
-}
-
-fn nearest(name: &str) -> Option<String> {
-    let scored = REGISTRY
-        .iter()
-        .map(|pattern| (strsim::jaro_winkler(name, pattern.name), pattern.name));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.8).then(|| best.1.to_string())
 }

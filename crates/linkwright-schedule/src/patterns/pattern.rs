@@ -4,6 +4,10 @@ use super::traffic::{Message, Traffic};
 use crate::error::{Result, ScheduleError};
 use crate::ir::{Schedule, MAX_OPS};
 
+/// Source of several patterns.
+pub(super) const DALLY_TOWLES: &str =
+    "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2";
+
 /// One pattern; describes itself.
 pub struct Pattern {
     /// Name in snake case.

@@ -7,25 +7,18 @@
 //!
 //! A notice goes from a witness at offset w to rank 0, hence from rank 0 to the rank back(w).
 
-use super::cells::{Cells, NONE};
+use super::cells::Cells;
 use super::folded::{Folded, Instance, Wait};
 use super::program::Program;
 use super::step::close_steps;
 use super::Group;
+use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
 use crate::ir::{Completion, Op, OpKind, MAX_OPS};
+use crate::order::Need;
 
 /// Instances visited by one search for an implied wait; as in `crate::order`.
 const SEARCH_LIMIT: usize = 48;
-
-/// What has to be known about an earlier instance; participants are offsets from the waiting rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
-    /// Its source may be overwritten.
-    SourceFree,
-    /// Its data are at this rank.
-    DeliveredAt(u32),
-}
 
 /// A chain of deliveries runs from rank to rank: rank 0's part of it in operation k began `began`
 /// steps on.
@@ -53,6 +46,7 @@ struct Orderer {
     /// What the last fence waited for, and its lane.
     fence_waits: (Vec<u32>, u8),
     fenced: bool,
+    /// What has to be known about earlier instances; participants are offsets from the waiting rank.
     needs: Vec<(Instance, Need)>,
     proven: Vec<(Instance, Completion)>,
     waits: Vec<Wait>,
@@ -67,7 +61,7 @@ impl Program {
         let count = program.ops.len();
         let mut orderer = Orderer {
             group: program.group,
-            cells: Cells::new(program.buffers.len()),
+            cells: Cells::new(&program.buffers),
             fenced: program.ops.iter().any(|op| op.fenced),
             out: Folded {
                 chunk_bytes: program.chunk_bytes(),
@@ -184,10 +178,10 @@ impl Orderer {
             let sender = group.back(program.ops[writer as usize].to);
             (writer, group.act(at, sender))
         };
-        let (needs, cells) = (&mut self.needs, &mut self.cells);
+        let (needs, cells) = (&mut self.needs, &self.cells);
         for (src, _, count) in program.ranges_of(op) {
             for chunk in src..src + count {
-                let writer = cells.cell(op.src_buffer, chunk).writer;
+                let writer = cells.accesses.writer(cells.at(op.src_buffer, chunk));
                 if writer != NONE {
                     needs.push((wrote(writer, 0), Need::DeliveredAt(0)));
                 }
@@ -195,13 +189,13 @@ impl Orderer {
         }
         program.written(op, |first, count| {
             for chunk in first..first + count {
-                let cell = *cells.cell(op.dst_buffer, chunk);
-                if cell.writer != NONE {
-                    needs.push((wrote(cell.writer, op.to), Need::DeliveredAt(op.to)));
+                let cell = cells.at(op.dst_buffer, chunk);
+                let writer = cells.accesses.writer(cell);
+                if writer != NONE {
+                    needs.push((wrote(writer, op.to), Need::DeliveredAt(op.to)));
                 }
-                cells.readers(cell, |reader| {
-                    needs.push(((reader, op.to), Need::SourceFree))
-                });
+                let reader = |reader| needs.push(((reader, op.to), Need::SourceFree));
+                cells.accesses.each_reader(cell, reader);
             }
         });
         if op.fenced {
@@ -358,10 +352,16 @@ impl Orderer {
     fn record(&mut self, k: u32, op: &Op) {
         let (program, cells) = (&self.out.program, &mut self.cells);
         for (src, _, count) in program.ranges_of(op) {
-            (src..src + count).for_each(|chunk| cells.add_reader(op.src_buffer, chunk, k));
+            for chunk in src..src + count {
+                cells.accesses.add_reader(cells.at(op.src_buffer, chunk), k);
+            }
         }
         program.written(op, |first, count| {
-            (first..first + count).for_each(|chunk| cells.set_writer(op.dst_buffer, chunk, k));
+            for chunk in first..first + count {
+                cells
+                    .accesses
+                    .write(cells.at(op.dst_buffer, chunk), k, |_| {});
+            }
         });
         if self.fenced {
             self.issued_since.push(k);

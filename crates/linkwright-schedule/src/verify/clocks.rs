@@ -1,15 +1,15 @@
-//! What has happened before every operation at once, for schedules with many long proofs.
+//! What has happened before each operation, computed for all at once: for schedules with many long proofs.
 //!
-//! A *clock* has one number per lane: how far the lane has started for certain. Lanes start in
-//! order, so a clock says of every operation whether it has started (Mattern, "Virtual time and
+//! A *clock* has one number per lane: how far the lane has certainly started. Lanes start in order,
+//! so a clock tells whether any given operation has started (Mattern, "Virtual time and
 //! global states of distributed systems", 1989):
 //!
 //! ```text
 //!   clock(Y) = max over its waits X, and the operation X before it in its lane, of clock(X); Y itself
-//!   X is over before Y starts   when somebody who waited for X has started, by clock(Y)
+//!   X is over before Y starts   if an operation that waited for X has started, by clock(Y)
 //! ```
 //!
-//! Costs operations times lanes, where a search per operation costs operations times searches.
+//! The cost is operations times lanes; a search per operation costs operations times searches.
 
 use super::hazard::{meets, Hazard};
 use super::order::Barriers;
@@ -17,10 +17,10 @@ use crate::ir::{Completion, Schedule};
 
 const NONE: u32 = u32::MAX;
 
-/// Numbers in all clocks that are kept at a time: 256 MiB.
+/// Most numbers kept at a time, in all clocks together: 256 MiB.
 const MOST_NUMBERS: usize = 1 << 26;
 
-/// Somebody who waits for an operation in question: (operation, waiter, what it learns).
+/// An operation that waits for one in question: (operation, waiter, what it learns).
 type Witness = (u32, u32, Option<Completion>);
 
 /// Lanes of all operations, densely numbered.
@@ -61,8 +61,8 @@ impl Lanes {
     }
 }
 
-/// Drop from `open`, ascending by operation, all hazards that are ordered; false where the clocks
-/// would not fit into memory, with `open` as it was.
+/// Drop from `open`, ascending by operation, all hazards that are ordered. If the clocks do
+/// not fit into memory, return false and leave `open` as it was.
 pub(super) fn settle(
     schedule: &Schedule,
     barriers: &Barriers,
@@ -79,7 +79,7 @@ pub(super) fn settle(
     }
 }
 
-/// Clocks that somebody still needs, in rows of a table.
+/// Clocks that are still needed, in rows of a table.
 struct Clocks<'a> {
     schedule: &'a Schedule,
     barriers: &'a Barriers,
@@ -116,7 +116,7 @@ impl<'a> Clocks<'a> {
         clocks
     }
 
-    /// What of `open` is not ordered; none where the clocks would not fit into memory.
+    /// The part of `open` that is not ordered; none if the clocks do not fit into memory.
     fn unordered(
         mut self,
         open: &[(u32, Vec<Hazard>)],
@@ -135,7 +135,7 @@ impl<'a> Clocks<'a> {
                     left.push((id, hazards));
                 }
             }
-            // One use is this very moment.
+            // The last of its uses was here.
             self.release(id as usize);
             let barrier = self.barriers.of(id);
             if let Some(barrier) = barrier.filter(|&b| self.barriers.last(b) == id) {
@@ -145,7 +145,7 @@ impl<'a> Clocks<'a> {
         Some(left)
     }
 
-    /// The clock that whoever waits for an operation learns: its own, or its barrier's.
+    /// The clock that a waiter for the operation learns: that of the operation or of its barrier.
     fn of(&self, op: u32) -> usize {
         let barrier = self.barriers.of(op);
         barrier.map_or(op as usize, |barrier| self.of_barrier(barrier))
@@ -181,7 +181,7 @@ impl<'a> Clocks<'a> {
         Some(())
     }
 
-    /// All have arrived at `barrier`.
+    /// All ranks have arrived at `barrier`.
     fn pass(&mut self, barrier: u32) -> Option<()> {
         let barriers = self.barriers;
         let row = self.row(None)?;
@@ -195,7 +195,7 @@ impl<'a> Clocks<'a> {
         Some(())
     }
 
-    /// Whether `earlier` has started for certain when `id` starts.
+    /// Whether `earlier` has certainly started when `id` starts.
     fn is_before(&self, earlier: u32, id: u32) -> bool {
         let op = &self.schedule.ops()[earlier as usize];
         let start = self.rows[id as usize].0 as usize * self.width;
@@ -249,7 +249,7 @@ impl<'a> Clocks<'a> {
     }
 }
 
-/// Who waits for the operations in question, ascending.
+/// The operations that wait for those in question, ascending.
 fn witnesses(schedule: &Schedule, open: &[(u32, Vec<Hazard>)]) -> Vec<Witness> {
     let mut asked = vec![false; schedule.ops().len()];
     for hazard in open.iter().flat_map(|(_, hazards)| hazards) {

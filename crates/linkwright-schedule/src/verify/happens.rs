@@ -6,13 +6,13 @@
 //!   finish(Y)  comes after start(Y); a barrier's after the starts of all its arrivals
 //! ```
 //!
-//! Nothing else orders anything: a lane issues in order and completes in any order.
+//! There is no other order: a lane issues in order and completes in any order.
 //!
-//! Two ways to an answer. *Chains*: every operation continues the chain of an operation whose
-//! delivery it waits for, so "same chain, later place" proves in one comparison that a chunk has
-//! travelled round the ring. Otherwise a *search* backwards from Y: a short one along edges at once,
-//! and for what it leaves open, at the end, one over the whole past with the lanes, or [`clocks`]
-//! where many are open. Both are complete, so the answer is exact.
+//! There are two ways to prove that X comes before Y. *Chains*: every operation continues the chain
+//! of an operation whose delivery it waits for, so "same chain, later place" proves in one comparison
+//! that a chunk has travelled round the ring. Otherwise, a *search* goes backwards from Y: first a
+//! short one along edges; what it leaves open is settled at the end, by a search of the whole past
+//! along edges and lanes, or by [`clocks`] if much is open. Both are complete, so the answer is exact.
 //!
 //! [`clocks`]: super::clocks
 
@@ -33,7 +33,7 @@ const SHORT: usize = 96;
 pub(super) struct Happens<'a> {
     schedule: &'a Schedule,
     barriers: &'a Barriers,
-    /// Made when they are first needed.
+    /// Made on first use.
     lanes: Option<Lanes>,
     /// Chain of each operation: the id of its first one, and whether the operation is its last so far.
     /// Ids ascend along a chain.
@@ -94,7 +94,7 @@ impl<'a> Happens<'a> {
         self.lanes.get_or_insert_with(|| Lanes::of(schedule))
     }
 
-    /// Whether `later`, the operation appended last, by its chain or its own edges meets the need.
+    /// Whether the chain or the edges of `later`, the operation appended last, prove that `op` meets the need.
     #[inline]
     pub fn at_once(&self, later: u32, op: u32, need: Need) -> bool {
         if self.follows(later, op) {
@@ -118,7 +118,7 @@ impl<'a> Happens<'a> {
         self.search(later, hazards, SHORT, false);
     }
 
-    /// Drop from `open`, ascending by operation, all that is ordered; what stays first is a race.
+    /// Drop from `open`, ascending by operation, all that is ordered; the first that remains is a race.
     pub fn prove(&mut self, open: &mut Vec<(u32, Vec<Hazard>)>) {
         if open.is_empty() {
             return;
@@ -221,7 +221,7 @@ impl<'a> Happens<'a> {
         }
     }
 
-    /// Those have arrived at `barrier` who know most about the first hazards.
+    /// The initiators of the first hazards have arrived at `barrier`; they know most about them.
     fn passed_by_those_in_question(&mut self, barrier: u32, hazards: &mut Vec<Hazard>, floor: u32) {
         let mut arrivals = [None; 4];
         for (arrival, hazard) in arrivals.iter_mut().zip(hazards.iter()) {
@@ -233,7 +233,7 @@ impl<'a> Happens<'a> {
         }
     }
 
-    /// Everyone has arrived at `barrier`.
+    /// All ranks have arrived at `barrier`.
     fn passed(&mut self, barrier: u32, hazards: &mut Vec<Hazard>, floor: u32) {
         if self.seen_barrier[barrier as usize] == self.search {
             return;

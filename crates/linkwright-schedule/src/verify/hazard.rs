@@ -1,15 +1,7 @@
 //! What has to be proved of two accesses to one chunk, and which completion proves it.
 
 use crate::ir::Completion;
-
-/// What must have happened to an earlier operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
-    /// Its source may be overwritten.
-    SourceFree,
-    /// Its data are at this participant.
-    DeliveredAt(u32),
-}
+pub(super) use crate::order::Need;
 
 /// A pair to prove: before the later operation starts, `op` meets `need`.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +15,7 @@ pub(super) struct Hazard {
 
 /// Whether a completion seen by `waiter` is what is needed.
 #[inline]
-pub(super) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
+pub(crate) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool {
     match known {
         Some(Completion::Delivered) => true,
         Some(Completion::SourceFree) => need == Need::SourceFree,

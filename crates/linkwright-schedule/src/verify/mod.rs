@@ -13,8 +13,8 @@
 //!
 //! Patterns have no postcondition and no order to keep; of them only bounds and order are checked.
 //!
-//! What is not proved here: that a machine has routes and slots for it, and that a run on a
-//! machine ends in time.
+//! Not proved here: that a machine has routes and slots for the schedule, and that a run on it ends
+//! in time.
 
 pub(crate) mod bounds;
 mod cells;
@@ -30,6 +30,7 @@ mod race;
 mod semantics;
 mod shape;
 
+pub(crate) use hazard::meets;
 pub use outcome::{Verified, VerifyError};
 pub(crate) use shape::check as check_shape;
 

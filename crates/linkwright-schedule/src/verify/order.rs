@@ -60,16 +60,9 @@ pub(super) fn check(schedule: &Schedule, report: &mut Verified) -> Result<Barrie
         report.notices += u64::from(op.kind == OpKind::Notice);
         for edge in edges {
             let (target, rank) = (edge.op(), op.initiator());
-            let plain = !edge.is_at_other_side() && target < id && barriers.count() == 0;
+            let plain = target < id && barriers.count() == 0;
             if plain && schedule.completion(*edge, rank).is_some() {
                 continue;
-            }
-            if edge.is_at_other_side() {
-                let problem = format!(
-                    "waits for t{target} at the side that does not initiate it; \
-                     send a notice from there to rank {rank} and wait for that"
-                );
-                return Err(error(id, op, problem));
             }
             if target >= id {
                 let problem = format!(

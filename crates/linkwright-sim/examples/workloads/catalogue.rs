@@ -4,19 +4,19 @@ use crate::noc::{Load, Target};
 use linkwright_schedule::builder::Shape;
 use linkwright_sim::Issue;
 
-/// Something to be simulated; describes itself.
+/// A workload, which describes itself.
 pub struct Workload {
     /// Name on the command line.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Only its name selects it: it takes long or much memory, or is there to have its instructions counted.
+    /// Selected only by name: it takes long or much memory, or serves to count instructions.
     pub by_name: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a workload is.
+/// The kind of a workload.
 pub enum Kind {
     /// A schedule on a machine.
     Schedule(Case),
@@ -37,22 +37,22 @@ pub struct Case {
 /// How a schedule's messages use the machine.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Way {
-    /// As the named path of the machine does, or its default one, lowered for it.
-    Path(Option<&'static str>),
-    /// The costs of the default path, but targets add what they receive and get no signal beside it.
+    /// Over the machine's default path, lowered for it.
+    Lowered,
+    /// At the cost of the default path, but targets add what they receive and get no signal with it.
     Plain,
 }
 
-/// Where a machine comes from.
+/// The source of a machine.
 pub enum Source {
     /// A file among those shipped.
     Shipped(&'static str),
-    /// A text made here, by its name.
+    /// A text made here, and its name.
     Made(&'static str, fn() -> String),
 }
 
 impl Source {
-    /// Name for messages.
+    /// Name of the machine in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Source::Shipped(name) | Source::Made(name, _) => name,
@@ -84,7 +84,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// As the builders want it, in elements of four bytes.
+    /// The shape for builders, in elements of four bytes.
     pub fn shape(&self) -> Shape {
         Shape {
             grid: self.grid,
@@ -151,7 +151,7 @@ const DOUBLING: &str = "allreduce/recursive_doubling_latency";
 const POSTED: &str = "alltoall/linear";
 const STEPWISE: &str = "alltoall/pairwise";
 
-const OWN: Way = Way::Path(None);
+const OWN: Way = Way::Lowered;
 const ONE: Issue = Issue::Blocking;
 const ALL: Issue = Issue::Unlimited;
 

@@ -6,10 +6,10 @@
 //!   cargo run --release -p linkwright-sim --example workloads -- --once NAME...
 //! ```
 //!
-//! A NAME selects itself and, ending in `*`, all that begin so; without names all run but those that only
-//! their names select. Every workload runs in a process of its own, so that its peak memory is its own; `--launches` takes
-//! the median over several. `--records` keeps the times of every operation. `--once` runs each stage a single
-//! time, all workloads in this process, which is what an instruction counter wants.
+//! A NAME ending in `*` selects all workloads with that prefix; without names all run except those selected only by
+//! name. Each workload runs in its own process, which makes its peak memory measurable; `--launches` takes the median
+//! over several. `--records` keeps the times of every operation. `--once` runs each stage once, with all workloads in
+//! this process, as an instruction counter needs it.
 
 mod catalogue;
 mod noc;
@@ -21,7 +21,8 @@ use catalogue::{Workload, WORKLOADS};
 use report::Figures;
 use std::process::{exit, Command, Stdio};
 
-struct Arguments {
+#[derive(Default)]
+struct Options {
     names: Vec<String>,
     json: bool,
     list: bool,
@@ -31,66 +32,61 @@ struct Arguments {
     launches: usize,
 }
 
-fn arguments() -> Result<Arguments, String> {
-    let mut asked = Arguments {
-        names: Vec::new(),
-        json: false,
-        list: false,
-        records: false,
-        once: false,
-        child: false,
+fn options() -> Result<Options, String> {
+    let mut options = Options {
         launches: 1,
+        ..Options::default()
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--json" => asked.json = true,
-            "--list" => asked.list = true,
-            "--records" => asked.records = true,
-            "--once" => asked.once = true,
-            "--child" => asked.child = true,
+            "--json" => options.json = true,
+            "--list" => options.list = true,
+            "--records" => options.records = true,
+            "--once" => options.once = true,
+            "--child" => options.child = true,
             "--launches" => {
                 let count = words.next().and_then(|count| count.parse().ok());
-                asked.launches = count
+                options.launches = count
                     .filter(|&count| count > 0)
-                    .ok_or("--launches wants a number, at least 1")?;
+                    .ok_or("--launches needs a number, at least 1")?;
             }
             flag if flag.starts_with('-') => {
                 return Err(format!("unknown option `{flag}`; see the head of main.rs"))
             }
-            name => asked.names.push(name.to_string()),
+            name => options.names.push(name.to_string()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 fn selected(names: &[String]) -> Result<Vec<&'static Workload>, String> {
     if names.is_empty() {
         return Ok(WORKLOADS.iter().filter(|w| !w.by_name).collect());
     }
-    let mut found = Vec::new();
+    let mut selection = Vec::new();
     for name in names {
         let suits = |w: &&Workload| match name.strip_suffix('*') {
             Some(head) => w.name.starts_with(head),
             None => w.name == name,
         };
-        let before = found.len();
-        found.extend(WORKLOADS.iter().filter(suits));
-        if found.len() == before {
+        let before = selection.len();
+        selection.extend(WORKLOADS.iter().filter(suits));
+        if selection.len() == before {
             return Err(format!("no workload `{name}`; --list names them"));
         }
     }
-    Ok(found)
+    Ok(selection)
 }
 
 /// Figures of one workload from fresh processes, the medians over them.
-fn launched(workload: &Workload, asked: &Arguments) -> Result<Figures, String> {
+fn launched(workload: &Workload, options: &Options) -> Result<Figures, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut launches = Vec::new();
-    for _ in 0..asked.launches {
+    for _ in 0..options.launches {
         let mut command = Command::new(&program);
         command.args(["--child", workload.name]);
-        if asked.records {
+        if options.records {
             command.arg("--records");
         }
         let output = command
@@ -106,33 +102,33 @@ fn launched(workload: &Workload, asked: &Arguments) -> Result<Figures, String> {
 }
 
 fn work() -> Result<(), String> {
-    let asked = arguments()?;
-    let chosen = selected(&asked.names)?;
-    if asked.list {
+    let options = options()?;
+    let chosen = selected(&options.names)?;
+    if options.list {
         for workload in WORKLOADS {
             println!("{:28} {}", workload.name, workload.summary);
         }
         return Ok(());
     }
-    if asked.child || asked.once {
+    if options.child || options.once {
         for workload in chosen {
-            let figures = stages::measure(workload, asked.records, asked.once)?;
+            let figures = stages::measure(workload, options.records, options.once)?;
             println!("{}", figures.line());
         }
         return Ok(());
     }
-    if !asked.json {
+    if !options.json {
         println!("{}", report::HEAD);
     }
     let mut rows = Vec::new();
     for workload in chosen {
-        let figures = launched(workload, &asked)?;
-        match asked.json {
+        let figures = launched(workload, &options)?;
+        match options.json {
             true => rows.push(figures.json(workload.name)),
             false => println!("{}", figures.row(workload.name)),
         }
     }
-    if asked.json {
+    if options.json {
         println!("[\n  {}\n]", rows.join(",\n  "));
     }
     Ok(())

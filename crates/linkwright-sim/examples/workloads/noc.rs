@@ -1,8 +1,8 @@
-//! Open-loop traffic on a network on chip: packets enter at a rate, whatever became of earlier ones.
+//! Open-loop traffic on a network on chip: packets enter at a rate, regardless of earlier ones.
 //!
 //! Every node of an 8 x 8 torus flips a coin each cycle and offers a packet of four flits, one of them the header.
-//! What is counted are hops of those flits. Packets are posted; where they are acknowledged, the acknowledgement goes
-//! round as well and is work that is not counted.
+//! Hops of those flits are counted. Packets are posted; if they are acknowledged, the acknowledgements travel around as
+//! well, and their hops are not counted.
 
 use linkwright_core::{EndpointId, TimePs};
 use linkwright_schedule::patterns::random::Random;
@@ -15,10 +15,10 @@ const CYCLES: u64 = 40_000;
 const FLIT_BYTES: u64 = 32;
 const FLITS: u64 = 4;
 
-/// Whom a packet is for.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// Any other node, drawn anew.
+    /// Any other node, drawn for each packet.
     Uniform,
     /// The next node eastwards.
     Neighbour,
@@ -27,11 +27,11 @@ pub enum Target {
 /// An injection rate and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Whom packets are for.
+    /// Destination of packets.
     pub target: Target,
     /// Flits per node and 1000 cycles.
     pub permille: u32,
-    /// Cycles in which packets enter, as a part of 40,000.
+    /// Packets enter during 40,000 cycles divided by this.
     pub part: u64,
     /// Whether each packet is acknowledged.
     pub acknowledged: bool,
@@ -43,15 +43,8 @@ pub struct Packet {
     message: Msg,
 }
 
-/// What came of it.
-pub struct Found {
-    /// From entering to delivery, over all packets together.
-    pub latency_ps: u64,
-    done: Vec<Done>,
-}
-
 impl Load {
-    /// A torus whose links, interfaces and routers keep no packet longer than its flits take.
+    /// A torus whose links, interfaces and routers hold a packet no longer than its flits take.
     pub fn network(&self) -> TorusNoc {
         let stream = Stream {
             issue: CYCLE,
@@ -105,18 +98,12 @@ impl Load {
                     Target::Uniform => (from + 1 + random.below(nodes - 1)) % nodes,
                     Target::Neighbour => from / SIDE * SIDE + (from + 1) % SIDE,
                 };
+                let (op, bytes) = (packets.len() as u32, FLIT_BYTES * (FLITS - 1));
                 packets.push(Packet {
                     at: CYCLE * cycle,
                     message: Msg {
-                        op: packets.len() as u32,
-                        from: EndpointId(from),
-                        to: EndpointId(to),
-                        bytes: FLIT_BYTES * (FLITS - 1),
-                        runs: 1,
-                        kind: MsgKind::Put,
-                        network: 0,
-                        set: 0,
                         wanted: Wanted::DELIVERY,
+                        ..Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
                     },
                 });
             }
@@ -132,37 +119,26 @@ pub fn flit_hops(network: &TorusNoc, packets: &[Packet]) -> u64 {
     all.sum()
 }
 
-/// Offer every packet at its time and wait for the last.
-pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> Found {
-    let mut found = Found {
-        latency_ps: 0,
-        done: Vec::new(),
+/// Offer every packet at its time and wait for the last; the time from entering to delivery, summed over all packets.
+pub fn inject(network: &mut TorusNoc, packets: &[Packet]) -> u64 {
+    let (mut latency_ps, mut offered, mut done) = (0, Vec::new(), Vec::new());
+    let mut run_until = |end: TimePs, network: &mut TorusNoc| {
+        while network.next().is_some_and(|at| at <= end) {
+            network.advance(end, &mut done);
+            let delivered = |done: &Done| done.event == Event::Delivered;
+            for done in done.drain(..).filter(delivered) {
+                latency_ps += done.at.0 - packets[done.op as usize].at.0;
+            }
+        }
     };
-    let mut offered = Vec::new();
     network.reset(0, &[]);
     for group in packets.chunk_by(|a, b| a.at == b.at) {
         let now = group[0].at;
-        found.until(now, network, packets);
+        run_until(now, network);
         offered.clear();
         offered.extend(group.iter().map(|packet| packet.message));
         network.offer(now, &offered);
     }
-    found.until(TimePs::MAX, network, packets);
-    found
-}
-
-impl Found {
-    /// Let time pass and note what is delivered.
-    fn until(&mut self, end: TimePs, network: &mut TorusNoc, packets: &[Packet]) {
-        while network.next().is_some_and(|at| at <= end) {
-            network.advance(end, &mut self.done);
-            for done in self
-                .done
-                .drain(..)
-                .filter(|done| done.event == Event::Delivered)
-            {
-                self.latency_ps += done.at.0 - packets[done.op as usize].at.0;
-            }
-        }
-    }
+    run_until(TimePs::MAX, network);
+    latency_ps
 }

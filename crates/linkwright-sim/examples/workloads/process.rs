@@ -1,4 +1,4 @@
-//! What the operating system knows of this process.
+//! Figures of this process from the operating system.
 
 /// Processor time of this process in seconds.
 pub fn cpu_seconds() -> f64 {
@@ -8,11 +8,11 @@ pub fn cpu_seconds() -> f64 {
     };
     // SAFETY: `time` outlives the call, which only writes to it.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    assert_eq!(failed, 0, "a process has a clock of its own");
+    assert_eq!(failed, 0, "every process has a clock");
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Memory of this process in bytes: now and at most so far.
+/// Memory of this process in bytes: at present and at its peak.
 pub fn memory() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = |key: &str| {

@@ -1,13 +1,13 @@
-//! Figures of one workload: as a line between processes, as a row for people, as JSON.
+//! Figures of one workload: a line between processes, a row of the table, or JSON.
 
 /// Names of the stages, in their order.
 pub const STAGES: [&str; 6] = ["machine", "build", "lower", "verify", "engine", "limits"];
 const ENGINE: usize = 4;
 
-/// What was found, of one launch or as medians over several.
+/// The figures of one launch, or medians over several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Messages with data; flit hops where the fabric was fed directly.
+    /// Messages with data; flit hops if messages were offered to the fabric directly.
     pub transfers: u64,
     /// Messages without.
     pub notices: u64,
@@ -15,13 +15,13 @@ pub struct Figures {
     pub operations: u64,
     /// Processor time of each stage.
     pub seconds: [f64; 6],
-    /// Processor time from nothing to nothing: the stages, and giving back what they made.
+    /// Processor time of a round: the stages, and freeing their results.
     pub whole: f64,
     /// Peak memory of the process.
     pub peak_bytes: u64,
     /// Memory before the first stage.
     pub base_bytes: u64,
-    /// Simulated time, to tell apart runs that are not the same.
+    /// Simulated time, to detect runs that differ.
     pub simulated_ps: u64,
 }
 
@@ -30,7 +30,7 @@ pub const HEAD: &str =
                         limits   M/s engine   M/s total  peak MB  B/message";
 
 impl Figures {
-    /// All that the fabric carried.
+    /// All messages that the fabric carried.
     pub fn messages(&self) -> u64 {
         self.transfers + self.notices
     }
@@ -45,12 +45,12 @@ impl Figures {
         self.messages() as f64 / self.seconds.iter().sum::<f64>() / 1e6
     }
 
-    /// Peak memory beyond what the process had before, per message.
+    /// Peak memory beyond that before the first stage, per message.
     fn bytes_per_message(&self) -> f64 {
         self.peak_bytes.saturating_sub(self.base_bytes) as f64 / self.messages() as f64
     }
 
-    /// One line for people.
+    /// One row of the table.
     pub fn row(&self, name: &str) -> String {
         let times: String = self.seconds.iter().map(|s| format!(" {s:9.4}")).collect();
         format!(
@@ -85,7 +85,7 @@ impl Figures {
         )
     }
 
-    /// One line for the process that asked.
+    /// One line for the parent process.
     pub fn line(&self) -> String {
         let times: String = self.seconds.iter().map(|s| format!(" {s:.9}")).collect();
         format!(
@@ -104,11 +104,14 @@ impl Figures {
     pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<f64> = line
             .split_whitespace()
-            .map(|word| word.parse().map_err(|_| format!("`{line}` is no figures")))
+            .map(|word| {
+                word.parse()
+                    .map_err(|_| format!("`{line}` is not a line of figures"))
+            })
             .collect::<Result<_, _>>()?;
         let [transfers, notices, operations, times @ .., whole, peak, base, simulated] = &words[..]
         else {
-            return Err(format!("`{line}` is no figures"));
+            return Err(format!("`{line}` is not a line of figures"));
         };
         Ok(Figures {
             transfers: *transfers as u64,

@@ -1,8 +1,8 @@
 //! From a workload to its figures.
 //!
-//! Every stage is a function of its own that is never inlined, so that an instruction counter can be told to count
-//! in it alone. Stages repeat until [`LEAST`] seconds are spent, and the median counts; memory is read after the
-//! first time, when nothing of an earlier round is still held by the allocator.
+//! Every stage is a function that is never inlined, so that an instruction counter can count it alone. Stages repeat
+//! until [`LEAST`] seconds are spent, and the median counts; memory is read after the first round, before the allocator
+//! holds anything from earlier rounds.
 
 use crate::catalogue::{Case, Kind, Way, Workload};
 use crate::noc;
@@ -12,12 +12,13 @@ use linkwright_core::Machine;
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
-use linkwright_sim::fabrics::AnyFabric;
-use linkwright_sim::{fabrics, lowered, run, simulate, Limits, Setup, Simulation};
+use linkwright_sim::fabrics::torus_noc::TorusNoc;
+use linkwright_sim::fabrics::{self, AnyFabric};
+use linkwright_sim::{lowered, run, simulate, Limits, Networks, Placement, Setup, Simulation};
 
-/// Processor time that a launch spends on its workload at least, unless it is to run once.
+/// Least processor time that a launch spends on its workload, unless it runs once.
 const LEAST: f64 = 0.5;
-/// Rounds that are enough at any rate.
+/// Most rounds.
 const MOST: usize = 200;
 
 type Result<T> = std::result::Result<T, String>;
@@ -26,7 +27,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Run `workload` and say what it took.
+/// Run `workload` and measure it.
 pub fn measure(workload: &Workload, records: bool, once: bool) -> Result<Figures> {
     let base = memory().0;
     let mut first: Option<Figures> = None;
@@ -118,10 +119,10 @@ fn build(case: &Case) -> Result<Schedule> {
 
 #[inline(never)]
 fn lower(case: &Case, machine: &Machine, schedule: Schedule) -> Result<Schedule> {
-    let Way::Path(path) = case.way else {
+    if case.way == Way::Plain {
         return Ok(schedule);
-    };
-    let lowered = lowered(&schedule, machine, path).map_err(text)?;
+    }
+    let lowered = lowered(&schedule, machine, None).map_err(text)?;
     Ok(lowered.unwrap_or(schedule))
 }
 
@@ -151,24 +152,19 @@ fn limits(
     Ok(limits)
 }
 
-/// The run that a workload asks for; a plain way has no copies, signals or waits besides the messages.
+/// The setup of a workload; on a plain way messages cause no copies, signals or waits.
 fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -> Result<Setup> {
-    let mut path = match case.way {
-        Way::Path(Some(name)) => machine.path(name).ok_or(format!("no path `{name}`"))?,
-        _ => machine.default_path(),
-    }
-    .clone();
+    let mut path = machine.default_path().clone();
     if case.way == Way::Plain {
         path.fused_combine = true;
         path.signal = false;
     }
-    let place = linkwright_sim::Placement::default();
-    let placement = place.place(machine, schedule.ranks, schedule.memories);
+    let placement = Placement::default().place(machine, schedule.ranks, schedule.memories);
     Ok(Setup {
         placement: placement.map_err(text)?,
         networks: match path.network {
-            Some(network) => linkwright_sim::Networks::only(network),
-            None => linkwright_sim::Networks::new(machine.hints()),
+            Some(network) => Networks::only(network),
+            None => Networks::new(machine.hints()),
         },
         issue: case.issue,
         record_operations: records,
@@ -179,20 +175,17 @@ fn options(case: &Case, machine: &Machine, schedule: &Schedule, records: bool) -
 fn traffic(load: &noc::Load) -> Figures {
     let (mut network, machine_s) = timed(|| load.network());
     let (packets, build_s) = timed(|| load.packets());
-    let (found, engine_s) = timed(|| inject(&mut network, &packets));
+    let (latency_ps, engine_s) = timed(|| inject(&mut network, &packets));
     Figures {
         transfers: noc::flit_hops(&network, &packets),
         operations: packets.len() as u64,
         seconds: [machine_s, build_s, 0.0, 0.0, engine_s, 0.0],
-        simulated_ps: found.latency_ps,
+        simulated_ps: latency_ps,
         ..Figures::default()
     }
 }
 
 #[inline(never)]
-fn inject(
-    network: &mut linkwright_sim::fabrics::torus_noc::TorusNoc,
-    packets: &[noc::Packet],
-) -> noc::Found {
+fn inject(network: &mut TorusNoc, packets: &[noc::Packet]) -> u64 {
     noc::inject(network, packets)
 }

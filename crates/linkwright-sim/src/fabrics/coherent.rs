@@ -1,7 +1,7 @@
-//! Shared memory between coherent caches: what one processor stores, another sees a little later.
+//! Shared memory between coherent caches: a store becomes visible to other processors a little later.
 //!
-//! Ranks move data themselves (`[path.NAME.memory]`, `crate::residence`); what is left to the fabric is how
-//! long it takes until a rank that polls a flag sees the store of another:
+//! Ranks move data themselves (`[path.NAME.memory]`, `crate::residence`); the fabric only models how long it takes
+//! until a rank that polls a flag sees the store of another:
 //!
 //! ```text
 //!   writer  | store |--gap--| store |
@@ -13,8 +13,8 @@
 //! A store blocks no rank: the writer goes on at once. Eager messages (of the path's `memory`) have a line each, for
 //! which they wait in the store buffer, `gap` after one another; all others share the line of their pair's flag. Two
 //! ranks that write to each other while neither store has been seen yet hold each other's lines: each store is then
-//! seen `crossing` later. What a rank reads for itself (a get), and what it writes into a memory, is there when the
-//! rank has moved it.
+//! seen `crossing` later. Data that a rank reads (a get) or writes into a memory have arrived once the rank has moved
+//! them.
 //!
 //! A `barrier` is a counter that all add to and look at; without one, barriers are notices.
 //!
@@ -73,7 +73,7 @@ pub struct Coherent {
     gap: TimePs,
     /// From the last arrival at a barrier until all go on.
     barrier: Option<TimePs>,
-    /// Largest message with a line of its own.
+    /// Largest message that has its own line.
     eager: Bytes,
     /// Nearest level first; the last holds for any two ranks.
     distances: Vec<Distance>,
@@ -126,7 +126,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Coherent, SimError> {
         next_departure: vec![zero; machine.endpoints().len()],
         sets: Vec::new(),
         steps: TimeQueue::default(),
-        under_way: Slab::new(),
+        under_way: Slab::default(),
         multicasts: Vec::new(),
         in_flight: 0,
         links: LinkTable::new(endpoints.map(|e| format!("{} stores", e.name)).collect()),
@@ -144,7 +144,7 @@ impl Coherent {
             .expect("the last holds for all")
     }
 
-    /// Whether only the initiator has to see anything.
+    /// Whether only the initiator sees the data.
     fn is_own(&self, m: &Msg, to: EndpointId) -> bool {
         m.kind == MsgKind::Get || to == m.from || to.index() >= self.ranks
     }
@@ -219,7 +219,7 @@ impl Coherent {
         }
     }
 
-    /// Whether all have seen what has just been seen.
+    /// Whether the target that has just seen the message was its last.
     fn is_last(&mut self, op: u32) -> bool {
         let Some(at) = self.multicasts.iter().position(|m| m.0 == op) else {
             return true;

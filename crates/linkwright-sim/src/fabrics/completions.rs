@@ -1,20 +1,20 @@
-//! The completions that a fabric has worked out and not yet reported.
+//! The completions that a fabric has computed but not yet reported.
 //!
-//! A fabric that knows the times of a message as soon as it has seen it (`loggp`), or once its
-//! last resource is granted (`crossbar`), files them here and lets this do its side of the
-//! contract of [`crate::fabric::Fabric`].
+//! A fabric that knows the times of a message at the offer (`loggp`), or once the last resource is
+//! granted (`crossbar`), files them here; this keeps the fabric's side of the contract of
+//! [`crate::fabric::Fabric`].
 
 use crate::fabric::{Done, Event, Times};
 use crate::queue::TimeQueue;
 use linkwright_core::TimePs;
 
-/// One of them: of which message, which, at which target, and whether it is the message's last.
-type Told = (u32, Event, u32, bool);
+/// A completion: message, event, target, and whether it is the last of the message.
+type Filed = (u32, Event, u32, bool);
 
 /// Completions to come, in order of time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Completions {
-    queue: TimeQueue<Told>,
+    queue: TimeQueue<Filed>,
     in_flight: usize,
 }
 
@@ -35,12 +35,12 @@ impl Completions {
         self.queue.push(at, (op, event, target, last));
     }
 
-    /// The last completion that is wanted of a message.
+    /// The last completion that the engine wants of a message.
     pub fn last(&mut self, at: TimePs, op: u32, event: Event, target: u32) {
         self.queue.push(at, (op, event, target, true));
     }
 
-    /// A message whose times are all known, by target.
+    /// A message with known times, by target.
     pub fn message(&mut self, op: u32, each: &[Times]) {
         self.begin();
         let (mut source_free, mut acknowledged) = (TimePs::ZERO, TimePs::ZERO);
@@ -61,7 +61,7 @@ impl Completions {
         self.queue.next()
     }
 
-    /// The next of the fabric's `steps`, if that comes until `until` and before any completion.
+    /// The next of the fabric's `steps`, if it is due by `until` and no completion comes before it.
     #[inline]
     pub fn step_due<T: Copy>(
         &self,
@@ -73,8 +73,8 @@ impl Completions {
         steps.pop_at(at).map(|step| (at, step))
     }
 
-    /// When the next step or completion comes.
-    pub fn next_beside<T: Copy>(&self, steps: &TimeQueue<T>) -> Option<TimePs> {
+    /// Time of the next step or completion.
+    pub fn next_with<T: Copy>(&self, steps: &TimeQueue<T>) -> Option<TimePs> {
         [steps.next(), self.next()].into_iter().flatten().min()
     }
 

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! so a message alone takes `latency + b / rate` (cut-through: the head does not wait for the
-//! tail), and `k` messages into one port take `latency + k b / rate`. The switch stores whatever an
-//! in port cannot take yet, so a hot target never holds up a source. The request of a get travels
+//! tail), and `k` messages into one port take `latency + k b / rate`. The switch stores what an
+//! in port cannot yet accept, so a hot target never holds up a source. The request of a get travels
 //! for `latency` without using ports; a multicast is one message per target, one after another.
 //! Loopback uses both ports of the endpoint. A notice has no bytes but waits its turn.
 //!
@@ -66,7 +66,7 @@ enum Step {
     Entering(Transit),
 }
 
-/// When a port is free, and the ends of what it holds and will hold.
+/// When a port is free, and the ends of the messages that hold it or will hold it.
 #[derive(Clone, Default)]
 struct Port {
     free: TimePs,
@@ -82,7 +82,7 @@ pub struct Crossbar {
     sets: Vec<Vec<EndpointId>>,
     steps: TimeQueue<Step>,
     completions: Completions,
-    /// Targets still to come, of multicasts.
+    /// Multicasts under way, each with its targets still to come.
     multicasts: Vec<(u32, usize)>,
     links: LinkTable,
 }
@@ -259,7 +259,7 @@ impl Fabric for Crossbar {
     }
 
     fn next(&mut self) -> Option<TimePs> {
-        self.completions.next_beside(&self.steps)
+        self.completions.next_with(&self.steps)
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {

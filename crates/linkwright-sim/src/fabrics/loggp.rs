@@ -19,14 +19,14 @@
 //!
 //! so one message takes `o + L + (b-1) G + o`; the overheads `o` are the path's `start` and
 //! `receive`. `G` is the inverse of `bandwidth`. A get sends its request first, which costs `L`
-//! and no gap. Endpoints receive any number of messages at once and links are never shared: what
-//! only contention can show, this model does not. Memories are endpoints like any other.
+//! and no gap. Endpoints receive any number of messages at once and links are never shared: the model
+//! shows no effect of contention. Memories are endpoints like any other.
 //!
-//! Real machines treat long messages otherwise than short ones (another protocol, another cache), so L and
-//! 1/G may differ from a size on, and each message may keep its source for an `occupancy` in addition to its bytes: a
+//! Real machines treat long and short messages differently (another protocol, another cache), so L and 1/G may
+//! change at a size, and each message may keep its source for an `occupancy` in addition to its bytes: a
 //! `[[fabric.regime]]` holds for messages of at least `from` bytes, as in PLogP. A longer message must not be
-//! faster, which is checked when the file is read. Ranks in one instance of a `[[fabric.level]]` (a host of a
-//! cluster) have numbers of their own, the innermost level that both share counting.
+//! faster, which is checked when the file is read. Ranks in the same instance of a `[[fabric.level]]` (a host of a
+//! cluster) have their own numbers; the innermost shared level counts.
 //!
 //! All times of a message follow from what was offered before it, so the fabric answers at once
 //! and has no events.
@@ -77,16 +77,6 @@ pub struct Regime {
 }
 
 impl Regime {
-    /// That of all sizes.
-    fn first(latency: TimePs, bandwidth: BytesPerSec) -> Self {
-        Regime {
-            from: Bytes(0),
-            occupancy: TimePs::ZERO,
-            latency,
-            bandwidth,
-        }
-    }
-
     /// (b - 1) G, and the occupancy.
     #[inline]
     fn serialisation(&self, bytes: u64) -> TimePs {
@@ -113,14 +103,14 @@ fn holding(regimes: &[Regime], bytes: u64) -> &Regime {
 #[derive(Clone, Debug)]
 pub struct LogGp {
     gap: TimePs,
-    /// Of any two ranks, by ascending size; the first holds from 0 on.
+    /// For any two ranks, by ascending size; the first holds from 0 bytes on.
     regimes: Vec<Regime>,
-    /// The same of ranks in one instance of a level, by its index, innermost first.
+    /// The same for ranks in one instance of a level, by its index, innermost first.
     levels: Vec<(usize, Vec<Regime>)>,
     nearness: Nearness,
     /// When each endpoint may send again.
     next_departure: Vec<TimePs>,
-    /// A size, what keeps its source and its L; most messages are as long as the one before.
+    /// A size, how long it keeps its source, and its L; most messages are as long as the one before.
     latest: (u64, TimePs, TimePs),
     sets: Vec<Vec<EndpointId>>,
     completions: Completions,
@@ -130,34 +120,15 @@ pub struct LogGp {
 /// The fabric that `machine` describes.
 pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     let mut section = machine.fabric_section();
-    let parameters = Parameters {
-        latency: section.time("latency")?,
-        gap: section.time("gap")?,
-        bandwidth: section.rate("bandwidth")?,
-    };
-    let names = machine
-        .endpoints()
-        .iter()
-        .map(|e| format!("{} out", e.name));
-    let mut fabric = LogGp::named(parameters, names.collect());
-    fabric.regimes[0].occupancy = section.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
-    for table in section.sections("regime")? {
-        read_regime(table, parameters.latency, &mut fabric.regimes)?;
-    }
+    let all = regimes(&mut section)?;
+    let gap = section.time("gap")?;
+    let endpoints = machine.endpoints().iter();
+    let mut fabric = LogGp::named(gap, all, endpoints.map(|e| format!("{} out", e.name)));
     let names: Vec<&str> = machine.levels().iter().map(|l| l.name.as_str()).collect();
     for mut table in section.sections("level")? {
         let level = table.name("name", &names)?;
-        let (latency, bandwidth) = (table.time("latency")?, table.rate("bandwidth")?);
-        let occupancy = table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO);
-        let mut regimes = vec![Regime {
-            occupancy,
-            ..Regime::first(latency, bandwidth)
-        }];
-        for regime in table.sections("regime")? {
-            read_regime(regime, latency, &mut regimes)?;
-        }
+        fabric.levels.push((level, regimes(&mut table)?));
         table.finish()?;
-        fabric.levels.push((level, regimes));
     }
     fabric.levels.sort_by_key(|(level, _)| Reverse(*level));
     fabric.nearness = machine.nearness();
@@ -165,25 +136,28 @@ pub(super) fn from_machine(machine: &Machine) -> Result<LogGp, SimError> {
     Ok(fabric)
 }
 
-/// One more regime, in which what the table leaves out is as in the first.
-fn read_regime(
-    mut table: Section<'_>,
-    latency: TimePs,
-    regimes: &mut Vec<Regime>,
-) -> Result<(), SimError> {
-    let regime = Regime {
-        from: table.bytes("from")?,
-        occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
-        latency: table.optional_time("latency")?.unwrap_or(latency),
+/// The numbers of a table, which hold for all sizes, and its `[[regime]]`, which default to the table's latency.
+fn regimes(table: &mut Section<'_>) -> Result<Vec<Regime>, SimError> {
+    let mut regimes = vec![Regime {
+        from: Bytes(0),
+        latency: table.time("latency")?,
         bandwidth: table.rate("bandwidth")?,
-    };
-    if let Err(problem) = add(regimes, regime) {
-        return Err(table.inconsistent("from", problem).into());
+        occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+    }];
+    for mut table in table.sections("regime")? {
+        let regime = Regime {
+            from: table.bytes("from")?,
+            occupancy: table.optional_time("occupancy")?.unwrap_or(TimePs::ZERO),
+            latency: (table.optional_time("latency")?).unwrap_or(regimes[0].latency),
+            bandwidth: table.rate("bandwidth")?,
+        };
+        add(&mut regimes, regime).map_err(|problem| table.inconsistent("from", problem))?;
+        table.finish()?;
     }
-    Ok(table.finish()?)
+    Ok(regimes)
 }
 
-/// One more regime, beyond the last; or what is wrong with it.
+/// Append a regime beyond the last, or explain what is wrong with it.
 fn add(regimes: &mut Vec<Regime>, regime: Regime) -> Result<(), String> {
     let (last, from) = (regimes[regimes.len() - 1], regime.from);
     if from <= last.from {
@@ -206,29 +180,29 @@ fn add(regimes: &mut Vec<Regime>, regime: Regime) -> Result<(), String> {
 impl LogGp {
     /// A model with `endpoints` endpoints.
     pub fn new(parameters: Parameters, endpoints: usize) -> Self {
+        let all = Regime {
+            from: Bytes(0),
+            occupancy: TimePs::ZERO,
+            latency: parameters.latency,
+            bandwidth: parameters.bandwidth,
+        };
         let names = (0..endpoints).map(|i| format!("endpoint {i} out"));
-        LogGp::named(parameters, names.collect())
+        LogGp::named(parameters.gap, vec![all], names)
     }
 
-    fn named(parameters: Parameters, names: Vec<String>) -> Self {
-        let all = Regime::first(parameters.latency, parameters.bandwidth);
+    fn named(gap: TimePs, regimes: Vec<Regime>, names: impl Iterator<Item = String>) -> Self {
+        let links = LinkTable::new(names.collect());
         LogGp {
-            gap: parameters.gap,
-            regimes: vec![all],
+            gap,
+            regimes,
             levels: Vec::new(),
             nearness: Nearness::default(),
-            next_departure: vec![TimePs::ZERO; names.len()],
+            next_departure: vec![TimePs::ZERO; links.names.len()],
             latest: (u64::MAX, TimePs::ZERO, TimePs::ZERO),
             sets: Vec::new(),
             completions: Completions::default(),
-            links: LinkTable::new(names),
+            links,
         }
-    }
-
-    /// Regimes of the ranks nearest to each other.
-    fn nearest(&self) -> &[Regime] {
-        let near = self.levels.first();
-        near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
     /// Regimes of messages between two endpoints.
@@ -242,7 +216,7 @@ impl LogGp {
         near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
-    /// What a message of this size keeps its source, and its L, between any two ranks.
+    /// How long a message of this size between any two ranks keeps its source, and its L.
     #[inline]
     fn times_of(&mut self, bytes: u64) -> (TimePs, TimePs) {
         if self.latest.0 != bytes {
@@ -254,20 +228,14 @@ impl LogGp {
 
     #[inline]
     fn send(&mut self, now: TimePs, m: &Msg, to: EndpointId) -> Times {
-        let (serialisation, latency, small) = match self.levels.is_empty() {
-            true => {
-                let (serialisation, latency) = self.times_of(m.bytes);
-                (serialisation, latency, self.regimes[0].latency)
-            }
-            false => {
-                let regimes = self.regimes(m.from, to);
-                let regime = holding(regimes, m.bytes);
-                (
-                    regime.serialisation(m.bytes),
-                    regime.latency,
-                    regimes[0].latency,
-                )
-            }
+        let (serialisation, latency, small) = if self.levels.is_empty() {
+            let (serialisation, latency) = self.times_of(m.bytes);
+            (serialisation, latency, self.regimes[0].latency)
+        } else {
+            let regimes = self.regimes(m.from, to);
+            let regime = holding(regimes, m.bytes);
+            let serialisation = regime.serialisation(m.bytes);
+            (serialisation, regime.latency, regimes[0].latency)
         };
         let source = m.from.index();
         // The request of a get needs no gap of its initiator, as an interface answers it.
@@ -340,8 +308,8 @@ impl Fabric for LogGp {
     #[inline]
     fn quiet(&self, m: &Msg) -> TimePs {
         let regimes = match m.kind {
-            // Some target is nearest; the bound need not know which.
-            MsgKind::Multicast => self.nearest(),
+            // The bound holds for the nearest target, whichever that is.
+            MsgKind::Multicast => self.levels.first().map_or(&*self.regimes, |near| &near.1),
             _ => self.regimes(m.from, m.to),
         };
         let request = match m.kind {
@@ -394,21 +362,13 @@ mod tests {
 
     #[test]
     fn a_longer_message_is_never_faster() {
-        let parameters = Parameters {
-            latency: TimePs::from_ns(1000),
-            gap: TimePs::ZERO,
-            bandwidth: BytesPerSec(1e9),
-        };
-        let mut fabric = LogGp::new(parameters, 2);
+        let mut regimes = vec![regime(0, 1000, 1e9)];
         // 998 + 1000 ns below 1000 B; 999 / 4 + 1700 = 1949 ns from there on.
-        let problem = add(&mut fabric.regimes, regime(1000, 1700, 4e9)).unwrap_err();
+        let problem = add(&mut regimes, regime(1000, 1700, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B would be faster than one of 999 B"));
-        add(&mut fabric.regimes, regime(1000, 1900, 4e9)).unwrap();
-        let problem = add(&mut fabric.regimes, regime(1000, 9000, 4e9)).unwrap_err();
+        add(&mut regimes, regime(1000, 1900, 4e9)).unwrap();
+        let problem = add(&mut regimes, regime(1000, 9000, 4e9)).unwrap_err();
         assert!(problem.contains("1000 B follows 1000 B"));
-        let times: Vec<TimePs> = (0..4000)
-            .map(|b| holding(&fabric.regimes, b).time(b))
-            .collect();
-        assert!(times.is_sorted());
+        assert!((0..4000).map(|b| holding(&regimes, b).time(b)).is_sorted());
     }
 }

@@ -19,7 +19,7 @@ use crate::fabric::{Fabric, FabricKind};
 use crate::simulated::SimulatedFabric;
 use linkwright_core::Machine;
 
-/// The fabric of some machine, behind its registry entry.
+/// The fabric of any machine.
 pub type AnyFabric = Box<dyn SimulatedFabric + Send>;
 
 /// An interconnect model and the function that reads its parameters in `[fabric]`; every key must be read.
@@ -50,7 +50,7 @@ const fn entry(
     Entry { kind, build }
 }
 
-/// Boxed only here, so that the order-free pass is compiled for each fabric.
+/// Boxes fabrics here only, so that the order-free pass is compiled for each of them.
 fn boxed<F: Fabric + Send + 'static>(fabric: F) -> Result<AnyFabric, SimError> {
     Ok(Box::new(fabric))
 }

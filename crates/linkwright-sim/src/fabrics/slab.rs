@@ -11,18 +11,14 @@ pub(crate) struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab::new()
-    }
-}
-
-impl<T> Slab<T> {
-    pub fn new() -> Self {
         Slab {
             items: Vec::new(),
             free: Vec::new(),
         }
     }
+}
 
+impl<T> Slab<T> {
     /// The slot of `item` until it is removed.
     #[inline]
     pub fn insert(&mut self, item: T) -> u32 {
@@ -34,7 +30,7 @@ impl<T> Slab<T> {
         self.items.len() as u32 - 1
     }
 
-    /// The slot may be taken again; what was in it can be read until it is.
+    /// Free a slot; its item remains readable until the slot is taken again.
     #[inline]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
@@ -45,7 +41,7 @@ impl<T> Slab<T> {
         self.items.len() - self.free.len()
     }
 
-    /// Those with their slots; slow.
+    /// Live items with their slots; slow.
     pub fn iter_live(&self) -> impl Iterator<Item = (u32, &T)> {
         let free: BTreeSet<u32> = self.free.iter().copied().collect();
         (0..)

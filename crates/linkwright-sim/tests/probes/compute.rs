@@ -1,4 +1,4 @@
-//! Modelled products: plans and waves with the algebra, and what must always hold.
+//! Modelled products: plans and waves with the algebra, and invariants.
 
 use super::common::{machine, read, waived};
 use linkwright_core::probes::{find, layer_of, Assignment, LAYERS};
@@ -44,11 +44,11 @@ grouped_rate = { value = 1, unit = "GB/s", status = "assumed", source = "round" 
 "#;
 
 fn ask(tables: &str, probe: &str, axes: &[(&str, &str)]) -> Result<(u64, u64), SimError> {
-    let asked = Assignment::parse(find(probe).unwrap(), axes)?;
+    let assignment = Assignment::parse(find(probe).unwrap(), axes)?;
     let machine = machine(tables);
     check(&machine).unwrap();
-    let found = answer(&machine, &asked)?;
-    Ok((found.time.0, found.work))
+    let answered = answer(&machine, &assignment)?;
+    Ok((answered.time.0, answered.work))
 }
 
 /// One output pixel, 32 input and 8 output channels, one tap: two blocks.
@@ -157,7 +157,7 @@ fn random_numbers_start_and_flow() {
 }
 
 #[test]
-fn what_the_machine_cannot_answer_is_waived_with_the_reason() {
+fn a_probe_without_an_answer_is_waived_with_the_reason() {
     let why = |tables, axes: &[(&str, &str)]| waived(ask(tables, "matmul", axes));
     assert!(why(PLANNER, &[("dtype", "f64")]).contains("f16 and f32"));
     assert!(why(PLANNER, &[("threads", "5")]).contains("ask for 1 to 4 threads"));

@@ -1,4 +1,4 @@
-//! Modelled probes: hand-derived answers, and that every model answers or says why not.
+//! Modelled probes: hand-derived answers, and that every model answers or gives a reason.
 
 use super::common::{machine, read, waived};
 use linkwright_core::probes::{find, Assignment};
@@ -25,9 +25,13 @@ write_allocate = true
 "#;
 
 fn ask(probe: &str, axes: &[(&str, &str)]) -> Result<(u64, u64, u64), SimError> {
-    let asked = Assignment::parse(find(probe).unwrap(), axes)?;
-    let found = answer(&machine(MEMORY), &asked)?;
-    Ok((found.time.0, found.counted_bytes, found.moved_bytes))
+    let assignment = Assignment::parse(find(probe).unwrap(), axes)?;
+    let answered = answer(&machine(MEMORY), &assignment)?;
+    Ok((
+        answered.time.0,
+        answered.counted_bytes,
+        answered.moved_bytes,
+    ))
 }
 
 #[test]
@@ -75,10 +79,10 @@ fn bandwidth_follows_from_bytes_and_rates() {
 }
 
 #[test]
-fn a_machine_that_says_nothing_waives_and_a_misspelt_key_is_an_error() {
+fn a_machine_without_tables_waives_and_a_misspelt_key_is_an_error() {
     for probe in MODEL_PROBES {
-        let asked = Assignment::parse(probe.about, &[]).unwrap();
-        let error = answer(&machine(""), &asked).unwrap_err();
+        let assignment = Assignment::parse(probe.about, &[]).unwrap();
+        let error = answer(&machine(""), &assignment).unwrap_err();
         let table = format!("add [probe.{}]", probe.about.table);
         assert!(error.to_string().contains(&table), "{error}");
     }

@@ -10,14 +10,10 @@ pub const MEMORY: u32 = 8;
 pub const CYCLE: u64 = 625;
 
 pub fn machine(changes: &[(&str, &str)]) -> Machine {
-    let file = "../../python/linkwright/machines/cell-be.toml";
-    let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let machine = Machine::parse(&text, "cell-be.toml").unwrap_or_else(|e| panic!("{e}"));
+    let machine = crate::files::machine("python/linkwright/machines/cell-be.toml", &[]);
     changes.iter().fold(machine, |machine, (key, value)| {
-        let key = format!("fabric.{key}");
-        machine
-            .with_value(&key, value)
-            .unwrap_or_else(|e| panic!("{e}"))
+        let changed = machine.with_value(&format!("fabric.{key}"), value);
+        changed.unwrap_or_else(|e| panic!("{e}"))
     })
 }
 

@@ -1,4 +1,4 @@
-//! What no run may violate, and that nobody starves.
+//! Invariants of every run, and that no element starves.
 
 use crate::common::{message, ring, run, MEMORY};
 use linkwright_sim::fabric::{Fabric, MsgKind};
@@ -111,7 +111,7 @@ fn full_load_stays_below_the_snoop_limit_and_disturbs_nothing() {
 }
 
 #[test]
-fn nobody_starves_at_a_hot_spot() {
+fn no_element_starves_at_a_hot_spot() {
     let all = [1, 2, 3, 4, 5, 6, 7];
     for (kind, hot) in [
         (MsgKind::Put, 0),

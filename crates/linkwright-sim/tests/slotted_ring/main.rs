@@ -1,6 +1,8 @@
-//! The slotted ring: hand-derived times, what no run may violate, fairness.
+//! The slotted ring: hand-derived times, invariants, fairness.
 
 mod common;
+#[path = "../files/mod.rs"]
+mod files;
 mod invariants;
 mod programs;
 mod timing;

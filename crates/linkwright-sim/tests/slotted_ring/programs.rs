@@ -1,7 +1,7 @@
-//! DMA programs: fences, lists, queues, mailboxes, signals, atomics, and what is refused.
+//! DMA programs: fences, lists, queues, mailboxes, signals, atomics, and refused commands.
 
 use crate::common::{machine, CYCLE};
-use linkwright_sim::fabrics::slotted_ring::programs::{run, Choices, Outcome};
+use linkwright_sim::fabrics::slotted_ring::programs::{run, Outcome};
 use linkwright_sim::SimError;
 
 const ALONE: u64 = 5 + 15 + 50 + 70;
@@ -13,7 +13,7 @@ fn attempt(programs: &[(&str, &[&str])], overwrite: bool) -> Result<Outcome, Sim
     let programs: Vec<(String, Vec<String>)> = (programs.iter())
         .map(|(name, lines)| (name.to_string(), texts(lines)))
         .collect();
-    run(&machine(&[]), &programs, Choices { overwrite })
+    run(&machine(&[]), &programs, overwrite)
 }
 
 fn outcome(programs: &[(&str, &[&str])]) -> Outcome {
@@ -53,7 +53,7 @@ fn a_fence_waits_for_its_tag_and_a_barrier_holds_later_ones_too() {
     };
     // Without order one line after another: every 8 cycles.
     assert_eq!(times("put SPE1 128 tag=1"), [140, 148, 156, 164]);
-    // The fence waits for the first, from where it has to be snooped; later ones overtake it.
+    // The fenced command waits for the first, then still has its snoop ahead; later ones overtake it.
     assert_eq!(
         times("put SPE1 128 tag=1 fence"),
         [140, 150, 158, 140 + 120]
@@ -123,7 +123,7 @@ fn a_counter_counts_every_increment_and_lost_reservations_cost_retries() {
     let all: Vec<(String, Vec<String>)> = (0..8)
         .map(|i| (format!("SPE{i}"), vec!["add".to_string(); 5]))
         .collect();
-    let contended = run(&machine(&[]), &all, Choices::default()).unwrap();
+    let contended = run(&machine(&[]), &all, false).unwrap();
     assert!(contended.retries.iter().sum::<u64>() > 0);
     assert!(contended.lines_ps.iter().all(|lines| lines.len() == 5));
     // Every conditional write either counted or was tried again.
@@ -173,7 +173,7 @@ fn signals_that_overwrite_are_lost() {
 }
 
 #[test]
-fn what_the_hardware_refuses_is_refused_with_its_rule() {
+fn a_refused_command_names_the_rule_of_the_hardware() {
     for (line, says) in [
         ("put SPE1 24", "sizes are 1, 2, 4, 8 or a multiple of 16"),
         ("put SPE1 0", "sizes are 1, 2, 4, 8"),

@@ -115,7 +115,7 @@ fn a_full_queue_holds_the_next_command_back() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn inconsistent_parameters_are_refused() {
     for (key, value, says) in [
         ("snoop", "101", "not a whole number of bus cycles"),
         ("data_lines", "9", "shorter than the lines it covers"),

@@ -71,6 +71,23 @@ pub fn grid() -> TorusNocConfig {
     }
 }
 
+/// `width` x `height` tiles and nothing else.
+pub fn torus(width: u32, height: u32, networks: &[Heading]) -> TorusNocConfig {
+    let site = |i| Site {
+        x: i % width,
+        y: i / width,
+        channel: None,
+    };
+    TorusNocConfig {
+        width,
+        height,
+        networks: networks.to_vec(),
+        sites: (0..width * height).map(site).collect(),
+        dram: None,
+        ..grid()
+    }
+}
+
 pub fn put(op: u32, from: u32, to: u32, bytes: u64) -> Msg {
     Msg::new(op, MsgKind::Put, EndpointId(from), EndpointId(to), bytes)
 }
@@ -88,12 +105,12 @@ pub fn run(noc: &mut TorusNoc, messages: &[Msg]) -> Vec<Done> {
 
 /// Time of one completion of one message, in cycles.
 pub fn at(done: &[Done], op: u32, event: Event) -> f64 {
-    let found: Vec<&Done> = done
+    let events: Vec<&Done> = done
         .iter()
         .filter(|d| d.op == op && d.event == event)
         .collect();
-    assert_eq!(found.len(), 1, "message {op} has one {event:?}");
-    found[0].at.0 as f64 / CYCLE as f64
+    assert_eq!(events.len(), 1, "message {op} has one {event:?}");
+    events[0].at.0 as f64 / CYCLE as f64
 }
 
 /// Last acknowledgement, in cycles.

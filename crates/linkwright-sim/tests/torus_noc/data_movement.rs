@@ -6,17 +6,13 @@
 use std::collections::BTreeMap;
 
 use super::common::{last, run, CYCLE};
+use super::files::{machine, text};
 use linkwright_core::{EndpointId, Machine, MachineError};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::{Buffer, Collective};
-use linkwright_sim::fabric::{Fabric, Msg, MsgKind, Wanted};
+use linkwright_sim::fabric::{Fabric, Msg, MsgKind};
 use linkwright_sim::fabrics::torus_noc::*;
 use linkwright_sim::{simulate, Issue, Setup};
-
-fn shipped(path: &str) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/linkwright/");
-    std::fs::read_to_string(format!("{root}{path}")).expect("the file is in the repository")
-}
 
 struct Cell {
     pattern: String,
@@ -26,7 +22,7 @@ struct Cell {
 }
 
 fn cells() -> Vec<Cell> {
-    let table = shipped("references/wormhole/data_movement.csv");
+    let table = text("python/linkwright/references/wormhole/data_movement.csv");
     let mut cells = Vec::new();
     for line in table.lines().skip(1) {
         // Columns from the right: the quoted places in the middle hold commas.
@@ -54,24 +50,15 @@ fn messages(cell: &Cell) -> Vec<Msg> {
         "dram_interleaved_write" => (own, memory, MsgKind::Put, 0),
         other => panic!("unknown pattern {other}"),
     };
-    (0..cell.transactions as u32)
-        .map(|op| Msg {
-            op,
-            from,
-            to,
-            bytes: cell.bytes,
-            runs: 1,
-            kind,
-            network,
-            set: 0,
-            wanted: Wanted::ALL,
-        })
-        .collect()
+    let message = |op| Msg {
+        network,
+        ..Msg::new(op, kind, from, to, cell.bytes)
+    };
+    (0..cell.transactions as u32).map(message).collect()
 }
 
 fn wormhole() -> (Machine, TorusNocConfig) {
-    let text = shipped("machines/wormhole-n150.toml");
-    let machine = Machine::parse(&text, "wormhole-n150.toml").expect("the shipped machine");
+    let machine = machine("python/linkwright/machines/wormhole-n150.toml", &[]);
     let config = TorusNocConfig::from_machine(&machine).expect("its fabric");
     (machine, config)
 }
@@ -119,18 +106,6 @@ fn tables_are_met() {
         let mut noc = TorusNoc::new(config.clone());
         let cycles = software + last(&run(&mut noc, &messages(&cell)));
         let error = cycles / cell.cycles - 1.0;
-        if std::env::var_os("SHOW_CELLS").is_some() {
-            let Cell {
-                pattern,
-                transactions,
-                bytes,
-                ..
-            } = &cell;
-            println!(
-                "{pattern},{transactions},{bytes},{cycles},{},{error:.4}",
-                cell.cycles
-            );
-        }
         errors.entry(cell.pattern).or_default().push(error.abs());
     }
     for (pattern, mut errors) in errors {
@@ -183,6 +158,8 @@ fn the_engine_gives_the_same_time() {
     }
 }
 
+const IDEAL: &str = "python/linkwright/machines/torus-2d.toml";
+
 /// The torus of 8 x 8 places that the text of a machine file describes.
 fn ideal(text: &str) -> Result<TorusNocConfig, MachineError> {
     let grid = linkwright_core::machine::Grid {
@@ -195,7 +172,7 @@ fn ideal(text: &str) -> Result<TorusNocConfig, MachineError> {
 
 #[test]
 fn the_ideal_torus_is_read_too() {
-    let config = ideal(&shipped("machines/torus-2d.toml"));
+    let config = ideal(&text(IDEAL));
     let noc = TorusNoc::new(config.expect("its fabric"));
     // Mean distance on a ring of 8 is 2, in two dimensions 4.
     let pairs = (0..64 * 64).map(|i| (EndpointId(i / 64), EndpointId(i % 64)));
@@ -204,8 +181,8 @@ fn the_ideal_torus_is_read_too() {
 }
 
 #[test]
-fn what_the_model_has_no_room_for_is_refused() {
-    let text = shipped("machines/torus-2d.toml");
+fn numbers_beyond_the_range_of_the_model_are_refused() {
+    let text = text(IDEAL);
     let read = |key: &str, number: &str| {
         let line = text.lines().find(|line| line.starts_with(key)).unwrap();
         let (before, unit) = line.split_once("value = ").unwrap();

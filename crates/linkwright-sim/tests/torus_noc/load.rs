@@ -1,8 +1,8 @@
 //! Traffic by rate: latency over offered load, packets against single flits.
 //!
 //! An 8 x 8 torus with links both ways; every tile offers packets of four flits (a header and
-//! 96 bytes) with the same probability in every cycle, to a tile drawn anew. What the tile cannot
-//! send yet waits at its interface, and waiting counts. Latency is from the offer to the delivery,
+//! 96 bytes) with the same probability in every cycle, each to a tile drawn at random. Packets that
+//! the tile cannot yet send wait at its interface, and waiting counts. Latency is from the offer to the delivery,
 //! over the packets of the second half: the first half fills the network.
 //!
 //! ```text
@@ -35,25 +35,6 @@ const NET: Net = Net {
 
 fn place(rank: u32) -> (u32, u32) {
     (rank % SIDE, rank / SIDE)
-}
-
-fn torus(posted: bool) -> TorusNoc {
-    let sites = (0..SIDE * SIDE).map(place);
-    TorusNoc::new(TorusNocConfig {
-        width: SIDE,
-        height: SIDE,
-        networks: vec![Heading::Shortest],
-        sites: sites
-            .map(|(x, y)| Site {
-                x,
-                y,
-                channel: None,
-            })
-            .collect(),
-        dram: None,
-        posted,
-        ..grid()
-    })
 }
 
 /// Messages and the cycle in which each is offered, `load` flits per tile and cycle. More load adds messages, and
@@ -116,7 +97,11 @@ fn latency(delivered: &[u64], times: &[u64]) -> f64 {
 /// Mean latency of packets and of flits, in cycles.
 fn both(load: f64, seed: u64, target: fn(u32, u64) -> u32, posted: bool) -> [f64; 2] {
     let (messages, times) = offered(load, seed, target);
-    let packets = deliver(&mut torus(posted), &messages, &times);
+    let config = TorusNocConfig {
+        posted,
+        ..torus(SIDE, SIDE, &[Heading::Shortest])
+    };
+    let packets = deliver(&mut TorusNoc::new(config), &messages, &times);
     let flits = Oracle::run(NET, &messages, &times, true, posted);
     [packets, flits].map(|delivered| latency(&delivered, &times))
 }
@@ -178,7 +163,7 @@ fn and_without_acknowledgements() {
 
 #[test]
 fn neighbours_meet_nobody() {
-    // East by one: no link is shared, so what is left is waiting for the own interface.
+    // East by one: no link is shared, so packets only wait for their own interface.
     for posted in [false, true] {
         let [packets, flits] = both(0.3, 1, |from, _| from / 8 * 8 + (from + 1) % 8, posted);
         println!("neighbour 0.3: {packets:.2} cycles, single flits {flits:.2}");

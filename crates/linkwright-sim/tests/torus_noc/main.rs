@@ -2,6 +2,8 @@
 
 mod common;
 mod data_movement;
+#[path = "../files/mod.rs"]
+mod files;
 mod flits;
 mod load;
 mod multicast;

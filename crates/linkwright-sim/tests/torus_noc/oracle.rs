@@ -1,10 +1,10 @@
 //! A slow oracle that moves single flits, cycle by cycle.
 //!
 //! One network, writes with acknowledgements or posted, static channels. Routers hold real flits in real
-//! buffers, links pick the next lane in turn, credits are counted per flit. What the fabric computes
-//! in closed form (turns on a link, worms that stand still) happens here by itself. Heads that ask for a
+//! buffers, links pick the next lane in turn, credits are counted per flit. Effects that the fabric computes
+//! in closed form (turns on a link, worms that stand still) follow from these rules. Heads that request a
 //! lane in one cycle are drawn by lot: any order of ports or places would favour packets already in a
-//! ring over those that enter it, or these over those, and that moves the load at which it saturates.
+//! ring over those that enter it, or the reverse, and would move the load at which it saturates.
 
 use std::collections::VecDeque;
 
@@ -127,7 +127,7 @@ pub struct Oracle {
     queued: Vec<VecDeque<usize>>,
     /// Whether each place is sending a packet.
     busy: Vec<bool>,
-    lot: Random,
+    random: Random,
     finite: bool,
     /// No acknowledgements.
     posted: bool,
@@ -156,7 +156,7 @@ impl Oracle {
             turn: vec![0; links],
             queued: vec![VecDeque::new(); places],
             busy: vec![false; places],
-            lot: Random(1),
+            random: Random(1),
             finite,
             posted,
             delivered: vec![0; messages.len()],
@@ -260,7 +260,7 @@ impl Oracle {
             }
         }
         while !heads.is_empty() {
-            let drawn = self.lot.below(heads.len() as u64) as usize;
+            let drawn = self.random.below(heads.len() as u64) as usize;
             self.ask(heads.swap_remove(drawn));
         }
         for lane in 0..self.waiting.len() {

@@ -1,6 +1,7 @@
 //! Packets that meet: other channels, full buffers, saturated ports, published link loads.
 
 use super::common::*;
+use linkwright_core::BytesPerSec;
 use linkwright_sim::fabric::{Event, Fabric, Msg};
 use linkwright_sim::fabrics::torus_noc::*;
 
@@ -45,7 +46,7 @@ fn finite_buffers_hold_the_links_behind_a_waiting_packet() {
 #[test]
 fn a_saturated_port_takes_one_flit_per_cycle() {
     // Seven tiles of a row write 16 packets of 257 flits each to the eighth. The port moves
-    // 7 * 16 * 257 flits; nothing can be faster, and a full port never waits for anybody.
+    // 7 * 16 * 257 flits; nothing can be faster, and a full port never waits.
     for buffers in [Some(FINITE), None] {
         let messages: Vec<Msg> = (0..7).map(|i| put(i, i, 7, 16 * 8192)).collect();
         let config = TorusNocConfig { buffers, ..grid() };
@@ -67,7 +68,7 @@ fn a_receiver_works_on_twelve_requests() {
     // way. Twelve are taken in, the others wait in the network until one is answered.
     let mut config = grid();
     if let Some(dram) = &mut config.dram {
-        dram.write = linkwright_core::BytesPerSec(16e9);
+        dram.write = BytesPerSec(16e9);
     }
     let messages: Vec<Msg> = (0..16)
         .map(|i| Msg {
@@ -96,26 +97,26 @@ fn partner(swing: bool, a: i32, i: u32) -> (i32, u8) {
     }
 }
 
-/// One step of an 8 x 8 exchange: most transfers on one mesh link, and mesh links in use.
-fn step_load(swing: bool, step: u32) -> (u64, usize) {
-    let messages: Vec<Msg> = (0..64)
-        .map(|rank| {
-            let (lx, ly) = (rank % 8, rank / 8);
-            let own = if step % 2 == 0 { lx } else { ly };
-            let (other, network) = partner(swing, own, step / 2);
-            let to = if step % 2 == 0 {
-                8 * ly + other
-            } else {
-                8 * other + lx
-            };
-            Msg {
-                network,
-                ..put(rank as u32, rank as u32, to as u32, 2048)
-            }
-        })
-        .collect();
+/// The transfers of one step of an 8 x 8 exchange.
+fn step(swing: bool, step: u32) -> Vec<Msg> {
+    let transfer = |rank: i32| {
+        let (lx, ly) = (rank % 8, rank / 8);
+        let own = if step % 2 == 0 { lx } else { ly };
+        let (other, network) = partner(swing, own, step / 2);
+        let to = match step % 2 {
+            0 => 8 * ly + other,
+            _ => 8 * other + lx,
+        };
+        let message = put(rank as u32, rank as u32, to as u32, 2048);
+        Msg { network, ..message }
+    };
+    (0..64).map(transfer).collect()
+}
+
+/// Most transfers of `messages` on one mesh link, and mesh links in use.
+fn load(messages: &[Msg]) -> (u64, usize) {
     let mut noc = TorusNoc::new(grid());
-    run(&mut noc, &messages);
+    run(&mut noc, messages);
     let table = noc.links();
     let mesh = table
         .names
@@ -131,13 +132,45 @@ fn step_load(swing: bool, step: u32) -> (u64, usize) {
 
 #[test]
 fn link_loads_of_swing_and_recursive_doubling() {
-    let table = |swing| {
-        (0..6)
-            .map(|step| step_load(swing, step))
-            .collect::<Vec<_>>()
-    };
+    let table = |swing| (0..6).map(|i| load(&step(swing, i))).collect::<Vec<_>>();
     let swing = [(1, 64), (1, 80), (1, 96), (1, 112), (2, 160), (2, 192)];
     let doubling = [(1, 64), (1, 80), (2, 96), (2, 112), (4, 128), (4, 128)];
     assert_eq!(table(true), swing);
     assert_eq!(table(false), doubling);
+}
+
+#[test]
+fn hops_of_swing_and_recursive_doubling() {
+    // Published: mean totals 13.25 and 16.25 over 64 ranks, worst per step as below.
+    let noc = TorusNoc::new(grid());
+    let hops = |m: &Msg| noc.hops(m.from, m.to, m.network);
+    let steps = |swing| (0..6).map(move |i| step(swing, i));
+    let total = |swing| steps(swing).flatten().map(|m| hops(&m)).sum::<u32>();
+    let worst = |step: Vec<Msg>| step.iter().map(hops).max();
+    let worst = |swing| steps(swing).filter_map(worst).collect::<Vec<_>>();
+    assert_eq!((total(true), worst(true)), (848, vec![1, 2, 2, 4, 4, 6]));
+    assert_eq!((total(false), worst(false)), (1040, vec![1, 2, 2, 3, 5, 5]));
+}
+
+#[test]
+fn bounds_count_links() {
+    // One link of full packets: 8192 B in 257 cycles.
+    let bounds = |width, height, networks: &[Heading]| {
+        TorusNoc::new(torus(width, height, networks)).bounds()
+    };
+    let near = |rate: Option<BytesPerSec>, links: f64| {
+        let carried = rate.expect("known").0 / (8192.0 / 257e-9);
+        assert!((carried - links).abs() < 1e-9, "{carried} links");
+    };
+    // Two one-way networks: a rank has two ports. 4 x 6: six rows cross the cut between columns, four columns the cut
+    // between rows, once per network.
+    let both = bounds(4, 6, &[Heading::SouthEast, Heading::NorthWest]);
+    near(both.rank_out, 2.0);
+    near(both.halves, 8.0);
+    // One network, links both ways. Three columns cannot be halved, so only the cut between rows counts, which each
+    // column crosses in the middle and at the wrap.
+    let shortest = bounds(3, 2, &[Heading::Shortest]);
+    near(shortest.rank_in, 1.0);
+    near(shortest.halves, 6.0);
+    assert_eq!(bounds(3, 3, &[Heading::Shortest]).halves, None);
 }

@@ -1,4 +1,4 @@
-//! One packet, two packets on one link, rings, and what never depends on distance.
+//! One packet, two packets on one link, rings, and times that do not depend on distance.
 
 use super::common::*;
 use linkwright_core::TimePs;
@@ -49,7 +49,7 @@ fn one_read_and_one_notice() {
 }
 
 #[test]
-fn what_nobody_awaits_is_posted() {
+fn a_message_without_wanted_acknowledgement_is_posted() {
     // The write and the notice above, delivered when they were, and nothing after them: the links of the tile (2,2)
     // into the network stay idle. One whose acknowledgement is awaited has it, here as well.
     let posted = TorusNocConfig {

@@ -2,13 +2,13 @@
 
     linkwright run allreduce --on cuda
 
-The session runs on the host and plans as for any other executor; each launch is a fresh process with a context
-of its own. Without a GPU everything imports, lists and compiles; only what would need one says so.
+The session runs on the host and plans as for any other executor; each launch is a fresh process with its own context.
+Without a GPU everything still imports, lists and compiles; whatever needs one says so.
 
     stream.py    the instruction stream of a schedule, and where its memory lies
     walk.py      the CPU reference of the kernel that walks it
-    native.py    the allreduce that one would write without schedules
-    job.py       what a launch is given
+    native.py    an allreduce as written without schedules
+    job.py       the input of a launch
     compiler.py  kernels to machine code, by NVRTC
     device.py    the GPU through its driver
     clocks.py    rate, resolution and skew of its clocks; throttling
@@ -55,7 +55,7 @@ class Cuda(Executor):
     )
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
-        """The first so many SMs, or an even spread of all."""
+        """The first `ranks` SMs, or an even spread of all."""
         from .clocks import settled
         from .device import asked
 
@@ -79,7 +79,7 @@ class Cuda(Executor):
         )
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
-        """In a fresh process with a context of its own, or in this one."""
+        """In a fresh process with its own context, or in this one."""
         if isolated:
             return process.fresh("linkwright.executors.cuda.launch", launch, {"sms": target.handle})
         from .launch import Measurer

@@ -1,8 +1,8 @@
 """The clocks of a GPU: what `clocks.cu` found, and what NVML says of throttling.
 
-Times are taken by the cycle counter of each SM, because the timer of the GPU goes in steps of up to a
-microsecond; a rate measured over 20 ms makes nanoseconds of cycles. The same kernel before and after an experiment
-tells whether the clock moved meanwhile.
+Times come from the cycle counter of each SM, because the timer of the GPU advances in steps of up to a microsecond; a
+rate measured over 20 ms converts cycles to nanoseconds. The same kernel runs before and after an experiment and tells
+whether the clock moved in between.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .device import Device
 from .job import LINE_WORDS, Job
 
 SPAN_NS = 20_000_000
-# Relative change of the rate from which the clock counts as moved.
+# The clock counts as moved from this relative change of its rate on.
 MOVED = measurement.GPU_CLOCK_MOVED
-# So often at most until two rates in a row agree: a second.
+# Most measurements until two rates in a row agree; they take a second.
 _LOOKS = 50
 _COLUMNS = 8
-# Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean less than the clock asked for.
+# Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean a clock lower than requested.
 _THROTTLED = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "temperature", 0x40: "temperature", 0x80: "power brake"}
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """What one run of the kernel found."""
+    """The results of one run of the kernel."""
 
     sms: tuple[int, ...]  # SM of each block
     rate: float  # cycles per ns, of the median SM
@@ -60,7 +60,7 @@ class Clocks:
         )
 
     def ns(self, cycles: np.ndarray, spans: int = 1) -> np.ndarray:
-        """Nanoseconds of so many cycles between two readings of the counter; the sum of so many such spans."""
+        """Nanoseconds of `cycles`, which add up `spans` intervals between two readings of the counter."""
         return np.maximum(cycles - spans * self.overhead_cycles, 0) / self.rate
 
     def calibration(self) -> list[dict[str, object]]:
@@ -100,7 +100,7 @@ def measure(device: Device, span_ns: int = SPAN_NS) -> Clocks:
 
 
 def settled(device: Device) -> Clocks:
-    """The clocks once they stay: a GPU that nobody used begins with slow ones, and takes its time to raise them."""
+    """The clocks once they are steady: an idle GPU starts with slow ones and takes a while to raise them."""
     found = measure(device)
     for _ in range(_LOOKS):
         before, found = found, measure(device)
@@ -110,7 +110,7 @@ def settled(device: Device) -> Clocks:
 
 
 class Throttling:
-    """What NVML says of one GPU; says nothing where there is no NVML."""
+    """What NVML reports about one GPU; nothing without NVML."""
 
     def __init__(self, bus_id: str):
         self._handle = None
@@ -129,11 +129,11 @@ class Throttling:
             self.note = f"throttling not watched: {error}"
 
     def notice(self) -> None:
-        """Look while the GPU works: what lowers its clock may be over when it rests."""
+        """Look while the GPU works, because the reason for a lower clock may be gone when it rests."""
         self._noticed += self._now()
 
     def reasons(self) -> list[str]:
-        """Why the clock is lower than it was asked to be, now and where it was noticed since the last answer."""
+        """Why the clock is lower than requested, now or whenever that was noticed since the last call."""
         noticed, self._noticed = self._noticed, []
         return list(dict.fromkeys([*noticed, *self._now()]))
 
@@ -148,7 +148,7 @@ class Throttling:
         return [reason for bit, reason in _THROTTLED.items() if bits & bit]
 
     def joules(self) -> float | None:
-        """Energy drawn by the whole GPU since its driver was loaded; None where nothing counts it (before Volta)."""
+        """Energy drawn by the whole GPU since its driver was loaded; None if nothing counts it (before Volta)."""
         if self._handle is None:
             return None
         try:

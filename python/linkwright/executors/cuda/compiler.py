@@ -1,8 +1,8 @@
-"""Kernels compiled at run time by NVRTC, for the very GPU at hand; no CUDA toolkit and none of its headers is needed.
+"""Kernels, compiled at run time by NVRTC for the GPU at hand; this needs neither a CUDA toolkit nor its headers.
 
-The result is machine code (a cubin): a driver older than NVRTC loads it all the same, as long as both are of one major
-version of CUDA. Of a GPU newer than NVRTC it is PTX of the newest architecture that NVRTC knows, which its driver
-compiles on. What was compiled once is kept in the user's cache, because every launch is a fresh process.
+The result is machine code (a cubin), which a driver older than NVRTC loads too if both share a major version of CUDA.
+For a GPU newer than NVRTC it is PTX of the newest architecture that NVRTC knows, which the driver finishes compiling.
+Results are kept in the user's cache, because every launch is a fresh process.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ from linkwright.errors import CudaError, NoGpuError
 from .driver import CURE
 
 KERNELS = Path(str(resources.files("linkwright") / "kernels"))
-# What every kernel is compiled for in the tests; at run time it is what the GPU says.
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-# Loads and stores that order others came with this one.
+# The first architecture with ordering loads and stores.
 LEAST = "sm_70"
 CLUSTERS_FROM = "sm_90"
-# The second one is for lambdas that take any type.
+# The second one allows generic lambdas.
 _OPTIONS = ("--std=c++17", "--device-as-default-execution-space")
 
 
 def sources() -> list[str]:
-    """Kernels by file, without their ending."""
+    """Files of kernels, without their suffix."""
     return sorted(path.stem for path in KERNELS.glob("*.cu"))
 
 
@@ -41,7 +39,7 @@ def number(architecture: str) -> int:
 
 @functools.cache
 def code(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes:
-    """A kernel file as what the driver of a GPU of `architecture` (`sm_90`) loads; from the cache where it is there."""
+    """The code of a kernel file for a GPU of `architecture` (`sm_90`), from the cache if it is there."""
     target = _target(architecture)
     made_of = [version(), target, _OPTIONS, defines, source, *_texts(source)]
     kept = _cache() / hashlib.sha256(repr(made_of).encode()).hexdigest()
@@ -49,7 +47,7 @@ def code(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes
         return kept.read_bytes()
     made = compiled(source, target, defines)
     found = made.cubin or made.ptx.encode() + b"\0"
-    with contextlib.suppress(OSError):  # a cache that cannot be written is none
+    with contextlib.suppress(OSError):  # go without a cache that cannot be written
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(found)
@@ -61,14 +59,14 @@ def code(source: str, architecture: str, defines: tuple[str, ...] = ()) -> bytes
 class Compiled:
     """What NVRTC makes of a kernel file."""
 
-    cubin: bytes  # machine code; of a `compute_90` there is none
+    cubin: bytes  # machine code; empty for a target such as `compute_90`
     ptx: str
     log: str
 
 
 @functools.cache
 def compiled(source: str, target: str, defines: tuple[str, ...] = (), more: tuple[str, ...] = ()) -> Compiled:
-    """A kernel file, compiled for `sm_90` or `compute_90` with more options than those of every kernel."""
+    """A kernel file, compiled for `sm_90` or `compute_90`, with `more` options."""
     text, headers = _texts(source)
     names = [name.encode() for name in headers]
     program = _checked("nvrtcCreateProgram", text, f"{source}.cu".encode(), len(headers), list(headers.values()), names)
@@ -93,7 +91,7 @@ def compiled(source: str, target: str, defines: tuple[str, ...] = (), more: tupl
 
 
 def version() -> str:
-    """Of NVRTC."""
+    """The version of NVRTC."""
     major, minor = _checked("nvrtcVersion")
     return f"{major}.{minor}"
 
@@ -110,7 +108,7 @@ def _cache() -> Path:
 
 
 def _target(architecture: str) -> str:
-    """What NVRTC shall compile for: the GPU, or the newest architecture before it."""
+    """The target for NVRTC: the GPU, or the newest architecture before it."""
     known, wanted = _checked("nvrtcGetSupportedArchs"), number(architecture)
     if wanted in known:
         return architecture
@@ -123,7 +121,7 @@ def _target(architecture: str) -> str:
 
 
 def _first_lines(log: str) -> str:
-    """The first error with its place; what follows are mostly its consequences."""
+    """The first error with its place; the rest mostly follows from it."""
     lines = [line for line in log.strip("\0 \n").splitlines() if not line.startswith("nvrtc: warning")]
     return " ".join(lines[:3])
 
@@ -134,7 +132,7 @@ def _checked(name: str, *arguments: object):
         from cuda.bindings import nvrtc
 
         status, *values = getattr(nvrtc, name)(*arguments)
-    except (ImportError, RuntimeError) as error:  # the bindings, or the library behind them, are not there
+    except (ImportError, RuntimeError) as error:  # the bindings, or the library behind them, are missing
         raise NoGpuError(f"kernels cannot be compiled: {error}; {CURE}") from error
     if int(status):
         raise CudaError(f"{name} failed with {status.name}")

@@ -1,4 +1,4 @@
-"""One GPU through its driver: memory, launches, clocks. Everything here is a call of `cuda.bindings`.
+"""One GPU through its driver: memory, launches, clocks, all by calls of `cuda.bindings`.
 
 The GPU is the first that the driver shows; CUDA_VISIBLE_DEVICES chooses another.
 """
@@ -19,7 +19,7 @@ from linkwright.errors import NoGpuError, WaivedError
 from . import compiler, driver
 from .job import Job
 
-# An allocation of no bytes is an error of the driver; an empty array still needs an address.
+# The driver refuses allocations of 0 bytes, but an empty array needs an address.
 _LEAST_BYTES = 256
 _BUS_ID_BYTES = 20
 
@@ -41,7 +41,7 @@ def devices(on: str, most: int | None = None) -> list[Device]:
 
 @contextmanager
 def asked(on: str, most: int | None = None) -> Iterator[list[Device]]:
-    """The first GPUs for a few questions; launches, which are processes of their own, then find them free."""
+    """The first GPUs for a few questions; they are free again for launches, which are separate processes."""
     found = devices(on, most)
     try:
         yield found
@@ -71,28 +71,28 @@ class Device:
         self.make_current()
 
     def close(self) -> None:
-        """Give the context back; a GPU in mode EXCLUSIVE_PROCESS has one for one process only."""
+        """Release the context; a GPU in mode EXCLUSIVE_PROCESS gives one to a single process."""
         self._modules.clear()
         self._events.clear()
         self._call("cuDevicePrimaryCtxRelease", self._device)
 
     def make_current(self) -> None:
-        """What follows is about this GPU; a process with one GPU says it once."""
+        """Direct the next calls to this GPU; a process with one GPU does so once."""
         self._call("cuCtxSetCurrent", self.context)
 
     def call(self, name: str, *arguments: object, bears: Container[str] = ()):
-        """A call of the driver about this GPU, as `driver.call`."""
+        """A call of the driver on this GPU, as `driver.call`."""
         self.make_current()
         return self._call(name, *arguments, bears=bears)
 
     def attribute(self, name: str) -> int:
-        """A number that the driver tells of the GPU."""
+        """An attribute of the GPU by its name in the driver."""
         key = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return self._call("cuDeviceGetAttribute", key, self._device)
 
     @functools.cached_property
     def architecture(self) -> str:
-        """What kernels are compiled for."""
+        """The target of kernels, such as `sm_90`."""
         return f"sm_{self.attribute('COMPUTE_CAPABILITY_MAJOR')}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
 
     @functools.cached_property
@@ -102,12 +102,12 @@ class Device:
 
     @functools.cached_property
     def most_shared_bytes(self) -> int:
-        """Shared memory that a block may ask for."""
+        """Most shared memory of a block."""
         return self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
     @functools.cached_property
     def whole_sm_bytes(self) -> int:
-        """So much shared memory that no second block fits beside the first."""
+        """Enough shared memory for a block to keep a second one off its SM."""
         return min(self.most_shared_bytes, self.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") // 2 + 1024)
 
     @functools.cached_property
@@ -117,16 +117,16 @@ class Device:
 
     @functools.cached_property
     def memory_bytes(self) -> int:
-        """Of the whole GPU."""
+        """Memory of the whole GPU."""
         return self._call("cuDeviceTotalMem", self._device)
 
     @functools.cached_property
     def bus_id(self) -> str:
-        """Where it is plugged in; NVML knows it by this name."""
+        """The address on the PCI bus, by which NVML knows it."""
         return driver.text(self._call("cuDeviceGetPCIBusId", _BUS_ID_BYTES, self._device))
 
     def environment(self) -> dict[str, object]:
-        """What a reader must know of the GPU."""
+        """What a reader needs to know of the GPU."""
         return {
             "gpu": self.name,
             "architecture": self.architecture,
@@ -176,11 +176,11 @@ class Device:
         return int(self._call("cuMemHostGetDevicePointer", address, 0))
 
     def copy_in(self, address: int, host: int, nbytes: int) -> None:
-        """Copy from the host, to the end of it."""
+        """Copy from the host, and wait for the end."""
         self._call("cuMemcpyHtoD", address, host, nbytes)
 
     def copy_out(self, address: int, host: int, nbytes: int) -> None:
-        """Copy to the host, to the end of it."""
+        """Copy to the host, and wait for the end."""
         self._call("cuMemcpyDtoH", host, address, nbytes)
 
     def fill(self, address: int, word: int, words: int) -> None:
@@ -190,9 +190,9 @@ class Device:
     def elapsed_ns(
         self, work: Callable[[], object], times: int = 1, *, meanwhile: Callable[[], object] = lambda: None
     ) -> np.ndarray:
-        """What `work` starts takes on the GPU, so many times one behind the other, by events between them.
+        """Times on the GPU of what `work` starts, `times` in a row, by events between them.
 
-        The host does `meanwhile` while the GPU works. Events resolve half a microsecond.
+        The host runs `meanwhile` in parallel. Events resolve half a microsecond.
         """
         while len(self._events) <= times:
             self._events.append(self._call("cuEventCreate", 0))
@@ -208,7 +208,7 @@ class Device:
 
     @contextmanager
     def stream(self) -> Iterator[Stream]:
-        """A queue of copies that no kernel holds up."""
+        """A queue of copies that does not wait for kernels."""
         found = Stream(self._call)
         try:
             yield found
@@ -217,11 +217,11 @@ class Device:
 
     @property
     def host_stores(self) -> bool:
-        """Whether the host can store into memory of the GPU without moving it."""
+        """Whether the host can store into GPU memory in place."""
         return bool(self.attribute("DIRECT_MANAGED_MEM_ACCESS_FROM_HOST"))
 
     def allocate_window(self, nbytes: int) -> int:
-        """Memory of the GPU that the host stores into; needs `host_stores`; `free` gives it back."""
+        """GPU memory that the host stores into; needs `host_stores`, and `free` releases it."""
         bindings = self._driver
         flags = int(bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)
         address = int(self._call("cuMemAllocManaged", max(nbytes, _LEAST_BYTES), flags))
@@ -240,13 +240,13 @@ class Device:
         return found
 
     def _with_location(self, name: str, *arguments: object) -> None:
-        """A call that CUDA 12 has twice, with a location in its second form; CUDA 13 has only that one."""
+        """A call with a location: in CUDA 12 the second of two forms, in CUDA 13 the only one."""
         second = f"{name}_v2"
         self._call(second if hasattr(self._driver, second) else name, *arguments)
 
     @contextmanager
     def loaded(self, job: Job) -> Iterator[Loaded]:
-        """The arrays of a job in the memory of the GPU, for as long as the context lasts."""
+        """The job with its arrays in GPU memory, while the context lasts."""
         loaded = Loaded(self, job)
         try:
             yield loaded
@@ -254,7 +254,7 @@ class Device:
             loaded.close()
 
     def start(self, job: Job, words: int, stream: object = 0) -> None:
-        """Launch a kernel whose words lie at this address; does not wait for its end."""
+        """Launch a kernel whose words lie at this address, without waiting for its end."""
         function = self._function(job)
         config = self._driver.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = job.blocks, 1, 1
@@ -280,7 +280,7 @@ class Device:
             )
 
     def wait(self) -> None:
-        """Until everything that was started has ended."""
+        """Wait until everything that was started has ended."""
         self._call("cuCtxSynchronize")
 
     def _attributes(self, job: Job) -> list:
@@ -298,7 +298,7 @@ class Device:
         return found
 
     def _function(self, job: Job) -> object:
-        """The kernel of a job, compiled, loaded and allowed the shared memory that it wants."""
+        """The kernel of a job: compiled, loaded, and granted its shared memory."""
         key = (job.source, job.defines)
         if key not in self._modules:
             code = compiler.code(job.source, self.architecture, job.defines)
@@ -308,7 +308,7 @@ class Device:
         if job.shared_bytes:
             kind = kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._call("cuFuncSetAttribute", function, kind, job.shared_bytes)
-        if job.cluster > 8:  # what every GPU with clusters can do needs no permission
+        if job.cluster > 8:  # up to 8, every GPU with clusters can do without permission
             kind = kinds.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             self._call("cuFuncSetAttribute", function, kind, 1)
         return function
@@ -318,7 +318,7 @@ class Device:
 
 
 class Stream:
-    """What a GPU does one after the other, beside its default stream and not behind it."""
+    """A queue of work on a GPU that does not wait for its default stream."""
 
     def __init__(self, call: Callable):
         self._call = call
@@ -333,16 +333,16 @@ class Stream:
         self._call("cuMemcpyDtoHAsync", host, address, nbytes, self.handle)
 
     def wait(self) -> None:
-        """Until everything has ended."""
+        """Wait until everything has ended."""
         self._call("cuStreamSynchronize", self.handle)
 
     def close(self) -> None:
-        """Give the queue back."""
+        """Destroy the queue."""
         self._call("cuStreamDestroy", self.handle)
 
 
 class Loaded:
-    """A job whose arrays lie in the memory of the GPU."""
+    """A job whose arrays are in GPU memory."""
 
     def __init__(self, device: Device, job: Job):
         self._device, self._job = device, job
@@ -356,24 +356,24 @@ class Loaded:
 
     @property
     def source(self) -> str:
-        """The file of its kernel."""
+        """File of the kernel."""
         return self._job.source
 
     def run(self) -> None:
-        """One launch, to its end."""
+        """Launch, and wait for the end."""
         self.start()
         self._device.wait()
 
     def start(self, stream: object = 0) -> None:
-        """One launch; `wait` of the device ends it."""
+        """Launch without waiting; `Device.wait` does that."""
         self._device.start(self._job, self._at, stream)
 
     def address(self, name: str) -> int:
-        """Where an array lies."""
+        """The address of an array."""
         return self._addresses[name]
 
     def read(self, name: str) -> np.ndarray:
-        """What an array holds now."""
+        """The present contents of an array."""
         return self._device.read(self._addresses[name], self._job.words[name])
 
     def write(self, name: str, array: np.ndarray) -> None:
@@ -381,7 +381,7 @@ class Loaded:
         self._device.write(self._addresses[name], array)
 
     def number(self, name: str) -> int:
-        """A word that is a number, as it is now."""
+        """The present value of a word that is a number."""
         return int(self._words[list(self._job.words).index(name)])
 
     def set(self, name: str, number: int) -> None:
@@ -390,7 +390,7 @@ class Loaded:
         self._device.write(self._at, self._words)
 
     def restore(self, *names: str) -> None:
-        """Give arrays the contents again that the job came with."""
+        """Reset arrays to the contents that the job began with."""
         for name in names:
             self.write(name, self._job.words[name])
 

@@ -1,4 +1,4 @@
-"""The driver's calls through `cuda.bindings`, of CUDA 12 or 13; errors say what the driver says, and what would do."""
+"""Calls of the driver through `cuda.bindings` of CUDA 12 or 13; errors quote the driver and name the cure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from types import ModuleType
 
 from linkwright.errors import CudaError, NoGpuError
 
-CURE = "install it with `pip install linkwright[cuda]`, or `linkwright[cuda13]` where the driver is 580 or newer"
-# What to do about errors that are the machine's and not ours.
+CURE = "install it with `pip install linkwright[cuda]`, or `linkwright[cuda13]` if the driver is 580 or newer"
+# Cures of errors that the machine causes.
 _CURES = {
     "CUDA_ERROR_NO_DEVICE": "CUDA_VISIBLE_DEVICES chooses the GPUs of this process, `nvidia-smi` shows all, and one in "
     "MIG mode needs an instance",
-    "CUDA_ERROR_INVALID_DEVICE": "CUDA_VISIBLE_DEVICES may name a GPU that there is not",
+    "CUDA_ERROR_INVALID_DEVICE": "CUDA_VISIBLE_DEVICES may name a GPU that does not exist",
     "CUDA_ERROR_SYSTEM_NOT_READY": "GPUs behind NVSwitch need `systemctl start nvidia-fabricmanager`",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver was updated since it was loaded: restart the machine",
     "CUDA_ERROR_STUB_LIBRARY": "libcuda.so.1 is the stub of a toolkit: take its folder out of LD_LIBRARY_PATH",
-    "CUDA_ERROR_DEVICE_UNAVAILABLE": "another process has the GPU for itself; `nvidia-smi` shows which",
+    "CUDA_ERROR_DEVICE_UNAVAILABLE": "another process has exclusive use of the GPU; `nvidia-smi` shows which",
     "CUDA_ERROR_OUT_OF_MEMORY": "`nvidia-smi` shows who else uses the GPU's memory; ask for smaller sizes",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "another process may be using the GPU (MPS): use it alone",
 }
-# What says that machine code was made by an NVRTC that this driver does not know.
+# Errors of machine code from an NVRTC that this driver does not know.
 _FOREIGN_CODE = (
     "CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_PTX",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -28,14 +28,14 @@ _FOREIGN_CODE = (
 
 
 def started(on: str) -> ModuleType:
-    """The bindings, with the driver started; raises where there is none, and says what would do."""
+    """The bindings, with the driver started; without a driver the error names the cure."""
     try:
         from cuda.bindings import driver as bindings
     except ImportError as error:
         raise NoGpuError(f"--on {on}: cuda-bindings is not installed; {CURE}") from error
     try:
         status = bindings.cuInit(0)[0]
-    except RuntimeError as error:  # the library of the driver is not there
+    except RuntimeError as error:  # the driver's library is missing
         raise NoGpuError(
             f"--on {on}: this machine has no NVIDIA driver (libcuda.so.1 is not found); run it where there is a GPU, "
             "or model one with --on MACHINE"
@@ -46,10 +46,10 @@ def started(on: str) -> ModuleType:
 
 
 def call(bindings: ModuleType, about: str, name: str, *arguments: object, bears: Container[str] = ()):
-    """One call; what it returns besides its status, None where it ends with one that the caller `bears`."""
+    """One call; what it returns besides its status, or None if it ends with a status that the caller `bears`."""
     try:
         status, *values = getattr(bindings, name)(*arguments)
-    except RuntimeError as error:  # a call that this driver is too old to have
+    except RuntimeError as error:  # a call that this driver is too old for
         raise CudaError(f"{about}: {name}: {error}; {_too_old(bindings)}") from error
     if int(status) and status.name not in bears:
         said = _said(bindings, status)
@@ -61,7 +61,7 @@ def call(bindings: ModuleType, about: str, name: str, *arguments: object, bears:
 
 
 def text(value: bytes) -> str:
-    """What the driver wrote into a buffer."""
+    """The text that the driver wrote into a buffer."""
     return value.decode(errors="replace").strip("\0 ")
 
 
@@ -72,11 +72,11 @@ def _said(bindings: ModuleType, status) -> str:
 
 
 def _too_old(bindings: ModuleType) -> str:
-    """Of a driver that knows less than what is installed for it."""
+    """The cure for a driver older than what is installed for it."""
     from . import compiler
 
     number = int(bindings.cuDriverGetVersion()[1])
     return (
-        f"the driver is one of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {compiler.version()}: "
+        f"the driver is of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {compiler.version()}: "
         "use a newer driver, or `pip install 'linkwright[cuda]'`, which is CUDA 12 and serves drivers from 525 on"
     )

@@ -1,7 +1,7 @@
-"""What a kernel is given: an array of 64-bit words, each a number or the address of an array.
+"""The input of a kernel: an array of 64-bit words, each a number or the address of an array.
 
-Every kernel of linkwright has one parameter, a pointer to such words in the order of its struct. So nothing
-is marshalled, and a test can compare the names here with those of the struct.
+Every kernel has one parameter, a pointer to such words in the order of its struct. So nothing is marshalled, and a test
+can compare the names here with those of the struct.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from linkwright.errors import WaivedError
 from .merge import merged
 from .stream import Stream
 
-LINE_WORDS = 16  # a counter has 128 bytes of its own
+LINE_WORDS = 16  # each counter fills a line of 128 bytes
 NO_RANK = 0xFFFFFFFF
 DTYPES = ("f32", "f64", "i32", "i64", "u8", "bf16")
 OPS = ("sum", "max", "min", "prod")
-# Of block memory: the launch; behind it a pack of each thread, for what a fold finds.
+# Block memory begins with a head, followed by a pack for each thread, for the results of a fold.
 HEAD_BYTES = 256
 PACK_BYTES = 16
-STUCK = 1  # of the troubles that the kernel writes down; the other: two blocks on one SM
+STUCK = 1  # a trouble that kernels report; the other one is two blocks on one SM
 
 Word = int | np.ndarray
 
@@ -32,7 +32,7 @@ Word = int | np.ndarray
 class Job:
     """One launch of one kernel."""
 
-    source: str  # file of the kernel, without its ending
+    source: str  # file of the kernel, without its suffix
     kernel: str
     words: Mapping[str, Word]  # by field of the kernel's struct, in its order; arrays are uploaded
     blocks: int
@@ -43,7 +43,7 @@ class Job:
     cooperative: bool = True
 
     def flat(self, address: Callable[[str, np.ndarray], int]) -> np.ndarray:
-        """The words, with arrays replaced by what `address` gives for them."""
+        """The words, with each array replaced by its `address`."""
         found = [
             address(name, word) if isinstance(word, np.ndarray) else int(word) for name, word in self.words.items()
         ]
@@ -55,7 +55,7 @@ class Placement:
     """Which SM plays which rank; in a cluster the hardware decides."""
 
     rank_of_sm: np.ndarray
-    blocks: int  # of the launch: one for each SM, so that each of them gets one
+    blocks: int  # of the launch: one for each SM
     whole_sm_bytes: int  # shared memory that leaves no room for a second block
     most_shared_bytes: int  # that a block may have
 
@@ -70,7 +70,7 @@ class Placement:
 def ranks_words(
     ranks: int, placement: Placement, delays_ns: np.ndarray, *, margin_ns: int, patience_ns: int
 ) -> dict[str, Word]:
-    """The first words of a job whose blocks play ranks (`ranks.cuh`); as many repetitions as rows of delays."""
+    """The first words of a job whose blocks play ranks (`ranks.cuh`); one repetition for each row of delays."""
     repetitions = len(delays_ns)
     return {
         "ranks": ranks,
@@ -88,7 +88,7 @@ def ranks_words(
 
 
 def known_kind(words: dict[str, Word]) -> tuple[str, ...]:
-    """Type and operator as definitions, so that a kernel is compiled for nothing else."""
+    """Type and operator as definitions, so that a kernel is compiled only for them."""
     return (f"KNOWN_DTYPE={words['dtype']}", f"KNOWN_OP={words['op']}")
 
 
@@ -105,7 +105,7 @@ def walk(
     patience_ns: int,
     cluster: bool = False,
 ) -> Job:
-    """A launch that walks `stream` as often as there are rows of delays."""
+    """A launch that walks `stream` once for each row of delays."""
     ranks = stream.ranks
     stream = merged(stream)
     homes, most_counters = stream.counter_homes()

@@ -1,7 +1,7 @@
-"""One launch on a GPU: a fresh process with a context of its own.
+"""One launch on a GPU: a fresh process with its own context.
 
-The clocks are looked at before and after each experiment; their rate takes the place of the canary, as the time of a
-million cycles, so that a row says when the machine moved meanwhile.
+The clocks are measured before and after each experiment; the time of a million cycles serves as the canary, so a row
+says if the machine moved in between.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Measurer:
         self._clocks: clocks.Clocks | None = None
 
     def canary_ns(self, budget_s: float) -> float:
-        """Time of a million cycles, by the clocks that the next experiment is measured by."""
+        """Time of a million cycles of the clocks that the next experiment is measured with."""
         if self._clocks is None:
             self._clocks = clocks.settled(self._device)
         return round(_CANARY_CYCLES / self._clocks.rate, 2)
 
     def disturbances(self) -> dict[str, float | None]:
-        """A clock that moved; what the host does besides does not disturb a kernel."""
+        """A clock that moved; other work of the host does not disturb a kernel."""
         before, self._clocks = self._clocks, clocks.measure(self._device)
         change = self._clocks.rate / before.rate - 1
         moved = abs(change) > clocks.MOVED

@@ -1,12 +1,12 @@
-"""One launch of a schedule on a GPU: fill, check, warm up, sample, check; by the rules of measurement.
+"""One launch of a schedule on a GPU: fill, check, warm up, sample, check.
 
     check     fresh data, one repetition, all memory compared with `reference`
     warm up   kernels of many repetitions until the medians of five agree
     sample    kernels of many repetitions; the time of the slowest rank since it started is one sample
     check     once more
 
-A kernel during which the clock moved, or was lowered by power or temperature, is dropped and counted. Samples
-need no batches: the cycle counter resolves a cycle. All ranks start at one time of the GPU's timer.
+A kernel during which the clock moved, or was lowered by power or temperature, is dropped and counted. Samples need no
+batches, because the cycle counter resolves single cycles. All ranks start at one time of the GPU's timer.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .device import Device, Loaded
 # Paths of an experiment on this executor.
 GLOBAL_MEMORY, CLUSTER = "global_memory", "cluster"
 THREADS = 256
-# From the naming of the start time to the start: time for all ranks to see it.
+# From announcing the start time to the start, so that all ranks see it in time.
 MARGIN_NS = 4_000
 PATIENCE_NS = 2_000_000_000
-# Repetitions of a kernel, and how long one may take.
+# Repetitions of a kernel, and the longest that it may take.
 REPETITIONS = 32
 KERNEL_NS = 20e6
-# Batches of a warm-up at most, unless that is asked for; how many in a row must agree, and how nearly.
+# Most batches of a warm-up by default, how many in a row must agree, and how closely.
 WARMUPS = _native.measurement.WARMUP_AT_MOST
 _AGREEING, _WITHIN = _native.measurement.WARMUP_AGREEING, _native.measurement.WARMUP_WITHIN
 _PORTABLE_CLUSTER, _LARGEST_CLUSTER = 8, 16
@@ -63,7 +63,7 @@ def run(gpu: Gpu, experiment: Experiment, how: Sampling) -> Record:
 
 
 class Walk:
-    """A schedule ready to be walked, or the native way to the same end: stream, data, placement."""
+    """A schedule ready to be walked, or the native algorithm instead: stream, data, placement."""
 
     def __init__(self, gpu: Gpu, experiment: Experiment, how: Sampling):
         own = experiment.algorithm == NATIVE
@@ -168,12 +168,12 @@ class _Launch:
         return float(durations.max())
 
     def _size_kernels(self) -> None:
-        """As many repetitions as a kernel has time for."""
+        """Choose as many repetitions as a kernel has time for."""
         one_ns = float(self._kernel(2)[1].max())
         self._repetitions = int(min(REPETITIONS, max(1, KERNEL_NS / max(one_ns, 1))))
 
     def _warm_up(self, end: float) -> bool:
-        """Whether five medians in a row agreed before half of the time was over."""
+        """Whether the last medians agreed before half of the time was over."""
         until = end - self._how.budget_s / 2
         at_most = WARMUPS if self._how.warmup_at_most is None else self._how.warmup_at_most
         medians: list[float] = []
@@ -184,7 +184,7 @@ class _Launch:
         return False
 
     def _sample(self, end: float) -> tuple[tuple[np.ndarray, np.ndarray], dict[str, int]]:
-        """Starts and durations by (sample, rank), and what was dropped, by reason."""
+        """Starts and durations by (sample, rank), and how many samples were dropped, by reason."""
         starts, durations = (np.empty((0, self._walk.ranks)) for _ in range(2))
         dropped: dict[str, int] = {}
         looked_at = 0
@@ -205,7 +205,7 @@ class _Launch:
         return (starts[: self._how.samples], durations[: self._how.samples]), dropped
 
     def _kernel(self, repetitions: int) -> tuple[np.ndarray, np.ndarray, bool]:
-        """One kernel: starts since the first rank's and durations, in ns by (repetition, rank); did the clock move?"""
+        """Run a kernel: starts since the first one, durations, both in ns by (repetition, rank); did the clock move?"""
         loaded, walk = self._loaded, self._walk
         loaded.restore("counters", "arrivals", "sm_of_rank", "trouble")
         delays = walk.delays_ns(self._kernels)
@@ -233,7 +233,7 @@ class _Launch:
         return bool((np.abs(rate / self._gpu.clocks.rate - 1) > slack).any())
 
     def _judge(self) -> None:
-        """Raises where the kernel gave up, or where a rank ran elsewhere than it was placed."""
+        """Raise if the kernel gave up, or if a rank ran on another SM than its own."""
         said = jobs.trouble_of(self._loaded.read("trouble"))
         taken = self._loaded.read("sm_of_rank").astype(np.int64) - 1
         missing = np.flatnonzero(taken < 0)

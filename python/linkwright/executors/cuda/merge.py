@@ -1,14 +1,14 @@
-"""Instructions one after the other that can be in flight together, as one instruction for `schedule_walk.cu`.
+"""Consecutive instructions that can be in flight together, merged into one instruction for `schedule_walk.cu`.
 
-Walked one after the other, each waits for an access of the L2 before the next one begins. Where nobody waits or raises
-in between they are one, with a piece for each:
+Walked separately, each waits for an access of the L2 before the next one begins. Without waits and raises in between
+they become one, with a piece for each:
 
     combine a -> x,  combine b -> x,  combine c -> x      becomes      fold a, b, c -> x
     copy a -> x,  copy b -> y,  copy c -> z               becomes      copy a -> x, b -> y, c -> z
 
-A fold loads all and combines in any order, which changes no bit of the data (docs/executors.md, Data); its pieces are
-whole packs of 16 bytes, none of which lies in x itself. Copies are merged that come from other participants to places
-that do not overlap.
+A fold loads all pieces and combines them in any order, which changes no bit of the data (docs/executors.md, Data); its
+pieces are whole packs of 16 bytes outside x itself. Copies are merged if they come from other participants and their
+destinations do not overlap.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WAITS, _PIECES, _RAISES = 1, 2, 3
 
 
 def merged(stream: Stream) -> Stream:
-    """The same program, shorter."""
+    """The same program with fewer instructions."""
     ends = stream.instructions.astype(np.int64)
     counts = np.diff(ends, axis=0, prepend=np.zeros((1, 4), np.int64))
     pieces = np.zeros((len(ends), 5), np.int64)  # from, offset, to, offset, bytes
@@ -37,7 +37,7 @@ def merged(stream: Stream) -> Stream:
     folds = _folds(pieces, combines)
     follows = np.append(False, quiet & folds | _copies(pieces, copies, quiet))
     last = ~np.append(follows[1:], False)
-    # The tables stay as they are: an instruction ends where the last one that it is made of ended.
+    # The tables stay as they are: a merged instruction ends where its last part ended.
     instructions = stream.instructions[last].copy()
     instructions[(follows & combines)[last], 0] = FOLD
     kept = np.append(0, np.cumsum(last)).astype(stream.rank_first.dtype)
@@ -45,7 +45,7 @@ def merged(stream: Stream) -> Stream:
 
 
 def _folds(pieces: np.ndarray, combines: np.ndarray) -> np.ndarray:
-    """By instruction but the first: whether both it and the one before combine whole packs into the same place."""
+    """For every instruction but the first: whether it and the one before combine whole packs into the same place."""
     source, offset, target, at, length = pieces.T
     whole = (pieces[:, [1, 3, 4]] % _PACK_BYTES == 0).all(axis=1)
     fit = combines & whole & ((source != target) | (abs(offset - at) >= length))
@@ -53,7 +53,7 @@ def _folds(pieces: np.ndarray, combines: np.ndarray) -> np.ndarray:
 
 
 def _copies(pieces: np.ndarray, copies: np.ndarray, quiet: np.ndarray) -> np.ndarray:
-    """By instruction but the first: whether both it and the one before copy from others, to one and apart."""
+    """For every instruction but the first: whether it and the one before copy from others to separate places of one."""
     source, _, target, _, _ = pieces.T
     fit = copies & (source != target)
     found = quiet & fit[1:] & fit[:-1] & (target[1:] == target[:-1])

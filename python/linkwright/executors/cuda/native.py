@@ -1,8 +1,8 @@
-"""What one would write without schedules: an allreduce by two barriers of the whole grid (`grid_reduce.cu`).
+"""An allreduce as one would write it without schedules, by two barriers of the whole grid (`grid_reduce.cu`).
 
-It stands beside our algorithms as `cuda-native` and is measured as they are: the same ranks on the same SMs, the same
-start, the same data. Those are the data of a schedule that has no scratch, so that a rank's memory is its vector, and
-what `reference` leaves of it is what must come out.
+It is called `cuda-native` and measured like our algorithms: the same ranks on the same SMs, the same start, the same
+data. The data are those of a schedule without scratch, so the memory of a rank is its vector, and the result must be
+what `reference` leaves there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SAME_DATA = "ring"
 
 
 def same_data(experiment: Experiment) -> Experiment:
-    """An experiment with a schedule on the data of a native one."""
+    """The experiment with a schedule that works on the same data."""
     return dataclasses.replace(experiment, algorithm=_SAME_DATA)
 
 
@@ -39,9 +39,9 @@ def job(
     patience_ns: int,
     cluster: bool = False,
 ) -> Job:
-    """A launch that reduces as often as there are rows of delays; as `job.walk`."""
+    """A launch that reduces once for each row of delays; parameters as of `job.walk`."""
     if cluster:
-        raise WaivedError(f"cuda: waived: {NATIVE} is a barrier of the whole grid; leave the path away")
+        raise WaivedError(f"cuda: waived: {NATIVE} is a barrier of the whole grid; leave the path out")
     nbytes = int(stream.buffer_bytes[0, 0])
     words = {
         **ranks_words(stream.ranks, placement, delays_ns, margin_ns=margin_ns, patience_ns=patience_ns),

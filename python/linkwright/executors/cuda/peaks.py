@@ -1,7 +1,7 @@
-"""The most floating-point operations of a GPU: SMs x clock x what one SM does in a cycle.
+"""The peak rate of floating-point operations of a GPU: SMs x clock x operations of an SM per cycle.
 
-The first two are what the driver says (a clock that was measured higher counts instead); the third stands in
-`peaks.toml` by compute capability, each rate with its source.
+The driver states the first two (a higher measured clock replaces its clock); `peaks.toml` has the third by compute
+capability, each rate with its source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def rates() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
 
 
 def flops_per_ns(device: Device, dtype: str, measured_clock: float) -> float | None:
-    """Operations per ns, where the table knows the GPU and the GPU the type; `measured_clock` in cycles per ns."""
+    """Operations per ns, if the table has the GPU and the type; `measured_clock` in cycles per ns."""
     rate = rates().get(device.architecture, {}).get(dtype)
     if rate is None:
         return None

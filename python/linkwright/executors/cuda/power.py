@@ -1,10 +1,10 @@
-"""Power that a GPU draws while it works: from one step of NVML's energy counter to another.
+"""The power that a GPU draws while it works, between two steps of NVML's energy counter.
 
-    joules    __|~~|__|~~|__|~~      the counter goes in steps, tens of milliseconds apart
+    joules    __|~~|__|~~|__|~~      the counter advances in steps, tens of milliseconds apart
     looks     ' ' ' ' ' ' ' ' '      between batches of work
               t0   first change  ...  last change:     watts = energy between the two / time between them
 
-A change is seen at the next look only, so each end is off by the pause before it at most, and nothing is said before
+A step is seen only at the next look, so each end is off by at most the pause before it, and no power is reported until
 the span is many times as long.
 """
 
@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 from .clocks import Throttling
 
-# The span in pauses before its ends.
+# Shortest span, in pauses before its ends.
 _LEAST_PAUSES = 20
 
 
 class Meter:
-    """Looks at the counter of one GPU."""
+    """Watches the counter of one GPU."""
 
     def __init__(self, throttling: Throttling, clock: Callable[[], float] = time.monotonic):
         self._throttling, self._clock = throttling, clock
@@ -34,7 +34,7 @@ class Meter:
         return self._seen is not None
 
     def look(self) -> None:
-        """Take notice of a step."""
+        """Note a step."""
         if not self.counts:
             return
         joules, now = self._throttling.joules(), self._clock()
@@ -44,7 +44,7 @@ class Meter:
         self._looked = now
 
     def watts(self) -> float | None:
-        """Mean power between the first and the last step seen; None while they are too near."""
+        """Mean power between the first and the last step seen; None while they are too close."""
         if len(self._steps) < 2:
             return None
         (began, first, before), (ended, last, pause) = self._steps

@@ -1,13 +1,13 @@
 """The instruction stream of a schedule: what each rank does, in flat tables that a kernel can read.
 
-The compiler is that of `threads` (its tables leave the native half as columns); nothing is decided here.
+The native half compiles it, as for `threads`, and hands over its tables as columns.
 
-    rank r         instructions[rank_first[r] : rank_first[r + 1]], one after the other
-    instruction    code, and where its waits, pieces and raises end; they begin where the last one's ended
+    rank r         instructions[rank_first[r] : rank_first[r + 1]], in order
+    instruction    code, and where its waits, pieces and raises end; they begin where the previous ones ended
     wait, raise    counter, ordinal, messages per epoch: counter >= epoch x messages + ordinal
     piece          participant and offset of the source, participant and offset of the destination, bytes
 
-All memory is one array: participants one after the other, buffers on borders of 256 bytes.
+All memory is one array: participants in order, buffers aligned to 256 bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linkwright import _native
 from linkwright.errors import WrongResultError
 
 CODES: dict[str, int] = _native.instruction_codes()
-# Of the kernel: an instruction, a linked wait or raise, a linked piece.
+# Bytes in the kernel of an instruction, a linked wait or raise, a linked piece.
 _INSTRUCTION_BYTES, _COUNT_BYTES, _PIECE_BYTES = 16, 24, 24
 
 
@@ -56,7 +56,7 @@ class Stream:
 
     @property
     def link_bytes(self) -> int:
-        """What the longest program takes with addresses in place of numbers, as the kernel links it."""
+        """Bytes of the longest program once the kernel has linked it, with addresses in place of numbers."""
         ends = np.vstack([np.zeros((1, 4), np.int64), self.instructions.astype(np.int64)])
         first, end = ends[self.rank_first[:-1]], ends[self.rank_first[1:]]
         waits, pieces, raises = (end - first)[:, 1:].T
@@ -65,7 +65,7 @@ class Stream:
         return int(whole.max()) + 15 & ~15
 
     def counter_homes(self) -> tuple[np.ndarray, int]:
-        """Where counters live in a cluster: by counter rank << 32 | number there, and the most at one rank."""
+        """Where each counter lives in a cluster, as rank << 32 | number there; and the most counters of one rank."""
         readers = np.where(self.readers < self.ranks, self.readers, 0).astype(np.uint64)
         number = np.zeros(len(readers), np.uint64)
         taken = [0] * self.ranks
@@ -75,7 +75,7 @@ class Stream:
         return readers << np.uint64(32) | number, max(taken, default=0)
 
     def place(self, offset: int) -> str:
-        """Whose byte lies at `offset` of the memory, in words."""
+        """Which rank and buffer the byte at `offset` belongs to, in words."""
         participant = int(np.searchsorted(self.participant_first, offset, side="right")) - 1
         within = offset - int(self.participant_first[participant])
         for number, name in enumerate(self.buffers):
@@ -86,7 +86,7 @@ class Stream:
 
 
 def encode(schedule: _native.Schedule, dtype: str, op: str | None) -> Stream:
-    """The stream of a schedule; a schedule that is wrong raises."""
+    """The stream of a schedule; raises if the schedule is wrong."""
     found = _native.instruction_stream(schedule, _data(dtype, op))
     buffers = tuple(found["buffers"])
     return Stream(
@@ -109,10 +109,10 @@ class Memory:
 
     initial: np.ndarray
     reference: np.ndarray
-    checked_elements: int  # that the postcondition names, and that `reference` left right
+    checked_elements: int  # that the postcondition names, and `reference` got right
 
     def check(self, stream: Stream, found: np.ndarray, executor: str) -> None:
-        """Compare every byte; a wrong one raises, and no number is reported."""
+        """Compare every byte, and raise if one is wrong."""
         if np.array_equal(found, self.reference):
             return
         wrong = np.flatnonzero(found != self.reference)

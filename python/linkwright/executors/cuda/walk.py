@@ -1,7 +1,7 @@
-"""The CPU reference of `schedule_walk.cu`: the same stream, walked by one thread that takes turns.
+"""The CPU reference of `schedule_walk.cu`: the same stream, walked for all ranks in turn by one thread.
 
-Each rank goes on until a wait holds it up; then the next one has a turn. Where nobody can go on the stream is
-wrong. Counters, epochs and codes mean what they mean in the kernel; arithmetic is NumPy's.
+Each rank proceeds until it has to wait; then the next one has its turn. If no rank can proceed, the stream is wrong.
+Counters, epochs and codes mean the same as in the kernel; the arithmetic is NumPy's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPS = {
 
 
 def walk(stream: Stream, memory: np.ndarray, dtype: str, op: str | None, epochs: int = 1) -> np.ndarray:
-    """What `memory` holds after so many epochs; nobody begins one before all have ended the last."""
+    """What `memory` holds after `epochs`; no rank begins one before all have ended the last."""
     memory = memory.copy()
     combine = combination(dtype, op or "sum")
     counters = np.zeros(len(stream.readers), np.int64)
@@ -35,7 +35,7 @@ def walk(stream: Stream, memory: np.ndarray, dtype: str, op: str | None, epochs:
             moved = [rank.advance() for rank in ranks]
             if not any(moved):
                 held = next(number for number, rank in enumerate(ranks) if not rank.finished)
-                raise WrongResultError(f"nobody can go on; rank {held} waits for {ranks[held].waits_for()}")
+                raise WrongResultError(f"no rank can proceed; rank {held} waits for {ranks[held].waits_for()}")
     return memory
 
 
@@ -53,7 +53,7 @@ class _Rank:
         return self._next == self._end
 
     def advance(self) -> bool:
-        """Go on until a wait holds this rank up; whether it did anything."""
+        """Proceed until this rank has to wait; whether it did anything."""
         moved = False
         while not self.finished and self.waits_for() is None:
             self._act()
@@ -62,14 +62,14 @@ class _Rank:
         return moved
 
     def waits_for(self) -> str | None:
-        """The first wait of the next instruction that does not hold."""
+        """The first unmet wait of the next instruction."""
         for counter, wanted in self._counts(self._stream.waits, 1):
             if self._counters[counter] < wanted:
                 return f"counter {counter} to reach {wanted}; it is at {self._counters[counter]}"
         return None
 
     def _span(self, column: int) -> slice:
-        """The entries of the next instruction in a table; those of all ranks follow each other."""
+        """The entries of the next instruction in a table."""
         ends = self._stream.instructions
         return slice(int(ends[self._next - 1, column]) if self._next else 0, int(ends[self._next, column]))
 

@@ -1,8 +1,8 @@
-"""Ranks as GPUs of one node: the same schedules over copies between GPUs, and NCCL's collectives beside them.
+"""Ranks as GPUs of one node: the same schedules over copies between GPUs, and NCCL's collectives for comparison.
 
 linkwright run allreduce --algorithm ring,nccl --on gpus
 
-order.py    in which order the host may enqueue what all ranks do
+order.py    an order in which the host may enqueue the work of all ranks
 node.py     the GPUs, their queues, and access to each other's memory
 program.py  a schedule as copies and combinations on those queues
 nccl.py     the library's own collectives on the same data
@@ -22,9 +22,9 @@ from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target
 
 # How experiments name the library's collective.
 NCCL = "nccl"
-# Paths of an experiment: with access to each other's memory, or by way of the host.
+# Paths of an experiment: with access to each other's memory, or through the host.
 PEER, STAGED = "peer", "staged"
-# Fewer have nobody to talk to.
+# A single GPU has no partner.
 LEAST = 2
 
 
@@ -51,7 +51,7 @@ class Gpus(Executor):
     )
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
-        """The GPUs that the driver shows; a single one is planned as two, and everything is waived with the reason."""
+        """The GPUs that the driver shows; a single one is planned as two, and every experiment waived."""
         from ..cuda.device import asked
 
         with asked(self.key) as devices:

@@ -1,6 +1,6 @@
 """One launch on the GPUs of a node: a fresh process with a context on each of them.
 
-As on `cuda` the clocks are looked at before and after each experiment, here those of the first GPU.
+As on `cuda`, the clocks are measured before and after each experiment, here those of the first GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Measurer(launch.Measurer):
     """The GPUs of this process."""
 
     def __init__(self) -> None:
-        # So many queues of a GPU go on without each other; by default eight do, and those of all ranks may meet on one.
+        # How many queues of a GPU proceed independently: with the default of 8, those of all ranks may not.
         os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
         found = devices("gpus")
         self._node = Node(found)

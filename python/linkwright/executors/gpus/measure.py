@@ -1,17 +1,17 @@
 """One launch of a schedule on several GPUs, or of NCCL's collective on its data.
 
-    first     once as it is enqueued: what driver and NCCL load at first use may wait until the GPUs are idle
+    first     once, executed as it is enqueued: what driver and NCCL load at first use may wait for idle GPUs
     enqueue   every queue waits for a word of the host; then a mark, the repetitions, a mark
-    release   the host stores the word, so that what enqueuing takes is not in the times
-    time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions; what
-              took less than they did counts as 0, and the row says so
+    release   the host stores the word, so that the times exclude enqueuing
+    time      of the slowest GPU from its first mark to its last, by events, less that of empty repetitions; a
+              negative difference counts as 0, and the row says so
 
 Between repetitions all queues wait for each other, because the next one overwrites what the last one read. A queue of
-the driver holds about a thousand entries: a schedule with more is released before all of it is enqueued, says a note.
-So is one whose enqueuing waits for what is held, which copies through the host may do once the driver's buffers are
-full: a second thread opens the gate when it was held for too long, and from then on the experiment is not held.
-Source: nvbandwidth (NVIDIA) holds its copies so; how many entries a queue holds, which is not documented, "CUDA stream
-are blocked when launch lots of kernels" in NVIDIA's forum (68937).
+the driver holds about a thousand entries: a longer schedule is released before all of it is enqueued, and a note says
+so. The same holds if enqueuing itself blocks, as copies through the host may do once the driver's buffers are full: a
+second thread opens the gate after a while, and from then on the experiment is not held.
+Source: nvbandwidth (NVIDIA) holds its copies like this; the undocumented capacity of a queue is from "CUDA stream are
+blocked when launch lots of kernels" in NVIDIA's forum (68937).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from .nccl import SAME_DATA, Collective
 from .node import Node, Queue
 from .program import Program, Vectors
 
-# A sample takes as long, or as many repetitions as a queue has room for.
+# Length of a sample, unless a queue has room for fewer repetitions.
 SAMPLE_NS = 1e5
 ROOM = 800
 SAMPLES = 4
 LONGEST_HOLD_S = 0.5
-_AT_ONCE = "enqueued while it ran, because queues hold no more; small sizes show what enqueuing takes"
+_AT_ONCE = "enqueued while it ran, because queues hold no more; times of small sizes are those of enqueuing"
 _LESS = "some samples took less than empty repetitions and count as 0"
-_RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is not seen"
+_RELEASED = "GPUs are released by one store of the host and timed by events; how far apart they start is unknown"
 
 
 def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
@@ -62,7 +62,7 @@ def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
         raise WaivedError("gpus: waived: all GPUs are released at once; ask for arrival skew --on cuda, threads or mpi")
     native = experiment.algorithm == NCCL
     if native and experiment.path == STAGED:
-        raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path away")
+        raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path out")
     node.take(experiment.path)
     chosen = experiment.placement or range(experiment.ranks)
     devices = [node.devices[endpoint] for endpoint in chosen]
@@ -80,7 +80,7 @@ def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
 
 
 def _fits(devices: list[Device], nbytes: int) -> None:
-    """Waives what leaves no room for what is copied beside its destination."""
+    """Waive what leaves no room for copies next to their destinations."""
     most = min(device.memory_bytes for device in devices) // 4
     if nbytes > most:
         raise WaivedError(
@@ -104,11 +104,11 @@ def _queues(devices: list[Device]) -> Iterator[list[Queue]]:
 
 
 class Gate:
-    """Holds all queues until the host says so, and times what comes behind."""
+    """Holds all queues until the host releases them, and times what follows."""
 
     def __init__(self, queues: list[Queue]):
         self._queues, self._opened = queues, 0
-        self.blocked = False  # whether enqueuing waited for what was held
+        self.blocked = False  # whether enqueuing waited for held work
         first = queues[0].device
         self._word = first.call("cuMemHostAlloc", ctypes.sizeof(ctypes.c_uint32), 1 | 2)  # for all contexts, mapped
         self._seen = ctypes.c_uint32.from_address(int(self._word))
@@ -118,7 +118,7 @@ class Gate:
         self._joints = [queue.device.call("cuEventCreate", 2) for queue in queues]
 
     def elapsed_ns(self, enqueue: Callable[[], None], repetitions: int, *, held: bool = True) -> float:
-        """Of the slowest GPU, for one repetition."""
+        """Time of one repetition on the slowest GPU."""
         self._opened += 1
         for queue, address, (first, _) in zip(self._queues, self._addresses, self._marks, strict=True):
             queue.hold(address, self._opened)
@@ -137,7 +137,7 @@ class Gate:
 
     @contextmanager
     def _gone_on(self, number: int, held: bool) -> Iterator[None]:
-        """Opens before the block, or after it, also where enqueuing failed: what is freed then waits for the queues."""
+        """Open before the block, or after it even if enqueuing failed, because freeing memory waits for the queues."""
         if not held:
             self._seen.value = number
             yield
@@ -157,14 +157,14 @@ class Gate:
             self._seen.value = number
 
     def close(self) -> None:
-        """Give events and the word back."""
+        """Free the events and the word."""
         for queue, marks, joint in zip(self._queues, self._marks, self._joints, strict=True):
             for event in (*marks, joint):
                 queue.device.call("cuEventDestroy", event)
         self._queues[0].device.call("cuMemFreeHost", self._word)
 
     def _join(self) -> None:
-        """Nobody goes on before everybody has come here."""
+        """No queue proceeds before all have reached this point."""
         for queue, joint in zip(self._queues, self._joints, strict=True):
             queue.record(joint)
         for queue in self._queues:

@@ -1,7 +1,7 @@
 """NCCL's own collectives on the data of a schedule, through CuPy.
 
-The data are those of a schedule that leaves nothing but its result behind, in place, so that what `reference` leaves of
-it is what NCCL must leave. Every rank's part is enqueued on the queue of its GPU, in one group.
+The data are those of an in-place schedule that leaves nothing but its result, so NCCL must leave what `reference`
+leaves. Every rank's part is enqueued on the queue of its GPU, in one group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..cuda.probes.libraries import CURES, cupy
 from .node import Queue
 from .program import Vectors
 
-# By collective: the schedule whose data it works on.
+# Collective -> the schedule whose data it works on.
 SAME_DATA = {"allreduce": "ring", "allgather": "ring", "broadcast": "binomial"}
 _TYPES = {"f32": "FLOAT32", "f64": "FLOAT64", "i32": "INT32", "i64": "INT64", "u8": "UINT8", "bf16": "BFLOAT16"}
 

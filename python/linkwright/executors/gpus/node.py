@@ -12,12 +12,12 @@ from ..cuda.device import Device, Loaded, Stream
 from . import PEER, STAGED
 
 _GREATER_OR_EQUAL = 0  # of cuStreamWaitValue32
-# NCCL opens memory, too.
+# NCCL opens memory too.
 _ALREADY_SO = ("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED")
 
 
 class Queue(Stream):
-    """What one GPU does, one thing after the other."""
+    """Work of one GPU, in order."""
 
     def __init__(self, device: Device):
         super().__init__(device.call)
@@ -37,15 +37,15 @@ class Queue(Stream):
         loaded.start(self.handle)
 
     def record(self, event: object) -> None:
-        """Mark that everything before has ended."""
+        """Mark the end of everything enqueued so far."""
         self.device.call("cuEventRecord", event, self.handle)
 
     def wait_for(self, event: object) -> None:
-        """Go on when another queue has come to its mark."""
+        """Wait until another queue has reached its mark."""
         self.device.call("cuStreamWaitEvent", self.handle, event, 0)
 
     def hold(self, address: int, value: int) -> None:
-        """Go on when a word of the host is so large."""
+        """Wait until a word of the host is at least `value`."""
         self.device.call("cuStreamWaitValue32", self.handle, address, value, _GREATER_OR_EQUAL)
 
 
@@ -59,15 +59,15 @@ class Node:
 
     @property
     def note(self) -> str | None:
-        """What is not watched."""
+        """Why throttling is not watched, if it is not."""
         return next(filter(None, (each.note for each in self._throttlings)), None)
 
     def reasons(self) -> list[str]:
-        """Why the clock of one of them is lowered."""
+        """Why the clock of any GPU is lowered."""
         return list(dict.fromkeys(itertools.chain(*(each.reasons() for each in self._throttlings))))
 
     def take(self, path: str | None) -> None:
-        """Open or close the memory of all GPUs to each other, as a path wants it."""
+        """Open or close the memory of all GPUs to each other, as a path requires."""
         if path not in (None, PEER, STAGED):
             raise WaivedError(f"gpus: waived: there is no path `{path}`; use `{PEER}` or `{STAGED}`")
         opened = path != STAGED

@@ -1,13 +1,13 @@
-"""In which order the host enqueues what all ranks do, from the instruction streams of `cuda`.
+"""The order in which the host enqueues the work of all ranks, from the instruction streams of `cuda`.
 
-A kernel waits for a counter; a queue of a GPU waits for an event, and only for one that was recorded before. So the
-streams are walked once, rank after rank for as long as each can go on, and every wait becomes the operations that
-raised its counter so far:
+A kernel waits for a counter; a queue of a GPU waits for an event, which must have been recorded before. So the streams
+are walked once, each rank in turn as far as it can proceed, and every wait becomes the operations that have raised its
+counter so far:
 
     rank 0   copy, raise c to 1             -> operation 0
     rank 1   wait for c >= 1, combine       -> operation 1, after operation 0
 
-Operations of one rank follow each other on its queue and need no event.
+Operations of one rank run in order on its queue and need no event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Piece = tuple[int, int, int, int, int]  # from, offset, to, offset, bytes
 
 @dataclass(frozen=True)
 class Operation:
-    """What a rank does at once."""
+    """One instruction of a rank."""
 
     rank: int
     after: tuple[int, ...]  # operations of other ranks, by number
@@ -32,9 +32,9 @@ class Operation:
 
 
 def ordered(stream: Stream) -> list[Operation]:
-    """All operations of one repetition, each behind those that it waits for."""
+    """All operations of one repetition, each after those that it waits for."""
     found: list[Operation] = []
-    raised: dict[int, list[tuple[int, int]]] = {}  # by counter: its value and who made it so, in order
+    raised: dict[int, list[tuple[int, int]]] = {}  # by counter: its values in order, and the operations that set them
     at = [int(first) for first in stream.rank_first[:-1]]
     while any(now < end for now, end in zip(at, stream.rank_first[1:], strict=True)):
         before = len(found)
@@ -53,7 +53,7 @@ def ordered(stream: Stream) -> list[Operation]:
                 found.append(Operation(rank, tuple(others), code == CODES["combine"], tuple(map(tuple, pieces))))
                 at[rank] += 1
         if len(found) == before:
-            raise WrongResultError("nobody can go on; `linkwright verify` says which wait is never met")
+            raise WrongResultError("no rank can proceed; `linkwright verify` says which wait is never met")
     return found
 
 
@@ -61,7 +61,7 @@ _MOVES = (CODES["copy"], CODES["combine"])
 
 
 def _after(stream: Stream, instruction: int, raised: dict[int, list[tuple[int, int]]]) -> list[int] | None:
-    """Who made the waits of an instruction hold; None while one does not."""
+    """The operations that met the waits of an instruction; None while one is unmet."""
     found: list[int] = []
     for counter, wanted, _ in _entries(stream, stream.waits, instruction, 1):
         values = raised.get(counter, [])

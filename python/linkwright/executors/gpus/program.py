@@ -1,7 +1,7 @@
 """A schedule on the queues of its GPUs, over and over.
 
-copy       the engines carry it from GPU to GPU, on the queue of the rank that issues it
-combine    carried beside its destination, then a kernel of the GPU that holds both
+copy       copied from GPU to GPU, on the queue of the rank that issues it
+combine    copied next to its destination, then combined by a kernel of that GPU
 wait       for the event of the operation that raised the counter
 """
 
@@ -21,12 +21,12 @@ from .node import Queue
 from .order import Operation, ordered
 
 _THREADS = 256
-# Bytes that a block of the kernel combines, where there are enough of them.
+# Bytes that each block of the kernel combines, if there are enough.
 _BLOCK_BYTES = 1 << 16
 
 
 class Vectors:
-    """The memory of all participants, each on the GPU of its rank; passive ones are dealt out in turns."""
+    """The memory of all participants, each on the GPU of its rank; passive ones take turns."""
 
     def __init__(self, devices: Sequence[Device], stream: Stream, memory: Memory):
         self._ends, self._memory = stream.participant_first.tolist(), memory
@@ -36,19 +36,19 @@ class Vectors:
             device.make_current()
             try:
                 self.addresses.append(device.allocate(end - first))
-            except CudaError:  # where one GPU has no room, the others get back what they gave
+            except CudaError:  # one GPU lacks the room: free what the others gave
                 self.close()
                 raise
 
     def restore(self) -> None:
-        """What was there before the first repetition."""
+        """Write what the memory held before the first repetition."""
         for device, address, (first, end) in zip(self.devices, self.addresses, self._parts(), strict=True):
             device.make_current()
             device.write(address, self._memory.initial[first:end])
             device.wait()  # a queue of another GPU does not wait for this copy
 
     def read(self) -> np.ndarray:
-        """What is there now."""
+        """The present contents."""
         found = self._memory.initial.copy()
         for device, address, (first, end) in zip(self.devices, self.addresses, self._parts(), strict=True):
             device.make_current()
@@ -56,7 +56,7 @@ class Vectors:
         return found
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for device, address in zip(self.devices, self.addresses, strict=False):
             device.make_current()
             device.free(address)
@@ -86,14 +86,14 @@ class Program:
 
     @property
     def entries(self) -> int:
-        """Of the busiest queue, at most."""
+        """An upper bound on the entries of the busiest queue."""
         per_rank = [0] * len(self._queues)
         for operation in self._operations:
             per_rank[operation.rank] += 1 + len(operation.after) + 4 * len(operation.pieces)
         return max(per_rank)
 
     def enqueue(self) -> None:
-        """One repetition on all queues; each event is recorded before somebody waits for it."""
+        """One repetition on all queues; each event is recorded before any queue waits for it."""
         for number, (operation, steps) in enumerate(zip(self._operations, self._steps, strict=True)):
             queue = self._queues[operation.rank]
             for other in operation.after:
@@ -104,7 +104,7 @@ class Program:
                 queue.record(self._events[number])
 
     def close(self) -> None:
-        """Give buffers, words and events back."""
+        """Free buffers, words and events."""
         self._closing.close()
 
     def _step(self, operation: Operation) -> list:
@@ -119,7 +119,7 @@ class Program:
         return lambda: queue.copy(to, there, here, begin, nbytes)
 
     def _combined(self, rank: int, piece):
-        """By a kernel of the GPU that holds the destination, on a queue there."""
+        """Combine by a kernel of the GPU that holds the destination, on a queue there."""
         source, offset, target, at, nbytes = piece
         vectors, queue = self._vectors, self._queues[rank]
         device, there = vectors.devices[target], vectors.addresses[target] + at

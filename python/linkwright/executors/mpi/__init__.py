@@ -1,10 +1,9 @@
-"""Ranks as processes of an MPI job: our schedules, and the library's own collectives beside them.
+"""Ranks as processes of an MPI job: our schedules, and the library's own collectives for comparison.
 
     mpirun -np 4 linkwright run allreduce --on mpi
 
-Every rank runs the same command. Rank 0 is the session as everywhere else: it plans, keeps the journal,
-prints. The others serve: they wait for an experiment, run their part of it, and write their own samples
-into a file of their own, which rank 0 merges at the end.
+Every rank runs the same command. Rank 0 is the session: it plans, keeps the journal and prints. The others serve: they
+wait for an experiment, run their part of it, and write their samples to their own file, which rank 0 merges at the end.
 
     world.py     the job: ranks, hosts, versions, what the library looks like to the native walker
     ranks.py     one experiment on all ranks
@@ -22,7 +21,7 @@ from pathlib import Path
 from linkwright.errors import ShapeError
 from linkwright.store.record import Outcome, Record
 
-from ..protocol import ANY, Executor, Extent, Found, Launch, OwnAlgorithm, Target
+from ..protocol import ANY, Executor, Extent, Launch, OwnAlgorithm, Shared, Target
 
 # How experiments name the collectives of the library itself.
 NATIVE = "mpi-native"
@@ -74,8 +73,8 @@ class Mpi(Executor):
     def job(self, asked: bool, resumed: bool) -> Iterator[bool]:
         """Whether this process is rank 0 (True), or has nothing left to do.
 
-        Without `mpi` among the targets the first process measures and the others, which would only disturb it, end. A
-        resumed run says itself what it was asked for, so that under mpirun all ranks but the first one serve.
+        If `mpi` is not among the targets, the first process measures and the others end, because they would disturb it.
+        A resumed run states its own targets, so under mpirun all other ranks serve.
         """
         from . import world
 
@@ -99,19 +98,19 @@ class Mpi(Executor):
             ranks.finish()
 
     def begin(self, target: Target, run_id: str, root: Path) -> None:
-        """From here on, a job that is ended from outside says what is kept."""
+        """From now on, a job that is ended from outside says what is kept."""
         from .ranks import announce_end
 
         announce_end(run_id, str(root))
 
-    def share(self, target: Target, work: Callable[[], Found]) -> Found:
-        """All ranks call this together: rank 0 works, the others serve, and everybody gets what came of it."""
+    def share(self, target: Target, work: Callable[[], Shared]) -> Shared:
+        """All ranks call this together: rank 0 works, the others serve, and all get the result."""
         from .ranks import share
 
         return share(target.handle, work)
 
     def merge(self, target: Target, folder: Path, records: list[Record]) -> list[Record]:
-        """Every rank's starts and durations, from files of their own."""
+        """Add every rank's starts and durations from its file."""
         from . import samples
 
         return samples.merge(target.handle, folder, records)

@@ -1,12 +1,11 @@
-"""One experiment on all ranks: rank 0 says which, everybody runs its part, rank 0 gathers the record.
+"""One experiment on all ranks: rank 0 says which, each rank runs its part, rank 0 gathers the record.
 
     rank 0   broadcast order -> run -> gather answers -> record for the journal
     rank r   ------^            run -> own file, answer ------^
 
-What every rank answers is the same but for its own starts and finishes, which stay in its file. MPI has
-no fresh process for every launch: launches are rounds of one mpirun, with fresh memory and communicators
-in processes that stay. The rows say so; run mpirun again, and `linkwright compare`, to see what a fresh
-job changes.
+The answers of all ranks agree except for their starts and finishes, which stay in their files. MPI cannot start a fresh
+process for every launch: launches are rounds of one mpirun, with fresh memory and communicators in the same processes.
+The rows say so; run mpirun again and `linkwright compare` the runs to see what a fresh job changes.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, R
 
 from ..clocks import Clocks
 from ..process import Sampling
-from ..protocol import Found, Launch
+from ..protocol import Launch, Shared
 from . import NATIVE, NATIVE_IN_PLACE, samples
 from .world import World
 
 NO_PROBES = (
-    "a probe asks one host by itself, and ranks that wait spin beside it; "
+    "a probe measures a single host, and waiting ranks would spin on it; "
     "`linkwright dissect --on threads` on that host measures it"
 )
 ROUNDS_NOTE = "launches are rounds of one mpirun: fresh memory, the same processes"
@@ -64,8 +63,8 @@ def launch(world: World, launch: Launch) -> Iterator[Outcome]:
         yield _outcome(experiment.key, launch.number, [answer for answer in answers if answer is not None])
 
 
-def share(world: World, work: Callable[[], Found]) -> Found:
-    """What `work` gives at rank 0, on every rank; the others serve meanwhile. An error is raised on all."""
+def share(world: World, work: Callable[[], Shared]) -> Shared:
+    """The result of `work` at rank 0, on every rank; the others serve meanwhile. An error is raised on all."""
     if world.rank > 0:
         found = serve(world)
     else:
@@ -80,7 +79,7 @@ def share(world: World, work: Callable[[], Found]) -> Found:
 
 
 def serve(world: World) -> object:
-    """What every rank but the first does until rank 0 lets it go; gives what rank 0 shares, if anything."""
+    """Serve rank 0 until it lets this rank go; returns what rank 0 shares, if anything."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # mpirun decides what Ctrl-C means
     while (order := world.comm.bcast(None)) is not None:
         if "shared" in order:
@@ -97,7 +96,7 @@ def serve(world: World) -> object:
 def announce_end(run_id: str, root: str) -> None:
     """When mpirun ends the job because a rank died, say what is kept.
 
-    A thread of its own waits for the signal, because the main one may be inside MPI and never come back.
+    A separate thread waits for the signal, because the main one may never return from MPI.
     """
     signalled, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
@@ -108,7 +107,7 @@ def announce_end(run_id: str, root: str) -> None:
         while os.read(signalled, 1) != bytes([signal.SIGTERM]):
             pass
         message = (
-            "linkwright: the MPI job was ended from outside: a rank died, or somebody stopped it (mpirun says which); "
+            "linkwright: the MPI job was ended from outside: a rank died, or the job was stopped (mpirun says which); "
             "everything finished is kept, and "
             f"`mpirun ... linkwright dissect --resume {run_id} --runs {root}` goes on\n"
         )
@@ -179,7 +178,7 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
     """The outcome of an experiment from the answers of all ranks."""
     errors = [answer.error for answer in answers if answer.error]
     failures = [error for error in errors if not isinstance(error, WaivedError)]
-    if failures:  # the rank in question says why, the others that some rank failed
+    if failures:  # the failing rank gives the reason, the others only say that some rank failed
         first = min(failures, key=lambda error: error.code == "exec.rank-failed")
         return Ended.by(first, "failed", key, number)
     if errors:
@@ -195,7 +194,7 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
         notes=(*_notes(found), *remarks(_START_NOTES[found["sync"]], ROUNDS_NOTE)),
         start=found["sync"],
         residual_ns=round(max(answer.found["residual_ns"] for answer in answers), 2),
-        canary_ns=tuple(round(value, 2) for value in found["probe_ns"]),
+        canary_ns=tuple(round(value, 2) for value in found["canary_ns"]),
         clock_change=max((answer.clock_change or 0 for answer in answers), key=abs) or None,
         clock_hz=min((answer.clock_hz for answer in answers if answer.clock_hz), default=None),
     )

@@ -2,9 +2,9 @@
 
     runs/<id>/ranks/rank-00003.jsonl    {"experiment": ..., "launch": 0, "rank": 1, "start_ns": [...], "ns": [...]}
 
-Each rank appends its own starts (since the agreed one, in the common time) and durations, so nothing of
-it passes through rank 0 while the clock runs. At the end every rank reads its file and sends it: the
-folder need not be shared between hosts. Once merged into `samples.parquet` the files go.
+Each rank appends its own starts (since the agreed one, in the common time) and durations, so none of them passes
+through rank 0 while the clock runs. At the end every rank reads its file and sends it, so hosts need not share the
+folder. Once merged into `samples.parquet`, the files are deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 
 from linkwright import schedules
-from linkwright.errors import StoreError
+from linkwright.store import journal
 from linkwright.store.files import make_folder, named
 from linkwright.store.record import Record
 
@@ -42,21 +42,8 @@ def append(folder: str, world_rank: int, experiment: str, launch: int, rank: int
 
 
 def read(folder: str, world_rank: int) -> list[dict]:
-    """The whole lines of a rank's file; a last line without its end was cut while it was written."""
-    path = _path(folder, world_rank)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    lines = []
-    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), 1):
-        try:
-            lines.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise StoreError(
-                f"{path}: line {number} is no JSON; the file was changed by hand: remove that line"
-            ) from error
-    return lines
+    """The whole lines of a rank's file."""
+    return list(journal.read(_path(folder, world_rank)))
 
 
 def remove(folder: str, world_rank: int) -> None:

@@ -1,4 +1,4 @@
-"""A Slurm job script that runs this very command over MPI.
+"""A Slurm job script that runs this command over MPI.
 
 linkwright run allreduce --on mpi --ranks 64 --slurm > job.sh && sbatch job.sh
 """

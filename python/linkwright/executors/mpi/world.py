@@ -1,9 +1,8 @@
 """The MPI job that this process belongs to.
 
-mpi4py starts the library and knows its handles. The walker of the native half calls the functions of
-the library that is loaded already, by address: nothing is compiled against MPI, and Open MPI and MPICH
-both serve. MPI starts with one thread, as in a plain C program; the threads of a Python program do not
-call it.
+mpi4py starts the library and knows its handles. The native walker calls the functions of the loaded library by address:
+nothing is compiled against MPI, and both Open MPI and MPICH work. MPI starts with one thread, as in a plain C program;
+other Python threads do not call it.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from linkwright.errors import MpiError, UsageError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-# What launchers tell their processes: Open MPI, PMIx, MPICH and its relatives, Slurm.
+# How launchers pass the rank to their processes: Open MPI, PMIx, MPICH and its relatives, Slurm.
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def started_by_launcher() -> bool:
-    """Whether mpirun, or something like it, started this process."""
+    """Whether mpirun or a similar launcher started this process."""
     return any(name in os.environ for name in _RANK_VARIABLES)
 
 
@@ -65,7 +64,7 @@ class World:
 
     @property
     def size(self) -> int:
-        """All of them."""
+        """The number of ranks."""
         return self.comm.size
 
     @property
@@ -83,25 +82,23 @@ class World:
         return False
 
     def environment(self) -> dict[str, object]:
-        """What a reader must know of the job."""
-        from importlib.metadata import version
-
+        """What a reader needs to know about the job."""
         return {
             "library": self.library,
-            "mpi4py": version("mpi4py"),
+            "mpi4py": importlib.metadata.version("mpi4py"),
             "hosts": self.hosts,
             "ranks": [{"rank": rank, "host": p.host, "cpus": list(p.cpus)} for rank, p in enumerate(self.places)],
             "settings": {k: v for k, v in sorted(os.environ.items()) if _is_setting(k)},
         }
 
     def machine_name(self) -> str:
-        """What rows call the machine."""
+        """The name of the machine in rows."""
         processors = list(dict.fromkeys(place.processor for place in self.places))
         name = " and ".join(processors) + " over MPI"
         return name if len(self.hosts) == 1 else f"{len(self.hosts)} x {name}"
 
     def endpoint_names(self) -> tuple[str, ...]:
-        """What rows call the ranks."""
+        """The names of the ranks in rows."""
         several = len(self.hosts) > 1
         return tuple(f"rank {r} on {p.host}" if several else f"rank {r}" for r, p in enumerate(self.places))
 
@@ -120,7 +117,7 @@ class World:
         return made, [data, control]
 
     def finish(self) -> None:
-        """Let the other ranks go."""
+        """Release the other ranks."""
         self.comm.bcast(None)
 
 

@@ -1,8 +1,8 @@
 """Did the machine move? A ping-pong of 20 ms before and after each experiment.
 
-What an experiment finds depends on where its memory and threads lie, and on what else the machine does. The
-probe is always the same: 8 bytes between two processors, its median time. Where it differs before and after by
-more than a quarter, something changed meanwhile (a clock, a neighbour, a migration), and the row says so.
+Results depend on where memory and threads lie, and on what else the machine does. The canary is always the same: the
+median time of 8 bytes between two processors. If it differs by more than a quarter before and after, something changed
+meanwhile (a clock, a neighbour, a migration), and the row says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwright.errors import LinkwrightError
 CANARY_S = 0.02
 # A probe takes at most this share of an experiment's time.
 MOST_OF_BUDGET = 0.25
-# Relative change from which the machine counts as moved.
+# The machine counts as moved from this relative change on.
 MOVED = _native.measurement.CANARY_MOVED
 
 
@@ -50,7 +50,7 @@ class Canary:
 
 
 def moved(probes: Sequence[Sequence[float | None]]) -> str | None:
-    """What a reader must know of the probes of all launches, each (before, after)."""
+    """A remark if the canaries of some launch, each (before, after), differ too much."""
     known = [(before, after) for before, after in probes if before and after]
     far = [(before, after) for before, after in known if abs(after / before - 1) > MOVED]
     if not far:

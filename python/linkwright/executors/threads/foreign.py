@@ -1,15 +1,13 @@
-"""Did somebody else use the processors meanwhile?
+"""Did other processes use the processors meanwhile?
 
-A process that runs beside us on another core costs no context switch here, but shares caches, memory
-and clock, so the guards inside a launch do not see it. From outside it shows as processor time that
-the machine spent and we did not:
+A process on another core costs no context switch here, but shares caches, memory and clock, so the guards inside a
+launch do not see it. From outside it shows as processor time that the machine spent and we did not:
 
     foreign = busy time of all processors (/proc/stat) - processor time of this process and its children
 
-Above a tenth of one processor the samples of that launch are set aside. They count only where no launch
-was left in peace; then the row is `unconverged` and says how busy the machine was. Ticks of /proc/stat
-are 10 ms and cut off in each of its columns, so a window reaches back over half a second at least, into
-the experiments before, and bears that much more.
+Above a tenth of one processor, the samples of that launch are set aside. They count only if no launch was undisturbed;
+then the row is `unconverged` and says how busy the machine was. Ticks of /proc/stat are 10 ms and truncated in each of
+its columns, so a window reaches back at least half a second, into earlier experiments, and tolerates that much more.
 """
 
 from __future__ import annotations
@@ -30,13 +28,13 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Watch:
-    """Looks back over the last half second; tells nothing where the system does not tell busy time."""
+    """Looks back over the last half second; finds nothing if the system does not report busy time."""
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, float | None, float]] = deque([_mark()])
 
     def foreign(self) -> float | None:
-        """Processors that somebody else kept busy, if that was more than a measurement bears."""
+        """Processors that other processes kept busy, if more than a measurement tolerates."""
         now, busy, own = mark = _mark()
         while len(self._marks) > 1 and now - self._marks[1][0] >= SPAN_S:
             self._marks.popleft()

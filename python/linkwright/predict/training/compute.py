@@ -1,13 +1,13 @@
 """How long one device computes on its share of a batch.
 
-Either from operations, which pins nothing down but its ends:
+Either from operations, which give only bounds:
 
     time = images x 3 x forward operations / (peak x efficiency)      3: forward, and two products backward
 
-with low (few operations, high efficiency) and high (the other way round) beside it; such a forecast is
-`uncalibrated`. Or from rates that somebody measured on one device, in samples per second, for one or several local
-batches; between two of them the time is a straight line, beyond them that line goes on, so what does not shrink with
-the batch stays. Never from a rate of the run that is predicted.
+with low (few operations, high efficiency) and high (the reverse) as bounds; such a forecast is `uncalibrated`. Or from
+rates measured on one device, in samples per second, for one or several local batches: the time is linear between two
+of them and continues on that line beyond, so costs that do not shrink with the batch remain. Never from a rate of the
+predicted run itself.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _points(text: str) -> list[tuple[float, float]]:
             point = (0.0, 0.0)
         if not all(0 < value < float("inf") for value in point) or (not colon and "," in text):
             raise UsageError(
-                f"rate `{text}` is no rate; write samples per second such as `250`, or by local batch `16:210,64:400`"
+                f"rate `{text}` is not a rate; write samples per second such as `250`, or by local batch "
+                "`16:210,64:400`"
             )
         points.append(point)
     return points

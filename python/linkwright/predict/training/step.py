@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.predict.training.workload import Workload
 
-SCALINGS = ("strong", "weak")
-INPUTS = ("prefetched", "serial", "none")
-
 
 @dataclass(frozen=True)
 class Choices:
@@ -179,7 +176,7 @@ class Trainer:
         elif self.choices.input != "none" and not self._on(gpus)[1].described:
             found.append("input costs nothing: the machine describes no way from host memory")
         if capacity_bytes(self.machine) is None:
-            found.append("the machine states no capacity, so nobody checked whether a batch fits")
+            found.append("the machine states no capacity, so it was not checked whether a batch fits")
         return [f"{self.machine.name}: {note}" for note in found]
 
 

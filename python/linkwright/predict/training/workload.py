@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 from linkwright.predict import head_keys
-from linkwright.toml import AMOUNT, SIZE, TEXT, Either, Key, Many, OneTable, Only, Tables, Whole
+from linkwright.toml import AMOUNT, SIZE, TEXT, Either, Key, Many, OneTable, Tables, only, whole
 
 if TYPE_CHECKING:
     from linkwright.toml import Table
@@ -37,11 +37,11 @@ QUANTITY = Either(
     ),
 )
 _DEPTH = {
-    "value": Key(Whole(1), "the usual depth", required=True),
-    "least": Key(Whole(1), "smallest depth", default=1),
-    "most": Key(Whole(1), "largest depth", default=1 << 20),
+    "value": Key(whole(1), "the usual depth", required=True),
+    "least": Key(whole(1), "smallest depth", default=1),
+    "most": Key(whole(1), "largest depth", default=1 << 20),
 }
-_COUNTS = Many(Whole(1), 0, words="whole numbers above 0, such as [16, 32]")
+_COUNTS = Many(whole(1), 0, words="whole numbers above 0, such as [16, 32]")
 HEAD = head_keys(
     "training",
     sources=Key(Many(TEXT, 0), "titles of the documents that the numbers come from"),
@@ -57,7 +57,7 @@ LAYER = {
     "activations": Key(QUANTITY, "numbers that the layer produces, per sample", default=0.0),
     "gradient": Key(SIZE, "bytes of the gradient; default: 4 per parameter"),
     "times": Key(
-        Either(Whole(1), Only(DEPTH)), "how many such layers follow each other; `depth` is that of [app]", default=1
+        Either(whole(1), only(DEPTH)), "how many such layers follow each other; `depth` is that of [app]", default=1
     ),
 }
 PROGRAM = {

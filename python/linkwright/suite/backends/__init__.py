@@ -1,7 +1,7 @@
 """Backends: where modelled experiments run. One file each, and a line in `BACKENDS`.
 
-A backend is entered once for all machines of a run; its `run` gives the rows of each experiment as it ends, in
-whatever order. What it may not do is change them: a test compares the results of every backend byte by byte.
+A backend is entered once for all machines of a run; its `run` yields the rows of each experiment as it ends, in any
+order. It must not change them: a test compares the results of every backend byte by byte.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from linkwright.experiment import Experiment
-from linkwright.suite.model import Found, Work
+from linkwright.suite.model import Finished, Work
 
 from . import dask, local
 from .dask import Dask
@@ -25,13 +25,13 @@ class Backend(Protocol):
     """Where modelled experiments run."""
 
     command: str  # the verb, with options, that resumes a run on it
-    note: str  # what progress says besides the count
+    note: str  # an addition to the line of progress
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
+    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
         """The rows of each experiment, as they end."""
 
     def about(self) -> dict[str, object]:
-        """What the environment of a run says of it."""
+        """Its entry in the environment of a run."""
 
 
 def entries() -> list[dict[str, object]]:

@@ -5,10 +5,10 @@
       journal <- rows  <----------------------------------------  rows
 
 A task is a few experiments in the order of the plan, with the text of the machine file, so workers need linkwright
-and no file of ours. Dask gives the tasks of a lost worker to another one. Where a worker is lost again and again (by
-default four times) Dask gives up its tasks; their experiments run again at the end, one at a time and alone, so that
-only the one to blame fails. Rows are written to the journal of the run as tasks
-end: after Ctrl-C or the end of the scheduler a resumed run repeats only what is missing.
+but no files. Dask gives the tasks of a lost worker to another one. If a task loses several workers (by default four),
+Dask gives it up; its experiments run again at the end, alone and one at a time, so that only the one to blame fails.
+Rows go to the journal of the run as tasks end: after Ctrl-C or the end of the scheduler, a resumed run repeats only
+what is missing.
 
 All workers have the version of linkwright that this process has, or nothing runs: another version may give other
 numbers under the same name.
@@ -32,7 +32,7 @@ from linkwright.errors import BackendError, UsageError
 from linkwright.executors import ModelledTarget, Recipe, described
 from linkwright.experiment import Experiment
 from linkwright.suite import rows
-from linkwright.suite.model import Found, Work, simulate
+from linkwright.suite.model import Finished, Work, simulate
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
@@ -46,12 +46,12 @@ ENTRY = {
 
 # Without --grain a machine's experiments become at most so many tasks: a task costs the scheduler a millisecond.
 MOST_TASKS = 512
-# Dask logs tracebacks about every lost worker; what matters of them is ours to say.
+# Dask logs a traceback for every lost worker; our own messages say what matters.
 SILENT = logging.CRITICAL + 1
-# How long a scheduler and its first worker may take to answer, and a connection to it to be there at all.
+# How long a scheduler and its first worker may take to answer, and to accept a connection.
 PATIENCE_S = 15
 CONNECTION_S = 5
-# How long Dask tries to reach a worker of this machine, to fetch results, before it has them made again.
+# How long Dask tries to fetch results from a worker of this machine before it has them made again.
 LOST_AFTER = "5s"
 
 
@@ -67,9 +67,9 @@ class Task:
     experiments: tuple[Experiment, ...]
 
 
-def run_task(task: Task) -> list[Found]:
+def run_task(task: Task) -> list[Finished]:
     """The rows of a task's experiments; this runs on a worker."""
-    if task.version != version():  # of a worker that came while the sweep ran
+    if task.version != version():  # a worker that joined during the sweep
         from distributed import get_worker
 
         raise BackendError(_stranger(get_worker().address, version(), task.version))
@@ -79,17 +79,17 @@ def run_task(task: Task) -> list[Found]:
 
 @functools.lru_cache(maxsize=4)
 def _target(recipe: Recipe) -> ModelledTarget:
-    """Of a machine with thousands of tiles the file takes longer to read than a small simulation."""
+    """Cached, because the file of a machine with thousands of tiles takes longer to read than a small simulation."""
     return described(recipe)
 
 
 def version() -> str:
-    """Of the linkwright that is installed here."""
+    """The version of linkwright that is installed here."""
     return importlib.metadata.version("linkwright")
 
 
 class Dask:
-    """Workers of the scheduler at `scheduler`, or `jobs` processes of this machine where there is none."""
+    """Workers of the scheduler at `scheduler`, or `jobs` processes of this machine without one."""
 
     def __init__(self, scheduler: str | None = None, jobs: int = 0, grain: int | None = None):
         self.command = "dissect --backend dask" + (f" --scheduler {scheduler}" if scheduler else "")
@@ -113,8 +113,8 @@ class Dask:
         addresses = sorted(self._client.nthreads())
         return {"key": "dask", "scheduler": self._scheduler, "workers": addresses, "grain": self._grain}
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
-        """The rows of each experiment, task by task as they end; last those whose task killed workers."""
+    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
+        """The rows of each experiment, task by task as they end; those whose task killed workers come last."""
         grain = self._grain or -(-len(experiments) // MOST_TASKS) or 1
         batches = [tuple(experiments[i : i + grain]) for i in range(0, len(experiments), grain)]
         asked = {}
@@ -136,26 +136,26 @@ class Dask:
         for experiment in suspects:
             yield from self._alone(work, experiment)
 
-    def _alone(self, work: Work, experiment: Experiment) -> list[Found]:
-        """An experiment whose task killed workers, with nothing beside it that could be to blame."""
+    def _alone(self, work: Work, experiment: Experiment) -> list[Finished]:
+        """Run an experiment whose task killed workers alone, so that nothing else can be to blame."""
         ((future, result),) = self._ended([self._submit(work, (experiment,))])
         if not _killed(future):
             return self._found(future, result)
-        reason = "every worker that ran it was killed, as happens where memory ends; give workers more of it"
+        reason = "every worker that ran it was killed, as happens when memory runs out; give workers more of it"
         return [(experiment, rows.without_value(work.context, experiment, "failed", reason, "worker-killed"))]
 
     def _submit(self, work: Work, batch: tuple[Experiment, ...]) -> Future:
         task = Task(version(), work.target.recipe, work.context, work.metrics, work.seed, batch)
         return self._client.submit(run_task, task, pure=False)
 
-    def _ended(self, futures: list[Future]) -> Iterator[tuple[Future, list[Found]]]:
-        """Each future as it ends, with its result; what lies on a lost worker holds up no other."""
+    def _ended(self, futures: list[Future]) -> Iterator[tuple[Future, list[Finished]]]:
+        """Each future as it ends, with its result; results on a lost worker hold up no others."""
         from distributed import as_completed
 
         return iter(as_completed(futures, loop=self._client.loop, with_results=True, raise_errors=False))
 
-    def _found(self, future: Future, result: list[Found]) -> list[Found]:
-        """The rows of a task that has ended; raises where there are none."""
+    def _found(self, future: Future, result: list[Finished]) -> list[Finished]:
+        """The rows of a task that has ended; raises if it has none."""
         if future.status == "cancelled":
             where = self._scheduler or "of this machine"
             raise BackendError(f"--backend dask: the scheduler {where} is gone; start one again")
@@ -193,11 +193,11 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
             logging.getLogger(name).setLevel(SILENT)
     where = re.fullmatch(r"(?:(\w+)://)?(.+):(\d+)/?", scheduler or "")
     if scheduler is not None and not where:
-        raise UsageError(f"--scheduler {scheduler}: is no address; write it as `tcp://HOST:PORT`")
+        raise UsageError(f"--scheduler {scheduler}: is not an address; write it as `tcp://HOST:PORT`")
     with contextlib.ExitStack() as opened:
         cluster = scheduler or opened.enter_context(_processes(jobs))
         try:
-            if where and where[1] in (None, "tcp", "tls"):  # Dask tries again even where it is refused
+            if where and where[1] in (None, "tcp", "tls"):  # Dask would retry even if refused
                 socket.create_connection((where[2].strip("[]"), int(where[3])), CONNECTION_S).close()
             client = opened.enter_context(distributed.Client(cluster, timeout=PATIENCE_S, set_as_default=False))
         except (OSError, OverflowError, ValueError) as error:
@@ -231,8 +231,8 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
 
 @contextlib.contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Processes and threads that begin here are not told of Ctrl-C: a terminal tells everybody, one has to act."""
-    resource_tracker.ensure_running()  # which would let Ctrl-C through again for the thread that starts it
+    """Keep Ctrl-C from processes and threads that begin here: a terminal signals all, but only one has to act."""
+    resource_tracker.ensure_running()  # started later, it would unblock Ctrl-C for its thread
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -241,7 +241,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 def _refuse_strangers(client: Client) -> None:
-    """Workers with another version of linkwright, or with none."""
+    """Refuse workers with another version of linkwright, or with none."""
 
     def installed() -> str | None:  # sent by value: a worker without linkwright can run it
         import importlib.metadata

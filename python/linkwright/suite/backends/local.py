@@ -1,7 +1,7 @@
 """The backend `local`: all processors of this process, as threads of the native half.
 
-A pool of rayon threads takes experiments one by one, the few large ones first; this process makes rows of what they
-find meanwhile. Nothing is copied but the answers, and a sweep of 4,000 small experiments costs no more than a loop.
+A pool of rayon threads takes experiments one by one, the few large ones first, while this process turns answers into
+rows. Only answers are copied, so a sweep of 4,000 small experiments costs no more than a loop.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from linkwright.experiment import Experiment
-from linkwright.suite.model import Found, Work, simulate
+from linkwright.suite.model import Finished, Work, simulate
 
 ENTRY = {
     "key": "local",
@@ -28,7 +28,7 @@ class Local:
     command = "dissect"
     note = ""
 
-    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Found]:
+    def run(self, work: Work, experiments: Sequence[Experiment]) -> Iterator[Finished]:
         """The rows of each experiment, as they end."""
         return simulate(work, experiments, self.jobs)
 

@@ -98,12 +98,10 @@ impl Arrays {
     fn new(bytes: usize, count: usize) -> Result<Arrays> {
         let all = (bytes + STAGGER) * count;
         // Large pages where available: address translation is not the subject here.
-        let huge = (all >= 2 << 20)
-            .then(|| Mapped::new(&MEMORY_BANDWIDTH, all, Pages::Huge).ok())
-            .flatten();
-        let memory = match huge {
-            Some(memory) => memory,
-            None => Mapped::new(&MEMORY_BANDWIDTH, all, Pages::Base)?,
+        let map = |pages| Mapped::new(&MEMORY_BANDWIDTH, all, pages);
+        let memory = match (all >= 2 << 20).then(|| map(Pages::Huge)) {
+            Some(Ok(memory)) => memory,
+            _ => map(Pages::Base)?,
         };
         Ok(Arrays {
             memory,

@@ -1,16 +1,17 @@
 //! No race: every two accesses to a chunk of rank 0, at least one of them a write, are ordered.
 //!
-//! OpenHazards again from the operations alone. An instance may start when all that it waits for has happened
+//! The hazards are found again, from the operations alone. An instance may start when all that it waits for has happened
 //! and the operation before it in its lane has started; nothing else orders anything. Chains of
 //! deliveries prove most at once; what they leave open is searched for backwards, over all of the past.
 
-use super::super::cells::{Cells, NONE};
+use super::super::cells::Cells;
 use super::super::folded::Instance;
-use super::super::order::Need;
 use super::super::Group;
 use super::Folded;
+use crate::accesses::NONE;
 use crate::ir::{BufferId, Completion, Op, OpKind};
-use crate::verify::VerifyError;
+use crate::order::Need;
+use crate::verify::{meets, VerifyError};
 use std::collections::HashSet;
 
 /// Instances that all searches together may visit before the proof is given up.
@@ -27,7 +28,7 @@ struct Hazard {
 
 /// Prove all hazards; how many there were, and of how many operations they had to be searched for.
 pub(super) fn check(folded: &Folded) -> Result<(u64, u64), VerifyError> {
-    let mut cells = Cells::new(folded.program.buffers.len());
+    let mut cells = Cells::new(&folded.program.buffers);
     let mut past = Past::new(folded);
     let mut open = Vec::new();
     let (mut hazards, mut long_searches) = (0, 0);
@@ -71,10 +72,10 @@ impl OpenHazards<'_, '_> {
     fn read(&mut self, op: &Op, cells: &mut Cells) {
         for (src, _, count) in self.past.folded.program.ranges_of(op) {
             for chunk in src..src + count {
-                let writer = cells.cell(op.src_buffer, chunk).writer;
-                self.add_writer(writer, 0, op.src_buffer, chunk);
+                let cell = cells.at(op.src_buffer, chunk);
+                self.add_writer(cells.accesses.writer(cell), 0, op.src_buffer, chunk);
                 // Entered first: what other ranks read by this operation may meet what it writes.
-                cells.add_reader(op.src_buffer, chunk, self.k);
+                cells.accesses.add_reader(cell, self.k);
             }
         }
     }
@@ -82,15 +83,15 @@ impl OpenHazards<'_, '_> {
     fn write(&mut self, op: &Op, cells: &mut Cells) {
         self.past.folded.program.written(op, |first, count| {
             for chunk in first..first + count {
-                let cell = *cells.cell(op.dst_buffer, chunk);
-                self.add_writer(cell.writer, op.to, op.dst_buffer, chunk);
-                cells.readers(cell, |reader| {
+                let (cell, k) = (cells.at(op.dst_buffer, chunk), self.k);
+                let writer = cells.accesses.writer(cell);
+                self.add_writer(writer, op.to, op.dst_buffer, chunk);
+                cells.accesses.write(cell, k, |reader| {
                     let id = (reader, op.to);
                     if id != (self.k, 0) {
                         self.add(id, Need::SourceFree, op.dst_buffer, chunk);
                     }
                 });
-                cells.set_writer(op.dst_buffer, chunk, self.k);
             }
         });
     }
@@ -189,7 +190,7 @@ impl<'a> Past<'a> {
         }
         (self.folded.after(k).iter()).any(|&wait| {
             let at = (wait.op(), wait.rank());
-            self.follows(at, id) || at == id && meets(self.folded.completion(wait), need)
+            self.follows(at, id) || at == id && meets(self.folded.completion(wait), need, 0)
         })
     }
 
@@ -221,7 +222,7 @@ impl<'a> Past<'a> {
             for &wait in self.folded.after(at.0) {
                 let id = (wait.op(), self.group.act(at.1, wait.rank()));
                 let known = self.folded.completion(wait);
-                open.retain(|hazard| hazard.id != id || !meets(known, hazard.need));
+                open.retain(|hazard| hazard.id != id || !meets(known, hazard.need, 0));
                 started(id, open);
             }
             let before = self.before[at.0 as usize];
@@ -231,16 +232,6 @@ impl<'a> Past<'a> {
         }
         self.seen = seen;
         Ok(())
-    }
-}
-
-/// Whether a completion is what is needed.
-#[inline]
-fn meets(known: Option<Completion>, need: Need) -> bool {
-    match known {
-        Some(Completion::Delivered) => true,
-        Some(Completion::SourceFree) => need == Need::SourceFree,
-        Some(Completion::DeliveredHere) | None => false,
     }
 }
 

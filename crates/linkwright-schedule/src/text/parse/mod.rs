@@ -22,7 +22,7 @@ pub struct ParseError {
     pub problem: String,
 }
 
-/// Read a schedule. It is within bounds, but not verified.
+/// Read a schedule. Its bounds are checked; it is not verified.
 pub fn parse(text: &str) -> Result<Schedule, ParseError> {
     let mut parser = Parser::new();
     let mut line = 0;
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Schedule, ParseError> {
             .line(Cursor::new(bytes))
             .map_err(|problem| ParseError { line, problem })?;
     }
-    // The last piece after a final newline is no line.
+    // What follows a final newline is not a line.
     let line = line - usize::from(text.ends_with('\n'));
     parser
         .finish()
@@ -53,7 +53,7 @@ struct Parser {
     schedule: Schedule,
     /// Header words seen.
     seen: Vec<String>,
-    /// The file has no edges; they are to be found.
+    /// The file has no edges; infer them.
     infer: bool,
     step: Option<u32>,
     remote: Vec<(u32, Vec<Edge>)>,

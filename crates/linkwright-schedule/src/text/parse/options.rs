@@ -1,4 +1,4 @@
-//! What may follow the operands of an operation: its lane, its hint, and what it waits for.
+//! Options of an operation: its lane, its hint, and what it waits for.
 
 use super::Parser;
 use crate::ir::{Edge, Hint, Op, OpKind};
@@ -18,7 +18,7 @@ impl Parser {
                 break;
             }
             let start = *line;
-            // One bit for each, so that none stands twice.
+            // One bit per option, to refuse repetitions.
             let bit = if line.take(b"lane=") {
                 let lane = line.number("a lane")?;
                 op.lane = u8::try_from(lane)

@@ -162,7 +162,6 @@ impl<'a> Machine<'a> {
         let op = &self.schedule.ops()[edge.op() as usize];
         let delivered = status.delivered.iter().all(|&d| d);
         match op.kind {
-            _ if edge.is_at_other_side() => false,
             OpKind::Local | OpKind::Compute | OpKind::Fence | OpKind::Barrier => {
                 waiter == op.from && delivered
             }

@@ -1,4 +1,4 @@
-//! One chip: where a tile is, and what a message costs that stays on the chip.
+//! One chip: the places of tiles, and the cost of a message that stays on the chip.
 //!
 //! ```text
 //!   columns   0  1  2 ...  7          column(t) = t div column_tiles
@@ -10,11 +10,11 @@
 //! A column of tiles runs away from the exchange and back, two tiles per island each way, so island 0 is
 //! nearest. A message waits for the island of its *destination* and for each column that it crosses
 //! towards smaller x; the other way is free. A multicast to many tiles pays for the columns that it
-//! crosses whichever way, and starts later.
+//! crosses in either direction, and starts later.
 
 use linkwright_core::{BytesPerSec, TimePs};
 
-/// Where tiles are, and what distance costs.
+/// The places of tiles, and the cost of distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floorplan {
     /// Columns of tiles, folded in two rows.
@@ -49,14 +49,14 @@ impl Floorplan {
     }
 }
 
-/// What a multicast on a chip differs in.
+/// How a multicast on a chip differs from a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multicast {
     /// From this many targets on, pairs of tiles receive over both their buses, at twice the rate.
     pub paired_from: u64,
     /// To more targets than this it starts later and pays for the columns that it crosses.
     pub wide_above: u64,
-    /// How much later.
+    /// This much later.
     pub wide_start: TimePs,
 }
 
@@ -67,15 +67,15 @@ pub struct Chip {
     pub tiles: u32,
     /// From the last arrival to the common start of a phase.
     pub sync: TimePs,
-    /// From a tile to another, both nearest to the exchange.
+    /// Between two tiles that are nearest to the exchange.
     pub transit: TimePs,
-    /// From the last arrival to the first word at a tile that collects from tiles with nothing else to do.
+    /// From the last arrival to the first word at a tile that collects from otherwise idle tiles.
     pub collect_lead: TimePs,
     /// Of a port, each way.
     pub rate: BytesPerSec,
     /// Ports move whole words.
     pub word: u64,
-    /// Where tiles are; `None`: all at one place.
+    /// Places of tiles; `None`: all at one place.
     pub floorplan: Option<Floorplan>,
     /// `None`: a multicast is like a message.
     pub multicast: Option<Multicast>,

@@ -1,8 +1,8 @@
 //! `[fabric]` of kind `exchange`, read.
 //!
-//! Only `sync` and `bandwidth` are needed: one chip of tiles that are all equally near. `word`, `transit`
-//! and `collect_lead` refine it; `[fabric.floorplan]` places the tiles, `[fabric.multicast]` says how
-//! multicasts differ, `[fabric.ladder]` joins chips to boards and boards to a ladder, `[fabric.host]`
+//! Only `sync` and `bandwidth` are required: one chip whose tiles are all equally near. `word`, `transit`
+//! and `collect_lead` refine it; `[fabric.floorplan]` places the tiles, `[fabric.multicast]` gives the rules of
+//! multicasts, `[fabric.ladder]` joins chips to boards and boards to a ladder, `[fabric.host]`
 //! attaches the memory endpoints.
 
 use super::chip::{Chip, Floorplan, Multicast};
@@ -43,13 +43,13 @@ pub struct Links {
 }
 
 impl Links {
-    /// Bytes that one packet may hold: those that pass while it fills.
+    /// Bytes of one packet: those that pass while it fills.
     pub fn packet(&self) -> u64 {
         (self.packet_fill.0 as f64 * 1e-12 * self.rate.0) as u64
     }
 }
 
-/// Where the memories of the machine, which are the host's, are attached.
+/// How the memories of the machine, which belong to the host, are attached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
     /// Of the lanes of one chip, each way.
@@ -103,7 +103,7 @@ impl Config {
         let host = s.optional_section("host")?.map(read_host).transpose()?;
         if host.is_none() && machine.memories() > 0 {
             let problem =
-                "the machine has memories, which are the host's; say how they are attached";
+                "the machine has memories, which belong to the host; describe how they are attached";
             return Err(s.inconsistent("host", problem).into());
         }
         s.finish()?;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A chip has two names. Its *position* is its place in the ladder, which numbers the tiles; its *device
-//! id* is the order in which the host found it and says nothing of proximity. Programs run on devices:
+//! id* is the order in which the host found it and does not reflect proximity. Programs run on devices:
 //! single chips, and every aligned slice of 2, 4, 8, ... positions.
 //!
 //! Routes are static: within a board the rung, within a rail the rail; otherwise the rung of the *source*
@@ -68,42 +68,35 @@ impl Route {
         self.rails() == 0
     }
 
-    /// Where the rails begin: the source, or the other chip of its board.
+    /// The start of the rails: the source, or the other chip of its board.
     fn rail_start(self) -> u32 {
         self.from ^ self.rungs()
     }
 
+    /// The position after `hop` rails.
+    fn after(self, hop: u32) -> u32 {
+        match self.to > self.rail_start() {
+            true => self.rail_start() + 2 * hop,
+            false => self.rail_start() - 2 * hop,
+        }
+    }
+
     /// The rail links, in order.
     pub fn rail_links(self) -> impl Iterator<Item = u32> {
-        let (start, up) = (self.rail_start(), self.to > self.rail_start());
+        let up = self.to > self.rail_start();
         let exit = if up { Exit::Up } else { Exit::Down };
-        (0..self.rails()).map(move |hop| {
-            let at = if up { start + 2 * hop } else { start - 2 * hop };
-            Ladder::link(at, exit)
-        })
+        (0..self.rails()).map(move |hop| Ladder::link(self.after(hop), exit))
     }
 
     /// The positions on the way, both ends included.
     pub fn positions(self) -> Vec<u32> {
-        let mut way = vec![self.from];
-        if self.rungs() == 1 {
-            way.push(self.rail_start());
-        }
-        let (start, up) = (self.rail_start(), self.to > self.rail_start());
-        way.extend((1..=self.rails()).map(
-            |hop| {
-                if up {
-                    start + 2 * hop
-                } else {
-                    start - 2 * hop
-                }
-            },
-        ));
-        way
+        let source = (self.rungs() == 1).then_some(self.from);
+        let rails = (0..=self.rails()).map(|hop| self.after(hop));
+        source.into_iter().chain(rails).collect()
     }
 }
 
-/// Something a program can run on.
+/// A device that a program can run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Its number.
@@ -138,11 +131,6 @@ impl Ladder {
         2 * self.boards
     }
 
-    /// Number of boards.
-    pub fn boards(&self) -> u32 {
-        self.boards
-    }
-
     /// Number of the link that leaves position `from` by `exit`.
     pub fn link(from: u32, exit: Exit) -> u32 {
         from * EXITS + exit as u32
@@ -156,15 +144,10 @@ impl Ladder {
             .collect()
     }
 
-    /// Device id of the chip at `position`.
-    pub fn id(&self, position: u32) -> u32 {
-        self.ids[position as usize]
-    }
-
     /// Position of the chip with this device id.
     pub fn position(&self, id: u32) -> Option<u32> {
-        let found = self.ids.iter().position(|&each| each == id);
-        found.map(|position| position as u32)
+        let position = self.ids.iter().position(|&each| each == id);
+        position.map(|position| position as u32)
     }
 
     /// All devices by id: the chips, then the slices of 2, 4, 8, ... positions.
@@ -292,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_is_no_slice_is_no_device() {
+    fn only_a_slice_is_a_device() {
         let ladder = server();
         assert_eq!(ladder.device_of(&[7, 5]).unwrap().id, 16);
         assert_eq!(ladder.device_of(&[0, 1, 2, 3]).unwrap().id, 25);

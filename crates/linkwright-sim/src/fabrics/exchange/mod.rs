@@ -1,18 +1,18 @@
-//! Bulk synchronous exchange: all that have something to send meet at a sync, then send.
+//! Bulk synchronous exchange: all tiles with something to send meet at a sync, then send.
 //!
 //! ```text
 //!   phase = sync + the slowest of: messages on a chip, streams between chips, lanes to the host
 //! ```
 //!
-//! All messages released at one instant form a phase; what is released while a phase runs forms
-//! the next one. Everything of a phase completes at its end: a compiled exchange has no events of
-//! its own that software could see, no headers, no queues and no arbitration on a chip. A get is a
-//! transfer like any other: in a compiled exchange both sides know their part.
+//! All messages released at one instant form a phase; those released while a phase runs form the
+//! next one. All messages of a phase complete at its end: a compiled exchange has no events that software
+//! could see, no headers, no queues and no arbitration on a chip. A get is a transfer like any
+//! other: in a compiled exchange both sides know their part.
 //!
 //! The length of a phase follows from its messages and from nothing else: [`phase`] on a chip with the
 //! places of [`chip`], [`traffic`] between chips along the routes of [`mod@ladder`]. Start-ups of software are
-//! the path's. What it leaves out: overlap of phases, of compute and exchange, and of chips that
-//! have nothing to say to each other, which the machine would not synchronise.
+//! the path's. Not modelled: overlap of phases, of compute and exchange, and of chips that exchange
+//! nothing, which the machine would not synchronise.
 //!
 //! Sources: Valiant, "A bridging model for parallel computation" (CACM 1990); Jia, Tillman, Maggioni and
 //! Scarpazza, "Dissecting the Graphcore IPU architecture via microbenchmarking" (2019); US patent 10963003B2.
@@ -24,7 +24,7 @@ mod phase;
 mod traffic;
 
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
 use config::Config;
 use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -141,10 +141,6 @@ impl Exchange {
         let chips = self.config.chips();
         (from != to && from < chips && to < chips).then_some(Route { from, to })
     }
-
-    fn is_host(&self, endpoint: EndpointId) -> bool {
-        endpoint.0 >= self.ranks
-    }
 }
 
 impl Fabric for Exchange {
@@ -209,17 +205,13 @@ impl Fabric for Exchange {
         self.running.0.len() + self.gathering.0.len()
     }
 
-    fn stuck(&self) -> Stuck {
-        Stuck::default()
-    }
-
     fn quiet(&self, m: &Msg) -> TimePs {
         let chip = &self.config.chip;
         if m.kind == MsgKind::Multicast {
-            // Where its targets are depends on the schedule; no target is nearer than this.
+            // The places of its targets depend on the schedule; none is nearer than this.
             return chip.start() + chip.time(chip.load(m.bytes) / 2);
         }
-        if self.is_host(m.from) || self.is_host(m.to) {
+        if m.from.0.max(m.to.0) >= self.ranks {
             let host = self.config.host.as_ref();
             return host
                 .map_or(TimePs::ZERO, |h| h.chip_rate.time(Bytes(m.bytes)))

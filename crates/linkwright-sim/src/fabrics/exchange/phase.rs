@@ -1,7 +1,7 @@
 //! The length of a phase, from its messages.
 //!
-//! All ranks have met; the compiler knows every message. On a chip a phase ends when the last of these is
-//! done, where `out` and `in` are what the ports of both ends move in the whole phase:
+//! All ranks have met; the compiler knows every message. On a chip a phase ends with the last of these; `out`
+//! and `in` are the loads of the ports at both ends in the whole phase:
 //!
 //! ```text
 //!   a message alone          sync + transit + place
@@ -12,9 +12,9 @@
 //!   multicast                sync + transit + spread + max(out, in) / rate
 //! ```
 //!
-//! So the place hides behind a queue at one end, because the compiler chooses the order there; where both
-//! ends have queues no order suits both. What leaves the chip is [`super::traffic`], what comes from the
-//! host takes the busiest of its lanes.
+//! So the place hides behind a queue at one end, because the compiler chooses the order there; if both ends
+//! have queues, no order suits both. [`super::traffic`] covers messages that leave the chip; messages from
+//! the host take as long as the busiest of its lanes.
 
 use super::config::Config;
 use super::ladder::Route;
@@ -22,7 +22,7 @@ use super::traffic::{Copy, Traffic};
 use crate::fabric::{Msg, MsgKind};
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-/// Loads of one phase; kept between phases for its memory.
+/// Loads of one phase; kept between phases to reuse its memory.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
     ranks: u32,
@@ -69,7 +69,7 @@ impl Phase {
         self.host.iter_mut().for_each(|way| way.fill(0));
     }
 
-    /// From the moment when all have met to the end of the phase.
+    /// Time from the meeting of all to the end of the phase.
     pub fn length(
         &mut self,
         config: &Config,
@@ -117,7 +117,7 @@ impl Phase {
         }
     }
 
-    /// Time of a message to one endpoint, if it stays on its chip; others are noted.
+    /// Time of a message to one endpoint that stays on its chip; others are filed as traffic.
     fn single(&mut self, config: &Config, m: &Msg) -> TimePs {
         let chip = &config.chip;
         if self.is_host(m.from) || self.is_host(m.to) {
@@ -159,7 +159,7 @@ impl Phase {
         }
     }
 
-    /// Time of the part of a multicast that stays on its chip; the rest is noted.
+    /// Time of the part of a multicast that stays on its chip; the rest is filed as traffic.
     fn multicast(&mut self, config: &Config, m: &Msg, targets: &[EndpointId]) -> TimePs {
         let chip = &config.chip;
         let (home, out) = (m.from.0 / chip.tiles, self.out[m.from.index()]);
@@ -168,7 +168,7 @@ impl Phase {
             self.branch(config, &mut branches, to.0);
         }
         let own = branches.iter().find(|branch| branch.chip == home);
-        // A tile that is its own target copies, and the copy is the schedule's.
+        // A tile that is its own target copies; the copy is part of the schedule.
         let second = match (&config.links, own) {
             (Some(links), Some(own)) if links.own_chip_last && branches.len() == 2 => {
                 let beyond = m.bytes.saturating_sub(chip.word);
@@ -239,7 +239,7 @@ impl Phase {
     }
 }
 
-/// Where a message goes.
+/// The targets of a message.
 pub(super) fn targets<'a>(m: &'a Msg, sets: &'a [Vec<EndpointId>]) -> &'a [EndpointId] {
     match m.kind {
         MsgKind::Multicast => &sets[m.set as usize],

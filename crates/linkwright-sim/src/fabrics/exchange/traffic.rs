@@ -1,4 +1,4 @@
-//! What the messages of a phase put on the links between chips.
+//! The load of a phase on the links between chips.
 //!
 //! A *stream* is all that one tile sends to one chip in a phase. A link needs, for each stream,
 //!
@@ -6,14 +6,14 @@
 //!   max(units * message_cost, bytes / rate)
 //! ```
 //!
-//! that is its bytes and, where a stream is shorter than that, a *rest* which makes up the least time of a
-//! stream. Bytes of all streams add up on every link of their routes, and links in series pipeline. The
+//! that is its bytes and, for a shorter stream, a *rest* that fills up the least time of a stream.
+//! Bytes of all streams add up on every link of their routes, and links in series pipeline. The
 //! rest is paid at the first rail, by the streams of one source chip, and on the rung, where both
 //! directions share the time; the rests of both stages add up.
 //!
 //! Words stream through. Longer messages are stored before they are sent on, so time at the port and time on
-//! the links add up, as far as they are one after the other: the last of a port's streams has its own link
-//! time to come, and the links begin with the first stream, when that is sent:
+//! the links add up where one follows the other: the last stream of a port still has its own link time ahead,
+//! and the links begin once the first stream is sent:
 //!
 //! ```text
 //!   latency + max(port + bytes of the flow / rate,  longest stream + bytes of all flows / rate)
@@ -38,15 +38,15 @@ struct Stream {
     long: bool,
 }
 
-/// All that goes from one chip to another.
+/// All streams from one chip to another.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     used: bool,
     /// Heaviest port at either end, with all that it moves in the phase.
     port: u64,
-    /// Longest stream, which its source has to send before the links have it.
+    /// Longest stream, which its source sends before the links can begin.
     stream: u64,
-    /// Stored bytes of this flow alone on its links: on the second link of a rung, and on all others.
+    /// Stored bytes of this flow alone: on the second link of a rung, and on all other links.
     own: [u64; 2],
     long: bool,
     /// Latest start of a multicast at the destination.
@@ -80,7 +80,7 @@ pub(super) struct Traffic {
     chips: u32,
     flows: Vec<Flow>,
     streams: Vec<Stream>,
-    /// Stream of (source endpoint, destination chip), plus one; 0 where there is none.
+    /// Stream of (source endpoint, destination chip), plus one; 0 for none.
     stream_of: Vec<u32>,
     /// Bytes by link, in messages longer than a word and in all.
     pub stored: Vec<u64>,
@@ -97,23 +97,17 @@ pub(super) struct Traffic {
 impl Traffic {
     pub fn new(chips: u32, endpoints: usize) -> Self {
         let links = Ladder::link(chips, Exit::Up) as usize;
+        let endpoints = if chips > 1 { endpoints } else { 0 };
         Traffic {
             chips,
             flows: vec![Flow::default(); (chips * chips) as usize],
             streams: Vec::new(),
-            stream_of: vec![
-                0;
-                if chips > 1 {
-                    endpoints * chips as usize
-                } else {
-                    0
-                }
-            ],
+            stream_of: vec![0; endpoints * chips as usize],
             stored: vec![0; links],
             bytes: vec![0; links],
             rail_rest: vec![0; links * chips as usize],
             rung_rest: vec![0; links],
-            arrivals: vec![(0, TimePs::ZERO); if chips > 1 { endpoints } else { 0 }],
+            arrivals: vec![(0, TimePs::ZERO); endpoints],
             touched: Vec::new(),
         }
     }
@@ -242,7 +236,7 @@ impl Traffic {
                 self.stored[link as usize] += stream.bytes / share;
             }
         }
-        // Words stream through at the same time as the rest; only what is stored fills the least time.
+        // Words stream through during the rest; only stored messages fill the least time.
         let carried = match stream.long {
             true => links.rate.time(Bytes(stream.bytes)).0,
             false => 0,
@@ -301,13 +295,13 @@ pub(super) fn rung_link(route: Route, to: u32) -> Option<u32> {
     Some(Ladder::link(route.from, exit))
 }
 
-/// The link of a rung that `link` is, seen from the other chip of the board.
+/// The same link of a rung, seen from the other chip of the board.
 fn other_end(link: u32) -> u32 {
     let (chip, exit) = (link / EXITS, link % EXITS);
     (chip ^ 1) * EXITS + exit
 }
 
-/// The links that carry a stream, and into how many equal shares it is divided there.
+/// The links that carry a stream, and the number of equal shares it is divided into there.
 fn carriers(route: Route, to: u32, striped: bool) -> impl Iterator<Item = (u32, u64)> {
     let rungs = match striped {
         true => [rung_link(route, 0), rung_link(route, 1)],
@@ -318,7 +312,7 @@ fn carriers(route: Route, to: u32, striped: bool) -> impl Iterator<Item = (u32, 
     rails.chain(rungs.into_iter().flatten().map(move |link| (link, share)))
 }
 
-/// Whether a stream takes the second link of a rung only, and into how many shares it is divided.
+/// Whether a stream takes only the second link of a rung, and its number of shares.
 fn own_share(route: Route, to: u32, striped: bool) -> (bool, u64) {
     let second = route.is_on_board() && to % 2 == 1 && !striped;
     (second, if striped { 2 } else { 1 })

@@ -1,4 +1,4 @@
-//! Max-min fair sharing, worked out only where something changed.
+//! Max-min fair sharing, recomputed only around changes.
 //!
 //! Every job wants as much as it can get: its ceiling. Rates grow together from zero; a job stops
 //! at its ceiling, or when a resource that it uses is full, and everyone else goes on:
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! so no job can get more without taking from one that has less. A resource whose jobs together
-//! want no more than it has can never be full, so it joins nothing: when a job comes or goes, rates
+//! want no more than it has can never be full, so it connects no jobs: when a job comes or goes, rates
 //! are worked out again only for jobs connected with it through resources that can be full.
 //!
 //! Rates are whole bytes per second, work left is in bytes times 10^12, so progress over a time in
@@ -38,7 +38,7 @@ struct Active {
     seen: u32,
 }
 
-/// All jobs and what they get.
+/// All jobs and their rates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fair {
     capacity: Vec<u64>,
@@ -57,7 +57,7 @@ pub(super) struct Fair {
     entered: Vec<u32>,
     arrivals: u64,
     now: u64,
-    /// Marks of the search for what is connected.
+    /// Marks of the search for connected jobs and resources.
     round: u32,
     seen: Vec<u32>,
     left: Vec<u64>,
@@ -162,7 +162,7 @@ impl Fair {
         self.demand[resource] > u128::from(self.capacity[resource])
     }
 
-    /// Work out the rates of everyone whom the changes since the last time concern.
+    /// Work out the rates of all jobs that changes since the last time affect.
     fn settle<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) {
         if self.changed.is_empty() && self.entered.is_empty() {
             return;

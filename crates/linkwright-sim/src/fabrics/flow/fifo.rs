@@ -2,7 +2,7 @@
 //!
 //! Jobs stand in line at each of their resources in the order of their arrival; a job begins when
 //! it is first in all its lines. The earliest of all waiting jobs is first in all of its lines, so
-//! some job can always go on. Where a job waits in one line it blocks those behind it in its other
+//! some job can always go on. A job that waits in one line blocks the jobs behind it in its other
 //! lines: head-of-line blocking, as in a switch without virtual channels.
 
 use super::job::{end_of, work, Job};
@@ -14,7 +14,7 @@ use linkwright_core::TimePs;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Those who stand at a resource, the first of whom holds it, and what it has carried: a line of cache.
+/// The jobs at a resource, the first of which holds it, and the load of the resource: one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct Line {
@@ -27,11 +27,11 @@ struct Line {
 pub(super) struct Fifo {
     lines: Vec<Line>,
     jobs: Slab<Job>,
-    /// Lines of each job in which another one stands before it; by itself, since a line that moves on asks for
-    /// nothing else.
+    /// Number of lines in which another job stands before each job; a list of its own, because a line that moves on
+    /// needs nothing else.
     behind: Vec<u32>,
     ends: TimeQueue<u32>,
-    /// Those that begin as another has ended.
+    /// Jobs that begin because another has ended.
     begin: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ impl Fifo {
         }
     }
 
-    /// What each resource carried.
+    /// Load of each resource.
     pub fn loads(&self) -> impl Iterator<Item = &Load> + Clone {
         self.lines.iter().map(|line| &line.load)
     }
@@ -100,8 +100,8 @@ impl Fifo {
         Some(ended)
     }
 
-    /// Jobs begin in the order of the resources that let it go, in whatever order a way uses them: last
-    /// in the list, first to begin.
+    /// Sort jobs by the resource that releases them, whatever the order in which a way uses its resources; the last in
+    /// the list begins first.
     fn order(&mut self, uses: &[Use]) {
         let lines = &self.lines;
         let frees = |slot: u32, each: &Use| lines[each.resource()].jobs.front() == Some(&slot);

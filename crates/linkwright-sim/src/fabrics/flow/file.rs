@@ -17,10 +17,10 @@ use std::collections::{HashMap, HashSet};
 
 type Read<T> = Result<T, MachineError>;
 
-/// Most nodes in between of an explicit route: one in circles uses a resource at most twice per node.
+/// Most intermediate nodes of an explicit route: a route in circles uses a resource at most twice per node.
 const LONGEST_WAY: usize = 100;
 
-/// What a file says.
+/// The contents of a file.
 pub(super) struct Described {
     pub routing: Routing,
     pub sharing: Sharing,
@@ -113,9 +113,7 @@ fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
                         continue;
                     }
                     if topology.is_connected(from, to, index) {
-                        return Err(problem(
-                            "stands there twice; raise `bandwidth` instead".into(),
-                        ));
+                        return Err(problem("is listed twice; raise `bandwidth` instead".into()));
                     }
                     topology.connect(from, to, index, rate as u64, latency);
                 }
@@ -149,7 +147,7 @@ fn sides(topology: &Topology, edge: &str) -> Result<Vec<(Side, Side)>, String> {
     if size == 0 || nodes.len() != size * others.len() {
         let (count, wanted) = (nodes.len(), others.len());
         return Err(format!(
-            "{count} nodes in blocks of {size} do not suit {wanted} nodes on the other side; there must be one for each block"
+            "{count} nodes in blocks of {size} do not fit {wanted} nodes on the other side; give one for each block"
         ));
     }
     let pairs = nodes.chunks(size).zip(others);
@@ -205,7 +203,7 @@ fn node(topology: &Topology, s: &Section<'_>, key: &str, name: &str) -> Read<u32
     topology.find(name).ok_or_else(|| {
         s.inconsistent(
             key,
-            format!("no node `{name}`; nodes are such as {}", some(topology)),
+            format!("no node `{name}`; name one such as {}", some(topology)),
         )
     })
 }
@@ -245,17 +243,17 @@ fn transports(
     classes: &[String],
     s: &mut Section<'_>,
 ) -> Read<Vec<Transport>> {
-    let mut found = Vec::new();
+    let mut transports = Vec::new();
     let mut all = s.section("transport")?;
     for name in all.names() {
         let mut one = all.section(name)?;
         let transport = transport(topology, classes, name, &mut one)?;
         check(&transport, &one)?;
         one.finish()?;
-        found.push(transport);
+        transports.push(transport);
     }
     all.finish()?;
-    Ok(found)
+    Ok(transports)
 }
 
 fn transport(
@@ -289,7 +287,7 @@ fn transport(
     })
 }
 
-/// Where `name`, which stands at `key`, is among those known.
+/// The place of `name`, given at `key`, among the known names.
 fn among<'n>(
     s: &Section<'_>,
     key: &str,
@@ -297,8 +295,8 @@ fn among<'n>(
     name: &str,
     known: impl Iterator<Item = &'n String> + Clone,
 ) -> Read<usize> {
-    let found = known.clone().position(|one| one == name);
-    found.ok_or_else(|| {
+    let place = known.clone().position(|one| one == name);
+    place.ok_or_else(|| {
         let known: Vec<&str> = known.map(String::as_str).collect();
         let problem = format!("no {what} `{name}`; known: {}", known.join(", "));
         s.inconsistent(key, problem)
@@ -308,10 +306,7 @@ fn among<'n>(
 fn check(t: &Transport, s: &Section<'_>) -> Read<()> {
     let stores = !t.stages.is_empty() || t.relays == Relays::Store;
     if stores && t.chunk == u64::MAX {
-        return Err(s.inconsistent(
-            "chunk",
-            "data are stored on the way; say in chunks of which size",
-        ));
+        return Err(s.inconsistent("chunk", "data are stored on the way; give the chunk size"));
     }
     if t.chunk == 0 {
         return Err(s.inconsistent("chunk", "a chunk has at least one byte; write its size"));
@@ -336,7 +331,7 @@ fn networks(
             .collect());
     };
     all.keys_are_names();
-    let mut found = Vec::new();
+    let mut networks = Vec::new();
     for name in machine.hints().networks() {
         let mut one = all.section(name)?;
         let known = transports.iter().map(|transport| &transport.name);
@@ -344,7 +339,7 @@ fn networks(
             .map(|name| among(&one, "transports", "transport", name, known.clone()))
             .collect::<Read<_>>()?;
         let efficiency = one.optional_share("efficiency")?.unwrap_or(1.0);
-        found.push(Network {
+        networks.push(Network {
             name: name.clone(),
             transports: used,
             start: one.optional_time("start")?,
@@ -353,7 +348,7 @@ fn networks(
         one.finish()?;
     }
     all.finish()?;
-    Ok(found)
+    Ok(networks)
 }
 
 fn overrides(routing: &mut Routing, s: &mut Section<'_>) -> Read<()> {

@@ -3,7 +3,7 @@
 use crate::fabric::LinkTable;
 use linkwright_core::TimePs;
 
-/// Load of one resource; together, and beside whoever is there, because all of it changes together.
+/// Load of one resource, in one place because all fields change together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
     /// Since when it has been busy.
@@ -33,7 +33,7 @@ impl Load {
     }
 }
 
-/// All of them as others want it.
+/// All loads as a table of links.
 pub(super) fn table<'a>(
     names: &[String],
     each: impl Iterator<Item = &'a Load> + Clone,

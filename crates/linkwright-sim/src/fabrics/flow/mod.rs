@@ -92,31 +92,38 @@ struct Transfer {
     work: Work,
 }
 
-/// What of a transfer is still to move.
+/// The rest of a transfer.
 enum Work {
-    /// All of it, by all passes together.
+    /// Everything, over all passes together.
     Whole,
     /// Phases to come, the last one first.
     Phases(Vec<Phase>),
-    /// Each chunk is a job: those done by each pass, and whether it is at work.
+    /// Each chunk is a job: chunks that each pass has done, and whether the pass is busy.
     Chunks(Vec<(u64, bool)>),
 }
 
-/// Transfers of a pair that have started, of which the first moves.
+/// Transfers of a pair that have started; the first moves.
 #[derive(Clone, Copy)]
 struct Connection {
     first: u32,
     last: u32,
 }
 
+impl Connection {
+    const IDLE: Connection = Connection {
+        first: NONE,
+        last: NONE,
+    };
+}
+
 /// No transfer.
 const NONE: u32 = u32::MAX;
 
-/// What of a multicast is still to come.
+/// The rest of a multicast.
 struct Remaining {
     sending: usize,
     missing: usize,
-    /// Latest acknowledgement of those that are there.
+    /// Latest acknowledgement so far.
     acknowledged: TimePs,
 }
 
@@ -127,7 +134,7 @@ pub struct Flow {
     routes: RefCell<Routes>,
     sets: Vec<Vec<EndpointId>>,
     shared: Shared,
-    /// What each resource carried; gone when anything changes.
+    /// Loads of the resources; dropped when anything changes.
     table: OnceCell<LinkTable>,
     starts: TimeQueue<u32>,
     completions: Completions,
@@ -151,7 +158,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Flow, SimError> {
         sets: Vec::new(),
         starts: TimeQueue::default(),
         completions: Completions::default(),
-        transfers: Slab::new(),
+        transfers: Slab::default(),
         multicasts: HashMap::new(),
         connections: Vec::new(),
     })
@@ -165,7 +172,7 @@ fn key(from: EndpointId, to: EndpointId, network: u8) -> Key {
     }
 }
 
-/// The route of a message whose schedule has been checked for having one.
+/// The route of a message; routes are checked before a run.
 #[inline]
 fn known(routes: &mut Routes, from: EndpointId, to: EndpointId, network: u8) -> u32 {
     (routes.find(key(from, to, network))).expect("routes are checked before a run")
@@ -223,13 +230,7 @@ impl Flow {
             return self.finished(now, slot);
         }
         if self.connections.len() <= route {
-            self.connections.resize(
-                route + 1,
-                Connection {
-                    first: NONE,
-                    last: NONE,
-                },
-            );
+            self.connections.resize(route + 1, Connection::IDLE);
         }
         let connection = &mut self.connections[route];
         let before = std::mem::replace(&mut connection.last, slot);
@@ -272,7 +273,7 @@ impl Flow {
         }
     }
 
-    /// Let pass number `pass` take its next chunk, if there is one and it is idle.
+    /// Let an idle pass take its next chunk, if there is one.
     fn feed(&mut self, now: TimePs, slot: u32, pass: usize) {
         let chunk = self.chunk(slot);
         let transfer = &mut self.transfers[slot as usize];
@@ -295,15 +296,10 @@ impl Flow {
         }
     }
 
-    /// Bytes that a transfer moves at once where it is stored on the way.
+    /// Chunk size of a transfer that is stored on the way.
     fn chunk(&mut self, slot: u32) -> u64 {
         let route = self.transfers[slot as usize].route;
         self.routes.get_mut().timing(route).chunk
-    }
-
-    /// The job that ends at `at`, the time of the next one.
-    fn pop_at(&mut self, at: TimePs) -> Option<Job> {
-        (self.shared).pop_at(at, self.routes.get_mut())
     }
 
     /// A job of a transfer is done.
@@ -363,7 +359,7 @@ impl Flow {
         (self.completions).push(delivered, op, Event::Delivered, target);
         let back = match kind {
             MsgKind::Get => TimePs::ZERO,
-            _ => timing.back(),
+            _ => timing.latency,
         };
         let mut acknowledged = delivered + back;
         if let Some(remaining) = self.multicasts.get_mut(&op) {
@@ -432,7 +428,7 @@ impl Fabric for Flow {
                 Some(at) if at <= limit => at,
                 _ => return self.completions.advance(until, out),
             };
-            while let Some(job) = self.pop_at(at) {
+            while let Some(job) = self.shared.pop_at(at, self.routes.get_mut()) {
                 self.ended(at, job);
             }
             while let Some(slot) = self.starts.pop_at(at) {

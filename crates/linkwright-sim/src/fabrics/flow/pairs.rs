@@ -1,8 +1,8 @@
 //! A number for each ordered pair of endpoints and network.
 //!
-//! Every message looks up its pair three times, so looking up is little more than reading. A source keeps a short
-//! list of its targets; one with more than a list should hold gets a row with a place for everybody, in which the
-//! targets of successive steps are neighbours. Few sources of a large machine do; in an all-to-all every row is used.
+//! Every message looks up its pair three times, so a lookup must cost little more than a read. A source keeps a short
+//! list of its targets. Once the list is full, it becomes a row with one place per endpoint, in which the targets of
+//! successive steps are neighbours. Few sources of a large machine need one; an all-to-all uses every row.
 
 /// Source, target and network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +83,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_pair_keeps_its_number(asked in proptest::collection::vec((0u32..3, 0u32..40, 0u8..3), 1..300)) {
+        fn each_pair_keeps_its_number(keys in proptest::collection::vec((0u32..3, 0u32..40, 0u8..3), 1..300)) {
             let (mut pairs, mut model) = (Pairs::new(40), HashMap::new());
-            for (number, &(from, to, network)) in (0u32..).zip(&asked) {
+            for (number, &(from, to, network)) in (0u32..).zip(&keys) {
                 let key = Key { from, to, network };
                 let known = model.entry((from, to, network)).or_insert(number);
                 if *known == number {

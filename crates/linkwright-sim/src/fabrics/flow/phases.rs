@@ -11,10 +11,10 @@
 //!   T = (S + c) / rate, with c = min(S, chunk), where both passes are equally fast
 //! ```
 //!
-//! Coalesced, a transfer is these few phases, whatever the number of its chunks; what it uses in a
-//! phase is what its passes use together. Where the first pass is the slower one, the last chunk
-//! finds the second pass idle, so that the drain is shorter. One chunk at a time ([`serial`]) is the
-//! same by brute force, for comparison: both agree but for the grain of sharing.
+//! A coalesced transfer has only these phases, however many its chunks; in each, it uses the resources of
+//! all passes of the phase. If the first pass is the slower one, the last chunk finds the second pass idle,
+//! which shortens the drain. [`serial`] moves one chunk at a time, for comparison: both agree except for the
+//! grain of sharing.
 
 use super::job::time;
 use linkwright_core::TimePs;
@@ -69,7 +69,7 @@ pub(super) fn coalesced(bytes: u64, chunk: u64, ceilings: &[u64]) -> Vec<Phase> 
     phases
 }
 
-/// Bytes of the last phase: the last chunk, and what of the one before it is still to come.
+/// Bytes of the last phase: the last chunk, and the rest of the one before it.
 fn drain(chunk: u64, rest: u64, ceilings: &[u64]) -> u64 {
     let (slowest, last) = (ceilings.iter().min().copied(), ceilings.last().copied());
     let (slowest, last) = (slowest.unwrap_or(1).max(1), last.unwrap_or(1));

@@ -2,7 +2,7 @@
 //!
 //! A *network* is a way of using the wires (a copy by the driver, a kernel that writes to its
 //! neighbour); it lists *transports*, and the first that reaches the target carries the message. A transport
-//! knows which classes of links it uses, whether data pass at once or are stored on the way, and
+//! knows which classes of links it uses, whether data pass straight through or are stored on the way, and
 //! what a message costs besides its bytes.
 
 use super::pairs::Key;
@@ -39,13 +39,13 @@ pub(super) struct Transport {
     pub classes: Vec<bool>,
     pub ends: Ends,
     pub relays: Relays,
-    /// Nodes of which one stores the data; empty where none does.
+    /// Nodes of which one stores the data; empty if none does.
     pub stages: Vec<u32>,
     pub start: TimePs,
     pub notice: TimePs,
     pub rate: Option<u64>,
     pub chunk: u64,
-    /// Smaller messages take `start` and no longer.
+    /// Smaller messages take no longer than `start`.
     pub inline: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Network {
     pub efficiency: f64,
 }
 
-/// What is particular about one ordered pair.
+/// Exceptions for one ordered pair.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Override {
     pub networks: Vec<u8>,
@@ -74,9 +74,9 @@ pub(super) struct Override {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Way {
     links: Vec<u32>,
-    /// Where each pass ends among them.
+    /// The end of each pass among the links.
     ends: Vec<usize>,
-    /// The shortest way of all, which crosses no link twice.
+    /// Whether it is a shortest way, which crosses no link twice.
     shortest: bool,
 }
 
@@ -88,7 +88,7 @@ impl Way {
     }
 }
 
-/// All that is known of routes in advance.
+/// Everything about routes that the file gives.
 #[derive(Clone, Debug)]
 pub(super) struct Routing {
     pub topology: Topology,
@@ -213,7 +213,7 @@ impl Routing {
         true
     }
 
-    /// Note where the passes of a way end: where its data are stored.
+    /// Note the ends of the passes of a way, which are the nodes that store its data.
     fn cut(&self, t: &Transport, stage: Option<u32>, to: u32, way: &mut Way) {
         if stage.is_some() || t.relays == Relays::Store {
             let ends_pass = |&link: &u32| {
@@ -236,7 +236,8 @@ impl Routing {
         }
     }
 
-    /// The shortest way by one of the stages of transport `index`, then the one nearer to the target, and that stage.
+    /// The shortest way through a stage of transport `index`, of equals the one with its stage nearest to the target,
+    /// and that stage.
     fn staged(&self, index: usize, key: Key, trees: &mut Trees) -> Option<(Vec<u32>, u32)> {
         let t = &self.transports[index];
         let mut shortest = |a: u32, b: u32| {
@@ -266,7 +267,7 @@ impl Routing {
         }
     }
 
-    /// How long messages take by one way of carrying them; `pieces` are those of the way.
+    /// Timing of messages over one way; `pieces` are the lists of its uses.
     fn timing(
         &self,
         (t, n, own): (&Transport, &Network, Option<&Override>),
@@ -311,7 +312,7 @@ impl Routing {
         }
     }
 
-    /// Rates of the links over which what was stored goes on, and how many there are of each.
+    /// Rates of the links out of switches that store a packet, and how many links have each rate.
     fn stores(&self, way: &Way) -> Vec<(u64, u64)> {
         let mut rates: Vec<(u64, u64)> = Vec::new();
         for pass in way.passes(0, way.ends.len() - 1) {

@@ -1,4 +1,4 @@
-//! The routes that a run has asked for, each found once.
+//! The routes that a run uses, each worked out once.
 //!
 //! A route is a number: its timing, which it shares with many others, and its lists of uses.
 
@@ -30,12 +30,12 @@ pub(super) struct Routes {
     pieces: Vec<List>,
     uses: Uses,
     trees: Trees,
-    /// The way that was worked out last; kept for its room.
+    /// The latest way; kept to reuse its memory.
     way: Way,
 }
 
 impl Routes {
-    /// Nothing but what the file says.
+    /// No routes yet.
     pub fn new(routing: Routing) -> Self {
         Routes {
             numbers: Pairs::new(routing.topology.endpoints as usize),

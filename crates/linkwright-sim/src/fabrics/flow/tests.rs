@@ -1,4 +1,4 @@
-//! Sharing by itself: hand-derived cases with the algebra, and what must always hold.
+//! Sharing alone: hand-derived cases with the algebra, and invariants.
 
 use super::fair::Fair;
 use super::fifo::Fifo;
@@ -7,7 +7,7 @@ use super::uses::{Use, Uses};
 use linkwright_core::{Machine, TimePs};
 use proptest::prelude::*;
 
-/// Fair sharing with what its jobs use and what that carries.
+/// Fair sharing and the resources that its jobs use.
 struct Case {
     fair: Fair,
     uses: Uses,
@@ -62,48 +62,24 @@ fn rates(capacity: &[u64], jobs: &[(u64, &[(u32, u32)])]) -> Vec<u64> {
 }
 
 #[test]
-fn two_links_three_flows() {
+fn flows_share_links_max_min() {
     // a over both links of 100 and 60, b over the first, c over the second.
     //   second link first: a = c = 60 / 2 = 30; then b = 100 - 30 = 70
-    let found = rates(
-        &[100, 60],
-        &[(100, &[(0, 1), (1, 1)]), (100, &[(0, 1)]), (60, &[(1, 1)])],
-    );
-    assert_eq!(found, [30, 70, 30]);
-}
-
-#[test]
-fn a_slow_flow_leaves_its_share_to_others() {
+    let flows: &[(u64, &[_])] = &[(100, &[(0, 1), (1, 1)]), (100, &[(0, 1)]), (60, &[(1, 1)])];
+    assert_eq!(rates(&[100, 60], flows), [30, 70, 30]);
     // 120 for three, of which one wants 10: (120 - 10) / 2 = 55.
-    assert_eq!(
-        rates(
-            &[120],
-            &[(200, &[(0, 1)]), (10, &[(0, 1)]), (200, &[(0, 1)])]
-        ),
-        [55, 10, 55]
-    );
-}
-
-#[test]
-fn who_uses_a_link_twice_counts_twice() {
-    // Rates grow together: 2 r + r = 90, so both have 30 and the first takes 60 of the link.
+    let flows: &[(u64, &[_])] = &[(200, &[(0, 1)]), (10, &[(0, 1)]), (200, &[(0, 1)])];
+    assert_eq!(rates(&[120], flows), [55, 10, 55]);
+    // The first uses the link twice: 2 r + r = 90, so both have 30 and the first takes 60 of it.
     assert_eq!(rates(&[90], &[(90, &[(0, 2)]), (90, &[(0, 1)])]), [30, 30]);
-}
-
-#[test]
-fn a_chain_is_solved_link_by_link() {
     // Links of 10, 20, 30; flows over (0), (0, 1), (1, 2), (2).
     //   link 0: 5 each; link 1: 20 - 5 = 15 for the third; link 2: 30 - 15 = 15 for the fourth
-    let found = rates(
-        &[10, 20, 30],
-        &[
-            (99, &[(0, 1)]),
-            (99, &[(0, 1), (1, 1)]),
-            (99, &[(1, 1), (2, 1)]),
-            (99, &[(2, 1)]),
-        ],
+    let (first, second, third) = ((0, 1), (1, 1), (2, 1));
+    let ways: [&[_]; 4] = [&[first], &[first, second], &[second, third], &[third]];
+    assert_eq!(
+        rates(&[10, 20, 30], &ways.map(|way| (99, way))),
+        [5, 5, 15, 15]
     );
-    assert_eq!(found, [5, 5, 15, 15]);
 }
 
 #[test]
@@ -205,7 +181,7 @@ fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
     for &(token, rate) in &rates {
         let (_, _, ceiling, bits) = plan[token as usize];
         assert!(rate > 0 && rate <= ceiling);
-        // Nobody can have more: at its ceiling, or at a full link where nobody has more.
+        // No flow can have more: it is at its ceiling, or at a full link on which no flow has more.
         let bottleneck = uses(bits).iter().any(|&(link, _)| {
             let link = link as usize;
             let on = |t: u32| {
@@ -232,7 +208,7 @@ fn check(case: &mut Case, capacity: &[u64], plan: &Plan) {
 
 proptest! {
     #[test]
-    fn rates_are_max_min_and_nobody_beats_an_idle_machine(
+    fn rates_are_max_min_and_no_flow_beats_an_idle_machine(
         capacity in proptest::collection::vec(1_000_000u64..50_000_000_000, LINKS),
         plan in proptest::collection::vec((0u64..2_000, 1u64..100_000, 1_000_000u64..60_000_000_000, 1u8..32), 1..24),
     ) {
@@ -259,7 +235,7 @@ proptest! {
 }
 
 #[test]
-fn a_name_that_nobody_has_comes_with_those_known() {
+fn an_unknown_name_comes_with_the_known_ones() {
     let text = include_str!("../../../tests/flow/relays.toml");
     let links = "no class of links `mesh`; known: direct, tree";
     let transport = "no transport `nvlink`; known: relayed, staged";

@@ -1,4 +1,4 @@
-//! How long the messages of a route take, apart from waiting for others.
+//! How long the messages of a route take, apart from waiting for other messages.
 
 use super::job::time;
 use super::phases::{coalesced, serial};
@@ -11,17 +11,17 @@ pub(super) struct Timing {
     pub hops: u32,
     pub start: TimePs,
     pub notice: TimePs,
-    /// From the last byte leaving to its arrival, but for what switches store.
+    /// From the departure of the last byte to its arrival, without storing in switches.
     pub latency: TimePs,
-    /// Rates at which switches on the way pass on the packet that they store, and how many do so.
+    /// Rates at which switches on the way forward the packet they store, and how many have each rate.
     pub store_rates: Vec<(u64, u64)>,
     pub packet: u64,
     pub chunk: u64,
     pub inline: u64,
     pub passes: usize,
-    /// Most that all passes can do together.
+    /// Highest rate of all passes together.
     pub whole: u64,
-    /// Where they are several: most that passes i..=j can do together, at i * passes + j.
+    /// For several passes: highest rate of passes i..=j together, at i * passes + j.
     pub ceilings: Option<Box<[u64]>>,
 }
 
@@ -34,7 +34,7 @@ impl Timing {
         }
     }
 
-    /// The same of each pass by itself.
+    /// The same for each single pass.
     pub fn each(&self) -> Vec<u64> {
         (0..self.passes).map(|i| self.ceiling(i, i)).collect()
     }
@@ -56,7 +56,7 @@ impl Timing {
     pub fn ahead(&self, kind: MsgKind, bytes: u64) -> TimePs {
         match kind {
             MsgKind::Notice => self.notice,
-            MsgKind::Get => self.back() + self.lead(bytes),
+            MsgKind::Get => self.latency + self.lead(bytes),
             _ => self.lead(bytes),
         }
     }
@@ -66,11 +66,6 @@ impl Timing {
         let stored = self.packet.min(bytes);
         let each = |&(rate, times): &(u64, u64)| time(stored, rate) * times;
         self.latency + self.store_rates.iter().map(each).sum()
-    }
-
-    /// Time for an answer to come back.
-    pub fn back(&self) -> TimePs {
-        self.latency
     }
 
     /// Time that `bytes` take between lead and tail, alone on the machine.

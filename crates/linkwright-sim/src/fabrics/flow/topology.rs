@@ -1,4 +1,4 @@
-//! Nodes and links, and what a piece of a route uses of them.
+//! Nodes and links, and the resources that a piece of a route uses.
 //!
 //! ```text
 //!   nodes      endpoints of the machine (ranks, memories), then switches
@@ -41,7 +41,7 @@ pub(super) struct Topology {
     pub ranks: u32,
     pub endpoints: u32,
     pub links: Vec<Link>,
-    /// Where each link begins; by itself, since a way is followed backwards from node to node by nothing else.
+    /// Node at which each link begins; a list of its own, because following a way backwards needs nothing else.
     pub begins: Vec<u32>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
@@ -83,7 +83,7 @@ impl Topology {
         out.any(|&l| self.links[l as usize].to == b && self.links[l as usize].class == class)
     }
 
-    /// Resources of a switch; call when all links are there.
+    /// Add the resources of a switch; call once all links are connected.
     pub fn limit(&mut self, switch: u32, limits: SwitchLimits) {
         if let Some(rate) = limits.turnaround {
             for link in self.out[switch as usize].clone() {
@@ -170,14 +170,14 @@ impl Topology {
         &self.out[node as usize]
     }
 
-    /// The links of a way written as nodes, over any class that `classes` allows.
+    /// The links of a way given by its nodes, of any class that `classes` allows.
     pub fn along(&self, nodes: &[u32], classes: &[bool]) -> Result<Vec<u32>, (u32, u32)> {
         let hop = |pair: &[u32]| {
-            let found = self.out[pair[0] as usize].iter().copied().find(|&l| {
+            let link = self.out[pair[0] as usize].iter().copied().find(|&l| {
                 let link = &self.links[l as usize];
                 link.to == pair[1] && classes[link.class as usize]
             });
-            found.ok_or((pair[0], pair[1]))
+            link.ok_or((pair[0], pair[1]))
         };
         nodes.windows(2).map(hop).collect()
     }

@@ -1,29 +1,28 @@
 //! Shortest ways through the graph.
 //!
-//! A way is the shortest by links; among equals the one found first by a breadth-first search over
-//! links in the order of the file, so the same file gives the same ways. The search from a source
-//! stops where the target is found and goes on from there when a farther one is asked for: an
-//! all-to-all searches once per source, a ring hardly at all.
+//! A way has as few links as possible; a breadth-first search over links in file order breaks ties, so the same file
+//! gives the same ways. The search from a source stops at the target and resumes there when a farther target is
+//! needed: an all-to-all searches once per source, a ring hardly at all.
 
 use super::topology::Topology;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
-/// Nodes of all trees that are kept, at four bytes each; beyond it all are forgotten and grow anew.
+/// Most nodes kept in all trees, four bytes each; beyond that, all trees are dropped and grow again.
 const KEPT: usize = 1 << 24;
 
-/// What ways may lead over.
+/// What ways may use.
 #[derive(Clone, Copy)]
 pub(super) struct Terrain<'a> {
     pub topology: &'a Topology,
     /// By class of links, whether they may be used.
     pub classes: &'a [bool],
-    /// Whether ranks carry what is not for them.
+    /// Whether ranks relay data for others.
     pub relays: bool,
 }
 
-/// A rank that no links at all connect with rank 0.
+/// A rank without any connection to rank 0.
 pub(super) fn cut_off(topology: &Topology) -> Option<u32> {
     let terrain = Terrain {
         topology,
@@ -92,7 +91,7 @@ impl Tree {
     }
 }
 
-/// The trees of all sources, by what they lead over.
+/// The trees of all sources, by source and terrain.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     /// By source and number of the terrain.

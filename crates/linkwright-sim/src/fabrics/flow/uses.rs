@@ -1,8 +1,7 @@
-//! What data use on their way: links, and what else they compete for.
+//! The resources that data use on their way: links, and anything else they compete for.
 //!
-//! An all-to-all over a torus of 1,024 places has a million routes over sixteen links each, so a use is four bytes
-//! and all lists lie in one table, in the order in which routes were first asked for, which is nearly that in which
-//! messages then come.
+//! An all-to-all over a torus of 1,024 places has a million routes over sixteen links each, so a use takes four bytes
+//! and one table holds all lists, in the order of first use, which is nearly the order of later messages.
 
 /// A resource, and how often each byte uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +16,7 @@ impl Use {
     /// Use of `resource`, `weight` times per byte.
     ///
     /// # Panics
-    /// Where a route uses a resource more than 255 times, which none is long enough for.
+    /// If a route uses a resource more than 255 times; no route is long enough for that.
     #[inline]
     pub fn new(resource: u32, weight: u32) -> Self {
         assert!(weight >> WEIGHT_BITS == 0, "a route in circles");

@@ -3,9 +3,9 @@
 use super::pcie::PcieLink;
 use crate::error::SimError;
 use linkwright_core::machine::{Machine, Section};
-use linkwright_core::{BytesPerSec, EndpointId, MachineError, TimePs};
+use linkwright_core::{BytesPerSec, MachineError, TimePs};
 
-/// What an endpoint is.
+/// The role of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A processor of the host, with the memory that devices may reach.
@@ -16,7 +16,7 @@ pub enum Role {
     Device,
 }
 
-/// Everything that the model knows of a machine.
+/// The parameters of the model.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Role of each endpoint.
@@ -29,9 +29,9 @@ pub struct Config {
     pub read_latency: TimePs,
     /// Read requests of one device under way at once.
     pub outstanding_reads: u64,
-    /// Payload that the engine of a device moves, each way; as fast as the link where absent.
+    /// Payload that the engine of a device moves, each way; the speed of the link if absent.
     pub dma_rate: Option<BytesPerSec>,
-    /// Bytes that a device reads before each transfer that it initiates, to know what to do.
+    /// Bytes of the descriptor that a device reads before each transfer that it initiates.
     pub descriptor: u64,
     /// Payload of a doorbell.
     pub doorbell: u64,
@@ -45,7 +45,7 @@ pub struct Config {
     pub copy_read_rate: BytesPerSec,
     /// Copies out of a processor's buffers.
     pub copy_write_rate: BytesPerSec,
-    /// Moves inside the device; instant where absent.
+    /// Moves inside the device; instant if absent.
     pub device_rate: Option<BytesPerSec>,
 }
 
@@ -72,7 +72,7 @@ impl Config {
             device_rate: s.optional_rate("device_rate")?,
         };
         if config.outstanding_reads == 0 {
-            let problem = "0 requests at once would never read anything; write at least 1";
+            let problem = "with 0 requests at once nothing is ever read; write at least 1";
             return Err(s.inconsistent("outstanding_reads", problem).into());
         }
         if !(1..=link.max_payload).contains(&config.store_line) {
@@ -91,11 +91,6 @@ impl Config {
         }
         s.finish()?;
         Ok(config)
-    }
-
-    /// Role of an endpoint.
-    pub fn role(&self, endpoint: EndpointId) -> Role {
-        self.roles[endpoint.index()]
     }
 }
 

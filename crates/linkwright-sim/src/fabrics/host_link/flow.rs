@@ -1,4 +1,4 @@
-//! One message on its way: what it is cut into, and what each piece does next.
+//! One message on its way: its pieces, and the next step of each.
 //!
 //! ```text
 //!   DMA read    Send: request up -> Reply: completions down -> Read: at the device
@@ -14,7 +14,7 @@ use super::{HostLink, Link};
 use crate::fabric::Msg;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 
-/// What a message becomes.
+/// The kind of transfer that a message becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     DmaRead,
@@ -36,14 +36,14 @@ pub(super) struct Flow {
     pub op: u32,
     pub target: u32,
     kind: Kind,
-    /// The initiator, with an engine or a core of its own.
+    /// The initiator, which has its own engine or core.
     actor: EndpointId,
     bytes: u64,
     /// Bytes of the descriptor that the device has still to read.
     descriptor: u64,
     /// Bytes that have set out.
     sent: u64,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     done: u64,
     /// When it was delivered.
     pub end: TimePs,
@@ -56,7 +56,7 @@ pub(super) enum Step {
     Send(u32),
     /// Completions of a request for this many bytes come to the wire.
     Reply(u32, u64),
-    /// So many bytes are read.
+    /// This many bytes are read.
     Read(u32, u64),
     /// A line of this many bytes has left the core; whether it is the last.
     Stored(u32, u64, bool),
@@ -113,13 +113,13 @@ impl HostLink {
         }
     }
 
-    /// One posted packet, and no more.
+    /// A single posted packet.
     fn signal(&mut self, now: TimePs, id: u32, link: Link, wire: u64) {
         let (_, end) = self.packet(link, now, wire);
         self.finish(id, end, end + self.config.write_latency);
     }
 
-    /// The whole message in one go on a resource that takes `length` for it.
+    /// The whole message at once, on a resource that takes `length` for it.
     fn hold(&mut self, now: TimePs, id: u32, link: Link, length: TimePs) {
         let (_, end) = self.wires[link as usize].hold(now, length);
         self.used(link, self.flows[id as usize].bytes, length);

@@ -6,7 +6,7 @@
 //!                                           pcie.up
 //! ```
 //!
-//! What a message becomes depends on who is at its ends and who initiates it:
+//! The endpoints of a message and its initiator decide what it becomes:
 //!
 //! | message | becomes | wires |
 //! |---|---|---|
@@ -76,7 +76,7 @@ enum Link {
 
 const LINKS: [&str; 4] = ["pcie.down", "pcie.up", "host.copy", "device"];
 
-/// What an endpoint has to itself.
+/// The private resources of an endpoint.
 #[derive(Clone, Debug, Default)]
 struct Port {
     /// Engine towards the device; of a core, its stores and loads.
@@ -85,7 +85,7 @@ struct Port {
     outward: Wire,
     /// Read requests under way.
     outstanding: u64,
-    /// Flows that wait until one of those is answered.
+    /// Flows that wait for the answer to one of these requests.
     waiting: VecDeque<u32>,
 }
 
@@ -116,7 +116,7 @@ impl HostLink {
             usable: config.link.usable_rate(),
             wires: Default::default(),
             ports: vec![Port::default(); config.roles.len()],
-            flows: Slab::new(),
+            flows: Slab::default(),
             sets: Vec::new(),
             steps: TimeQueue::default(),
             completions: Completions::default(),
@@ -124,11 +124,6 @@ impl HostLink {
             links: LinkTable::new(LINKS.map(String::from).to_vec()),
             config,
         }
-    }
-
-    /// The parameters.
-    pub fn config(&self) -> &Config {
-        &self.config
     }
 
     /// A packet of `bytes` with its header on a wire of the link; returns beginning and end.
@@ -147,7 +142,7 @@ impl HostLink {
 
     /// What a message from `from` to `to` becomes.
     fn kind(&self, m: &Msg, to: EndpointId) -> Kind {
-        let device = |endpoint| self.config.role(endpoint) == Role::Device;
+        let device = |endpoint: EndpointId| self.config.roles[endpoint.index()] == Role::Device;
         match (device(m.from), device(to), m.kind) {
             (false, true, MsgKind::Notice) => Kind::Doorbell,
             (true, false, MsgKind::Notice) => Kind::Mark,
@@ -225,7 +220,7 @@ impl Fabric for HostLink {
     }
 
     fn next(&mut self) -> Option<TimePs> {
-        self.completions.next_beside(&self.steps)
+        self.completions.next_with(&self.steps)
     }
 
     fn advance(&mut self, until: TimePs, out: &mut Vec<Done>) -> TimePs {

@@ -1,8 +1,8 @@
 //! PCI Express transactions: how many bytes a transfer puts on the wire, and how fast they go.
 //!
-//! A link is two one-way wires of a number of lanes. What travels are *transaction layer packets* with
-//! a header, and between them acknowledgements, flow control and skip symbols, which leave a
-//! fraction `efficiency` of the rate:
+//! A link is two one-way wires with a number of lanes. They carry *transaction layer packets* with a header,
+//! and between them acknowledgements, flow control and skip symbols, which leave a fraction `efficiency` of
+//! the rate:
 //!
 //! ```text
 //!   usable rate  u = symbols per second x lanes x 128/130 / 8 x efficiency
@@ -61,7 +61,7 @@ pub struct PcieLink {
     pub efficiency: f64,
     /// MPS: most payload of one packet.
     pub max_payload: u64,
-    /// MRRS: most that one read request asks for.
+    /// MRRS: most bytes of one read request.
     pub max_read_request: u64,
     /// Bytes around the payload of a write packet.
     pub write_overhead: u64,
@@ -140,16 +140,10 @@ impl PcieLink {
         BytesPerSec(self.usable_rate().0 * bytes as f64 / self.write_wire(bytes) as f64)
     }
 
-    /// Payload per second of reads of `bytes` back to back, with requests enough under way.
+    /// Payload per second of reads of `bytes` back to back, with enough requests under way.
     pub fn read_rate(&self, bytes: u64) -> BytesPerSec {
         let wire = (self.request_wire(bytes)).max(self.completion_wire(bytes));
         BytesPerSec(self.usable_rate().0 * bytes as f64 / wire as f64)
-    }
-
-    /// Payload per second that `outstanding` requests at once sustain over a round trip of `latency`.
-    pub fn outstanding_rate(&self, outstanding: u64, latency: TimePs) -> BytesPerSec {
-        let bytes = (outstanding * self.max_read_request) as f64;
-        BytesPerSec(bytes * 1e12 / latency.0.max(1) as f64)
     }
 }
 
@@ -212,12 +206,5 @@ mod tests {
             assert!((link.write_rate(64).0 / 1e9 / write - 1.0f64).abs() < 0.005);
             assert!((link.read_rate(64).0 / 1e9 / read - 1.0f64).abs() < 0.005);
         }
-    }
-
-    #[test]
-    fn few_outstanding_requests_bound_a_read() {
-        // 32 requests of 512 B in 1 us: 16.384 GB/s.
-        let rate = link(Generation::Gen4, 16).outstanding_rate(32, TimePs::from_ns(1000));
-        assert_eq!(rate, BytesPerSec(16.384e9));
     }
 }

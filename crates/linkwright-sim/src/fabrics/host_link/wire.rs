@@ -1,4 +1,4 @@
-//! Something that serves one after another at a rate: a direction of the link, a DMA engine, a copier.
+//! A server that handles one transfer at a time: a direction of the link, a DMA engine, a copier.
 
 use linkwright_core::{Bytes, BytesPerSec, TimePs};
 use std::collections::VecDeque;
@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 /// does not add up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wire {
-    /// When the work that is still unbroken began, and its bytes.
+    /// When the present unbroken run of work began, and its bytes.
     since: TimePs,
     bytes: u64,
     /// When the wire is free again.
     free: TimePs,
-    /// Ends of what holds or wants the wire.
+    /// Ends of the transfers that hold or want the wire.
     ends: VecDeque<TimePs>,
 }
 
@@ -29,7 +29,7 @@ impl Wire {
         (start, self.free)
     }
 
-    /// Serve something that takes `length`; returns beginning and end.
+    /// Serve a transfer that takes `length`; returns beginning and end.
     pub fn hold(&mut self, now: TimePs, length: TimePs) -> (TimePs, TimePs) {
         let start = self.free.max(now);
         self.free = start + length;
@@ -45,7 +45,7 @@ impl Wire {
         self.ends.push_back(self.free);
     }
 
-    /// How many hold or want it.
+    /// Transfers that hold or want it.
     pub fn load(&self) -> u32 {
         self.ends.len() as u32
     }

@@ -4,16 +4,16 @@
 //! out, the receiver's port in and a ring of the shorter way are free, so that it disturbs nothing in
 //! flight. In a cycle the arbiter goes round:
 //!
-//! 1. Of every source whose port is free it sees all requests, the oldest, or a few of the oldest.
-//! 2. Of the requests it sees for one receiver only the oldest counts whose sender is free when the
-//!    receiver opens for it (`receiver_order = "age"`): an element close to a hot receiver could
-//!    otherwise start so much later that it never gets in.
-//! 3. The memory controller goes first, the others round robin; what is free starts.
+//! 1. Of every source whose port is free, it sees all requests, the oldest, or a few of the oldest.
+//! 2. Of the visible requests for one receiver, only the oldest whose sender is free when the receiver
+//!    opens for it counts (`receiver_order = "age"`): an element close to a hot receiver could otherwise
+//!    start so much later that it never gets in.
+//! 3. The memory controller goes first, the others round robin; each request whose path is free starts.
 //!
-//! Age decides at receivers only: a long path through segments that others keep taking in turn can wait
-//! for ever where all traffic goes one way.
+//! Age decides at receivers only: if all traffic goes one way, a long path through segments that others
+//! keep taking in turn can wait for ever.
 //!
-//! Nothing is polled: a look that finds nothing free tells when the first of the requests could start.
+//! Nothing is polled: a look that starts nothing returns the time at which the first request could start.
 
 use std::collections::VecDeque;
 
@@ -138,7 +138,7 @@ impl Arbiter {
         }
     }
 
-    /// A line becomes ready; tells before which cycle it certainly does not start.
+    /// A line becomes ready; returns a cycle before which it cannot start.
     #[inline]
     pub fn push(&mut self, line: Waiting) -> u64 {
         let (from, to) = (usize::from(line.from), usize::from(line.to));
@@ -170,7 +170,7 @@ impl Arbiter {
         self.lengths[usize::from(element)]
     }
 
-    /// Start all lines that can at `now`; tells when the next could (`u64::MAX`: none waits).
+    /// Start all lines that can start at `now`; returns when the next could (`u64::MAX`: none waits).
     pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
         loop {
             let mut seen = std::mem::take(&mut self.seen);
@@ -203,7 +203,7 @@ impl Arbiter {
         }
     }
 
-    /// Collect what is visible at `now`, in turn; tells when the next port that is needed is free.
+    /// Collect the requests visible at `now`, in turn; returns when the next needed port is free.
     #[inline]
     fn see(&self, now: u64, seen: &mut Vec<Seen>) -> u64 {
         seen.clear();
@@ -249,7 +249,7 @@ impl Arbiter {
         wake
     }
 
-    /// Before when no line certainly starts towards `to`: by age it is its oldest sender's turn.
+    /// A time before which no line can start towards `to`: by age, it is the turn of its oldest sender.
     #[inline]
     fn opens(&self, to: u8) -> u64 {
         let receiver = usize::from(to) % MOST_ELEMENTS;

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use super::arbiter::{Arbiter, Grant, Waiting};
 use super::command::{Command, Kind};
 use super::config::{RingConfig, MILLI};
-use super::links::names;
 use super::mfc::{direction, queue_index, Life, Mfc};
 use super::rings::Rings;
 use crate::fabric::LinkTable;
@@ -40,7 +39,7 @@ enum Event {
     LineDone(u8, u8, u8),
     /// An entry is complete.
     Complete(u8, u8, u8, bool),
-    /// Nothing but a requested wake-up at this time.
+    /// A requested wake-up without effect.
     Wake,
 }
 
@@ -91,12 +90,13 @@ pub struct Chip {
     reservations: usize,
     /// Load of rings by segment, of ports out and in, of the command network.
     pub(super) links: LinkTable,
-    lines: u64,
+    /// Lines that have started.
+    pub(super) lines: u64,
     addresses: u64,
-    /// What has gone by ring, source and receiver since the links were last up to date, and where.
+    /// Lines moved by ring, source and receiver since the links were last up to date, and which entries are in use.
     tallies: Vec<Tally>,
     tallied: Vec<u32>,
-    /// Every line that has started, where these are recorded.
+    /// Every line that has started, if recorded.
     pub(super) starts: Option<Vec<Start>>,
     pub(super) news: Vec<News>,
     /// Scratch of the arbiter.
@@ -120,7 +120,7 @@ impl Chip {
             memory_free_milli: 0,
             reserved: vec![None; count],
             reservations: 0,
-            links: LinkTable::new(names(config, &rings)),
+            links: LinkTable::new(rings.link_names(&config.elements)),
             lines: 0,
             addresses: 0,
             tallies: vec![Tally::default(); rings.len() * count * count],
@@ -131,16 +131,6 @@ impl Chip {
             rings,
             config: config.clone(),
         }
-    }
-
-    /// Keep every start of a line from now on.
-    pub fn record_starts(&mut self) {
-        self.starts = Some(Vec::new());
-    }
-
-    /// Lines that have started.
-    pub fn lines(&self) -> u64 {
-        self.lines
     }
 
     /// Give `unit` a command at cycle `now`; [`News`] tell the rest.
@@ -192,7 +182,7 @@ impl Chip {
         }
     }
 
-    /// Be called at `at` although nothing may happen there.
+    /// Wake up at `at`, even if nothing happens then.
     pub fn wake_at(&mut self, at: u64) {
         self.events.push(TimePs(at), Event::Wake);
     }
@@ -391,7 +381,7 @@ impl Chip {
         self.coming[stream].push_back((at, line));
     }
 
-    /// Reservations of lock lines, in the order of address slots; `false` where one was lost.
+    /// Reservations of lock lines, in the order of address slots; `false` if one was lost.
     fn reserve(&mut self, unit: u8, kind: Kind, other: u8, line: u64) -> bool {
         let own = usize::from(unit);
         match kind {
@@ -469,7 +459,7 @@ impl Chip {
         let queues = &self.units[usize::from(unit)].queues;
         queues
             .iter()
-            .map(|queue| queue.used() + queue.outside.len())
+            .map(|queue| queue.used + queue.outside.len())
             .sum()
     }
 }

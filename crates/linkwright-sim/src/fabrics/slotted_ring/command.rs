@@ -1,4 +1,4 @@
-//! DMA commands: what the hardware accepts, and how they fall apart.
+//! DMA commands: the forms that the hardware accepts, and their requests.
 //!
 //! A command moves 1, 2, 4, 8 or a multiple of 16 bytes, at most 16 KB, between naturally aligned
 //! addresses; a list command up to 2,048 such pieces. The bus sees requests of at most one line:
@@ -101,7 +101,7 @@ impl Command {
         }
     }
 
-    /// Refuse what the hardware refuses.
+    /// Apply the rules of the hardware.
     pub fn check(&self, config: &RingConfig) -> Result<(), Refused> {
         if self.tag > 31 {
             return Err(Refused::Tag(self.tag));

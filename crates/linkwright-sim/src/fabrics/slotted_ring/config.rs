@@ -1,8 +1,8 @@
 //! `[fabric]` of a machine file with `kind = "slotted_ring"`, in bus cycles.
 //!
-//! Durations stand in the file in any unit but must be whole bus cycles; structure that nobody has
-//! published is a word there (`arbiter_sees`, `tie`, `receiver_order`), so that every prediction can
-//! be repeated with another choice.
+//! Durations may have any unit but must be whole bus cycles. Unpublished structure is a choice of words
+//! (`arbiter_sees`, `tie`, `receiver_order`), so that every prediction can be repeated with another
+//! choice.
 
 use linkwright_core::machine::{Machine, Section};
 use linkwright_core::{Bytes, BytesPerSec, MachineError};
@@ -23,28 +23,13 @@ pub enum Sees {
     Limited(u32),
 }
 
-impl Sees {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
-        let depth = s.small_count("arbiter_depth")?;
-        Ok([Sees::All, Sees::Oldest, Sees::Limited(depth)][word])
-    }
-}
-
-/// Which way a transfer goes where both are equally long.
+/// Which way a transfer goes if both are equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
     /// Whichever is free first.
     Either,
     /// Elements at even positions go clockwise, at odd positions the other way.
     Parity,
-}
-
-impl Tie {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("tie", &["either", "parity"])?;
-        Ok([Tie::Either, Tie::Parity][word])
-    }
 }
 
 /// Which of several requests for one receiver comes first.
@@ -54,13 +39,6 @@ pub enum ReceiverOrder {
     Age,
     /// In turn; starves some senders of a hot receiver.
     RoundRobin,
-}
-
-impl ReceiverOrder {
-    fn read(s: &mut Section<'_>) -> Result<Self, MachineError> {
-        let word = s.choice("receiver_order", &["age", "round_robin"])?;
-        Ok([ReceiverOrder::Age, ReceiverOrder::RoundRobin][word])
-    }
 }
 
 /// All parameters; times in bus cycles unless they say otherwise.
@@ -110,7 +88,7 @@ pub struct RingConfig {
     pub list_longest: usize,
     /// Whether a partial line takes the data cycles of a whole one.
     pub partial_is_whole: bool,
-    /// Further requests where both addresses lie differently in their lines.
+    /// Further requests if the two addresses lie differently in their lines.
     pub offset_requests: u32,
     /// Page walk that every command pays; 0 where translations hit.
     pub walk: u64,
@@ -131,7 +109,7 @@ pub struct RingConfig {
 }
 
 impl RingConfig {
-    /// Read the fabric of a machine; every key must be there.
+    /// Read the fabric of a machine; every key is required.
     pub fn from_machine(machine: &Machine) -> Result<RingConfig, MachineError> {
         let mut s = machine.fabric_section();
         let elements = elements(&mut s)?;
@@ -150,7 +128,8 @@ impl RingConfig {
         ];
         let tlb_walk = clock(&mut s, "tlb_walk")?;
         let memory_rate = s.rate("memory_bandwidth")?.0 * s.ratio("memory_efficiency")?;
-        let sees = Sees::read(&mut s)?;
+        let sees = s.choice("arbiter_sees", &["all", "oldest", "limited"])?;
+        let depth = s.small_count("arbiter_depth")?;
         let config = RingConfig {
             memory,
             sites,
@@ -182,9 +161,10 @@ impl RingConfig {
             sender_change_milli: fraction(&mut s, "sender_change", period_ps)?,
             mmio: clock(&mut s, "mmio")?,
             mailbox: s.count("mailbox_in")? as usize,
-            sees,
-            tie: Tie::read(&mut s)?,
-            receiver_order: ReceiverOrder::read(&mut s)?,
+            sees: [Sees::All, Sees::Oldest, Sees::Limited(depth)][sees],
+            tie: [Tie::Either, Tie::Parity][s.choice("tie", &["either", "parity"])?],
+            receiver_order: [ReceiverOrder::Age, ReceiverOrder::RoundRobin]
+                [s.choice("receiver_order", &["age", "round_robin"])?],
             elements,
         };
         config.check(&s)?;
@@ -244,8 +224,8 @@ fn elements(s: &mut Section<'_>) -> Result<Vec<String>, MachineError> {
 }
 
 fn position(s: &Section<'_>, elements: &[String], name: &str) -> Result<u8, MachineError> {
-    let found = elements.iter().position(|element| element == name);
-    found.map(|at| at as u8).ok_or_else(|| {
+    let position = elements.iter().position(|element| element == name);
+    position.map(|at| at as u8).ok_or_else(|| {
         let problem = format!("no element is called \"{name}\"; add it in ring order");
         s.inconsistent("elements", problem)
     })

@@ -5,7 +5,7 @@
 //!   PPE --mapped---> [proxy queue, 8] ---+--> select --> unroll one line --> at most K in flight
 //! ```
 //!
-//! (bus cycles.) An entry stays until all its lines are done; who meets a full queue waits. Each
+//! (bus cycles.) An entry stays until all its lines are done; a command that meets a full queue waits. Each
 //! request is a new selection: SPU queue before proxy queue; get and put in turn; only commands that
 //! are ready, oldest first. A command is not ready during its flow-through, its page walk, the fetch
 //! of its next list element, or while it waits for earlier ones of its tag group.
@@ -50,7 +50,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
     slots: Vec<Option<Entry>>,
-    used: usize,
+    pub used: usize,
     /// Entries with requests to make, in order: puts, gets.
     todo: [VecDeque<u8>; 2],
     /// Commands that have been given and are not yet in the queue.
@@ -91,10 +91,6 @@ impl Entries {
         self.used == self.slots.len()
     }
 
-    pub fn used(&self) -> usize {
-        self.used
-    }
-
     /// Put a command into a free slot.
     pub fn insert(&mut self, command: Command, life: Life, ready: u64, requests: u32) {
         let free = self.slots.iter().position(Option::is_none);
@@ -126,7 +122,7 @@ impl Entries {
             .expect("the slot is in use")
     }
 
-    /// Free a slot; the command that waited for it waits no more.
+    /// Free a slot and release the commands that waited for it.
     pub fn remove(&mut self, slot: u8) -> Entry {
         self.used -= 1;
         let entry = self.slots[usize::from(slot)].take();

@@ -14,8 +14,8 @@
 //! where `data` is the documented data phase and `data_lines` how many lines it covers: 1 in one
 //! reading of the source, 4 in the other. What commands do to each other follows from five rules:
 //!
-//! 1. A queue has 16 (8) entries; an entry stays until its last line is done; who meets a full queue
-//!    waits ([`mfc`]).
+//! 1. A queue has 16 (8) entries; an entry stays until its last line is done; a command that meets a
+//!    full queue waits ([`mfc`]).
 //! 2. An element keeps at most K lines in flight, and unrolls get and put in turn.
 //! 3. Every request takes one address slot, of which the chip has one per cycle.
 //! 4. A line starts only where it disturbs nothing in flight; the memory controller first, the others
@@ -23,7 +23,7 @@
 //! 5. A line holds each segment of its path and both ports for 8 cycles ([`rings`]).
 //!
 //! A message is cut into commands of at most 16 KB; its three completions coincide with the end of
-//! the last one, because that is all that an SPU can see. A notice is a signal, a command of 4 bytes.
+//! the last one, because an SPU can see nothing else. A notice is a signal, a command of 4 bytes.
 //! A multicast is one message per target. Lines are simulated one by one, hops are not.
 //!
 //! Not modelled: DRAM banks and refresh, contents of caches, two chips coupled to one, effects of
@@ -34,7 +34,6 @@ mod arbiter;
 mod chip;
 pub mod command;
 mod config;
-mod links;
 mod mfc;
 pub mod program;
 pub mod programs;
@@ -96,7 +95,7 @@ impl SlottedRing {
     pub fn new(config: RingConfig) -> Self {
         SlottedRing {
             chip: Chip::new(&config),
-            transits: Slab::new(),
+            transits: Slab::default(),
             sets: Vec::new(),
             done: VecDeque::new(),
             in_flight: 0,
@@ -106,12 +105,12 @@ impl SlottedRing {
 
     /// Lines that have been moved.
     pub fn lines(&self) -> u64 {
-        self.chip.lines()
+        self.chip.lines
     }
 
     /// Keep every start of a line from now on.
     pub fn record_starts(&mut self) {
-        self.chip.record_starts();
+        self.chip.starts = Some(Vec::new());
     }
 
     /// The starts since [`SlottedRing::record_starts`], in order.
@@ -219,12 +218,6 @@ impl SlottedRing {
         }
         self.chip.news = news;
     }
-
-    /// The rate of a port.
-    fn port(&self) -> BytesPerSec {
-        let config = &self.config;
-        BytesPerSec(f64::from(config.width) * 1e12 / config.period_ps as f64)
-    }
 }
 
 impl Fabric for SlottedRing {
@@ -293,7 +286,7 @@ impl Fabric for SlottedRing {
         if lines <= c.data_lines && single && m.kind != MsgKind::Multicast && c.walk == 0 {
             return TimePs((cycles + read + c.data) * c.period_ps);
         }
-        // Beyond, lines wait for each other in more than one way: ask the model itself.
+        // Beyond that, lines wait for each other in several ways: run the model itself.
         let mut alone = SlottedRing::new(c.clone());
         alone.sets.clone_from(&self.sets);
         alone.offer(TimePs::ZERO, &[*m]);
@@ -313,9 +306,10 @@ impl Fabric for SlottedRing {
     }
 
     fn bounds(&self) -> Bounds {
-        let port = self.port();
+        let config = &self.config;
+        let port = BytesPerSec(f64::from(config.width) * 1e12 / config.period_ps as f64);
         // A cut of a ring severs it in two places; each lets all rings of one direction through.
-        let crossing = f64::from(self.config.rings[0] + self.config.rings[1]);
+        let crossing = f64::from(config.rings[0] + config.rings[1]);
         Bounds {
             rank_out: Some(port),
             rank_in: Some(port),

@@ -1,4 +1,4 @@
-//! What an element does, line by line: the language of experiments that schedules cannot express.
+//! The program of an element, line by line: the language of experiments that schedules cannot express.
 //!
 //! ```text
 //!   put SPE1 16384 tag=3 fence      a DMA from the own local store; also barrier, local=, at= (addresses, 0 else)
@@ -81,9 +81,9 @@ fn refuse(element: &str, line: usize, problem: String) -> SimError {
 }
 
 fn position(name: &str, config: &RingConfig) -> Result<u8, String> {
-    let found = config.elements.iter().position(|element| element == name);
+    let position = config.elements.iter().position(|element| element == name);
     let known = || format!("no element `{name}`; known: {}", config.elements.join(", "));
-    found.map(|at| at as u8).ok_or_else(known)
+    position.map(|at| at as u8).ok_or_else(known)
 }
 
 fn number<T: std::str::FromStr>(text: Option<&&str>, what: &str) -> Result<T, String> {
@@ -138,7 +138,7 @@ fn dma(unit: u8, words: &[&str], proxy: bool, config: &RingConfig) -> Result<Ste
     if pieces == 0 {
         return Err("a list of 0 pieces; write at least 1".into());
     }
-    // Checked before the pieces are made: a slip of the pen must not fill the memory.
+    // Checked before the pieces are made: a typing error must not fill the memory.
     if list && pieces as usize > config.list_longest {
         return Err(Refused::List(pieces as usize, config.list_longest).to_string());
     }
@@ -155,7 +155,7 @@ fn dma(unit: u8, words: &[&str], proxy: bool, config: &RingConfig) -> Result<Ste
     Ok(Step::Dma(unit, command))
 }
 
-/// `x 2048`: the pieces of a list; with the words behind it.
+/// `x 2048`: the pieces of a list, and the words after it.
 fn pieces<'w>(words: &'w [&'w str]) -> Result<(u32, &'w [&'w str]), String> {
     if words.first() != Some(&"x") {
         return Err("a list needs its number of pieces; write `list put SPE1 128 x 16`".into());
@@ -163,7 +163,7 @@ fn pieces<'w>(words: &'w [&'w str]) -> Result<(u32, &'w [&'w str]), String> {
     Ok((number(words.get(1), "number of pieces")?, &words[2..]))
 }
 
-/// `tag=3`, `fence` and what else may follow a DMA.
+/// `tag=3`, `fence` and other options of a DMA.
 fn option(word: &str, command: &mut Command) -> Result<(), String> {
     match word.split_once('=') {
         Some(("tag", text)) => command.tag = number(Some(&text), "tag")?,

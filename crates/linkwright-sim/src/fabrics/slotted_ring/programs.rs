@@ -1,6 +1,6 @@
 //! Runs the programs of several elements on one chip.
 //!
-//! An element takes its steps in order and waits where the step says so. Mailbox words and signals are
+//! An element takes its steps in order and waits at each step that requires it. Mailbox words and signals are
 //! commands of 4 bytes; a word is readable `mmio` later. A program that finds a queue or mailbox full waits; if
 //! no program can go on, the error names the circle of waits.
 
@@ -14,7 +14,7 @@ use super::program::{Program, Step};
 use crate::error::SimError;
 use linkwright_core::{Machine, TimePs};
 
-/// What the run of programs yields; times in picoseconds.
+/// The result of a run; times in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Of each command: program, line, and its life in bus cycles.
@@ -27,14 +27,7 @@ pub struct Outcome {
     pub period_ps: u64,
 }
 
-/// Choices of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Choices {
-    /// Signals replace what stands in the register, instead of adding their bits.
-    pub overwrite: bool,
-}
-
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Clone, Copy)]
 enum Purpose {
     Data(u8),
@@ -97,7 +90,7 @@ struct Registers {
 }
 
 impl Registers {
-    /// Take the first word; false where none is readable yet.
+    /// Take the first word; false if none is readable yet.
     fn take_word(&mut self, now: u64) -> bool {
         let readable = self.words.front().is_some_and(|&at| at <= now);
         if readable {
@@ -106,7 +99,7 @@ impl Registers {
         readable
     }
 
-    /// Take these bits; false where not all of them have come.
+    /// Take these bits; false if some have not yet arrived.
     fn take_bits(&mut self, bits: u32) -> bool {
         self.seen |= std::mem::take(&mut self.bits);
         let all = self.seen & bits == bits;
@@ -125,15 +118,16 @@ struct Stage {
     flights: Vec<Flight>,
     /// Cycles of reading a completion.
     status: u64,
-    choices: Choices,
+    overwrite: bool,
     commands: Vec<(u32, u32, Life)>,
 }
 
-/// Run `programs`, lines by element name, on `machine`.
+/// Run `programs`, lines by element name, on `machine`; with `overwrite`, signals replace the bits of the register
+/// instead of adding theirs.
 pub fn run(
     machine: &Machine,
     programs: &[(String, Vec<String>)],
-    choices: Choices,
+    overwrite: bool,
 ) -> Result<Outcome, SimError> {
     let config = RingConfig::from_machine(machine)?;
     let mut runners = Vec::new();
@@ -157,7 +151,7 @@ pub fn run(
         commands: Vec::new(),
         config,
         runners,
-        choices,
+        overwrite,
     };
     stage.go()?;
     let period_ps = stage.config.period_ps;
@@ -195,7 +189,7 @@ impl Stage {
         }
     }
 
-    /// Let a program go as far as it can; tells whether it did anything.
+    /// Let a program go as far as it can; returns whether it did anything.
     fn walk(&mut self, now: u64, program: usize) -> bool {
         let mut moved = false;
         loop {
@@ -211,7 +205,7 @@ impl Stage {
         }
     }
 
-    /// Begin a step; `false` where it must wait.
+    /// Begin a step; `false` if it must wait.
     fn take(&mut self, now: u64, program: usize, step: Step) -> bool {
         let unit = self.runners[program].program.unit;
         let word = |to| Command::single(Kind::Put, to, 4, 0);
@@ -312,7 +306,7 @@ impl Stage {
             }
             Purpose::Bits(to, bits) => {
                 let register = &mut self.registers[usize::from(to)].bits;
-                *register = if self.choices.overwrite {
+                *register = if self.overwrite {
                     bits
                 } else {
                     *register | bits
@@ -327,7 +321,7 @@ impl Stage {
         }
     }
 
-    /// Nothing happens any more: everybody is finished, or stuck.
+    /// No events are left: every program has finished, or some are stuck.
     fn end(&self, now: u64) -> Result<(), SimError> {
         let left = |runner: &&Runner| runner.line < runner.program.steps.len();
         let stuck: Vec<&Runner> = self.runners.iter().filter(left).collect();
@@ -359,7 +353,7 @@ impl Stage {
         format!("{name}, line {}: `{text}` waits for {what}", line + 1)
     }
 
-    /// Whose next step could let this one go on.
+    /// The program whose next step could let this one go on.
     fn blocker(&self, runner: &Runner) -> Option<&Runner> {
         let unit = runner.program.unit;
         let helps = |step: &Step| match (&runner.program.steps[runner.line], step) {

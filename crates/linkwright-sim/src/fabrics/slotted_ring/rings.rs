@@ -171,8 +171,18 @@ impl Rings {
         &way.segments[..usize::from(way.hops)]
     }
 
-    /// Whether `ring` goes clockwise.
-    pub fn is_clockwise(&self, ring: usize) -> bool {
-        self.rings[ring].direction == 0
+    /// Names of the links: rings by segment, the ports of each of `elements`, the command network.
+    pub fn link_names(&self, elements: &[String]) -> Vec<String> {
+        let mut names = Vec::new();
+        for (index, ring) in self.rings.iter().enumerate() {
+            for (segment, a) in elements.iter().enumerate() {
+                let b = &elements[(segment + 1) % elements.len()];
+                let (from, to) = [(a, b), (b, a)][ring.direction];
+                names.push(format!("ring {index} {from} to {to}"));
+            }
+        }
+        names.extend((elements.iter()).flat_map(|e| [format!("{e} out"), format!("{e} in")]));
+        names.push("command network".to_string());
+        names
     }
 }

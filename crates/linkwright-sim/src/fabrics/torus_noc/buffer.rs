@@ -4,18 +4,18 @@
 //!   buffer behind a link     | own of each lane | shared by the lanes, so much at most for one |
 //! ```
 //!
-//! A packet reserves what it needs and can get when it enters the link, takes more when more becomes
-//! free, and returns all when its head goes on. A packet whose head has to wait runs on until what it
-//! reserved is full, on each link that it holds; the rest of its service there is *deferred*, so the
-//! others on those links get faster, until the head goes on.
+//! A packet reserves as much as it needs and can get when it enters the link, takes more when more
+//! becomes free, and returns all when its head goes on. A packet whose head must wait runs on until
+//! its reservation is full, on each link that it holds; the rest of its service there is *deferred*
+//! until the head goes on, so the other packets on those links get faster.
 
 use super::lane::{Job, Lane, Packet, GOES_ON, LANES, NEVER, TAIL_LEFT, TAIL_WAITS};
 use super::link::{Link, Streaming, SCALE};
 use super::{TorusNoc, NONE, OTHERS};
 
 impl TorusNoc {
-    /// `job` gives back what it has reserved behind its `lane`: to the packet on the lane, if it needs it, else
-    /// to the packets that wait.
+    /// `job` gives back its reservation behind `lane`: to the packet on the lane, if it needs more, else to waiting
+    /// packets.
     #[inline(always)] // into a grant
     pub(super) fn give_back(&mut self, job: u32, lane: u32, flits: u32, now: u64) {
         let own = self.buffers.guaranteed;
@@ -40,7 +40,7 @@ impl TorusNoc {
         }
     }
 
-    /// The packet on a lane takes what it still needs of the buffer behind it.
+    /// The packet on a lane takes the room that it still needs in the buffer behind it.
     #[inline(never)]
     fn top_up(&mut self, id: u32, now: u64) {
         let job = &mut self.jobs[id as usize];
@@ -59,7 +59,7 @@ impl TorusNoc {
         self.resume(id, more, now);
     }
 
-    /// The head of `id` cannot go on: let its flits fill the buffers behind it, no more.
+    /// The head of `id` cannot go on: let its flits fill only the buffers behind it.
     #[inline(never)]
     pub(super) fn hold_back(&mut self, id: u32, now: u64) {
         let Packet {
@@ -91,7 +91,7 @@ impl TorusNoc {
             let beyond = (flits - stored) as u64 * flit as u64 * SCALE;
             if let Some(deferred) = link.defer(job, beyond) {
                 self.jobs[job as usize].deferred = deferred;
-                if link.streams() > 0 {
+                if link.streams > 0 {
                     self.hurry((lane / LANES) as usize, now);
                 }
             }
@@ -129,7 +129,7 @@ impl TorusNoc {
             }
             if flags & TAIL_WAITS != 0 {
                 self.jobs[job as usize].flags &= !TAIL_WAITS;
-                self.ask(job, now + resumed / SCALE);
+                self.check_tail(job, now + resumed / SCALE);
             }
             job = up;
         }
@@ -137,27 +137,27 @@ impl TorusNoc {
 
     /// A packet has paused on `link`, so the others are faster than expected: ask earlier.
     pub(super) fn hurry(&mut self, link: usize, now: u64) {
-        for slot in 0..self.links[link].streams() {
+        for slot in 0..self.links[link].streams as usize {
             let server = &self.links[link];
             let Streaming { finish, job: id } = server.streaming(slot);
             let Job {
                 up,
                 flit,
                 tail,
-                asked,
+                check_at,
                 ..
             } = self.jobs[id as usize];
-            if asked != NEVER {
+            if check_at != NEVER {
                 let through = tail.max(server.reaches(finish));
-                if through < asked {
-                    self.ask(id, through);
+                if through < check_at {
+                    self.check_tail(id, through);
                 }
             }
             if up == NONE {
                 continue;
             }
             let above = &self.jobs[up as usize];
-            if above.asked == NEVER
+            if above.check_at == NEVER
                 || self.links[(above.lane / LANES) as usize]
                     .finish(up)
                     .is_some()
@@ -167,8 +167,8 @@ impl TorusNoc {
             let fits = above.reserved as u64 * flit as u64 * SCALE;
             let drained = self.links[link].reaches(finish.saturating_sub(fits));
             let drained = drained.max(above.tail).max(now);
-            if drained < above.asked {
-                self.ask(up, drained);
+            if drained < above.check_at {
+                self.check_tail(up, drained);
             }
         }
     }

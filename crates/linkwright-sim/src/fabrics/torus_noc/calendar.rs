@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 const BUCKET_BITS: u32 = 7;
 const BUCKETS: usize = 4096;
 
-/// An event: when, and what (meaning given by the owner).
+/// An event: its time, and what happens (meaning given by the owner).
 #[derive(Clone, Copy)]
 struct Entry {
     at: u64,
@@ -36,7 +36,7 @@ pub(super) struct Calendar {
     current: u64,
     /// The buckets after it, by their number modulo [`BUCKETS`]; those without events have no memory.
     ring: Box<[Vec<Entry>; BUCKETS]>,
-    /// Memory for buckets; what was used last is used first, for it is still in the cache.
+    /// Memory for buckets; the last used comes first, because it is still in the cache.
     spare: Vec<Vec<Entry>>,
     /// Bit per bucket that holds something.
     occupied: [u64; BUCKETS / 64],
@@ -54,7 +54,7 @@ impl Calendar {
             list: Vec::new(),
             read: 0,
             current: 0,
-            ring: ring.unwrap_or_else(|_| unreachable!("as many as asked for")),
+            ring: ring.unwrap_or_else(|_| unreachable!("the vector has that length")),
             spare: Vec::new(),
             occupied: [0; BUCKETS / 64],
             words: 0,
@@ -89,8 +89,7 @@ impl Calendar {
         }
     }
 
-    /// Add to the bucket being read, which also takes what lies in front of it where the ring jumped ahead; or beyond
-    /// the ring.
+    /// Add to the bucket being read, which also takes events before it if the ring jumped ahead; or beyond the ring.
     #[inline(never)]
     fn push_elsewhere(&mut self, entry: Entry) {
         if entry.bucket() > self.current {
@@ -163,7 +162,7 @@ impl Calendar {
         let Some(next) = near.into_iter().chain(far).min() else {
             return false;
         };
-        // Whatever waited for the ring to reach it comes before what is put there directly from now on.
+        // Events that waited for the ring come before events placed directly from now on.
         while let Some(&Reverse((at, _, what))) = self.later.peek() {
             let entry = Entry { at, what };
             if entry.bucket() >= next + BUCKETS as u64 {

@@ -1,4 +1,4 @@
-//! The numbers of a torus network, without any value: values stand in machine files.
+//! The parameters of a torus network; their values come from machine files.
 
 use crate::fabric::Bounds;
 use linkwright_core::{BytesPerSec, TimePs};
@@ -62,7 +62,7 @@ pub struct Dram {
     pub partial_write: TimePs,
 }
 
-/// Where an endpoint is attached.
+/// The place of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Column, counted eastwards.
@@ -104,8 +104,8 @@ pub struct TorusNocConfig {
     pub receive_requests: u32,
     /// Response packets that a receiving interface works on at once.
     pub receive_responses: u32,
-    /// Writes, atomics and multicasts whose acknowledgement is not waited for ([`crate::fabric::Msg::wanted`]) are
-    /// posted: the target answers nothing.
+    /// Writes, atomics and multicasts without a wanted acknowledgement ([`crate::fabric::Msg::wanted`]) are posted: the
+    /// target does not answer.
     pub posted: bool,
     /// Multicasts of one interface to one set keep their reservation until the last.
     pub multicast_linked: bool,
@@ -122,7 +122,7 @@ pub struct TorusNocConfig {
 }
 
 impl TorusNocConfig {
-    /// What no message can beat: full packets on every link that leads the right way.
+    /// Rates that no message can beat: full packets on every link that leads the right way.
     pub(super) fn bounds(&self) -> Bounds {
         let data_flits = self.packet_bytes / self.flit_bytes;
         let packet_ps = (data_flits + 1) * self.link_flit.0;
@@ -165,69 +165,5 @@ impl Heading {
             Heading::Shortest => 2,
             Heading::SouthEast | Heading::NorthWest => 1,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tiles(width: u32, height: u32) -> Vec<Site> {
-        let places = (0..width * height).map(|i| (i % width, i / width));
-        places
-            .map(|(x, y)| Site {
-                x,
-                y,
-                channel: None,
-            })
-            .collect()
-    }
-
-    #[test]
-    fn bounds_count_links() {
-        let stream = Stream {
-            issue: TimePs(0),
-            flit: TimePs(1000),
-        };
-        let torus = |width, height, networks: &[Heading]| TorusNocConfig {
-            width,
-            height,
-            networks: networks.to_vec(),
-            sites: tiles(width, height),
-            flit_bytes: 32,
-            packet_bytes: 256 * 32,
-            link_flit: TimePs(1000),
-            hop: TimePs(9000),
-            interface_out: TimePs(5000),
-            interface_in: TimePs(5000),
-            channels: ChannelChoice::Static,
-            buffers: None,
-            receive_requests: 12,
-            receive_responses: 4,
-            posted: false,
-            multicast_linked: false,
-            write: stream,
-            read: stream,
-            loopback: stream,
-            atomic: TimePs(0),
-            dram: None,
-        };
-        // One link of full packets: 8192 B in 257 cycles.
-        let link = 8192.0 / 257e-9;
-        let near = |rate: Option<BytesPerSec>, links: f64| {
-            let rate = rate.expect("known").0;
-            assert!((rate / link - links).abs() < 1e-9, "{} links", rate / link);
-        };
-        // Two one-way networks: a rank has two ports; 4 x 6: six rows cross the cut between
-        // columns, four columns the cut between rows, once per network.
-        let both = torus(4, 6, &[Heading::SouthEast, Heading::NorthWest]).bounds();
-        near(both.rank_out, 2.0);
-        near(both.halves, 8.0);
-        // One network, links both ways. 3 columns cannot be halved, so only the cut between rows
-        // counts, where each column has a middle and a wrap link.
-        let shortest = torus(3, 2, &[Heading::Shortest]).bounds();
-        near(shortest.rank_in, 1.0);
-        near(shortest.halves, 6.0);
-        assert_eq!(torus(3, 3, &[Heading::Shortest]).bounds().halves, None);
     }
 }

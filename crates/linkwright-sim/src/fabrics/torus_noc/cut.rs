@@ -13,7 +13,7 @@ pub(super) struct Cut {
 
 impl Cut {
     pub fn new(bytes: u64, runs: u32) -> Self {
-        // One run is by far the commonest, and a division what costs most here.
+        // One run is by far the commonest case, and divisions cost most here.
         let (runs, run_bytes, longer) = match (runs as u64).clamp(1, bytes.max(1)) {
             1 => (1, bytes, 0),
             runs => (runs, bytes / runs, bytes % runs),

@@ -26,7 +26,7 @@ pub fn from_machine(machine: &Machine) -> Result<TorusNoc, SimError> {
     Ok(TorusNoc::new(TorusNocConfig::from_machine(machine)?))
 }
 
-/// What the routers are built for: a dateline bit, two class bits, a buddy bit.
+/// The routers have a dateline bit, two class bits and a buddy bit.
 const REQUEST_CHANNELS: u64 = 4;
 /// Largest extent of the grid in one dimension.
 const EXTENT: u32 = 255;
@@ -87,7 +87,7 @@ impl TorusNocConfig {
     }
 }
 
-/// Where each endpoint is; memories have a channel each, if the machine says how they work.
+/// The site of each endpoint; each memory has a channel if the machine describes memories.
 fn sites(machine: &Machine, s: &Section<'_>, dram: bool) -> Result<Vec<Site>, MachineError> {
     let mut channels = 0..;
     let mut sites = Vec::new();
@@ -170,7 +170,7 @@ fn dram(s: &mut Section<'_>) -> Result<Option<Dram>, MachineError> {
     }))
 }
 
-/// Numbers that say how the routers are built must agree with this model.
+/// The numbers that describe the routers must agree with this model.
 fn check(s: &mut Section<'_>, config: &TorusNocConfig) -> Result<(), MachineError> {
     let built = [
         ("channels", u64::from(LANES)),
@@ -178,9 +178,9 @@ fn check(s: &mut Section<'_>, config: &TorusNocConfig) -> Result<(), MachineErro
         ("initiators", 4),
     ];
     for (key, needed) in built {
-        let found = s.count(key)?;
-        if found != needed {
-            let problem = format!("this model has {needed}, not {found}; write {needed}");
+        let given = s.count(key)?;
+        if given != needed {
+            let problem = format!("this model has {needed}, not {given}; write {needed}");
             return Err(s.inconsistent(key, problem));
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum Port {
     Eject,
 }
 
-/// The links that a packet has still to take after its first: steps through the ports of one dimension,
+/// The links that a packet still takes after its first: steps through the ports of one dimension,
 /// of the other, and into the interface.
 ///
 /// Sixteen bits for each of the three, the present one lowest: slot of the port, steps left.
@@ -31,7 +31,7 @@ pub(super) enum Port {
 pub(super) struct Route(u64);
 
 impl Route {
-    /// Go on to the next dimension, or the interface, where this one is finished; says if so.
+    /// Go on to the next dimension, or the interface, if this one is finished; returns whether it is.
     #[inline]
     pub fn turns(&mut self) -> bool {
         let turns = self.0 & 0xff == 0;
@@ -147,29 +147,19 @@ impl Geometry {
     #[inline]
     fn step(&self, at: Place, port: Port) -> (Place, bool) {
         let Place { x, y } = at;
-        match port {
-            Port::East if x + 1 == self.width => (Place { x: 0, y }, true),
-            Port::East => (Place { x: x + 1, y }, false),
-            Port::West if x == 0 => (
-                Place {
-                    x: self.width - 1,
-                    y,
-                },
-                true,
-            ),
-            Port::West => (Place { x: x - 1, y }, false),
-            Port::South if y + 1 == self.height => (Place { x, y: 0 }, true),
-            Port::South => (Place { x, y: y + 1 }, false),
-            Port::North if y == 0 => (
-                Place {
-                    x,
-                    y: self.height - 1,
-                },
-                true,
-            ),
-            Port::North => (Place { x, y: y - 1 }, false),
-            Port::Inject | Port::Eject => (at, false),
-        }
+        let (right, bottom) = (self.width - 1, self.height - 1);
+        let (x, y, wraps) = match port {
+            Port::East if x == right => (0, y, true),
+            Port::East => (x + 1, y, false),
+            Port::West if x == 0 => (right, y, true),
+            Port::West => (x - 1, y, false),
+            Port::South if y == bottom => (x, 0, true),
+            Port::South => (x, y + 1, false),
+            Port::North if y == 0 => (x, bottom, true),
+            Port::North => (x, y - 1, false),
+            Port::Inject | Port::Eject => (x, y, false),
+        };
+        (Place { x, y }, wraps)
     }
 
     pub fn hops(&self, network: u8, from: Place, to: Place) -> u32 {
@@ -203,10 +193,10 @@ impl Geometry {
         })
     }
 
-    /// Where a link begins.
+    /// The place where a link begins.
     pub fn place_of(&self, link: u32) -> Place {
-        let found = self.each().nth(link as usize);
-        found.expect("a link of this torus").1
+        let link = self.each().nth(link as usize);
+        link.expect("a link of this torus").1
     }
 
     /// Name of every link, by index.
@@ -262,63 +252,8 @@ fn ports(heading: Heading) -> &'static [Port] {
 mod tests {
     use super::*;
 
-    const X: [u8; 8] = [1, 2, 3, 4, 6, 7, 8, 9];
-    const Y: [u8; 8] = [1, 2, 3, 4, 5, 7, 8, 9];
-
     fn wormhole() -> Geometry {
         Geometry::new(10, 12, &[Heading::SouthEast, Heading::NorthWest])
-    }
-
-    /// Partner coordinate and network of one step of recursive doubling or Swing on a ring of 8.
-    fn partner(swing: bool, a: i32, i: u32) -> (i32, u8) {
-        if swing {
-            let rho = (1 - (-2i32).pow(i + 1)) / 3;
-            let signed = if a % 2 == 0 { rho } else { -rho };
-            ((a + signed).rem_euclid(8), if signed > 0 { 0 } else { 1 })
-        } else {
-            (a ^ (1 << i), if a >> i & 1 == 0 { 0 } else { 1 })
-        }
-    }
-
-    /// Sum over ranks of all hops, and the worst hop count of each step.
-    fn hop_table(swing: bool) -> (u32, Vec<u32>) {
-        let geometry = wormhole();
-        let mut total = 0;
-        let mut worst = Vec::new();
-        for step in 0..6u32 {
-            let mut most = 0;
-            for (lx, ly) in (0..64).map(|rank| (rank % 8, rank / 8)) {
-                let own = if step % 2 == 0 { lx } else { ly };
-                let (other, network) = partner(swing, own, step / 2);
-                let from = Place {
-                    x: X[lx as usize],
-                    y: Y[ly as usize],
-                };
-                let to = if step % 2 == 0 {
-                    Place {
-                        x: X[other as usize],
-                        ..from
-                    }
-                } else {
-                    Place {
-                        y: Y[other as usize],
-                        ..from
-                    }
-                };
-                let hops = geometry.hops(network, from, to);
-                total += hops;
-                most = most.max(hops);
-            }
-            worst.push(most);
-        }
-        (total, worst)
-    }
-
-    #[test]
-    fn hop_tables_of_swing_and_recursive_doubling() {
-        // Published: mean totals 13.25 and 16.25 over 64 ranks, worst per step as below.
-        assert_eq!(hop_table(true), (848, vec![1, 2, 2, 4, 4, 6]));
-        assert_eq!(hop_table(false), (1040, vec![1, 2, 2, 3, 5, 5]));
     }
 
     #[test]

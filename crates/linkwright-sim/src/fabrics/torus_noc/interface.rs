@@ -73,14 +73,14 @@ pub(super) struct Message {
     pub cut: Cut,
     pub stream: Stream,
     pub wanted: Wanted,
-    /// The target answers nothing.
+    /// The target does not answer.
     pub posted: bool,
     pub packets: u32,
     pub sent: u32,
     pub delivered: u32,
     /// Packets that have come back or, posted, have arrived.
     pub acknowledged: u32,
-    /// How many of them there will be.
+    /// Their final number.
     pub answers: u32,
 }
 
@@ -99,7 +99,7 @@ impl TorusNoc {
         }
     }
 
-    /// Who issues a message, and whom it concerns.
+    /// The endpoint that issues a message, and its counterpart.
     pub(super) fn ends(m: &Msg) -> (EndpointId, EndpointId) {
         match m.kind {
             MsgKind::Get => (m.to, m.from),
@@ -126,7 +126,7 @@ impl TorusNoc {
             self.begin(m, issuer);
             self.issue(issuer, now);
         } else {
-            // Whatever the present one waits for, a timer or an initiator, sees to it that the interface goes on.
+            // The timer or initiator that the present message waits for makes the interface go on.
             interface.queue.push_back(*m);
         }
     }
@@ -176,7 +176,7 @@ impl TorusNoc {
         }
     }
 
-    /// The processor of an interface issues what it can.
+    /// The processor of an interface issues as many packets as it can.
     pub(super) fn issue(&mut self, interface: u32, now: u64) {
         loop {
             let state = &mut self.interfaces[interface as usize];
@@ -241,18 +241,18 @@ impl TorusNoc {
     /// sender's link; of equals the first from `turn` on.
     pub(super) fn least_loaded(&self, inject: u32, turn: u8, first: u8, count: u8) -> u8 {
         let lanes = &self.links[inject as usize].lanes;
-        let (mut found, mut least) = (first, u32::MAX);
+        let (mut choice, mut least) = (first, u32::MAX);
         for step in 0..count {
             let channel = first + ((turn + step) & (count - 1));
             let load = lanes[channel as usize].load();
             if load < least {
-                (found, least) = (channel, load);
+                (choice, least) = (channel, load);
             }
             if load == 0 {
                 break;
             }
         }
-        found
+        choice
     }
 
     pub(super) fn interface_at(&self, network: u8, place: Place) -> u32 {

@@ -1,4 +1,4 @@
-//! What moves and where it moves: packets, lanes, and jobs, the passage of one over the other.
+//! Packets, lanes, and jobs: passages of packets over lanes.
 //!
 //! A lane is a link with one of its 16 virtual channels. The number of a channel is one dateline
 //! bit, two class bits and one buddy bit.
@@ -31,7 +31,7 @@ pub(super) const ON_TREE: u8 = 8;
 /// The packet has been granted all its next links.
 pub(super) const GOES_ON: u8 = 16;
 
-/// A packet on one link; a line of cache.
+/// A packet on one link; one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Job {
@@ -39,7 +39,7 @@ pub(super) struct Job {
     /// arrives at the end of the link.
     pub tail: u64,
     /// Time of the valid tail event, else `NEVER`; others of this job are stale.
-    pub asked: u64,
+    pub check_at: u64,
     /// First passage over a next link; a multicast may have several.
     pub down: u32,
     /// The next one with the same `up`.
@@ -52,7 +52,7 @@ pub(super) struct Job {
     pub lane: u32,
     /// Flits of the packet.
     pub flits: u32,
-    /// Flits reserved in the input buffer behind the link, where there is one.
+    /// Flits reserved in the input buffer behind the link, if it has one.
     pub reserved: u32,
     /// Service that back-pressure does not allow yet.
     pub deferred: u64,
@@ -64,7 +64,7 @@ pub(super) struct Job {
     pub unpassed: u8,
 }
 
-/// What is on its way, and where to; a line of cache.
+/// A packet on its way; one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Packet {
@@ -133,9 +133,9 @@ impl Packet {
             ungranted: 0,
             unpassed: 0,
             deferred: 0,
-            // Where another event will tell.
+            // Until another event sets them.
             tail: NEVER,
-            asked: NEVER,
+            check_at: NEVER,
         }
     }
 
@@ -181,7 +181,7 @@ impl Lane {
         self.held == 0 && self.occupied == 0 && self.waiting == NONE && self.front == NONE
     }
 
-    /// `job` takes the last place in the input buffer; gives the packet before it, if there is one.
+    /// `job` takes the last place in the input buffer; returns the job before it, if there is one.
     #[inline]
     pub fn line_up(&mut self, job: u32) -> Option<u32> {
         let last = std::mem::replace(&mut self.back, job);

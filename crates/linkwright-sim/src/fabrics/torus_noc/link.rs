@@ -10,7 +10,7 @@
 //! ```
 //!
 //! V counts in ps / 720720 (the least common multiple of 1..=16), so V is an exact integer for
-//! every n up to 16 and needs no event until its state is asked for.
+//! every n up to 16 and needs no event until its state is read.
 
 use super::config::Buffers;
 use super::geometry::Port;
@@ -38,14 +38,14 @@ pub(super) struct Streaming {
     pub job: u32,
 }
 
-/// A link with its lanes and the buffer behind it. One packet at a time is the common case; what that needs is in
-/// the first lines of cache, and several packets are kept elsewhere.
+/// A link with its lanes and the buffer behind it. One packet at a time is the common case; its state is in the first
+/// cache lines, and several packets are kept elsewhere.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Link {
     pub virtual_now: u64,
     last: u64,
-    /// The packet that streams, if it is only one.
+    /// The streaming packet, if there is only one.
     only: Streaming,
     /// Time for which the link has had something to send.
     pub busy_ps: u64,
@@ -66,7 +66,8 @@ pub(super) struct Link {
     pub wraps: bool,
     /// A channel waits because the shared part of the buffer behind this link is used up.
     pub starved: bool,
-    streams: u8,
+    /// Packets that stream over the link.
+    pub streams: u8,
     several: Option<Box<[Streaming; STREAMS]>>,
     /// Bit per lane: part of the reserved tree of a multicast.
     pub reserved: u16,
@@ -120,7 +121,7 @@ impl Link {
         &mut self.lanes[(lane % LANES) as usize]
     }
 
-    /// Free flits for `lane` in the buffer behind the link; at most what one lane may take.
+    /// Free flits for `lane` in the buffer behind the link, up to the limit of one lane.
     #[inline]
     pub fn room(&mut self, lane: u32, buffers: Buffers) -> u32 {
         let occupied = self.lane(lane).occupied as u32;
@@ -153,7 +154,7 @@ impl Link {
         self.shared_free -= (*occupied as u32).max(own) - before;
     }
 
-    /// Give them back; says whether shared ones are among them.
+    /// Give them back; returns whether shared ones are among them.
     #[inline]
     pub fn give_back(&mut self, lane: u32, flits: u32, own: u32) -> bool {
         let occupied = &mut self.lane(lane).occupied;
@@ -259,13 +260,13 @@ impl Link {
             0 => None,
             1 => (self.only.job == job).then_some(self.only.finish),
             _ => {
-                let found = self.all().iter().find(|stream| stream.job == job)?;
-                Some(found.finish)
+                let stream = self.all().iter().find(|stream| stream.job == job)?;
+                Some(stream.finish)
             }
         }
     }
 
-    /// Where among those that stream `job` is, and its virtual end.
+    /// The slot of `job` among the streaming packets, and its virtual end.
     #[inline]
     fn stream(&mut self, job: u32) -> Option<(usize, &mut u64)> {
         match self.streams {
@@ -279,7 +280,7 @@ impl Link {
         }
     }
 
-    /// Take up to `most` from what `job` is still to be served; how much that was, if it streams.
+    /// Take up to `most` from the remaining service of `job`; returns how much that was, if it streams.
     pub fn defer(&mut self, job: u32, most: u64) -> Option<u64> {
         let now = self.virtual_now;
         let (slot, finish) = self.stream(job)?;
@@ -325,12 +326,6 @@ impl Link {
         }
     }
 
-    /// How many packets stream over the link.
-    #[inline]
-    pub fn streams(&self) -> usize {
-        self.streams as usize
-    }
-
     /// One of the packets that stream over the link.
     #[inline]
     pub fn streaming(&self, slot: usize) -> Streaming {
@@ -340,7 +335,7 @@ impl Link {
         }
     }
 
-    /// All of them, where they are several.
+    /// All of them, if there are several.
     #[inline]
     fn all(&self) -> &[Streaming] {
         match &self.several {

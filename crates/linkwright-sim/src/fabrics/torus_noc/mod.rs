@@ -71,7 +71,7 @@ const NONE: u32 = u32::MAX;
 /// Added to the number of a lane: all others of its link.
 const OTHERS: u32 = 1 << 31;
 
-/// Kinds of events, in the upper bits of [`calendar::Entry::what`]; the rest is an index.
+/// Kinds of events, in the upper bits of [`calendar::Entry::what`]; the lower bits are an index.
 mod event {
     pub const KIND: u32 = 7 << 29;
     pub const HEAD: u32 = 0 << 29;
@@ -90,7 +90,7 @@ pub struct TorusNoc {
     flit_bytes: u32,
     geometry: Geometry,
     calendar: Calendar,
-    /// Whether the buffers of the routers are, and what they hold.
+    /// Whether the buffers of the routers are finite, and their sizes.
     finite: bool,
     buffers: Buffers,
     links: Vec<Link>,
@@ -109,7 +109,7 @@ pub struct TorusNoc {
     woken: Vec<u32>,
     done: Vec<Done>,
     in_flight: usize,
-    /// What links carried; gone when anything changes.
+    /// Loads of the links; dropped when anything changes.
     table: OnceCell<LinkTable>,
 }
 
@@ -129,9 +129,9 @@ impl TorusNoc {
                 shared_per_channel: 0,
             }),
             links: Vec::new(),
-            jobs: Slab::new(),
-            packets: Slab::new(),
-            messages: Slab::new(),
+            jobs: Slab::default(),
+            packets: Slab::default(),
+            messages: Slab::default(),
             interfaces: Vec::new(),
             memory_free: vec![0; channels.map_or(0, |last| last as usize + 1)],
             sets: Vec::new(),
@@ -172,7 +172,7 @@ impl TorusNoc {
         }
     }
 
-    /// Grant what became free during an event, until nothing more becomes free.
+    /// Grant the lanes that became free during an event, until no more become free.
     fn settle(&mut self, now: u64) {
         let mut next = 0;
         while next < self.woken.len() {

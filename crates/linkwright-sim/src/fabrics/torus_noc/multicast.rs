@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A multicast reserves the broadcast channel of every link of its tree with one round trip to the
-//! farthest target, then sends. So two multicasts that share a link never hold each other up half
+//! farthest target, then sends. So two multicasts that share a link never block each other half
 //! way. The reservation ends when the tail has left the last link; *linked* multicasts of one
 //! interface to one set keep it until the last of the sequence. Every target acknowledges.
 //!
@@ -137,7 +137,7 @@ impl TorusNoc {
         }
     }
 
-    /// Reserve trees for those who wait, in order, where all lanes are free.
+    /// Reserve trees for waiting packets, in order, if all lanes are free.
     fn grant_trees(&mut self, now: u64) {
         let mut index = 0;
         while index < self.unreserved.len() {
@@ -214,8 +214,8 @@ impl TorusNoc {
         self.grant_trees(now);
     }
 
-    /// Whether the next multicast of an interface, all before having passed, goes over the same tree. One that it has
-    /// issued waits for another tree.
+    /// Whether the next multicast of an interface uses the same tree, given that all earlier ones have passed. A
+    /// multicast already issued waits for another tree.
     fn more_to_send(&self, issuer: u32, tree: u32) -> bool {
         let &Interface { current, busy, .. } = &self.interfaces[issuer as usize];
         let issued = busy & 1 << initiator_of(MsgKind::Multicast) != 0;

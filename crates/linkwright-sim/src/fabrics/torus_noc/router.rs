@@ -11,9 +11,9 @@
 //! ```
 //!
 //! The tail leaves link k when three things hold: all flits are served; the tail of link k-1 has
-//! come through; and what has not passed link k+1 fits the input buffer behind link k. A packet
-//! whose head has to wait runs on until the buffers behind its head are full, then pauses on every
-//! link it holds (the worm stands still and takes no share of a link) until the next grant.
+//! come through; and the flits that have not passed link k+1 fit the input buffer behind link k. A
+//! packet whose head must wait runs on until the buffers behind its head are full, then pauses on
+//! every link it holds (the worm stands still and takes no share of a link) until the next grant.
 //!
 //! An input buffer is a queue per lane: the packet in front asks for its next lane, the others
 //! wait behind it.
@@ -24,7 +24,7 @@ use super::lane::{
 };
 use super::{event, TorusNoc, NONE};
 
-/// What the job on the link before means for the one that follows it.
+/// The state of the job on the link before, as its successor needs it.
 struct Before {
     /// When its tail comes in, `NEVER` while unknown.
     tail: u64,
@@ -34,7 +34,7 @@ struct Before {
 }
 
 impl Before {
-    /// There is no link before; the last flit is there at `tail`.
+    /// There is no link before; the last flit is ready at `tail`.
     fn nothing(tail: u64) -> Self {
         Before {
             tail,
@@ -101,7 +101,7 @@ impl TorusNoc {
         }
     }
 
-    /// `id` waits for `lane`, behind those who wait already.
+    /// `id` waits for `lane`, behind the packets already waiting.
     #[inline(never)]
     fn queue_up(&mut self, id: u32, lane: u32, now: u64) {
         let waiting = &mut self.links[(lane / LANES) as usize].lane(lane).waiting;
@@ -114,7 +114,7 @@ impl TorusNoc {
         self.hold_back(id, now);
     }
 
-    /// Grant `lane` to those who wait for it, as far as it is free.
+    /// Grant `lane` to waiting packets while it is free.
     #[inline]
     pub(super) fn wake(&mut self, lane: u32, now: u64) {
         while self.links[(lane / LANES) as usize].lane(lane).waiting != NONE
@@ -122,7 +122,7 @@ impl TorusNoc {
         {}
     }
 
-    /// Grant `lane` to the first who waits for it, if it is free.
+    /// Grant `lane` to the first waiting packet, if it is free.
     fn grant_first(&mut self, lane: u32, now: u64) -> bool {
         let link = &mut self.links[(lane / LANES) as usize];
         let last = link.lane(lane).waiting;
@@ -140,7 +140,7 @@ impl TorusNoc {
         true
     }
 
-    /// `id` takes the lane it asked for, with `room` flits behind it.
+    /// `id` takes the lane it requested, with room for `room` flits behind it.
     #[inline(always)] // of its two callers, one is where most of the time goes
     fn grant(&mut self, id: u32, lane: u32, room: u32, now: u64) {
         let packet = &mut self.packets[id as usize];
@@ -177,8 +177,8 @@ impl TorusNoc {
         if before.tail != NEVER {
             // The tail cannot leave before that.
             let job = &mut self.jobs[new as usize];
-            (job.tail, job.asked) = (before.tail, through.max(before.tail));
-            self.calendar.push(job.asked, event::TAIL | new);
+            (job.tail, job.check_at) = (before.tail, through.max(before.tail));
+            self.calendar.push(job.check_at, event::TAIL | new);
         }
         // The packet goes on from the link before.
         if before.flags & GOES_ON != 0 && self.finite {
@@ -217,7 +217,7 @@ impl TorusNoc {
         }
     }
 
-    /// One holder less on `lane`.
+    /// A holder leaves `lane`.
     #[inline]
     pub(super) fn release(&mut self, lane: u32) {
         let state = self.links[(lane / LANES) as usize].lane(lane);

@@ -1,4 +1,4 @@
-//! A network in which nothing moves any more: who waits for what, and the circle of waits.
+//! A network that has come to a standstill: which messages wait for what, and the circle of waits.
 //!
 //! Dimension order and datelines keep single packets from waiting in a circle. A multicast does not reserve
 //! its receivers, though, so two of them may each have the place that the other needs:

@@ -1,9 +1,9 @@
 //! The end of a passage: when the tail may leave a link, and what follows.
 //!
-//! Tail events are questions, asked at the earliest time at which the answer can be yes. If flits are
-//! still to be served or the next link lags behind, the next question follows from the present
-//! shares; if only a grant can help, the grant asks. A job has one valid question at a time; those
-//! replaced by an earlier one are ignored.
+//! A tail event checks whether the tail may leave, at the earliest possible time. If flits remain or
+//! the next link lags behind, the present shares give the time of the next check; if only a grant can
+//! help, the grant checks. A job has one valid check at a time; checks replaced by an earlier one are
+//! ignored.
 
 use super::geometry::Port;
 use super::lane::{GOES_ON, LANES, NEVER, ON_TREE, RESPONSES, TAIL_LEFT, TAIL_WAITS};
@@ -11,35 +11,35 @@ use super::link::SCALE;
 use super::{event, TorusNoc, NONE};
 
 impl TorusNoc {
-    /// See at `at` whether the tail of `id` leaves its link; replaces an earlier request.
+    /// Check at `at` whether the tail of `id` leaves its link; replaces an earlier check.
     #[inline]
-    pub(super) fn ask(&mut self, id: u32, at: u64) {
-        self.jobs[id as usize].asked = at;
+    pub(super) fn check_tail(&mut self, id: u32, at: u64) {
+        self.jobs[id as usize].check_at = at;
         self.calendar.push(at, event::TAIL | id);
     }
 
-    /// Perhaps the tail of `id` leaves its link now; if not, ask again when it may.
+    /// Let the tail of `id` leave its link if it can; if not, check again when it may.
     #[inline]
     pub(super) fn tail(&mut self, id: u32, now: u64) {
         let job = &mut self.jobs[id as usize];
-        if job.asked != now {
+        if job.check_at != now {
             return;
         }
-        job.asked = NEVER;
+        job.check_at = NEVER;
         let link = &mut self.links[(job.lane / LANES) as usize];
         link.advance(now);
         if job.deferred > 0 {
             job.flags |= TAIL_WAITS;
         } else if let Some(finish) = link.finish(id) {
             let at = link.reaches(finish);
-            self.ask(id, at);
+            self.check_tail(id, at);
         } else if job.flits <= job.reserved || self.drained(id, now) {
             self.leave(id, now);
         }
     }
 
-    /// Whether the flits that have not passed the next link fit the buffer; if not, see to it
-    /// that the tail is asked again.
+    /// Whether the flits that have not passed the next link fit the buffer; if not, arrange another
+    /// check.
     fn drained(&mut self, id: u32, now: u64) -> bool {
         let job = &mut self.jobs[id as usize];
         if job.flags & GOES_ON == 0 {
@@ -70,7 +70,7 @@ impl TorusNoc {
             self.jobs[id as usize].flags |= TAIL_WAITS;
         } else {
             let at = link.reaches(finish - fits);
-            self.ask(id, at);
+            self.check_tail(id, at);
         }
         false
     }
@@ -101,7 +101,7 @@ impl TorusNoc {
         self.release(lane);
         while down != NONE {
             let next = &mut self.jobs[down as usize];
-            (next.tail, next.asked) = (tail_at, tail_at);
+            (next.tail, next.check_at) = (tail_at, tail_at);
             self.calendar.push(tail_at, event::TAIL | down);
             down = next.sibling;
         }

@@ -10,8 +10,7 @@ use linkwright_core::Bytes;
 use super::config::Dram;
 use super::geometry::Port;
 use super::interface::Message;
-use super::lane::Packet;
-use super::lane::RESPONSE;
+use super::lane::{Packet, RESPONSE};
 use super::{event, TorusNoc};
 use crate::fabric::{Event, MsgKind};
 
@@ -33,8 +32,8 @@ impl TorusNoc {
         }
     }
 
-    /// Reserve a memory channel; returns when its data begin and end. What a short access takes
-    /// longer than its data delays the next access, not its own answer.
+    /// Reserve a memory channel; returns when its data begin and end. Time that a short access takes
+    /// beyond its data delays the next access, not its own answer.
     fn access(&mut self, channel: u32, bytes: u32, write: bool, from: u64) -> (u64, u64) {
         let dram = self.dram();
         let rate = if write { dram.write } else { dram.read };
@@ -83,7 +82,7 @@ impl TorusNoc {
         }
     }
 
-    /// When the bank or memory has done what a request asks of it; `None` where there is neither.
+    /// When the bank or memory has served a request; `None` if the target has neither.
     #[inline]
     fn done_at(&mut self, id: u32, now: u64) -> Option<u64> {
         let packet = &self.packets[id as usize];
@@ -105,7 +104,7 @@ impl TorusNoc {
     }
 
     /// A posted packet has done its work.
-    #[inline(always)] // into its arrival, after which there is nothing to wait for in most cases
+    #[inline(always)] // into its arrival, because most packets then wait for nothing
     fn posted(&mut self, id: u32, now: u64) {
         let Packet { message, lane, .. } = self.packets[id as usize];
         self.packets.remove(id);

@@ -1,6 +1,6 @@
 """Bandwidth of one SM and of many: `memory_bandwidth` of the catalogue.
 
-The reference of `memory_stream.cu`: the arrays that it writes, and the exclusive or of what it reads.
+The reference of `memory_stream.cu`: the arrays that it writes, and the XOR of what it reads.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
 _WIDTHS = {"widest": 16, "32": 4, "64": 8, "128": 16}
 _FACTOR = np.uint32(3)
 _WARMED_BYTES = 1 << 19
-# So many bytes pass in a sample, because clocks and barriers around few would count as much.
+# Bytes of a sample; around fewer, clocks and barriers would count as much.
 _SAMPLE_BYTES = 1 << 20
-# Accesses of a thread at once, as in the kernel.
+# Accesses that a thread has in flight, as in the kernel.
 _IN_FLIGHT = 4
 
 
@@ -52,14 +52,14 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
         "folds": np.zeros((threads, THREADS), np.uint32),
         "fold_threads": THREADS,
     }
-    # As many threads as have so many accesses each; of a small block those are few.
+    # As many threads as have `_IN_FLIGHT` accesses each, few for a small block.
     lanes = min(THREADS, max(128, block // (_WIDTHS[width] * _IN_FLIGHT) // 32 * 32))
     made = job(gpu, "memory_stream", chosen, words, threads=lanes, shared_bytes=8 * lanes)
     wanted = {"read": words["a"], "write": np.full(elements, _FACTOR), "copy": b, "triad": b + _FACTOR * c}[kind]
     with gpu.device.loaded(made) as loaded:
 
         def check() -> None:
-            # Every element, once: later kernels write the same.
+            # Check every element once, because later kernels write the same.
             if check.done:
                 return
             folds = loaded.read("folds")
@@ -74,6 +74,3 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
         check.done = False
         counted = block * threads * _ARRAYS[kind]
         return sampled(gpu, loaded, how, operations=passes, check=check, counted_bytes=counted, moved_bytes=counted)
-
-
-PROBES = {KEY: measure}

@@ -1,8 +1,8 @@
 """Random numbers by cuRAND: `random` of the catalogue on all SMs, by generator and block; and `store`, its limit.
 
-One call fills a block of the GPU's memory with 64-bit floats. A generator goes on where its last call ended, so no
-two blocks are alike. What it made is looked at on the host: range, mean and variance, shares of sixteen bins, and that
-the next block is another one. cuRAND's own sequence is not computed a second time.
+One call fills a block of GPU memory with 64-bit floats. A generator continues where its last call ended, so no two
+blocks are alike. The host checks range, mean and variance, the shares of sixteen bins, and that the next block differs;
+it does not recompute cuRAND's own sequence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GENERATORS = {
 _SAMPLE_BYTES = 8
 _WORD = 0x3FE00000  # its pairs are a number a little above one half
 _BINS = 16
-# Standard deviations that a sound generator stays within, in all looks of years.
+# A sound generator stays within this many standard deviations over years of checks.
 _SIGMA = 7.0
 
 Filler = tuple[str, Callable[[], object], Callable[[np.ndarray, np.ndarray], str | None]]
@@ -85,11 +85,11 @@ def _filler(gpu: Gpu, generator: str, address: int, samples: int, seed: int) -> 
 
 def _not_stored(first: np.ndarray, second: np.ndarray) -> str | None:
     stored = np.full(2, _WORD, np.uint32).view(float)[0]
-    return None if (first == stored).all() and (second == stored).all() else "left other values than it was to store"
+    return None if (first == stored).all() and (second == stored).all() else "left other values than it had to store"
 
 
 def not_random(first: np.ndarray, second: np.ndarray) -> str | None:
-    """What is wrong with two successive blocks of uniform numbers; None: nothing that a glance shows."""
+    """What is wrong with two successive blocks of uniform numbers; None if these quick checks find nothing."""
     n = len(first)
     if not ((first > 0) & (first <= 1)).all():
         return "left numbers outside of ]0, 1]"
@@ -106,6 +106,3 @@ def not_random(first: np.ndarray, second: np.ndarray) -> str | None:
         if n >= _BINS**2 and abs(sigma) > _SIGMA:
             return f"has a {what} {abs(sigma):.1f} standard deviations away from that of uniform numbers"
     return None
-
-
-PROBES = {KEY: measure}

@@ -1,6 +1,6 @@
-"""A word from SM to SM: `cache_line` of the catalogue through the L2, `sm_cluster_latency` in a cluster.
+"""Pass a word from SM to SM: `cache_line` of the catalogue through the L2, `sm_cluster_latency` in a cluster.
 
-The reference of `flag_handover.cu`: what the words count up to.
+The reference of `flag_handover.cu`: the values that the words reach.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cache_line(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     if axes["how"] == "one_way":
         raise WaivedError(f"{key}: waived: the clocks of two SMs do not agree to a cycle; ask for another `how`")
     if axes["touched_by"] != "first":
-        raise WaivedError(f"{key}: waived: a line of the L2 has its place by its address, whoever touches it first")
+        raise WaivedError(f"{key}: waived: the address of a line decides its place in the L2, whoever touches it first")
     swap = axes["how"] == "compare_and_swap"
     words = {"rounds": ROUNDS, "swap": int(swap), "first": 0, "words": np.zeros(2 * LINE_WORDS, np.uint64)}
     made = job(gpu, "flag_handover", enough_sms(key, sms, 2), words, threads=_WARP)
@@ -63,13 +63,10 @@ def sm_cluster_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> R
 
 
 def in_cluster(key: str, gpu: Gpu, blocks: int) -> None:
-    """Waives what is no cluster of this GPU."""
+    """Waive clusters that this GPU cannot form."""
     if not gpu.device.has_clusters:
         raise WaivedError(f"{key}: waived: {gpu.device.name} has no clusters; sm_90 and newer have")
     if blocks not in (2, 4, 8, 16):
         raise WaivedError(f"{key}: waived: a cluster has 2, 4, 8 or 16 blocks, not {blocks}")
     if blocks > len(gpu.all_sms):
         raise WaivedError(f"{key}: waived: {blocks} blocks need as many SMs; there are {len(gpu.all_sms)}")
-
-
-PROBES = {"cache_line": cache_line, "sm_cluster_latency": sm_cluster_latency}

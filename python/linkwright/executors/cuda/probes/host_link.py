@@ -1,7 +1,4 @@
-"""Copies between the host and its GPU: `gpu_copy`; and the memory and the clock that questions of the host share.
-
-The clock is the host's, and so are the rules.
-"""
+"""Copies between the host and its GPU: `gpu_copy`; and the memory and host clock that such probes share."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ _CALLS = "the driver is called from Python, whose own time is part of each call"
 
 
 def gpu_copy(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
-    """One copy, or so many one behind the other."""
+    """One copy, or `queued` copies back to back."""
     key, nbytes, queued = "gpu_copy", int(axes["bytes"]), int(axes["queued"])
     if not nbytes or not queued:
-        raise WaivedError(f"{key}: waived: a copy moves one byte at least, and the caller waits for one at least")
+        raise WaivedError(f"{key}: waived: a copy moves at least one byte, and the caller waits for at least one")
     fits(key, gpu, nbytes)
     device, sent = gpu.device, np.random.default_rng(how.seed).integers(0, 256, nbytes, np.uint8)
     to_device = axes["direction"] == "to_device"
@@ -91,6 +88,3 @@ def timed_by_host(work: Callable[[int], None], how: Sampling) -> dict:
         "settle_within": how.settle_within,
     }
     return _native.sample_work(work, {name: value for name, value in options.items() if value is not None})
-
-
-PROBES = {"gpu_copy": gpu_copy}

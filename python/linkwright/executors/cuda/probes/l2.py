@@ -1,11 +1,11 @@
 """The near and the far partition of the L2: `sm_l2_latency` line by line, `sm_l2_bandwidth` from either side.
 
-The reference of `l2_lines.cu`: every line leads back to itself, and the exclusive or of the lines that were read.
+The reference of `l2_lines.cu`: every line leads back to itself, and the XOR of the lines read is known.
 
-Which lines are near an SM nothing tells but their latencies. They are cut in two where the sums of squares within
-both sides are least (2-means in one dimension), and the cut stands where the means of the sides lie `APART` standard
-deviations from each other and neither side is tiny. Latencies that are spread evenly lie 3.5 apart, a bell 2.7. Where
-no cut stands the GPU shows one partition, and all lines count as near.
+Only their latencies tell which lines are near an SM. They are split in two so that the sums of squares within both
+sides are least (2-means in one dimension). The split counts if the means of the sides lie `APART` standard deviations
+apart and neither side is tiny: evenly spread latencies lie 3.5 apart, a bell curve 2.7. Without a split the GPU shows
+one partition, and all lines count as near.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ONE_PARTITION = "the latencies of its lines form one group: one partition, or c
 
 
 def near_lines(latencies: np.ndarray) -> np.ndarray:
-    """By line whether it is near; all of them where the latencies form one group."""
+    """Whether each line is near; all are if the latencies form one group."""
     order = np.argsort(latencies, kind="stable")
     ordered = latencies[order].astype(float)
     n, least = len(ordered), max(2, int(np.ceil(LEAST_SHARE * len(ordered))))
@@ -53,12 +53,12 @@ def near_lines(latencies: np.ndarray) -> np.ndarray:
 
 
 def folded(memory: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The exclusive or of all words of the chosen lines, by SM."""
+    """The XOR of all words of the chosen lines, by SM."""
     return np.bitwise_xor.reduce(memory[chosen].reshape(len(chosen), -1), axis=1)
 
 
 def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
-    """One access of one line, and what those of each side take."""
+    """One access of one line, and the latencies of each side."""
     key = "sm_l2_latency"
     with _lines(key, gpu, axes, sms, atomic=axes["access"] == "atomic") as loaded:
         lines = loaded.number("lines")
@@ -76,7 +76,7 @@ def sm_l2_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record
 
 
 def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
-    """One pass of every SM over the lines of one side, as many for each."""
+    """One pass of every SM over equally many lines of one side."""
     key, side = "sm_l2_bandwidth", str(axes["side"])
     with _lines(key, gpu, axes, sms, atomic=side != "any") as loaded:
         run(gpu, loaded)
@@ -100,7 +100,7 @@ def sm_l2_bandwidth(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Reco
 
 @contextmanager
 def _lines(key: str, gpu: Gpu, axes: dict, sms: list[int], *, atomic: bool) -> Iterator[Loaded]:
-    """A job whose lines hold their own addresses, and noise behind them."""
+    """A job whose lines hold their own addresses, followed by noise."""
     chosen = enough_sms(key, sms, int(axes["threads"]))
     lines, parts = int(axes["working_set"]) // LINE_BYTES, len(chosen)
     most = (gpu.device.most_shared_bytes - LINE_BYTES) // 4
@@ -152,6 +152,3 @@ def _side(gpu: Gpu, latencies: np.ndarray, side: str) -> np.ndarray:
 
 def _middle(values: np.ndarray) -> list[float]:
     return [float(np.median(values))]
-
-
-PROBES = {"sm_l2_latency": sm_l2_latency, "sm_l2_bandwidth": sm_l2_bandwidth}

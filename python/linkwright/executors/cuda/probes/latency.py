@@ -19,12 +19,12 @@ from .sampling import SAMPLES, enough_sms, fits, job, run, sampled
 LINE_BYTES = 128
 STEPS = 1024
 _THROUGH = {"shared": 0, "l1": 1, "l2": 2}
-# A working set that an L1 could hold is gone through before each sample.
+# A working set that an L1 could hold is walked once before each sample.
 _WARMED_BYTES = 1 << 19
 
 
 def chain(lines: int, order: str, seed: int) -> np.ndarray:
-    """Lines in the order of the chase, all of them once, beginning with line 0."""
+    """All lines once, in the order of the chase, beginning with line 0."""
     if order == "random":
         around = np.random.default_rng(seed).permutation(lines)
     else:
@@ -45,7 +45,7 @@ def memory_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Recor
             "memory_latency: waived: the driver maps the memory of a GPU by pages of 2 MiB; ask for them with pages=2M"
         )
     if axes["neighbours"] and axes["neighbours_do"] != "chase":
-        raise WaivedError("memory_latency: waived: on a GPU neighbours chase; leave neighbours_do away")
+        raise WaivedError("memory_latency: waived: on a GPU neighbours chase; leave neighbours_do out")
     return _chase("memory_latency", gpu, axes, sms, how, "l1", 1 + int(axes["neighbours"]))
 
 
@@ -54,9 +54,7 @@ def sm_load_latency(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Reco
     return _chase("sm_load_latency", gpu, axes, sms, how, str(axes["through"]), int(axes["threads"]))
 
 
-def _chase(
-    key: str, gpu: Gpu, axes: dict, sms: list[int], how: Sampling, through: str, parts: int
-) -> dict[str, object]:
+def _chase(key: str, gpu: Gpu, axes: dict, sms: list[int], how: Sampling, through: str, parts: int) -> Record:
     cluster = through == "cluster"
     chosen = _in_cluster(key, gpu, parts) if cluster else enough_sms(key, sms, parts)
     lines = int(axes["working_set"]) // LINE_BYTES
@@ -81,7 +79,7 @@ def _chase(
         gpu, "pointer_chase", chosen, words, threads=32, shared_bytes=nbytes if shared else 0, cluster=cluster
     )  # fmt: skip
     with gpu.device.loaded(made) as loaded:
-        # Block memory begins with what the parts tell each other; the kernel knows its address.
+        # Block memory begins with what the parts exchange; the kernel knows its address.
         base = np.arange(parts) * (0 if shared else nbytes) + (128 if shared else loaded.address("chain"))
         laid = np.zeros((chains, lines, LINE_BYTES // 8), np.uint64)
         laid[:, around, 0] = base[:chains, None] + LINE_BYTES * np.roll(around, -1)
@@ -101,19 +99,16 @@ def _chase(
 
 
 def _in_cluster(key: str, gpu: Gpu, parts: int) -> list[int]:
-    """As many SMs as a cluster needs in which so many parts chase, each through the memory of the next block."""
+    """The SMs of a cluster in which `parts` blocks chase, each through the memory of the next block."""
     blocks = max(2, parts)
     in_cluster(key, gpu, blocks)
     return list(gpu.all_sms[:blocks])
 
 
 def _fill_caches(gpu: Gpu, loaded: Loaded, lines: int, warm: int) -> int:
-    """One round over the whole working set; the steps that it took."""
+    """Go once around the whole working set; returns the steps that it took."""
     steps = -(-lines // SAMPLES)
     loaded.set("steps", steps)
     run(gpu, loaded)
     loaded.set("steps", STEPS)
     return SAMPLES * (steps + warm)
-
-
-PROBES = {"memory_latency": memory_latency, "sm_load_latency": sm_load_latency}

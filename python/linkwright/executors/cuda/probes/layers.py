@@ -1,8 +1,8 @@
 """Convolution layers by cuDNN: `convolution` of the catalogue on all SMs, the same 64 layers as on every machine.
 
-PyTorch calls it; of its methods cuDNN tries all and takes the fastest (`benchmark`). Types of the tensor cores have
-their channels innermost, which is the order that those want; `f32` has them outermost. Where the zeros around an image
-are not as many on either side, the image comes with them, so that the layer is the one that is counted.
+PyTorch calls cuDNN, which tries all its methods and takes the fastest (`benchmark`). Types of the tensor cores have
+their channels innermost, as those units want them; `f32` has them outermost. If a layer pads an image unevenly, the
+image arrives padded, so the layer stays the one that is counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     layer, batch, dtype = convolution.layers()[str(axes["layer"])], int(axes["batch"]), str(axes["dtype"])
     libraries.whole_gpu(KEY, axes)
     if batch < 1:
-        raise WaivedError(f"{KEY}: waived: a batch of 0 images is none; ask for at least 1")
+        raise WaivedError(f"{KEY}: waived: a batch of 0 images is empty; ask for at least 1")
     libraries.has_type(KEY, gpu, dtype)
     torch = libraries.torch()
     if torch is None:
@@ -54,7 +54,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     call = _convolved(torch, layer, x, w, order, made)
     with torch.backends.cudnn.flags(
         enabled=True, benchmark=True, benchmark_limit=0, deterministic=False, allow_tf32=dtype == "tf32"
-    ):  # a limit of 0 is none; by default ten methods are tried
+    ):  # a limit of 0 tries all methods; the default is ten
         found = libraries.sampled(
             KEY, gpu, call, how, library=f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}",
             done=float(layer["flops"] * batch), dtype=dtype, may_exceed=True,
@@ -79,7 +79,7 @@ def _convolved(torch, layer: dict, x, w, order, made: dict[str, object]) -> Call
 
 
 def _rounding(dtype: str) -> Callable[[np.ndarray], float]:
-    """What rounding explains: of factors and result in their type, of sums in 32 bits."""
+    """The error that rounding explains: of factors and result in their type, of sums in 32 bits."""
 
     def allowed(terms: np.ndarray) -> float:
         size = abs(float(terms.sum())) + float(np.sqrt((terms**2).sum()))
@@ -91,6 +91,3 @@ def _rounding(dtype: str) -> Callable[[np.ndarray], float]:
 def _faster(found: Record) -> list[Note]:
     beyond = found.limit_ns is not None and found.values_ns and min(found.values_ns) < found.limit_ns
     return remarks("beyond the peak of the counted operations: the method needs fewer" if beyond else None)
-
-
-PROBES = {KEY: measure}

@@ -1,13 +1,12 @@
-"""What probes of the vendor's libraries share: which library answers, and its calls timed by events of the GPU.
+"""Common to probes of the vendor's libraries: which library answers, and its calls timed by GPU events.
 
-    products        PyTorch where it is installed and sees a GPU, else CuPy; f8 by PyTorch only
+    products        PyTorch if it is installed and sees a GPU, else CuPy; f8 by PyTorch only
     convolutions    PyTorch, which calls cuDNN
     random numbers  CuPy, which calls cuRAND
 
-All work on the default stream of the context that the driver gave this process. A sample is so many calls, one
-enqueued behind the other, that they take a millisecond; small ones show what a call costs the host. One call that is
-not timed goes before each batch, so that the GPU need not wait for the host where calls are long. Under a power cap a
-library reaches what it reaches there, so those samples count and a note says so.
+All of them use the default stream of this process's context. A sample is a millisecond's worth of calls, enqueued back
+to back; small calls show what a call costs the host. An untimed call precedes each batch, so the GPU does not wait for
+the host if calls are long. Samples under a power cap count, because the library can do no better there; a note says so.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from ..power import Meter
 from .sampling import collected
 
 SAMPLE_NS = 1e6
-# Samples of a batch, one enqueued behind the other: as many as take so long, so that a GPU, whose clock follows its
-# power and its heat, hardly rests between batches.
+# Samples of a batch are enqueued back to back for about this long: the clock of a GPU follows power and heat, so it
+# should hardly rest between batches.
 BATCH_NS = 10e6
 LEAST_SAMPLES, MOST_SAMPLES = 4, 16
 POWER_CAP = "power cap"
-# Types that came with an architecture.
+# The architecture that introduced each type.
 _SINCE = {"tf32": 80, "bf16": 80, "f8": 89}
-# Longest that work goes on only to see the energy counter step.
+# How long to go on working only to see the energy counter step.
 _POWER_S = 2.0
 CURES = {
     "torch": "PyTorch (`pip install torch`)",
@@ -47,20 +46,20 @@ CURES = {
 
 
 def torch() -> ModuleType | None:
-    """PyTorch, where it is installed and sees a GPU."""
+    """PyTorch, if it is installed and sees a GPU."""
     found = _imported("torch")
     return found if found is not None and found.cuda.is_available() else None
 
 
 def release() -> None:
-    """Give back what PyTorch keeps for its next tensors: the next experiment takes its memory from the driver."""
+    """Return the memory that PyTorch caches to the driver, for the next experiment."""
     if (found := sys.modules.get("torch")) is not None:
         found.cuda.empty_cache()
 
 
 @contextmanager
 def refusals(what: str) -> Iterator[None]:
-    """Errors of PyTorch, CuPy and NCCL as ours: what they refuse costs one experiment and says why."""
+    """Turn errors of PyTorch, CuPy and NCCL into ours, so that each costs one experiment and gives its reason."""
     try:
         yield
     except RuntimeError as error:
@@ -69,13 +68,13 @@ def refusals(what: str) -> Iterator[None]:
 
 
 def cupy(library: str) -> ModuleType | None:
-    """CuPy's binding of one library, where both are installed."""
+    """CuPy's binding of one library, if both are installed."""
     return _imported("cupy.cuda", library)
 
 
 def _imported(name: str, member: str | None = None) -> ModuleType | None:
     try:
-        # As `from name import member`: CuPy makes some members when they are asked for.
+        # Like `from name import member`, because CuPy creates some members on first use.
         found = __import__(name, fromlist=[member] if member else [])
         return getattr(found, member) if member else found
     except (ImportError, OSError, AttributeError):
@@ -83,24 +82,24 @@ def _imported(name: str, member: str | None = None) -> ModuleType | None:
 
 
 def missing(key: str, *names: str) -> WaivedError:
-    """Why nothing answers, and what would do."""
+    """The error for a missing library, with the cure."""
     said = f"{key}: waived: it needs {' or '.join(CURES[name] for name in names)}"
     if "torch" in names and (blind := _imported("torch")) is not None:
         said += (
-            f"; PyTorch {blind.__version__} is installed and sees no GPU: it is one for processors, or one of a CUDA "
-            "newer than the driver"
+            f"; PyTorch {blind.__version__} is installed and sees no GPU: it is a build for CPUs, or for a CUDA newer "
+            "than the driver"
         )
     return WaivedError(said)
 
 
 def whole_gpu(key: str, axes: dict) -> None:
-    """Waives what a library cannot be asked for: a part of the SMs."""
+    """Waive a request for some of the SMs, which a library cannot be confined to."""
     if int(axes["threads"]) != 1:
         raise WaivedError(f"{key}: waived: a library takes all SMs of the GPU, which threads=1 stands for")
 
 
 def has_type(key: str, gpu: Gpu, dtype: str) -> None:
-    """Waives types that the GPU has no units for."""
+    """Waive types that the GPU has no units for."""
     since = _SINCE.get(dtype, 0)
     if compiler.number(gpu.device.architecture) < since:
         raise WaivedError(
@@ -109,7 +108,7 @@ def has_type(key: str, gpu: Gpu, dtype: str) -> None:
 
 
 def fits_host(key: str, nbytes: int, how: Sampling) -> None:
-    """Waives what the host has no room to check."""
+    """Waive what the host lacks the memory to check."""
     work.fits_memory(key, nbytes, Setting(cpus=(), budget_s=how.budget_s))
 
 
@@ -124,9 +123,9 @@ def sampled(
     dtype: str | None = None,
     may_exceed: bool = False,
 ) -> Record:
-    """One launch of a call that does so much work; of floating-point `dtype`, beside the peak of the GPU.
+    """One launch of a call that does `done` work, limited by the GPU's peak if it has a floating-point `dtype`.
 
-    A method that needs fewer operations than are counted `may_exceed` that peak; nothing else can.
+    Only a method that needs fewer operations than are counted `may_exceed` that peak.
     """
     first_ns = float(gpu.device.elapsed_ns(call)[0])
 
@@ -135,11 +134,11 @@ def sampled(
             for _ in range(repeats):
                 call()
 
-        call()  # while this one lasts, the host enqueues those that are timed
+        call()  # during this one, the host enqueues those that are timed
         return gpu.device.elapsed_ns(calls, samples, meanwhile=meanwhile) / repeats
 
     repeats, samples = _sizes(key, several, how)
-    # From here on nothing but the work itself lies between two looks at the energy.
+    # From here on, only the work itself happens between two readings of the energy.
     meter = Meter(gpu.throttling)
     end = time.monotonic() + how.budget_s
 

@@ -25,11 +25,11 @@ MESSAGES = 16
 ROUNDS = 64
 _SLOTS = 2
 _FLAG_BYTES = 2 * 8 * LINE_WORDS
-_STEP = 3  # from the words of one message to those of the next
+_STEP = 3  # added to each word from one message to the next
 
 
 def sum_of(messages: int, nbytes: int) -> int:
-    """What the words of so many messages add up to, in 32 bits."""
+    """The sum of all words of `messages` messages, modulo 2^32."""
     words = nbytes // 4
     each = words * (words - 1) // 2
     return (messages * each + _STEP * words * (messages * (messages - 1) // 2)) % (1 << 32)
@@ -94,9 +94,7 @@ def _in_clusters(key: str, gpu: Gpu, blocks: int, parts: int, nbytes: int) -> in
     """Shared memory of a block: its slots."""
     in_cluster(key, gpu, blocks)
     if parts % blocks or parts > len(gpu.all_sms):
-        raise WaivedError(
-            f"{key}: waived: {parts} SMs are no whole number of clusters of {blocks} among {len(gpu.all_sms)} SMs"
-        )
+        raise WaivedError(f"{key}: waived: {parts} of {len(gpu.all_sms)} SMs do not form whole clusters of {blocks}")
     wanted = _FLAG_BYTES + _SLOTS * nbytes
     head = 1024
     if wanted > gpu.device.most_shared_bytes - head:
@@ -116,6 +114,3 @@ def _sums(key: str, loaded: Loaded, nbytes: int) -> Callable[[], None]:
             raise WrongResultError(f"{key}: SM {wrong[0]} of the pairs read other words; no value is reported")
 
     return check
-
-
-PROBES = {"sm_pair_bandwidth": sm_pair_bandwidth, "sm_loaded_latency": sm_loaded_latency}

@@ -1,7 +1,7 @@
 """Matrix products by the vendor's libraries: `matmul` of the catalogue on all SMs.
 
-Operands are normal numbers rounded to the type, because what a GPU draws, and so its clock, depends on its data.
-`f8` is e4m3 with scales of one and a result in bf16; `tf32` has its factors in 32 bits and multiplies 19 of them.
+Operands are normal random numbers rounded to the type, because the power of a GPU, and so its clock, depends on the
+data. `f8` is e4m3 with scales of one and a result in bf16; `tf32` stores factors in 32 bits and multiplies 19 of them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .host_link import device_memory
 from .sampling import fits
 
 KEY = "matmul"
-# Relative step of the numbers in which a product is rounded.
+# Relative spacing of the numbers that a product is rounded to.
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "tf32": 2.0**-10, "f16": 2.0**-10, "bf16": 2.0**-7, "f8": 2.0**-7}
 _BYTES = {"f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8": 2}
 # Types whose sums are no wider than their factors.
 _OWN_SUMS = ("f64", "f32")
 _F8_MULTIPLE = 16
 _CHECKED = 64
-# Numbers that are drawn; a matrix repeats them, in every row from another place.
+# Random numbers that are drawn; a matrix repeats them, and every row starts at another one.
 _DRAWN = 1_000_003
 
-# What a library made ready: its name, a call that starts one product, the factors as they were rounded, the product.
+# What a library prepares: its name, a call that starts one product, the rounded factors, a reader of the product.
 Ready = tuple[str, Callable[[], object], np.ndarray, np.ndarray, Callable[[], np.ndarray]]
 
 
@@ -41,7 +41,7 @@ def measure(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
     n, dtype = int(axes["n"]), str(axes["dtype"])
     libraries.whole_gpu(KEY, axes)
     if n < 1:
-        raise WaivedError(f"{KEY}: waived: a size of 0 is no product; ask for at least 1")
+        raise WaivedError(f"{KEY}: waived: a product needs a size of at least 1")
     libraries.has_type(KEY, gpu, dtype)
     if dtype == "f8" and n % _F8_MULTIPLE:
         raise WaivedError(f"{KEY}: waived: in f8 n is a multiple of {_F8_MULTIPLE}, not {n}")
@@ -62,10 +62,10 @@ def operand(n: int, kind: np.dtype, seed: int) -> np.ndarray:
 
 
 def check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
-    """Some elements by the definition, and all of them through the product with a random vector."""
+    """Check some elements by definition, and all of them through a product with a random vector."""
     n = len(a)
     random = np.random.default_rng(n)
-    # An element is a sum of n products: of size sqrt(n), with a rounding for each term where sums are no wider.
+    # An element adds n products and is about sqrt(n) large; sums as narrow as their factors round at each term.
     allowed = 8 * EPSILON[dtype] * (n if dtype in _OWN_SUMS else max(4, np.sqrt(n)))
     rows, columns = random.integers(0, n, (2, _CHECKED))
     elements = np.einsum("ij,ij->i", a[rows].astype(float), b[:, columns].T.astype(float))
@@ -77,7 +77,7 @@ def check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
     for what, (found, most) in wrong.items():
         if not found <= most:
             raise WrongResultError(
-                f"{KEY} of n = {n}, {dtype}: {what} of the product is wrong by {found:.3g}, rounding explains "
+                f"{KEY} of n = {n}, {dtype}: {what} of the product is off by {found:.3g}, and rounding explains "
                 f"{most:.3g}; no time is reported"
             )
 
@@ -101,7 +101,7 @@ def _by_torch(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Re
     left, right = (torch.from_numpy(each).to(device="cuda", dtype=kind) for each in (a, b))
     if dtype == "f8":
         one = torch.ones(1, dtype=torch.float32, device="cuda")
-        by_column = right.t().contiguous().t()  # which is the order that it wants of the second factor
+        by_column = right.t().contiguous().t()  # the layout that it requires of the second factor
         made = {}
 
         def call() -> None:
@@ -136,7 +136,7 @@ def _by_cupy(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Rea
         left, right, made = (held.enter_context(device_memory(gpu, stored[0].nbytes)) for _ in range(3))
 
         def call() -> None:
-            # By rows what the library does by columns: the factors change places.
+            # The library stores matrices by columns, so the factors change places.
             cublas.gemmEx(
                 handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, n, n, one.ctypes.data, right, kind, n, left, kind, n,
                 zero.ctypes.data, made, kind, n, sums, cublas.CUBLAS_GEMM_DEFAULT,
@@ -153,10 +153,7 @@ def _by_cupy(gpu: Gpu, dtype: str, a: np.ndarray, b: np.ndarray) -> Iterator[Rea
 
 
 def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
-    """The numbers as the GPU holds them."""
+    """The numbers as the GPU stores them."""
     if dtype == "bf16":
         return narrow(values)
     return values.astype(np.float16) if dtype == "f16" else values
-
-
-PROBES = {KEY: measure}

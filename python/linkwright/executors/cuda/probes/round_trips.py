@@ -1,4 +1,4 @@
-"""Requests of the host to a kernel that stays on its GPU, and replies: `round_trip` of the catalogue.
+"""Requests from the host to a kernel that stays on its GPU, and replies: `round_trip` of the catalogue.
 
     transport      request                                             reply
     in_place       stored into the host's own memory, which the GPU    stored there by the GPU
@@ -8,9 +8,9 @@
     word_store     stored by the host into the GPU's memory in         stored so into the host's memory by the GPU
                    words that carry their own validity
 
-The first two talk with `host_echo.cu`, the last one with `word_echo.cu`. The reference of both: the reply is the
-request, and behind it what the host put there. `word_store` needs a platform on which the host's stores reach the
-GPU's memory, one whose link is coherent: managed memory that is kept on the GPU, a few pages of it.
+The first two use `host_echo.cu`, the last one `word_echo.cu`. In both, the reply is the request, followed by what the
+host put there. `word_store` needs a coherent link, over which the host stores into a few pages of managed memory that
+stay on the GPU.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from .sampling import fits
 _PAGE = 4096
 _LEAVE = (1 << 64) - 1
 _THREADS = 256
-# Looks at the number of the reply before it is given up: seconds.
+# Polls before a reply is given up, which take seconds.
 _MOST_LOOKS = 10_000_000
 _POLLS = "the host polls from Python, whose own time is part of each trip"
-_BY_NUMPY = "; it stores and looks at words by NumPy, which takes longer"
+_BY_NUMPY = "; it stores and polls words through NumPy, which takes longer"
 
 
 def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
@@ -50,7 +50,7 @@ def round_trip(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
             f"round_trip: waived: a GPU has no transport {axes['transport']}; ask for one of {', '.join(_TRANSPORTS)}"
         )
     if not all(sizes):
-        raise WaivedError("round_trip: waived: on a GPU a request and a reply have one byte at least")
+        raise WaivedError("round_trip: waived: on a GPU a request and a reply have at least one byte each")
     fits("round_trip", gpu, 2 * sum(sizes))
     with _TRANSPORTS[str(axes["transport"])](gpu, *sizes, how.seed) as work:
         found = timed_by_host(work, how)
@@ -67,19 +67,19 @@ Work = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Line:
-    """How the host talks with a kernel."""
+    """How the host communicates with a kernel."""
 
     request: np.ndarray  # bytes of the request, of which the first changes with every trip
     ask: Callable[[int], None]  # send the request of this number
     answered: memoryview  # its last element is the number of the last reply
-    fetch: Callable[[int], None]  # after the reply: see to it that all of it is here
+    fetch: Callable[[int], None]  # after the reply: wait until all of it has arrived
     sent: Callable[[], np.ndarray]  # bytes that the request had
     got: Callable[[], np.ndarray]  # bytes of the reply
 
 
 @contextmanager
 def _serving(gpu: Gpu, job: Job, line: Line) -> Iterator[Work]:
-    """Trips to a kernel that stays; checks the last one, and that all were served."""
+    """Trips to a resident kernel; checks the last one, and that all were served."""
     with gpu.device.loaded(job) as loaded:
         loaded.start()
         count = 0
@@ -114,7 +114,7 @@ def _serving(gpu: Gpu, job: Job, line: Line) -> Iterator[Work]:
 def _unanswered(gpu: Gpu, number: int) -> CudaError:
     return CudaError(
         f"{gpu.device.name}: request {number} was not answered in full within seconds; the kernel may have given up on "
-        "a host that was held up: try again on a quiet one"
+        "a delayed host: try again on a quiet one"
     )
 
 
@@ -129,10 +129,10 @@ def _echo(sizes: tuple[int, int], seed: int, **where: int) -> Job:
 
 @contextmanager
 def _in_place(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[Work]:
-    """Memory of the host that both see."""
+    """Host memory that both sides see."""
     if platform.machine() != "x86_64":
-        raise WaivedError("round_trip: waived: in place needs stores that stay in order, as those of x86-64 do")
-    # Numbers in pages of their own, then the request, then the reply.
+        raise WaivedError("round_trip: waived: in place needs stores that stay in order, as on x86-64")
+    # Two pages for the numbers, then the request, then the reply.
     request_at, reply_at = 2 * _PAGE, 2 * _PAGE + in_bytes // _PAGE * _PAGE + _PAGE
     with host_memory(gpu, reply_at + out_bytes, pinned=True) as host:
         host[: 2 * _PAGE] = 0
@@ -154,7 +154,7 @@ def _in_place(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[Wo
 
 @contextmanager
 def _user_buffers(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[Work]:
-    """Memory that the driver has not pinned, and a queue of copies beside the kernel."""
+    """Memory that the driver has not pinned, and a queue of copies in parallel with the kernel."""
     request_at, reply_at = _PAGE, _PAGE + in_bytes // _PAGE * _PAGE + _PAGE
     request, reply = _noise(in_bytes, seed + 1), np.zeros(out_bytes, np.uint8)
     with (
@@ -186,7 +186,7 @@ def _user_buffers(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterato
 
 @contextmanager
 def _word_store(gpu: Gpu, in_bytes: int, out_bytes: int, seed: int) -> Iterator[Work]:
-    """Words of 4 bytes of data below the number of their request."""
+    """Words that hold the number of their request above 4 bytes of data."""
     if not gpu.device.host_stores:
         raise WaivedError(
             f"round_trip: waived: the host cannot store into the memory of {gpu.device.name} (the driver says no "
@@ -227,7 +227,7 @@ _TRANSPORTS = {"in_place": _in_place, "user_buffers": _user_buffers, "word_store
 
 @contextmanager
 def _window(gpu: Gpu, words: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Memory of the GPU that the host stores into: its address, and the same as an array of the host."""
+    """GPU memory that the host stores into: its address, and a host array over it."""
     address = gpu.device.allocate_window(8 * words)
     try:
         gpu.device.write(address, np.zeros(words, np.uint64))
@@ -242,6 +242,3 @@ def _numbers(host: np.ndarray) -> memoryview:
 
 def _noise(nbytes: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8)
-
-
-PROBES = {"round_trip": round_trip}

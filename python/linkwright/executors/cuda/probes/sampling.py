@@ -1,7 +1,7 @@
-"""One launch of a probe whose kernel times itself: warm up, sample, check what it left.
+"""One launch of a probe whose kernel times itself: warm up, sample, check the results.
 
-Every kernel takes a number of samples and writes cycles by (sample, part). A value is the time of the slowest
-part over the operations of a sample.
+Every kernel takes several samples and writes cycles by (sample, part). A value is the time of the slowest part,
+divided by the operations of a sample.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def job(
     shared_bytes: int = 0,
     cluster: bool = False,
 ) -> Job:
-    """A launch in which part i is played by the i-th of these SMs; in a cluster the hardware places the blocks.
+    """A launch in which the i-th of these SMs plays part i; in a cluster the hardware places the blocks.
 
-    Either way a block takes so much shared memory that it is alone on its SM.
+    Either way a block takes enough shared memory to be alone on its SM.
     """
     part_of_sm = np.full(max(gpu.all_sms) + 1, NO_RANK, np.uint32)
     part_of_sm[list(parts)] = np.arange(len(parts), dtype=np.uint32)
@@ -65,7 +65,7 @@ def job(
 
 
 def enough_sms(key: str, sms: Sequence[int], wanted: int) -> list[int]:
-    """The first so many SMs, or a waiver."""
+    """The first `wanted` SMs, or a waiver."""
     if wanted > len(sms):
         raise WaivedError(f"{key}: waived: {wanted} parts need as many SMs; {len(sms)} take part")
     if wanted < 1:
@@ -74,7 +74,7 @@ def enough_sms(key: str, sms: Sequence[int], wanted: int) -> list[int]:
 
 
 def fits(key: str, gpu: Gpu, nbytes: int) -> None:
-    """Waives what needs more than a quarter of the memory of the GPU."""
+    """Waive what needs more than a quarter of the GPU's memory."""
     most = gpu.device.memory_bytes // 4
     if nbytes > most:
         raise WaivedError(
@@ -97,10 +97,10 @@ def sampled(
     moved_bytes: float = 0,
     work: float = 0,
 ) -> Record:
-    """One launch; `check` looks at what a kernel left after `SAMPLES` samples and raises where that is wrong.
+    """One launch; `check` inspects what a kernel left after `SAMPLES` samples and raises if it is wrong.
 
-    The time of `part` counts, by default that of the slowest; it is the sum of so many `spans` between readings of the
-    counter. An operation of fewer than `least_cycles` cannot be.
+    The time is that of `part`, by default of the slowest; it adds up `spans` intervals between readings of the counter.
+    An operation of at most `least_cycles` is impossible.
     """
 
     def kernel() -> np.ndarray:
@@ -123,29 +123,28 @@ def sampled(
 
 
 def run(gpu: Gpu, loaded: Loaded, *reset: str) -> None:
-    """One kernel, in which every part has an SM of its own."""
+    """Run one kernel, and raise unless every part had its own SM."""
     loaded.restore("sm_of_part", "arrived", "trouble", *reset)
     loaded.run()
     said = loaded.read("trouble")
     if said[0] == STUCK and said[2] != loaded.address("arrived"):
         raise ExecError(
             f"{gpu.device.name}: {loaded.source}: {trouble_of(said, 'part')}; "
-            "if another process uses the GPU, use it alone, else the kernel is wrong",
+            "if another process uses the GPU, stop it; otherwise the kernel is wrong",
             code="exec.stuck",
         )
     if said.any():
         raise CudaError(
-            f"{gpu.device.name}: an SM that was to take part had no block, or two; "
-            "another process may be using the GPU: use it alone"
+            f"{gpu.device.name}: a chosen SM ran no block, or two; another process may be using the GPU: use it alone"
         )
 
 
 def collected(
     throttling: Throttling, several: Callable[[], np.ndarray], how: Sampling, bears: Container[str] = ()
 ) -> Record:
-    """Times in ns by the rules: the first, warm-up, samples until they agree; `several` takes some of them at once.
+    """Times in ns: the first one, a warm-up, then samples until they agree; `several` takes a batch of them.
 
-    Samples during which the clock was lowered are dropped, unless the probe `bears` that reason: then a note says so.
+    Samples during which the clock was lowered are dropped, unless the probe `bears` that reason; then a note says so.
     """
     end = time.monotonic() + how.budget_s
     first = several()

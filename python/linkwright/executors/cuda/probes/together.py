@@ -1,4 +1,4 @@
-"""What SMs do together: `sm_barrier` in a grid or in a cluster, `sm_atomic` at one word or at many.
+"""Joint work of SMs: `sm_barrier` in a grid or in a cluster, `sm_atomic` at one word or at many.
 
 The references of `block_barrier.cu` and `atomic_add.cu`: their counters.
 """
@@ -23,7 +23,7 @@ _MOST_WARPS = 32
 
 
 def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
-    """One barrier of so many SMs."""
+    """One barrier of `threads` SMs."""
     key, cluster, blocks = "sm_barrier", axes["how"] == "cluster", int(axes["threads"])
     if cluster:
         in_cluster(key, gpu, blocks)
@@ -41,7 +41,7 @@ def sm_barrier(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
             arrived, late = int(loaded.read("counter")[0]), int(loaded.read("late")[0])
             if late or arrived != SAMPLES * ROUNDS * blocks:
                 raise WrongResultError(
-                    f"{key}: {late} neighbours were not there after a barrier, {arrived} arrivals; no value is reported"
+                    f"{key}: {late} neighbours absent after a barrier, {arrived} arrivals; no value is reported"
                 )
 
         return sampled(gpu, loaded, how, operations=ROUNDS, check=check, reset=("counter", "seen", "late"))
@@ -63,6 +63,3 @@ def sm_atomic(gpu: Gpu, axes: dict, sms: list[int], how: Sampling) -> Record:
                 raise WrongResultError(f"{key}: the words add up to {found}, not {wanted}; no value is reported")
 
         return sampled(gpu, loaded, how, operations=ROUNDS, check=check, reset=("words",), work=parts * threads)
-
-
-PROBES = {"sm_barrier": sm_barrier, "sm_atomic": sm_atomic}
