@@ -27,7 +27,7 @@ def launch(key, **given):
 
 def experiment(key, **given):
     axes = {axis: (value,) for axis, value in given.items()}
-    found = suite_axes.experiments("part", probes.find(key), axes, 2, 1 << 20, [])
+    found = suite_axes.experiments("part", probes.find(key), axes, 2, 1 << 20, [None])
     return next(iter(found))
 
 

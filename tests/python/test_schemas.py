@@ -22,8 +22,8 @@ BEYOND_A_SCHEMA = {
     "level counts that do not multiply to the ranks", "two levels of one name", "open level of a machine of fixed size",
     "grid and count", "grid of one number", "grid without places", "columns without rows", "column outside the grid",
     "column named twice", "names that are not unique", "format from the future", "tile costs without a tile",
-    "tile of nothing", "hint at an unknown network", "names beside a grid",
-    "axis that does not exist", "lane that is no number", "a path like one that does not stand above",
+    "tile of nothing", "hint at an unknown network", "names together with a grid",
+    "axis that does not exist", "lane that is not a number", "a path like one that does not stand above",
 }  # fmt: skip
 
 
