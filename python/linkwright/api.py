@@ -350,8 +350,9 @@ def run(
 
     Args:
         schedule: the schedule to run; it is verified first.
-        on: a key of `linkwright list executors`, or a described machine, which is simulated. On `mpi` every rank of
-            the job calls this with the same schedule and gets the result; `reference` only checks the data.
+        on: a key of `linkwright list executors`, or a described machine, which is simulated once, without data: only
+            `skew` and `seed` apply. On `mpi` every rank of the job calls this with the same schedule and gets the
+            result; `reference` only checks the data.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
             schedule, and by default follows from it.
         op: the reduction, `sum`, `max`, `min` or `prod`.

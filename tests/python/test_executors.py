@@ -12,10 +12,11 @@ import pytest
 
 import linkwright as lw
 from linkwright import executors, schedules
-from linkwright.errors import UsageError
+from linkwright.errors import CudaError, UsageError
 from linkwright.executors import EXECUTORS, process
 from linkwright.executors.protocol import Executor, Extent, Launch, Options, Target
 from linkwright.experiment import Experiment
+from linkwright.store import run as runs
 from linkwright.store import schema, upgrade
 from linkwright.store.record import UNCHECKED, Ended, Note, Record, from_json, to_json
 from linkwright.suite.expand import collective_experiment
@@ -129,6 +130,22 @@ def test_a_schedule_of_ones_own_runs_on_every_executor_that_is_here():
             lw.run(RING, on=on)
 
 
+def test_a_machine_that_is_lost_ends_a_launch_in_this_process():
+    class Lost:
+        def canary_ns(self, budget_s):
+            return None
+
+        def disturbances(self):
+            raise CudaError("the GPU is gone")
+
+        def measure(self, experiment, sampling):
+            return Record(values_ns=[1.0], first_ns=1.0)
+
+    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (8, 16)]
+    (ended,) = process.here(Lost, Launch(0, work, 60.0))
+    assert (ended.experiment, ended.status, ended.code) == (work[0].key, "failed", "cuda.failed")
+
+
 def test_two_executors_on_one_host_are_two_runs():
     with pytest.raises(UsageError, match="compete for the processors"):
         executors.resolve("threads,mpi")
@@ -187,3 +204,12 @@ def test_records_are_frozen_and_samples_are_what_was_measured():
     record = schedules.run_threads(RING, Experiment("t", "allreduce", "ring", 2, 4096, "f32", "sum"), **vars(sampling))
     assert len(record.values_ns) <= 5
     assert np.max(np.array([times for _, times in record.ranks_ns]), axis=0).tolist() == record.values_ns
+
+
+def test_a_run_begun_by_another_version_is_not_continued(tmp_path):
+    run = runs.create(tmp_path, "dissect", "", {"request": {"on": "threads", "budget_s": 1.0}})
+    plan = run.folder / "run.json"
+    plan.write_text(plan.read_text(encoding="utf-8").replace('"format": 2', '"format": 1'), encoding="utf-8")
+    result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
+    assert (result.status, result.out) == (2, "")
+    assert "another version of linkwright began this run" in result.err

@@ -82,7 +82,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Begin the next step; what one step contains happens at once.
+    /// Begin the next step; all operations of a step happen at once.
     ///
     /// Raises:
     ///     UsageError: the builder is finished.

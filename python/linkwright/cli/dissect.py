@@ -135,7 +135,7 @@ def _refuse_measured(request: Request) -> None:
     for target in resolve(request.on, request.ranks, request.grid):
         if not target.modelled:
             raise UsageError(
-                f"--on {target.name}: this executor measures, and a second job beside it would disturb what it "
+                f"--on {target.name}: this executor measures, and a second job would disturb what it "
                 "measures; leave out --jobs and --backend, or name described machines only"
             )
 

@@ -96,7 +96,7 @@ def status_of(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
     except BrokenPipeError:
-        # The reader of a pipe went away, as `head` does, so there is nobody to tell.
+        # The reader of a pipe has gone, as `head` does, so an error could not be read either.
         discard_stdout()
         return 1
     except OSError as error:

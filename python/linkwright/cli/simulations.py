@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from linkwright import _native, interop, schedules
+from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
@@ -78,6 +78,8 @@ def run(request: Request) -> int:
     if failed:
         raise failed[0]
     for path in request.outputs:
+        from linkwright import interop  # its formats are loaded if one is asked for
+
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
         return 2  # nothing can be folded or streamed; the table says why
@@ -89,6 +91,8 @@ def _plan(request: Request) -> Planned:
     for flag in request.files if request.mode else ():
         raise UsageError(f"{flag}: --{request.mode} forgets operations and links on the way; leave one of the two out")
     for path in request.outputs:
+        from linkwright import interop  # its formats are loaded if one is asked for
+
         interop.check_output(path)
     targets = resolve(request.on, request.ranks, request.grid, request.mode)
     for file in request.files.values():

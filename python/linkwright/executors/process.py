@@ -109,6 +109,12 @@ def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outco
         yield outcome
 
 
+def here(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outcome]:
+    """The outcomes of a launch in this process; a machine that is lost ends it after the experiment at fault."""
+    with contextlib.suppress(UnrecoverableError):
+        yield from outcomes(measurer, launch)
+
+
 def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s: float) -> Outcome:
     try:
         found = machine.measure(experiment, Sampling.of(launch.options, launch.number, budget_s))

@@ -3,8 +3,8 @@
 While a run goes on, its folder holds `journal.jsonl`. A record is either
 
     {"samples": {"experiment": ..., "launch": ..., "values_ns": [...], ...}}    one launch measured
-    {"rows": [{...}, ...]}                                                        modelled, waived or failed
-    {"launch_done": 3}                                                            the list was run through
+    {"rows": [{...}, ...]}                                                        modelled
+    {"ended": {"experiment": ..., "launch": ..., "status": "waived", ...}}        waived or failed
 
 An interrupted run (Ctrl-C, a power cut, a full disk) therefore loses at most the experiment it was in.
 A last line without its newline was cut while it was written and is dropped.

@@ -1,7 +1,7 @@
 """The outcome of an experiment in a launch: a `Record` of its samples, or an `Ended` that says why there are none.
 
 Every executor builds only these two, so programs read fields and codes, never prose. A `Note` is a caveat on values:
-its code is one of `schema.FLAGS`, its text is for people.
+its code is for programs, its text for people.
 
 A launch is *disturbed* if other processes kept processors busy (`foreign`) or the clock of a processor changed
 (`clock`). Its samples stay in the files, marked; only undisturbed launches count, or all of them if every one was
@@ -25,7 +25,7 @@ OUT_OF_TIME, ALL_DISTURBED, PROCESS_ENDED = "out-of-time", "all-disturbed", "pro
 class Note(NamedTuple):
     """A caveat on a value: a code for programs, a sentence for people."""
 
-    code: str  # a key of `schema.FLAGS`
+    code: str  # a key of `schema.FLAGS` or `schema.CODES`, or `remark`
     text: str
 
 

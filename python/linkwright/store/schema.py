@@ -35,7 +35,7 @@ RESULTS = {
         "`a->b` where rank 0 sits on endpoint a and rank 1 on b; else `topology` or the name of a placement",
     ),
     "endpoints": (pa.string(), True, "numbers of the endpoints of ranks 0, 1, ...: `0->5`; null in topology order"),
-    "root": (pa.int64(), True, "root of a rooted collective"),
+    "root": (pa.int64(), True, "root of a rooted collective; 0 for others"),
     "grid": (pa.string(), True, "ranks as a grid, `8x8`; null where the algorithm was given none"),
     "skew": (pa.string(), True, "how ranks arrive: `uniform:2us`, ...; null: all at once"),
     "messages": (pa.int64(), True, "messages of each pair of a traffic pattern; null for collectives and probes"),

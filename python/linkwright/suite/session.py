@@ -23,6 +23,7 @@ from linkwright.executors.measured import dropped_samples
 from linkwright.executors.protocol import Options
 from linkwright.experiment import Experiment
 from linkwright.store import run as runs
+from linkwright.store import schema
 from linkwright.store.journal import Journal
 from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
 
@@ -107,6 +108,8 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     plan = run.plan
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
+    if plan["format"] != schema.FORMAT:
+        raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
     targets = resolve(request.on, request.ranks, request.grid)

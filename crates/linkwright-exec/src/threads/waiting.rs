@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The two fences are sequentially consistent, so at least one side sees the other's store and no
-//! wake-up is lost. Where nobody parks, the waker skips its half: its stores stay plain.
+//! wake-up is lost. If no thread parks, the waker skips its half: its stores stay plain.
 //!
 //! A rank that panics or fails *poisons* the list; all present and future waits return [`Poisoned`].
 

@@ -84,4 +84,4 @@ class Cuda(Executor):
             return process.fresh("linkwright.executors.cuda.launch", launch, {"sms": target.handle})
         from .launch import Measurer
 
-        return process.outcomes(lambda: Measurer(target.handle), launch)
+        return process.here(lambda: Measurer(target.handle), launch)

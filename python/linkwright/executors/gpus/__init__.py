@@ -75,4 +75,4 @@ class Gpus(Executor):
             return process.fresh("linkwright.executors.gpus.launch", launch)
         from .launch import Measurer
 
-        return process.outcomes(Measurer, launch)
+        return process.here(Measurer, launch)

@@ -49,4 +49,4 @@ class Threads(Executor):
             return process.fresh("linkwright.executors.threads.launch", launch)
         from .launch import Host
 
-        return process.outcomes(Host, launch)
+        return process.here(Host, launch)
