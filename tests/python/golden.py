@@ -16,7 +16,7 @@ def _printed(*arguments: str) -> str:
 
 
 def _help() -> str:
-    pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS)]
+    pages = [_printed("--help"), *(_printed(verb, "--help") for verb in VERBS), _printed("plan", "io", "--help")]
     return "\n".join(pages)
 
 

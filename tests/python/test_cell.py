@@ -117,3 +117,13 @@ def test_the_whole_study():
     blind = [cell for cell in outcome.cells if cell.table == "blind"]
     assert blind
     assert all(cell.reference is None and cell.split == "holdout" for cell in blind)
+
+
+def test_nonblocking_puts_fill_the_port(machine):
+    for partner in (8, 1):
+        assert streams.measure(machine, streams.one(partner, False, 2048)).total == pytest.approx(PORT, rel=0.02)
+
+
+def test_the_same_experiment_gives_the_same_rates(machine):
+    stream = streams.uniform(4, True, seed=3)
+    assert streams.measure(machine, stream).each == streams.measure(machine, stream).each

@@ -9,6 +9,7 @@ import linkwright as lw
 from linkwright import _native, errors, nccl, studies
 from linkwright.machines import load
 from linkwright.stats.clusters import clusters
+from linkwright.studies.gpu_nodes.networks import network
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -160,3 +161,21 @@ def test_mistakes_in_a_run_name_the_cure(dgx1):
         lw.schedule("allreduce", "ring", ranks=4, size="1M", rings=[[0, 1, 2]])
     with pytest.raises(errors.LinkwrightError, match="use fewer ranks or a larger machine"):
         lw.simulate(lw.schedule("allreduce", "ring", ranks=9, size="9K"), dgx1)
+
+
+VECTOR = [[0, 1, 2, 3, 7, 5, 6, 4], [0, 2, 6, 7, 4, 5, 1, 3], [0, 3, 1, 5, 4, 7, 6, 2], [0, 4, 6, 5, 7, 3, 2, 1]]
+
+
+def test_the_ring_search_gives_the_published_rings(dgx1):
+    links = nccl.nvlinks(dgx1)
+    assert nccl.rings("2.3.5", links) == VECTOR * 2
+    assert nccl.rings("1.3.4", links) == [list(range(8))]
+
+
+def test_workload_arithmetic():
+    # 1,204,224 x + 1,155,113 activations and 46,211 x + 74,857 parameters with x = 8 blocks.
+    resnet, alexnet, googlenet = network("resnet", 8), network("alexnet"), network("googlenet")
+    assert (resnet.activations, resnet.parameters) == (10_788_905, 444_545)
+    assert alexnet.intensity(256) / 8 == pytest.approx(0.7467, abs=1e-4)
+    assert googlenet.intensity(256) / alexnet.intensity(256) == pytest.approx(84.16, abs=0.01)
+    assert alexnet.gradient_bytes == 240_000_000

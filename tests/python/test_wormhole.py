@@ -90,6 +90,11 @@ def test_shared_memory_is_ten_times_slower(machine):
     assert shared > 10 * allreduce.measure(machine, "swing_LO", 128, Conditions()).slowest()
 
 
+def test_the_same_experiment_gives_the_same_times(machine):
+    first, second = (allreduce.measure(machine, "swing_LO", 8, Conditions()) for _ in range(2))
+    assert (first.finish_us == second.finish_us).all()
+
+
 def test_rings_are_right_and_run(machine):
     for ring in allreduce.RINGS:
         assert allreduce.measure(machine, ring, 128, Conditions()).slowest() > 0
