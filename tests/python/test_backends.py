@@ -270,7 +270,7 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
     [
         (["dissect", "--resume", "latest"], 2, "leave out '[SUITE]'"),
         (["dissect", "--suite", "scaling"], 2, "both name the suite"),
-        (["--on", "threads", "--engine", "dask"], 2, "this executor measures, and a second job beside it would"),
+        (["--on", "threads", "--engine", "dask"], 2, "this executor measures, and a second job would"),
         (["dissect", "--on", "loggp,threads", "--jobs", "2"], 2, "--on threads: this executor measures"),
         (["dissect", "--on", "loggp", "--scheduler", "tcp://x:1"], 2, "add --backend dask"),
         (["dissect", "--on", "loggp", "--grain", "3"], 2, "add --backend dask"),
