@@ -147,12 +147,14 @@ pub enum SimError {
         reason: String,
     },
     /// A result that physics forbids: the model is wrong, so it yields no number.
-    #[error("simulated time {time} is below the {limit} limit of {bound}: a bug of fabric `{fabric}`, please report it with the machine file")]
+    #[error("simulated time {time} is below the {limit} limit of {bound} ({what}): a bug of fabric `{fabric}`, please report it with the machine file")]
     BelowLimit {
         /// What the simulation gave.
         time: TimePs,
         /// Name of the limit.
         limit: &'static str,
+        /// What it is about.
+        what: String,
         /// Its value.
         bound: TimePs,
         /// The fabric.

@@ -122,20 +122,24 @@ pub struct Times {
     pub acknowledged: TimePs,
 }
 
-/// What no message can beat, for limits; `None` where the fabric knows no such bound.
+/// The most that an endpoint sends and receives through all its links; `None` where the fabric knows no such bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bounds {
-    /// Most that a rank's endpoint sends.
-    pub rank_out: Option<BytesPerSec>,
-    /// Most that a rank's endpoint receives.
-    pub rank_in: Option<BytesPerSec>,
-    /// Most that is read from a memory's endpoint.
-    pub memory_out: Option<BytesPerSec>,
-    /// Most that is written to a memory's endpoint.
-    pub memory_in: Option<BytesPerSec>,
-    /// Most that crosses, in one direction, the narrowest cut into two halves of equally many
-    /// ranks.
-    pub halves: Option<BytesPerSec>,
+pub struct PortRates {
+    /// Most that it sends.
+    pub out: Option<BytesPerSec>,
+    /// Most that it receives.
+    pub into: Option<BytesPerSec>,
+}
+
+/// Some of the endpoints, and the most that crosses their border.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkCut {
+    /// By endpoint asked for, whether it is inside.
+    pub inside: Vec<bool>,
+    /// Most that leaves.
+    pub out: BytesPerSec,
+    /// Most that enters.
+    pub into: BytesPerSec,
 }
 
 /// Why a fabric that holds messages has no next event.
@@ -256,9 +260,39 @@ pub trait Fabric {
     /// Loads since the last reset.
     fn links(&self) -> &LinkTable;
 
-    /// What no message can beat; see [`crate::limits`].
-    fn bounds(&self) -> Bounds {
-        Bounds::default()
+    /// The ports of `endpoint` for messages on any of `networks`.
+    fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
+        let _ = (endpoint, networks);
+        PortRates::default()
+    }
+
+    /// Cuts that may be narrow, of the endpoints at `places`, for messages on any of `networks`. All other endpoints
+    /// may relay what crosses, so a cut counts every way over them.
+    fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
+        let _ = (places, networks);
+        Vec::new()
+    }
+
+    /// Whether a multicast leaves its source once for each target; otherwise once may do for all.
+    fn multicasts_are_copies(&self) -> bool {
+        false
+    }
+
+    /// Least time between two messages that leave the same endpoint, of any size; zero where none is known.
+    fn gap(&self) -> TimePs {
+        TimePs::ZERO
+    }
+
+    /// Least time from offer to delivery of any message with data from `from` to `to`, multicasts included.
+    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> TimePs {
+        let time = |kind| {
+            let empty = Msg {
+                network,
+                ..Msg::new(0, kind, from, to, 0)
+            };
+            self.quiet(&empty)
+        };
+        time(MsgKind::Put).min(time(MsgKind::Get))
     }
 }
 

@@ -53,6 +53,14 @@ impl Networks {
         }
     }
 
+    /// Every network that some operation may take, in order.
+    pub(crate) fn all(&self) -> Vec<u8> {
+        let mut all = [&self.axes[..], &self.lanes[..]].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     #[inline]
     pub(crate) fn of(&self, op: &Op) -> u8 {
         match op.hint {

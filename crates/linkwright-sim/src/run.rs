@@ -6,7 +6,7 @@
 
 use crate::error::SimError;
 use crate::fabrics;
-use crate::limits::Limits;
+use crate::limits::{self, Demand, Limits};
 use crate::messages::Networks;
 use crate::outcome::Simulation;
 use crate::placement::Placement;
@@ -14,7 +14,7 @@ use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
-use linkwright_schedule::{barriers, transforms};
+use linkwright_schedule::{barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
 
 /// Choices of a run; the default is the machine's default path, blocking, everyone in place and
@@ -65,8 +65,10 @@ impl Default for Options {
 pub struct Modelled {
     /// Times, links, critical path.
     pub simulation: Simulation,
-    /// What no run could beat.
+    /// What no schedule of this problem could beat.
     pub limits: Limits,
+    /// What this schedule could not beat.
+    pub bounds: Limits,
     /// The run that was simulated, for a trace.
     pub setup: Setup,
 }
@@ -87,14 +89,31 @@ pub fn run(
     check_room(schedule, &machine, &setup)?;
     let mut fabric = fabrics::build(&machine)?;
     let simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
-    let whole = schedule.ranks as usize == machine.ranks();
-    let limits = Limits::of(schedule, &*fabric, &setup, whole)?;
-    limits.check(&simulation, machine.fabric_kind())?;
+    let (limits, bounds) = limits::of(schedule, &mut *fabric, &setup, &machine)?;
+    for each in [&limits, &bounds] {
+        each.check(&simulation, machine.fabric_kind())?;
+    }
     Ok(Modelled {
         simulation,
         limits,
+        bounds,
         setup,
     })
+}
+
+/// The limits of a collective on `machine`, whatever the schedule.
+pub fn limits_of(
+    collective: Collective,
+    shape: &Shape,
+    machine: &Machine,
+    options: &Options,
+) -> Result<Limits, SimError> {
+    let machine = sized(machine, shape.ranks, options.grid)?;
+    let placement = (options.placement).place(&machine, shape.ranks, 0)?;
+    let setup = setup(&machine, shape.ranks, placement, options)?;
+    let mut fabric = fabrics::build(&machine)?;
+    let demand = Demand::new(collective, shape);
+    Ok(limits::problem::find(&demand, &mut *fabric, &setup, &machine).limits)
 }
 
 /// The setup of a run of `ranks` ranks at these places with `options`.

@@ -46,13 +46,13 @@ fn ordinary(
     shape: &Shape,
     machine: &Machine,
     options: &Options,
-) -> (Simulation, Limits) {
+) -> (Simulation, [Limits; 2]) {
     let schedule = build(key, shape).unwrap();
     let lower = lowered(&schedule, machine, None).unwrap();
     let schedule = lower.unwrap_or(schedule);
     verify(&schedule).unwrap();
     let modelled = run(&schedule, machine, options).unwrap();
-    (modelled.simulation, modelled.limits)
+    (modelled.simulation, [modelled.limits, modelled.bounds])
 }
 
 /// Whether the program can be simulated without a schedule; checks the result if so.
@@ -68,7 +68,7 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: 
         }
         Err(error) => panic!("{key} {shape:?}: {error:?}"),
     };
-    let (simulation, limits) = (modelled.simulation, modelled.limits);
+    let (simulation, limits) = (modelled.simulation, [modelled.limits, modelled.bounds]);
     let (due, due_limits) = ordinary(key, shape, machine, options);
     let what = format!("{key} {shape:?} on {} {mode:?} {options:?}", machine.name());
     assert_eq!(simulation.finish, due.finish, "{what}");
@@ -87,7 +87,15 @@ fn agrees(key: &str, shape: &Shape, machine: &Machine, options: &Options, mode: 
         let length = |s: &Simulation| s.critical.totals().iter().sum::<u64>();
         assert_eq!(length(&simulation), length(&due), "{what}");
     }
-    assert_eq!(limits, due_limits, "{what}");
+    assert_eq!(limits[0], due_limits[0], "{what}");
+    let of = |limits: &Limits| -> Vec<_> {
+        limits
+            .0
+            .iter()
+            .map(|limit| (limit.name, limit.time))
+            .collect()
+    };
+    assert_eq!(of(&limits[1]), of(&due_limits[1]), "{what}");
     if mode == Mode::Streamed {
         assert_eq!(simulation.links, due.links, "{what}");
     }

@@ -26,6 +26,7 @@
 pub mod endpoints;
 pub mod hints;
 pub mod levels;
+mod memo;
 pub mod memory;
 mod number;
 mod numbers;
@@ -41,6 +42,7 @@ pub mod unit;
 pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;
 pub use levels::{Level, Nearness};
+pub use memo::Memo;
 pub use memory::Memory;
 pub use number::Status;
 pub use numbers::NumberRow;
@@ -74,6 +76,7 @@ pub struct Machine {
     paths: Vec<Path>,
     hints: Hints,
     rules: Vec<Rule>,
+    memo: Memo,
 }
 
 /// The format of machine files that this version reads.
@@ -136,6 +139,7 @@ impl Machine {
         }
         root.finish()?;
         Ok(Machine {
+            memo: Memo::default(),
             name,
             summary,
             description,
@@ -327,6 +331,11 @@ impl Machine {
     /// What a schedule's hints mean here.
     pub fn hints(&self) -> &Hints {
         &self.hints
+    }
+
+    /// What readers have worked out of this machine.
+    pub fn memo(&self) -> &Memo {
+        &self.memo
     }
 }
 

@@ -14,7 +14,9 @@ use linkwright_schedule::verify::verify;
 use linkwright_schedule::{collectives, Schedule, Verified};
 use linkwright_sim::fabrics::torus_noc::TorusNoc;
 use linkwright_sim::fabrics::{self, AnyFabric};
-use linkwright_sim::{lowered, run, simulate, Limits, Networks, Placement, Setup, Simulation};
+use linkwright_sim::{
+    limits, lowered, run, simulate, Limits, Networks, Placement, Setup, Simulation,
+};
 
 /// Least processor time that a launch spends on its workload, unless it runs once.
 const LEAST: f64 = 0.5;
@@ -82,7 +84,7 @@ fn scheduled(case: &Case, records: bool) -> Result<Figures> {
     let run = options(case, &machine, &schedule, records)?;
     let (simulation, engine_s) = timed(|| engine(&schedule, &mut fabric, &run));
     let simulation = simulation?;
-    let (bounded, limits_s) = timed(|| limits(&schedule, &machine, &fabric, &run, &simulation));
+    let (bounded, limits_s) = timed(|| limits(&schedule, &machine, &mut fabric, &run, &simulation));
     bounded?;
     Ok(Figures {
         transfers: simulation.totals.transfers,
@@ -140,15 +142,14 @@ fn engine(schedule: &Schedule, fabric: &mut AnyFabric, run: &Setup) -> Result<Si
 fn limits(
     schedule: &Schedule,
     machine: &Machine,
-    fabric: &AnyFabric,
-    run: &Setup,
+    fabric: &mut AnyFabric,
+    setup: &Setup,
     simulation: &Simulation,
 ) -> Result<Limits> {
-    let whole = schedule.ranks as usize == machine.ranks();
-    let limits = Limits::of(schedule, &**fabric, run, whole).map_err(text)?;
-    limits
-        .check(simulation, machine.fabric_kind())
-        .map_err(text)?;
+    let (limits, bounds) = limits::of(schedule, &mut **fabric, setup, machine).map_err(text)?;
+    for each in [&limits, &bounds] {
+        (each.check(simulation, machine.fabric_kind())).map_err(text)?;
+    }
     Ok(limits)
 }
 

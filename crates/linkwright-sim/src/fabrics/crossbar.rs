@@ -28,7 +28,7 @@
 use super::completions::Completions;
 use crate::error::SimError;
 use crate::fabric::{
-    Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times, Wanted,
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times, Wanted,
 };
 use crate::queue::TimeQueue;
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -289,14 +289,15 @@ impl Fabric for Crossbar {
         &self.links
     }
 
-    fn bounds(&self) -> Bounds {
+    fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {
         let rate = Some(self.rate);
-        Bounds {
-            rank_out: rate,
-            rank_in: rate,
-            memory_out: rate,
-            memory_in: rate,
-            halves: None,
+        PortRates {
+            out: rate,
+            into: rate,
         }
+    }
+
+    fn multicasts_are_copies(&self) -> bool {
+        true
     }
 }

@@ -37,7 +37,7 @@
 
 use super::completions::Completions;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, Times};
+use crate::fabric::{Done, Fabric, FabricKind, LinkTable, Msg, MsgKind, PortRates, Times};
 use linkwright_core::machine::{Nearness, Section};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
 use std::cmp::Reverse;
@@ -216,6 +216,12 @@ impl LogGp {
         near.map_or(&self.regimes, |(_, regimes)| regimes)
     }
 
+    /// The regimes of all levels.
+    fn every_regime(&self) -> impl Iterator<Item = &Regime> {
+        let levels = self.levels.iter().flat_map(|(_, regimes)| regimes);
+        self.regimes.iter().chain(levels)
+    }
+
     /// How long a message of this size between any two ranks keeps its source, and its L.
     #[inline]
     fn times_of(&mut self, bytes: u64) -> (TimePs, TimePs) {
@@ -328,22 +334,30 @@ impl Fabric for LogGp {
         &self.links
     }
 
-    fn bounds(&self) -> Bounds {
+    fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {
         // The first byte of a message is free, so the rate is a bound only where gap and latency
         // make up for it.
-        let levels = self.levels.iter().flat_map(|(_, regimes)| regimes);
-        let all = self.regimes.iter().chain(levels);
-        let holds = all.clone().all(|r| {
+        let holds = self.every_regime().all(|r| {
             let byte = r.bandwidth.time(Bytes(1));
             byte <= self.gap && byte <= r.latency
         });
-        let fastest = all.map(|r| r.bandwidth.0).fold(0.0, f64::max);
-        let rate = holds.then_some(BytesPerSec(fastest));
-        Bounds {
-            rank_out: rate,
-            memory_out: rate,
-            ..Bounds::default()
+        let fastest = self
+            .every_regime()
+            .map(|r| r.bandwidth.0)
+            .fold(0.0, f64::max);
+        PortRates {
+            out: holds.then_some(BytesPerSec(fastest)),
+            into: None,
         }
+    }
+
+    fn multicasts_are_copies(&self) -> bool {
+        true
+    }
+
+    fn gap(&self) -> TimePs {
+        let occupancy = self.every_regime().map(|r| r.occupancy).min();
+        self.gap + occupancy.unwrap_or(TimePs::ZERO)
     }
 }
 

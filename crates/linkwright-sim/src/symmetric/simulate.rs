@@ -3,7 +3,7 @@
 use super::stream;
 use crate::error::SimError;
 use crate::fabrics;
-use crate::limits::Limits;
+use crate::limits::{self, Demand};
 use crate::mode::Mode;
 use crate::placement::Placement;
 use crate::run::{setup, sized, Modelled, Options};
@@ -36,13 +36,18 @@ pub fn simulate(
     folded.verify()?;
     check_program(&folded, machine, &setup, mode)?;
     let (simulation, latency) = stream(&folded, &setup, &mut *fabric, mode)?;
-    let whole = mode == Mode::Streamed && ranks as usize == machine.ranks();
     let (frame, units) = (folded.frame(), units(&folded));
-    let limits = Limits::of_frame(&frame, &*fabric, &setup, latency, units, whole);
-    limits.check(&simulation, machine.fabric_kind())?;
+    let demand = Demand::of_spec(&frame);
+    let limits = limits::problem::find(&demand, &mut *fabric, &setup, machine).limits;
+    let own = (latency, units);
+    let bounds = limits::schedule::of_frame(&frame, &*fabric, &setup, own, &simulation);
+    for each in [&limits, &bounds] {
+        each.check(&simulation, machine.fabric_kind())?;
+    }
     Ok(Modelled {
         simulation,
         limits,
+        bounds,
         setup,
     })
 }

@@ -1,8 +1,8 @@
 //! Packets that meet: other channels, full buffers, saturated ports, published link loads.
 
 use super::common::*;
-use linkwright_core::BytesPerSec;
-use linkwright_sim::fabric::{Event, Fabric, Msg};
+use linkwright_core::{BytesPerSec, EndpointId};
+use linkwright_sim::fabric::{Event, Fabric, Msg, NetworkCut};
 use linkwright_sim::fabrics::torus_noc::*;
 
 #[test]
@@ -153,24 +153,32 @@ fn hops_of_swing_and_recursive_doubling() {
 }
 
 #[test]
-fn bounds_count_links() {
+fn ports_and_cuts_count_links() {
     // One link of full packets: 8192 B in 257 cycles.
-    let bounds = |width, height, networks: &[Heading]| {
-        TorusNoc::new(torus(width, height, networks)).bounds()
-    };
-    let near = |rate: Option<BytesPerSec>, links: f64| {
-        let carried = rate.expect("known").0 / (8192.0 / 257e-9);
+    let noc = |width, height, networks: &[Heading]| TorusNoc::new(torus(width, height, networks));
+    let near = |rate: BytesPerSec, links: f64| {
+        let carried = rate.0 / (8192.0 / 257e-9);
         assert!((carried - links).abs() < 1e-9, "{carried} links");
+    };
+    let halves = |noc: &TorusNoc, count: u32, networks: &[u8]| {
+        let places: Vec<_> = (0..count).map(EndpointId).collect();
+        let cuts = noc.cuts(&places, networks).into_iter();
+        let equal =
+            |cut: &NetworkCut| 2 * cut.inside.iter().filter(|&&is| is).count() == count as usize;
+        let rates = cuts.filter(equal).map(|cut| cut.out.0);
+        BytesPerSec(rates.fold(f64::INFINITY, f64::min))
     };
     // Two one-way networks: a rank has two ports. 4 x 6: six rows cross the cut between columns, four columns the cut
     // between rows, once per network.
-    let both = bounds(4, 6, &[Heading::SouthEast, Heading::NorthWest]);
-    near(both.rank_out, 2.0);
-    near(both.halves, 8.0);
-    // One network, links both ways. Three columns cannot be halved, so only the cut between rows counts, which each
+    let both = noc(4, 6, &[Heading::SouthEast, Heading::NorthWest]);
+    near(both.port(EndpointId(0), &[0, 1]).out.expect("known"), 2.0);
+    near(halves(&both, 24, &[0, 1]), 8.0);
+    // Where messages may take one of them only, half of that.
+    near(both.port(EndpointId(0), &[1]).out.expect("known"), 1.0);
+    near(halves(&both, 24, &[1]), 4.0);
+    // One network, links both ways. Three columns cannot be halved, so only the cut between rows does, which each
     // column crosses in the middle and at the wrap.
-    let shortest = bounds(3, 2, &[Heading::Shortest]);
-    near(shortest.rank_in, 1.0);
-    near(shortest.halves, 6.0);
-    assert_eq!(bounds(3, 3, &[Heading::Shortest]).halves, None);
+    let shortest = noc(3, 2, &[Heading::Shortest]);
+    near(shortest.port(EndpointId(0), &[0]).into.expect("known"), 1.0);
+    near(halves(&shortest, 6, &[0]), 6.0);
 }

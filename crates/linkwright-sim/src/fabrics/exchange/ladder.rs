@@ -131,6 +131,24 @@ impl Ladder {
         2 * self.boards
     }
 
+    /// Parts of the ladder, and how many links lead out of each: the first boards, single chips, and one rail.
+    pub fn sides(&self) -> Vec<(Box<dyn Fn(u32) -> bool>, u32)> {
+        let (boards, last) = (self.boards, self.boards - 1);
+        // Traffic of a board's own pair never takes the link that is kept for the others.
+        let rung = if boards > 1 { 3 } else { 2 };
+        let mut sides: Vec<(Box<dyn Fn(u32) -> bool>, u32)> = Vec::new();
+        for first in 1..boards {
+            sides.push((Box::new(move |chip| chip < 2 * first), 2));
+        }
+        for one in 0..self.chips() {
+            let board = one / 2;
+            let rails = u32::from(board > 0) + u32::from(board < last);
+            sides.push((Box::new(move |chip| chip == one), rung + rails));
+        }
+        sides.push((Box::new(|chip| chip % 2 == 0), rung * boards));
+        sides
+    }
+
     /// Number of the link that leaves position `from` by `exit`.
     pub fn link(from: u32, exit: Exit) -> u32 {
         from * EXITS + exit as u32

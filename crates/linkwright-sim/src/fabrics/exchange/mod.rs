@@ -24,7 +24,9 @@ mod phase;
 mod traffic;
 
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
+use crate::fabric::{
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates,
+};
 use config::Config;
 use ladder::{Ladder, Route};
 use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
@@ -44,6 +46,7 @@ pub static KIND: FabricKind = FabricKind {
 pub struct Exchange {
     config: Config,
     ranks: u32,
+    has_memories: bool,
     sets: Vec<Vec<EndpointId>>,
     /// The phase under way and its end.
     running: (Vec<Msg>, TimePs),
@@ -68,6 +71,7 @@ pub(super) fn from_machine(machine: &Machine) -> Result<Exchange, SimError> {
     }
     Ok(Exchange {
         ranks: ranks as u32,
+        has_memories: machine.memories() > 0,
         sets: Vec::new(),
         running: (Vec::new(), TimePs::ZERO),
         gathering: (Vec::new(), TimePs::ZERO),
@@ -133,6 +137,15 @@ impl Exchange {
 
     fn chip_of(&self, endpoint: EndpointId) -> u32 {
         endpoint.0 / self.config.chip.tiles.max(1)
+    }
+
+    /// What may pass through the host between this many chips and the others, in bytes per second.
+    fn around(&self, chips: u32) -> f64 {
+        let Some(host) = self.config.host.as_ref().filter(|_| self.has_memories) else {
+            return 0.0;
+        };
+        let fewer = f64::from(chips.min(self.config.chips() - chips));
+        fewer * host.chip_rate.0.min(host.group_rate.0)
     }
 
     /// Route between the chips of two ranks; `None` on one chip or to the host.
@@ -232,28 +245,52 @@ impl Fabric for Exchange {
         &self.links
     }
 
-    fn bounds(&self) -> Bounds {
+    fn port(&self, endpoint: EndpointId, _networks: &[u8]) -> PortRates {
         let chip = &self.config.chip;
-        // Pairs of tiles receive a multicast at twice the rate.
-        let times = if chip.multicast.is_some() { 2.0 } else { 1.0 };
-        let port = Some(BytesPerSec(chip.rate.0 * times));
-        let memory = match &self.config.host {
-            Some(host) => {
+        let rate = match &self.config.host {
+            Some(host) if endpoint.0 >= self.ranks => {
                 let groups = self.config.chips().div_ceil(host.group);
-                Some(BytesPerSec(host.group_rate.0 * f64::from(groups)))
+                BytesPerSec(host.group_rate.0 * f64::from(groups))
             }
-            None => port,
+            // Pairs of tiles receive a multicast at twice the rate.
+            _ if chip.multicast.is_some() => BytesPerSec(chip.rate.0 * 2.0),
+            _ => chip.rate,
         };
-        let halves = self.config.links.as_ref().map(|links| {
-            // One board: the two links kept for its pair. More: two rails, one of each parity.
-            BytesPerSec(2.0 * links.nominal.0)
-        });
-        Bounds {
-            rank_out: port,
-            rank_in: port,
-            memory_out: memory,
-            memory_in: memory,
-            halves,
+        PortRates {
+            out: Some(rate),
+            into: Some(rate),
+        }
+    }
+
+    fn cuts(&self, places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
+        let Some(links) = &self.config.links else {
+            return Vec::new();
+        };
+        let chips: Vec<u32> = places.iter().map(|&place| self.chip_of(place)).collect();
+        let sides = links.ladder.sides().into_iter();
+        sides
+            .map(|(side, count)| {
+                let within = (0..self.config.chips()).filter(|&chip| side(chip)).count() as u32;
+                let rate = f64::from(count) * links.nominal.0 + self.around(within);
+                NetworkCut {
+                    inside: chips.iter().map(|&chip| side(chip)).collect(),
+                    out: BytesPerSec(rate),
+                    into: BytesPerSec(rate),
+                }
+            })
+            .collect()
+    }
+
+    /// A multicast on a chip does not pay for the place of its target.
+    fn least(&self, from: EndpointId, to: EndpointId, network: u8) -> TimePs {
+        let host = from.0.max(to.0) >= self.ranks;
+        match &self.config.links {
+            Some(_) if self.route(from, to).is_some() || host => self.quiet(&Msg {
+                network,
+                ..Msg::new(0, MsgKind::Put, from, to, 0)
+            }),
+            _ if host => self.config.chip.sync,
+            _ => self.config.chip.start(),
         }
     }
 }

@@ -29,6 +29,7 @@
 //! Quinson and Suter, "Versatile, scalable, and accurate simulation of distributed applications and
 //! platforms" (JPDC 2014) for flows in place of packets.
 
+mod cuts;
 mod fair;
 mod fifo;
 mod file;
@@ -49,7 +50,9 @@ mod uses;
 use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Wanted};
+use crate::fabric::{
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Wanted,
+};
 use crate::queue::TimeQueue;
 use job::Job;
 use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
@@ -475,20 +478,24 @@ impl Fabric for Flow {
         })
     }
 
-    fn bounds(&self) -> Bounds {
+    fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
         let routes = self.routes.borrow();
-        let topology = &routes.routing.topology;
-        let (ranks, all) = (topology.ranks, topology.endpoints);
-        let most = |nodes: std::ops::Range<u32>, out| {
-            let rate = topology.port(nodes, out);
+        let classes = routes.routing.classes(networks);
+        let rate = |out| {
+            let rate = routes.routing.topology.port(endpoint.0, &classes, out);
             (rate > 0).then_some(BytesPerSec(rate as f64))
         };
-        Bounds {
-            rank_out: most(0..ranks, true),
-            rank_in: most(0..ranks, false),
-            memory_out: most(ranks..all, true),
-            memory_in: most(ranks..all, false),
-            halves: None,
+        PortRates {
+            out: rate(true),
+            into: rate(false),
         }
+    }
+
+    fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
+        cuts::of(&self.routes.borrow().routing, places, networks)
+    }
+
+    fn multicasts_are_copies(&self) -> bool {
+        true
     }
 }

@@ -101,6 +101,23 @@ pub(super) struct Routing {
 }
 
 impl Routing {
+    /// By class of links, whether some message on one of `networks` may take them.
+    pub fn classes(&self, networks: &[u8]) -> Vec<bool> {
+        let own = self.overrides.values().filter_map(|own| own.transport);
+        let named = networks
+            .iter()
+            .filter_map(|&n| self.networks.get(n as usize));
+        let transports = named.flat_map(|network| network.transports.iter().copied());
+        let mut classes = self.topology.every_class();
+        classes.fill(false);
+        for transport in transports.chain(own) {
+            for (class, used) in self.transports[transport].classes.iter().enumerate() {
+                classes[class] |= used;
+            }
+        }
+        classes
+    }
+
     /// How messages travel between two endpoints, or why they do not. What passes i..=j use goes to `uses`, and its
     /// lists to `pieces`, at i * passes + j; the way is worked out in `way`.
     pub fn route(

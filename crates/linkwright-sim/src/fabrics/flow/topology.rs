@@ -188,12 +188,24 @@ impl Topology {
         vec![true; classes.max().unwrap_or(0)]
     }
 
-    /// Most bytes per second over all links into or out of one of `nodes`.
-    pub fn port(&self, nodes: std::ops::Range<u32>, out: bool) -> u64 {
-        let mut sums = vec![0; self.names.len()];
-        for ((link, &from), &capacity) in self.links.iter().zip(&self.begins).zip(&self.capacity) {
-            sums[if out { from } else { link.to } as usize] += capacity;
-        }
-        nodes.map(|n| sums[n as usize]).max().unwrap_or(0)
+    /// Most bytes per second over all links of these classes into or out of `node`.
+    pub fn port(&self, node: u32, classes: &[bool], out: bool) -> u64 {
+        // Every edge has a link each way, of the same capacity.
+        let there = self.out[node as usize].iter().map(|&link| link as usize);
+        let used = there.filter(|&link| classes[self.links[link].class as usize]);
+        used.map(|link| self.capacity[if out { link } else { link ^ 1 }])
+            .sum()
+    }
+
+    /// Bytes per second that a switch receives and sends together, where it has such a limit.
+    pub fn throughput(&self, node: u32) -> Option<u64> {
+        let resource = self.throughputs.get(&node)?;
+        Some(self.capacity[*resource as usize])
+    }
+
+    /// Bytes per second over `link` of what its switch received over links of the same class, where it has such a limit.
+    pub fn turnaround(&self, link: u32) -> Option<u64> {
+        let resource = self.turns.get(&(self.begins[link as usize], link))?;
+        Some(self.capacity[*resource as usize])
     }
 }

@@ -47,7 +47,7 @@ mod wire;
 use super::completions::Completions;
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind};
+use crate::fabric::{Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut};
 use crate::queue::TimeQueue;
 use config::{Config, Role};
 use flow::{Flow, Kind};
@@ -250,5 +250,15 @@ impl Fabric for HostLink {
 
     fn links(&self) -> &LinkTable {
         &self.links
+    }
+
+    /// Devices and host, with the link between them.
+    fn cuts(&self, places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
+        let is_device = |place: &EndpointId| self.config.roles[place.index()] == Role::Device;
+        vec![NetworkCut {
+            inside: places.iter().map(is_device).collect(),
+            out: self.usable,
+            into: self.usable,
+        }]
     }
 }

@@ -172,6 +172,11 @@ impl RingConfig {
         Ok(config)
     }
 
+    /// Most through one port, each way.
+    pub fn port(&self) -> BytesPerSec {
+        BytesPerSec(f64::from(self.width) * 1e12 / self.period_ps as f64)
+    }
+
     /// Bus cycles of a whole line.
     pub fn line(&self) -> u64 {
         u64::from(self.line_bytes.div_ceil(self.width))

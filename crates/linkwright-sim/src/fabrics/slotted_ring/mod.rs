@@ -43,7 +43,9 @@ use std::collections::VecDeque;
 
 use super::slab::Slab;
 use crate::error::SimError;
-use crate::fabric::{Bounds, Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{
+    Done, Event, Fabric, FabricKind, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck,
+};
 use chip::News;
 pub use chip::{Chip, Start};
 use command::{sizes, Command, Kind};
@@ -305,17 +307,28 @@ impl Fabric for SlottedRing {
         &self.chip.links
     }
 
-    fn bounds(&self) -> Bounds {
-        let config = &self.config;
-        let port = BytesPerSec(f64::from(config.width) * 1e12 / config.period_ps as f64);
-        // A cut of a ring severs it in two places; each lets all rings of one direction through.
-        let crossing = f64::from(config.rings[0] + config.rings[1]);
-        Bounds {
-            rank_out: Some(port),
-            rank_in: Some(port),
-            memory_out: Some(port),
-            memory_in: Some(port),
-            halves: Some(BytesPerSec(port.0 * crossing)),
+    fn port(&self, _endpoint: EndpointId, _networks: &[u8]) -> PortRates {
+        let rate = Some(self.config.port());
+        PortRates {
+            out: rate,
+            into: rate,
         }
+    }
+
+    /// Every arc of the ring, which two borders cut off; each lets all rings of one direction through.
+    fn cuts(&self, places: &[EndpointId], _networks: &[u8]) -> Vec<NetworkCut> {
+        let rings = self.config.rings.map(f64::from).iter().sum::<f64>();
+        let rate = BytesPerSec(self.config.port().0 * rings);
+        let elements = self.config.elements.len() as u8;
+        let arcs = (0..elements).flat_map(|a| (a + 1..elements).map(move |b| a..b));
+        arcs.map(|arc| NetworkCut {
+            inside: places
+                .iter()
+                .map(|&p| arc.contains(&self.site(p)))
+                .collect(),
+            out: rate,
+            into: rate,
+        })
+        .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The parameters of a torus network; their values come from machine files.
 
-use crate::fabric::Bounds;
+use crate::fabric::{NetworkCut, PortRates};
 use linkwright_core::{BytesPerSec, TimePs};
 
 /// How the links of one network run and in which order a packet uses the dimensions.
@@ -122,39 +122,57 @@ pub struct TorusNocConfig {
 }
 
 impl TorusNocConfig {
-    /// Rates that no message can beat: full packets on every link that leads the right way.
-    pub(super) fn bounds(&self) -> Bounds {
+    /// What `count` links carry, in bytes per second, if all their packets are full.
+    fn links(&self, count: usize) -> BytesPerSec {
         let data_flits = self.packet_bytes / self.flit_bytes;
         let packet_ps = (data_flits + 1) * self.link_flit.0;
-        let links = |count: usize| {
-            BytesPerSec(count as f64 * self.packet_bytes as f64 * 1e12 / packet_ps as f64)
-        };
-        let port = Some(links(self.networks.len()));
-        // A cut between two columns (or rows) is crossed in each row (or column), in one direction
-        // once per one-way network and twice, through the middle and the wrap, with links both ways.
-        let ways: usize = self.networks.iter().map(|heading| heading.ways()).sum();
-        let across = [
-            self.splits(|site| site.x)
-                .then_some(self.height as usize * ways),
-            self.splits(|site| site.y)
-                .then_some(self.width as usize * ways),
-        ];
-        Bounds {
-            rank_out: port,
-            rank_in: port,
-            memory_out: self.dram.map_or(port, |dram| Some(dram.read)),
-            memory_in: self.dram.map_or(port, |dram| Some(dram.write)),
-            halves: across.into_iter().flatten().min().map(links),
+        BytesPerSec(count as f64 * self.packet_bytes as f64 * 1e12 / packet_ps as f64)
+    }
+
+    /// The ports of a site: a link out and in for each network, or its memory channel.
+    pub(super) fn port(&self, site: &Site, networks: &[u8]) -> PortRates {
+        let link = self.links(networks.len());
+        match (site.channel, self.dram) {
+            (Some(_), Some(dram)) => PortRates {
+                out: Some(dram.read),
+                into: Some(dram.write),
+            },
+            _ => PortRates {
+                out: Some(link),
+                into: Some(link),
+            },
         }
     }
 
-    /// Whether a cut across one coordinate has equally many tiles on both sides.
-    fn splits(&self, coordinate: impl Fn(&Site) -> u32) -> bool {
-        let tiles = self.sites.iter().filter(|site| site.channel.is_none());
-        let mut places: Vec<u32> = tiles.map(coordinate).collect();
-        places.sort_unstable();
-        let half = places.len() / 2;
-        places.len() % 2 == 0 && half > 0 && places[half - 1] != places[half]
+    /// Bands of columns and bands of rows.
+    ///
+    /// A band has two borders. Each row (or column) crosses them, in one direction, once per one-way network and
+    /// twice with links both ways.
+    pub(super) fn cuts(&self, sites: &[Site], networks: &[u8]) -> Vec<NetworkCut> {
+        let used = networks
+            .iter()
+            .filter_map(|&n| self.networks.get(n as usize));
+        let ways: usize = used.map(|heading| heading.ways()).sum();
+        let bands = |extent: u32| {
+            (0..extent).flat_map(move |from| (from + 1..extent).map(move |to| from..to))
+        };
+        let cut = |inside: Vec<bool>, across: u32| {
+            let rate = self.links(across as usize * ways);
+            NetworkCut {
+                inside,
+                out: rate,
+                into: rate,
+            }
+        };
+        let columns = bands(self.width).map(|band| {
+            let inside = sites.iter().map(|site| band.contains(&site.x)).collect();
+            cut(inside, self.height)
+        });
+        let rows = bands(self.height).map(|band| {
+            let inside = sites.iter().map(|site| band.contains(&site.y)).collect();
+            cut(inside, self.width)
+        });
+        columns.chain(rows).collect()
     }
 }
 

@@ -52,7 +52,7 @@ use std::collections::BTreeMap;
 
 use linkwright_core::{Bytes, EndpointId, TimePs};
 
-use crate::fabric::{Bounds, Done, Fabric, LinkTable, Msg, MsgKind, Stuck};
+use crate::fabric::{Done, Fabric, LinkTable, Msg, MsgKind, NetworkCut, PortRates, Stuck};
 use crate::fabrics::slab::Slab;
 use calendar::Calendar;
 pub use config::{Buffers, ChannelChoice, Dram, Heading, Site, Stream, TorusNocConfig};
@@ -325,7 +325,13 @@ impl Fabric for TorusNoc {
         })
     }
 
-    fn bounds(&self) -> Bounds {
-        self.config.bounds()
+    fn port(&self, endpoint: EndpointId, networks: &[u8]) -> PortRates {
+        (self.config).port(&self.config.sites[endpoint.index()], networks)
+    }
+
+    fn cuts(&self, places: &[EndpointId], networks: &[u8]) -> Vec<NetworkCut> {
+        let site = |place: &EndpointId| self.config.sites[place.index()];
+        let sites: Vec<_> = places.iter().map(site).collect();
+        self.config.cuts(&sites, networks)
     }
 }

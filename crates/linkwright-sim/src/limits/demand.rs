@@ -1,0 +1,219 @@
+//! What must move, whatever the schedule.
+//!
+//! With S the message size and p ranks:
+//!
+//! ```text
+//!                    into rank r        out of rank r      received by all    out of a ranks
+//!   allreduce        S                  S                  2 (p-1) S          S
+//!   reduce_scatter   S / p              S (p-1) / p        (p-1) S            S (p-a) / p
+//!   allgather        S (p-1) / p        S / p              (p-1) S            S a / p
+//!   broadcast        S, not the root    S, the root        (p-1) S            S, with the root
+//!   reduce           S, the root        S, not the root    (p-1) S            S, without the root
+//!   gather           S (p-1) / p, root  S / p, not root    (p-1) S / p        S a / p, without the root
+//!   scatter          S / p, not root    S (p-1) / p, root  (p-1) S / p        S (p-a) / p, with the root
+//!   alltoall         S (p-1) / p        S (p-1) / p        (p-1) S            S a (p-a) / p
+//! ```
+//!
+//! An allreduce: every element must be received p-1 times to be summed and p-1 times to be spread. A traffic pattern is
+//! its messages.
+//!
+//! Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience"
+//! (2007); Patarasuk and Yuan (JPDC 2009).
+
+use crate::messages::Messages;
+use linkwright_schedule::ir::Schedule;
+use linkwright_schedule::{Collective, Shape};
+use std::collections::BTreeMap;
+
+/// Bytes that one participant has for others, each of which needs them all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    from: u32,
+    to: Vec<u32>,
+    bytes: u64,
+}
+
+/// What must move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// A collective with a postcondition.
+    Collective {
+        /// Which.
+        collective: Collective,
+        /// Ranks, p.
+        ranks: u32,
+        /// The special rank of a rooted one.
+        root: u32,
+        /// Message size S.
+        bytes: u64,
+    },
+    /// The messages of a traffic pattern, those of a pair together.
+    Pattern(Vec<Flow>),
+}
+
+impl Demand {
+    /// What the schedule of `messages` is for.
+    pub(crate) fn of(messages: &Messages<'_>) -> Self {
+        match messages.schedule.spec.collective {
+            Collective::Pattern => Demand::Pattern(flows(messages)),
+            _ => Demand::of_spec(messages.schedule),
+        }
+    }
+
+    /// What `collective` demands of a shape, whose size is rounded as algorithms do.
+    pub fn new(collective: Collective, shape: &Shape) -> Self {
+        let elements = match collective.is_blocked() {
+            true => shape.elements - shape.elements % u64::from(shape.ranks.max(1)),
+            false => shape.elements,
+        };
+        Demand::Collective {
+            collective,
+            ranks: shape.ranks,
+            root: shape.root,
+            bytes: elements * u64::from(shape.element_bytes),
+        }
+    }
+
+    /// What the collective of `schedule` demands; its operations do not matter.
+    pub(crate) fn of_spec(schedule: &Schedule) -> Self {
+        Demand::Collective {
+            collective: schedule.spec.collective,
+            ranks: schedule.ranks,
+            root: schedule.spec.root,
+            bytes: schedule.size_bytes(),
+        }
+    }
+
+    /// Bytes that must leave and that must enter each of `ranks`; of a pattern, of the first participants.
+    pub(super) fn through(&self, ranks: &[u32]) -> Vec<(u64, u64)> {
+        match self {
+            Demand::Pattern(flows) => through_each(flows, ranks.len()),
+            Demand::Collective { .. } => {
+                ranks.iter().map(|&rank| self.through_rank(rank)).collect()
+            }
+        }
+    }
+
+    fn through_rank(&self, rank: u32) -> (u64, u64) {
+        let (collective, ranks, root, bytes) = match self {
+            Demand::Pattern(_) | Demand::Collective { ranks: 0..=1, .. } => return (0, 0),
+            &Demand::Collective {
+                collective,
+                ranks,
+                root,
+                bytes,
+            } => (collective, u64::from(ranks), root, bytes),
+        };
+        let (block, others, is_root) = (bytes / ranks, bytes - bytes / ranks, rank == root);
+        let either = |at_root, elsewhere| if is_root { at_root } else { elsewhere };
+        match collective {
+            Collective::Allreduce => (bytes, bytes),
+            Collective::ReduceScatter => (others, block),
+            Collective::Allgather => (block, others),
+            Collective::Broadcast => either((bytes, 0), (0, bytes)),
+            Collective::Reduce => either((0, bytes), (bytes, 0)),
+            Collective::Gather => either((0, others), (block, 0)),
+            Collective::Scatter => either((others, 0), (0, block)),
+            Collective::Alltoall => (others, others),
+            Collective::Barrier | Collective::Pattern => (0, 0),
+        }
+    }
+
+    /// Bytes that all participants must receive together, memories included; 0 for a pattern.
+    pub fn received(&self) -> u64 {
+        let &Demand::Collective {
+            collective,
+            ranks,
+            bytes,
+            ..
+        } = self
+        else {
+            return 0;
+        };
+        let others = u64::from(ranks).saturating_sub(1);
+        match collective {
+            Collective::Allreduce => 2 * others * bytes,
+            Collective::Gather | Collective::Scatter => others * (bytes / u64::from(ranks.max(1))),
+            Collective::Barrier | Collective::Pattern => 0,
+            _ => others * bytes,
+        }
+    }
+
+    /// Bytes that must leave the participants `inside`, for the others.
+    pub fn across(&self, inside: &[bool]) -> u64 {
+        let (collective, ranks, root, bytes) = match self {
+            Demand::Pattern(flows) => return across(flows, inside),
+            &Demand::Collective {
+                collective,
+                ranks,
+                root,
+                bytes,
+            } => (collective, u64::from(ranks), root as usize, bytes),
+        };
+        let count = inside.iter().filter(|&&is| is).count() as u64;
+        if count == 0 || count == ranks {
+            return 0;
+        }
+        let block = bytes / ranks;
+        let where_ = |holds: bool, bytes: u64| if holds { bytes } else { 0 };
+        match collective {
+            Collective::Allreduce => bytes,
+            Collective::ReduceScatter => block * (ranks - count),
+            Collective::Allgather => block * count,
+            Collective::Broadcast => where_(inside[root], bytes),
+            Collective::Reduce => where_(!inside[root], bytes),
+            Collective::Gather => where_(!inside[root], block * count),
+            Collective::Scatter => where_(inside[root], block * (ranks - count)),
+            Collective::Alltoall => block * count * (ranks - count),
+            Collective::Barrier | Collective::Pattern => 0,
+        }
+    }
+}
+
+/// The messages of a schedule between different participants, those of one pair together.
+fn flows(messages: &Messages<'_>) -> Vec<Flow> {
+    let schedule = messages.schedule;
+    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let mut flows = Vec::new();
+    for op in schedule.ops().iter().filter(|op| op.is_message()) {
+        let (bytes, targets) = (messages.bytes(op), schedule.targets(op));
+        match targets {
+            _ if bytes == 0 => {}
+            &[to] if to == op.from => {}
+            &[to] => *pairs.entry((op.from, to)).or_default() += bytes,
+            _ => flows.push(Flow {
+                from: op.from,
+                to: targets
+                    .iter()
+                    .copied()
+                    .filter(|&to| to != op.from)
+                    .collect(),
+                bytes,
+            }),
+        }
+    }
+    flows.extend(pairs.into_iter().map(|((from, to), bytes)| Flow {
+        from,
+        to: vec![to],
+        bytes,
+    }));
+    flows
+}
+
+/// Bytes out of and into each of the first `count` participants.
+fn through_each(flows: &[Flow], count: usize) -> Vec<(u64, u64)> {
+    let mut through = vec![(0, 0); count];
+    for flow in flows.iter().filter(|flow| !flow.to.is_empty()) {
+        through[flow.from as usize].0 += flow.bytes;
+        for &to in &flow.to {
+            through[to as usize].1 += flow.bytes;
+        }
+    }
+    through
+}
+
+fn across(flows: &[Flow], inside: &[bool]) -> u64 {
+    let leaves =
+        |flow: &&Flow| inside[flow.from as usize] && flow.to.iter().any(|&to| !inside[to as usize]);
+    flows.iter().filter(leaves).map(|flow| flow.bytes).sum()
+}

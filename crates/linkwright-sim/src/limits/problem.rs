@@ -1,0 +1,368 @@
+//! The limit of the problem: what no schedule of a collective beats on a machine.
+//!
+//! | limit | value |
+//! |---|---|
+//! | latency | of the farthest two ranks of which one must hear of the other, over any relays; or the best tree, where endpoints send one message after another |
+//! | port | bytes that must leave or enter a rank / rate of its port; or bytes that all must receive / rate of all ports |
+//! | cut | bytes that must leave or enter some ranks / rate of all links across their border |
+//! | memory | bytes that ranks must read and write / the rate of the fastest cache, where ranks move data themselves |
+//! | compute | combinations spread over all ranks / rate of all their lanes |
+//!
+//! Bytes are those of [`Demand`]. What counts is what the machine could do, not what schedules make of it: memories of the
+//! machine may receive, relay and combine, a multicast leaves its source once, a rank may use all lanes.
+
+use super::demand::Demand;
+use super::distance::{tree, Distances, Way};
+use super::{Limit, Limits};
+use crate::fabric::{Fabric, NetworkCut, PortRates};
+use crate::setup::Setup;
+use linkwright_core::machine::{Engine, Memo, Memory};
+use linkwright_core::{Bytes, BytesPerSec, EndpointId, Machine, TimePs};
+use linkwright_schedule::Collective;
+use std::sync::Arc;
+
+/// Lanes that a rank may have, and the handling of arrivals.
+const LANES: u64 = 257;
+/// Cuts times flows of a pattern that are looked at.
+const LOOKS: usize = 1 << 22;
+
+/// The limits of a problem.
+pub struct Found {
+    /// All of them.
+    pub limits: Limits,
+    /// The cut behind the limit of that name.
+    pub cut: Option<NetworkCut>,
+}
+
+/// The limits of `demand` for ranks at the places of `setup` on `machine`, whose fabric is `fabric`. The fabric is idle
+/// afterwards.
+pub fn find<F: Fabric + ?Sized>(
+    demand: &Demand,
+    fabric: &mut F,
+    setup: &Setup,
+    machine: &Machine,
+) -> Found {
+    let networks = setup.networks.all();
+    let memories = machine.ranks()..machine.endpoints().len();
+    let memories: Vec<_> = memories.map(|place| EndpointId(place as u32)).collect();
+    let hardware = barrier(demand, fabric, setup);
+    let site = Site {
+        demand,
+        fabric: &*fabric,
+        setup,
+        networks: &networks,
+        memories: &memories,
+        memo: machine.memo(),
+    };
+    let (cut, narrowest) = site.cut().unzip();
+    let latency = match hardware {
+        Some(barrier) => site.latency().map(|all| Limit {
+            time: all.time.min(barrier),
+            ..all
+        }),
+        None => site.latency(),
+    };
+    let limits = [latency, site.each_port(), site.all_ports()].into_iter();
+    let others = [cut, site.memory(), site.compute()].into_iter();
+    Found {
+        limits: Limits::known(limits.chain(others).flatten()),
+        cut: narrowest,
+    }
+}
+
+/// What the shortest barrier in hardware takes, where the problem is one.
+fn barrier<F: Fabric + ?Sized>(demand: &Demand, fabric: &mut F, setup: &Setup) -> Option<TimePs> {
+    match demand {
+        Demand::Collective {
+            collective: Collective::Barrier,
+            ..
+        } => {
+            fabric.reset(setup.seed, &[setup.placement[..1].to_vec()]);
+            fabric.barrier(TimePs::ZERO, 0)
+        }
+        _ => None,
+    }
+}
+
+/// A problem at its place.
+struct Site<'a, F: ?Sized> {
+    demand: &'a Demand,
+    fabric: &'a F,
+    setup: &'a Setup,
+    networks: &'a [u8],
+    memories: &'a [EndpointId],
+    memo: &'a Memo,
+}
+
+impl<F: Fabric + ?Sized> Site<'_, F> {
+    /// Participants of the problem; of a collective the ranks.
+    fn places(&self) -> &[EndpointId] {
+        let all = &self.setup.placement;
+        match self.demand {
+            Demand::Pattern(_) => all,
+            Demand::Collective { ranks, .. } => &all[..all.len().min(*ranks as usize)],
+        }
+    }
+
+    fn latency(&self) -> Option<Limit> {
+        let &Demand::Collective {
+            collective,
+            ranks,
+            root,
+            bytes,
+        } = self.demand
+        else {
+            return None; // the order of its messages is the pattern's
+        };
+        let notices = collective == Collective::Barrier;
+        if ranks < 2 || bytes == 0 && !notices {
+            return None;
+        }
+        let nodes = [self.places(), self.memories].concat();
+        let distances = Distances {
+            fabric: self.fabric,
+            setup: self.setup,
+            networks: self.networks,
+            notices,
+            nodes: &nodes,
+        };
+        // Whoever hears of data handles their arrival, unless ranks move them themselves.
+        let handling = match notices || self.setup.path.memory.is_some() {
+            true => 0,
+            false => self.setup.path.receive.0,
+        };
+        let (from, to, time) = self.farthest(&distances, collective, root as usize)?;
+        let pair = Limit::of_time(
+            "latency",
+            format!("from rank {from} to rank {to}"),
+            TimePs(time + handling),
+        );
+        let spreads = !matches!(collective, Collective::Reduce | Collective::Gather);
+        let gap = self.fabric.gap().0;
+        if !spreads || gap == 0 || !self.fabric.endpoints_alike() {
+            return Some(pair);
+        }
+        let told = TimePs(tree(ranks.into(), time, gap) + handling);
+        Some(match told > pair.time {
+            true => Limit::of_time(
+                "latency",
+                format!("from one rank to {} others", ranks - 1),
+                told,
+            ),
+            false => pair,
+        })
+    }
+
+    /// Two ranks of which one must hear of the other, far apart.
+    fn farthest(
+        &self,
+        distances: &Distances<'_, F>,
+        collective: Collective,
+        root: usize,
+    ) -> Option<(usize, usize, u64)> {
+        let count = self.places().len();
+        if self.fabric.endpoints_alike() {
+            let time = distances.hop(self.places()[0], self.places()[1]);
+            return Some(match collective {
+                Collective::Reduce | Collective::Gather => ((root == 0) as usize, root, time),
+                _ if collective.is_rooted() => (root, (root == 0) as usize, time),
+                _ => (0, 1, time),
+            });
+        }
+        let from = |rank| {
+            let (other, time) = distances.farthest(rank, count, Way::From)?;
+            Some((rank, other, time))
+        };
+        match collective {
+            Collective::Broadcast | Collective::Scatter => from(root),
+            Collective::Reduce | Collective::Gather => {
+                let (other, time) = distances.farthest(root, count, Way::To)?;
+                Some((other, root, time))
+            }
+            _ => {
+                let first = from(0)?;
+                let back = from(first.1)?;
+                Some(if back.2 > first.2 { back } else { first })
+            }
+        }
+    }
+
+    /// The busiest port.
+    fn each_port(&self) -> Option<Limit> {
+        let places = self.places();
+        let ranks: Vec<u32> = match self.demand {
+            Demand::Collective { ranks, root, .. } if self.fabric.endpoints_alike() => {
+                vec![*root, (*root == 0 && *ranks > 1) as u32]
+            }
+            Demand::Collective { ranks, .. } => (0..*ranks).collect(),
+            Demand::Pattern(_) => (0..places.len() as u32).collect(),
+        };
+        let through = self.demand.through(&ranks);
+        let mut busiest: Option<Limit> = None;
+        for (rank, (out, into)) in ranks.into_iter().zip(through) {
+            let place = places[(rank as usize).min(places.len() - 1)];
+            let port = self.fabric.port(place, self.networks);
+            let sides = [("out of", out, port.out), ("into", into, port.into)];
+            for (side, bytes, rate) in sides {
+                let time = rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)));
+                if busiest.as_ref().map_or(TimePs::ZERO, |b| b.time) < time {
+                    let what = format!("{side} rank {rank}");
+                    busiest = rate.map(|rate| Limit::of_rate("port", what, bytes, rate));
+                }
+            }
+        }
+        busiest
+    }
+
+    /// All ports together.
+    fn all_ports(&self) -> Option<Limit> {
+        let received = self.demand.received();
+        let &Demand::Collective { ranks, .. } = self.demand else {
+            return None;
+        };
+        if received == 0 {
+            return None;
+        }
+        let ports = self.ports(ranks);
+        let total = |side: fn(&PortRates) -> Option<BytesPerSec>| {
+            let known: Option<Vec<f64>> = ports.iter().map(|p| side(p).map(|r| r.0)).collect();
+            let sum = known?.iter().sum::<f64>();
+            Some(BytesPerSec(match self.fabric.endpoints_alike() {
+                true => sum * f64::from(ranks),
+                false => sum,
+            }))
+        };
+        let into = total(|port| port.into);
+        let out = total(|port| port.out).filter(|_| self.fabric.multicasts_are_copies());
+        let limit = |rate: Option<BytesPerSec>, side: &str| {
+            let what = format!("{side} all ranks and memories together");
+            Some(Limit::of_rate("port", what, received, rate?))
+        };
+        [limit(into, "into"), limit(out, "out of")]
+            .into_iter()
+            .flatten()
+            .max_by_key(|limit| limit.time)
+    }
+
+    /// The ports of all ranks and memories, or of one that is like all.
+    fn ports(&self, ranks: u32) -> Vec<PortRates> {
+        let places = self.places();
+        let taken = match self.fabric.endpoints_alike() && self.memories.is_empty() {
+            true => &places[..1],
+            false => &places[..places.len().min(ranks as usize)],
+        };
+        let all = taken.iter().chain(self.memories);
+        all.map(|&place| self.fabric.port(place, self.networks))
+            .collect()
+    }
+
+    /// The cuts of the machine, which are the same for every size and schedule.
+    fn cuts(&self) -> Arc<Vec<NetworkCut>> {
+        let places = self.places();
+        if self.fabric.endpoints_alike() {
+            return Arc::default();
+        }
+        let key = places.iter().map(|place| place.0);
+        let networks = self.networks.iter().map(|&network| u32::from(network));
+        let key = key.chain([u32::MAX]).chain(networks).collect();
+        (self.memo).get(key, || self.fabric.cuts(places, self.networks))
+    }
+
+    /// The cut that takes longest.
+    fn cut(&self) -> Option<(Limit, NetworkCut)> {
+        let cuts = self.cuts();
+        let flows = match self.demand {
+            Demand::Pattern(flows) => flows.len(),
+            Demand::Collective { .. } => 1,
+        };
+        let step = (cuts.len() * flows / LOOKS).max(1);
+        let mut longest: Option<(Limit, NetworkCut)> = None;
+        let mut others: Vec<bool> = Vec::new();
+        for cut in cuts.iter().step_by(step) {
+            others.clear();
+            others.extend(cut.inside.iter().map(|is| !is));
+            for (inside, rate) in [(&cut.inside, cut.out), (&others, cut.into)] {
+                let bytes = self.demand.across(inside);
+                if bytes == 0 || rate.0 <= 0.0 {
+                    continue;
+                }
+                if longest
+                    .as_ref()
+                    .is_none_or(|l| l.0.time < rate.time(Bytes(bytes)))
+                {
+                    let limit = Limit::of_rate("cut", named(inside), bytes, rate);
+                    longest = Some((limit, cut.clone()));
+                }
+            }
+        }
+        longest
+    }
+
+    /// Ranks that move the data themselves read and write each byte.
+    fn memory(&self) -> Option<Limit> {
+        let memory = self.setup.path.memory.as_ref()?;
+        let &Demand::Collective { ranks, .. } = self.demand else {
+            return None;
+        };
+        if self.setup.path.engine != Engine::Rank {
+            return None; // any number of lanes may do it
+        }
+        let bytes = 2 * self.demand.received();
+        let rate = BytesPerSec(fastest(memory) * f64::from(ranks));
+        let what = "read and written by all ranks together".to_string();
+        Some(Limit::of_rate("memory", what, bytes, rate))
+    }
+
+    fn compute(&self) -> Option<Limit> {
+        let &Demand::Collective {
+            collective,
+            ranks,
+            bytes,
+            ..
+        } = self.demand
+        else {
+            return None;
+        };
+        let path = &self.setup.path;
+        // What a memory combines costs no rank anything.
+        let elsewhere = path.fused_combine && !self.memories.is_empty();
+        if !collective.reduces() || elsewhere || ranks < 2 || bytes == 0 {
+            return None;
+        }
+        let lanes = match path.engine {
+            Engine::Rank => 2,
+            Engine::Lanes => LANES,
+        };
+        let (p, all) = (u128::from(ranks), u128::from(ranks - 1) * u128::from(bytes));
+        let share = (all / p / u128::from(lanes)) as u64;
+        let time = path.combine_time(Bytes(share), self.setup.arithmetic);
+        let what = format!("combined by each lane of {ranks} ranks with {lanes} lanes");
+        Some(Limit {
+            bytes: share,
+            ..Limit::of_time("compute", what, time)
+        })
+    }
+}
+
+/// The fastest rate of a rank's reads or writes, in bytes per second.
+fn fastest(memory: &Memory) -> f64 {
+    let caches = memory.caches.iter().map(|cache| cache.rate.0);
+    let others = memory.others.iter().flat_map(|other| {
+        let lost = other.lost_rate.map_or(0.0, |rate| rate.0);
+        [other.read_rate.0, other.write_rate.0, lost]
+    });
+    caches.chain(others).fold(0.0, f64::max)
+}
+
+/// Some ranks in words, from 0.
+fn named(inside: &[bool]) -> String {
+    let ranks: Vec<String> = (0..inside.len())
+        .filter(|&rank| inside[rank])
+        .map(|rank| rank.to_string())
+        .collect();
+    let count = ranks.len();
+    match count {
+        0..=8 => format!("out of ranks {}", ranks.join(", ")),
+        _ => format!("out of {count} ranks: {}, ...", ranks[..6].join(", ")),
+    }
+}

@@ -1,0 +1,171 @@
+//! The bound of a schedule: what it cannot beat with its own traffic.
+//!
+//! | bound | value |
+//! |---|---|
+//! | latency | its longest chain of messages, each without data on an idle machine |
+//! | port | bytes that it moves through the busiest port of a rank / rate of that port |
+//! | cut | bytes that it moves across the narrowest cut of the problem / its rate |
+//! | memory | the same as `port`, of a memory |
+//! | compute | combinations spread over all ranks / rate of the lanes that it combines on; or the busiest rank's computes |
+
+use super::{Limit, Limits};
+use crate::costs::Costs;
+use crate::fabric::{Fabric, NetworkCut};
+use crate::messages::Messages;
+use crate::outcome::Simulation;
+use crate::prepared::Prepared;
+use crate::setup::Setup;
+use linkwright_core::{Bytes, EndpointId, TimePs};
+use linkwright_schedule::ir::{Combine, OpKind, Schedule};
+use std::ops::Range;
+
+/// The bounds of a schedule whose longest chain of messages takes `chain`; `cut` is the narrowest of its problem.
+pub(super) fn limits<F: Fabric + ?Sized>(
+    prepared: &Prepared<'_>,
+    fabric: &F,
+    chain: TimePs,
+    cut: Option<&NetworkCut>,
+) -> Limits {
+    let (messages, setup) = (&prepared.messages, prepared.setup);
+    let (ranks, memories) = (messages.schedule.ranks, messages.schedule.memories);
+    let moved = moved(messages);
+    let networks = setup.networks.all();
+    let busiest = |name, participants: Range<u32>| {
+        let all = participants.rev(); // the first of equals
+        all.filter_map(|at| busier_side(name, (at, setup), moved[at as usize], fabric, &networks))
+            .max_by_key(|limit| limit.time)
+    };
+    let all = [
+        Some(longest_chain(chain)),
+        busiest("port", 0..ranks),
+        cut.and_then(|cut| across(messages, cut, fabric.multicasts_are_copies())),
+        busiest("memory", ranks..ranks + memories),
+        compute(messages, &prepared.costs, setup),
+    ];
+    Limits::known(all.into_iter().flatten())
+}
+
+/// The bounds of a rank-symmetric program: `frame` is its schedule without operations, `chain` its longest chain,
+/// `units` its arithmetic units per rank.
+pub(crate) fn of_frame<F: Fabric + ?Sized>(
+    frame: &Schedule,
+    fabric: &F,
+    setup: &Setup,
+    (chain, units): (TimePs, u64),
+    simulation: &Simulation,
+) -> Limits {
+    // The load of each endpoint, or of the one that stands for all.
+    let each = simulation.links.bytes.iter().copied().max().unwrap_or(0);
+    let networks = setup.networks.all();
+    let port = busier_side("port", (0, setup), (each, each), fabric, &networks);
+    let compute = combined(frame, setup, units);
+    Limits::known(
+        [Some(longest_chain(chain)), port, compute]
+            .into_iter()
+            .flatten(),
+    )
+}
+
+fn longest_chain(chain: TimePs) -> Limit {
+    Limit::of_time("latency", "longest chain of messages".to_string(), chain)
+}
+
+/// The side of the port of a participant that takes longer, with bytes out and in.
+fn busier_side<F: Fabric + ?Sized>(
+    name: &'static str,
+    (participant, setup): (u32, &Setup),
+    (out, into): (u64, u64),
+    fabric: &F,
+    networks: &[u8],
+) -> Option<Limit> {
+    let place: EndpointId = setup.placement[participant as usize];
+    let port = fabric.port(place, networks);
+    let side = |side: &str, bytes, rate: Option<_>| {
+        Some(Limit::of_rate(
+            name,
+            format!("{side} participant {participant}"),
+            bytes,
+            rate?,
+        ))
+    };
+    let sides = [side("out of", out, port.out), side("into", into, port.into)];
+    sides.into_iter().flatten().max_by_key(|limit| limit.time)
+}
+
+/// Bytes out of and into each participant, between different ones.
+fn moved(messages: &Messages<'_>) -> Vec<(u64, u64)> {
+    let schedule = messages.schedule;
+    let mut moved = vec![(0, 0); (schedule.ranks + schedule.memories) as usize];
+    for op in schedule.ops().iter().filter(|op| op.is_message()) {
+        let bytes = messages.bytes(op);
+        let others = schedule.targets(op).iter().filter(|&&t| t != op.from);
+        let sent = others.map(|&t| moved[t as usize].1 += bytes).count();
+        moved[op.from as usize].0 += if sent > 0 { bytes } else { 0 };
+    }
+    moved
+}
+
+/// What the messages carry across a cut of the ranks.
+fn across(messages: &Messages<'_>, cut: &NetworkCut, copies: bool) -> Option<Limit> {
+    let schedule = messages.schedule;
+    // A memory may be on either side.
+    let side = |participant: u32| cut.inside.get(participant as usize).copied();
+    let (mut out, mut into) = (0, 0);
+    for op in schedule.ops().iter().filter(|op| op.is_message()) {
+        let Some(home) = side(op.from) else { continue };
+        let targets = schedule.targets(op).iter().filter_map(|&to| side(to));
+        let crossing = targets.filter(|&there| there != home).count() as u64;
+        let times = if copies { crossing } else { crossing.min(1) };
+        *(if home { &mut out } else { &mut into }) += times * messages.bytes(op);
+    }
+    let limit = |what: &str, bytes, rate| {
+        Limit::of_rate("cut", format!("{what} the narrowest cut"), bytes, rate)
+    };
+    let sides = [limit("out of", out, cut.out), limit("into", into, cut.into)];
+    sides.into_iter().max_by_key(|limit| limit.time)
+}
+
+fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> Option<Limit> {
+    let schedule = messages.schedule;
+    if !schedule.computes() && !schedule.spec.collective.reduces() {
+        return None;
+    }
+    // Arithmetic units of a rank: each lane that combines, and the handling of arrivals.
+    let mut lanes = [false; 257];
+    let mut work = vec![0u64; schedule.ranks as usize];
+    for op in schedule.ops() {
+        match (op.kind, op.combine) {
+            (OpKind::Compute, _) => {
+                work[op.from as usize] += costs.issue(op, messages);
+                lanes[op.lane as usize] = true;
+            }
+            (OpKind::Local, Combine::Reduce) => lanes[op.lane as usize] = true,
+            (_, Combine::Reduce) => lanes[256] = true,
+            _ => {}
+        }
+    }
+    let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
+    let most = work.into_iter().max().unwrap_or(0) / units;
+    let computes = Limit::of_time(
+        "compute",
+        "computes of the busiest rank".into(),
+        TimePs(most),
+    );
+    let both = [Some(computes), combined(schedule, setup, units)];
+    both.into_iter().flatten().max_by_key(|limit| limit.time)
+}
+
+/// The least time that ranks with this many arithmetic units need to combine their shares.
+fn combined(schedule: &Schedule, setup: &Setup, units: u64) -> Option<Limit> {
+    let (size, p) = (schedule.size_bytes(), u64::from(schedule.ranks));
+    if !schedule.spec.collective.reduces() || p < 2 || size == 0 {
+        return None;
+    }
+    let bytes = (p - 1) * size / p / units;
+    let time = setup.path.combine_time(Bytes(bytes), setup.arithmetic);
+    let what = format!("combined by each of {units} lanes of each rank");
+    Some(Limit {
+        bytes,
+        ..Limit::of_time("compute", what, time)
+    })
+}

@@ -1,0 +1,277 @@
+//! The limit of a problem: no schedule is faster, and it is the same for all; some limits derived by hand.
+
+use linkwright_core::machine::Grid;
+use linkwright_core::{Machine, TimePs};
+use linkwright_schedule::collectives::{build, REGISTRY};
+use linkwright_schedule::{verify, Collective, Shape};
+use linkwright_sim::run::limits_of;
+use linkwright_sim::{lowered, run, Limit, Options, SimError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A file of the repository.
+fn file(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
+fn machine(path: &str) -> Machine {
+    let text = std::fs::read_to_string(file(path)).unwrap();
+    Machine::parse(&text, path).unwrap()
+}
+
+/// The machine with this many ranks; `None` where it cannot have them.
+fn sized(machine: &Machine, ranks: u32) -> Option<Machine> {
+    match machine.open_size() {
+        Some(_) if ranks == 12 => machine.with_grid(Grid::new(4, 3)).ok(),
+        Some(_) => machine.with_endpoints(ranks as usize).ok(),
+        None => (machine.ranks() >= ranks as usize).then(|| machine.clone()),
+    }
+    .or_else(|| machine.with_endpoints(ranks as usize).ok())
+}
+
+/// Times and limits of every algorithm of `collective`, by key.
+fn all(
+    collective: Collective,
+    machine: &Machine,
+    shape: &Shape,
+    options: &Options,
+) -> BTreeMap<String, (TimePs, Option<Limit>)> {
+    let mut found = BTreeMap::new();
+    for algorithm in REGISTRY.iter().filter(|a| a.collective == collective) {
+        let key = algorithm.key();
+        let Ok(built) = build(&key, shape) else {
+            continue;
+        };
+        let lower = lowered(&built, machine, options.path.as_deref()).unwrap();
+        let schedule = lower.unwrap_or(built);
+        verify(&schedule).unwrap();
+        // A time below either bound is an error of `run`.
+        match run(&schedule, machine, options) {
+            Ok(modelled) => {
+                let limit = modelled.limits.largest().cloned();
+                let (time, bound) = (modelled.simulation.makespan, modelled.bounds.largest());
+                let bound = bound.map_or(TimePs::ZERO, |bound| bound.time);
+                assert!(bound <= time + TimePs(1_000_000), "{key}: {bound} {time}");
+                found.insert(key, (time, limit));
+            }
+            Err(error @ SimError::BelowLimit { .. }) => {
+                panic!(
+                    "{key} {shape:?} on {} {:?}: {error}",
+                    machine.name(),
+                    options.path
+                )
+            }
+            Err(_) => {} // too few memories, no route: another test's matter
+        }
+    }
+    found
+}
+
+/// On all paths of a machine: one limit for all algorithms, which none beats and `limits_of` gives.
+fn one_limit(path: &str, ranks: &[u32], sizes: &[u64]) {
+    let described = machine(path);
+    let mut compared = 0;
+    for machine in ranks
+        .iter()
+        .filter_map(|&ranks| sized(&described, ranks).map(|m| (m, ranks)))
+    {
+        let (machine, ranks) = machine;
+        for way in machine.paths().iter().map(|path| path.name.clone()) {
+            let options = Options {
+                path: Some(way),
+                ..Options::default()
+            };
+            for collective in Collective::ALL {
+                for &elements in sizes {
+                    let shape = Shape::new(ranks, elements).with_root(ranks / 2);
+                    let found = all(collective, &machine, &shape, &options);
+                    let limits: Vec<_> = found.values().map(|(_, limit)| limit.clone()).collect();
+                    let what = format!("{} {ranks} {shape:?}: {found:?}", collective.name());
+                    assert!(limits.windows(2).all(|two| two[0] == two[1]), "{what}");
+                    let Some(first) = limits.first() else {
+                        continue;
+                    };
+                    let asked = limits_of(collective, &shape, &machine, &options).unwrap();
+                    assert_eq!(asked.largest(), first.as_ref(), "{what}");
+                    compared += found.len();
+                }
+            }
+        }
+    }
+    assert!(compared > 20, "{path}: {compared}");
+}
+
+const SIZES: [u64; 3] = [1, 1000, 30_000];
+
+macro_rules! on_every_machine {
+    ($($name:ident: $file:literal $ranks:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                one_limit(concat!("python/linkwright/machines/", $file, ".toml"), &$ranks, &SIZES);
+            }
+        )*
+
+        #[test]
+        fn every_shipped_machine_is_among_them() {
+            let known = [$(concat!($file, ".toml")),*];
+            for entry in std::fs::read_dir(file("python/linkwright/machines")).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                assert!(!name.ends_with(".toml") || known.contains(&name.as_str()), "{name}");
+            }
+        }
+    };
+}
+
+on_every_machine! {
+    loggp: "loggp" [2, 5, 8, 16];
+    crossbar: "crossbar" [2, 5, 8, 16];
+    v100: "v100" [2, 8];
+    cell: "cell-be" [2, 4, 8];
+    dgx1: "dgx1-p100" [2, 3, 8];
+    gx8: "gx8-p100" [2, 5, 8];
+    ipu_chip: "ipu-c2-chip" [2, 16];
+    ipu_board: "ipu-c2-board" [2, 16];
+    ipu_server: "ipu-c2-server" [2, 16];
+    knl: "knl-omnipath" [2, 16];
+    torus: "torus-2d" [4, 12, 16];
+    vollo: "vollo-ia420f" [2, 3];
+    wormhole: "wormhole-n150" [2, 16];
+}
+
+/// The machine of `tests/cases/machines/flow.toml`, 1 byte per ns on a wire, over other edges.
+fn graph(ranks: u32, switches: &str, edges: &str) -> Machine {
+    let text = std::fs::read_to_string(file("tests/cases/machines/flow.toml")).unwrap();
+    let text = text
+        .replace("count = 4", &format!("count = {ranks}"))
+        .replace(
+            r#"switches = ["A", "B"]"#,
+            &format!("switches = [{switches}]"),
+        )
+        .replace(
+            r#"edges = ["A - rank 0..1", "B - rank 2..3", "A - B"]"#,
+            &format!("edges = [{edges}]"),
+        );
+    Machine::parse(&text, "graph.toml").unwrap()
+}
+
+/// Limits in ns of a collective of vectors of `bytes`, by name.
+fn limits_ns(
+    collective: Collective,
+    bytes: u64,
+    machine: &Machine,
+    options: &Options,
+) -> BTreeMap<&'static str, f64> {
+    let shape = Shape::new(machine.ranks() as u32, bytes / 4);
+    let found = limits_of(collective, &shape, machine, options).unwrap();
+    let ns = |limit: &Limit| (limit.name, limit.time.0 as f64 / 1e3);
+    found.0.iter().map(ns).collect()
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+}
+
+#[test]
+fn a_ring_of_four() {
+    let edges = r#""rank 0 - rank 1", "rank 1 - rank 2", "rank 2 - rank 3", "rank 3 - rank 0""#;
+    let ring = graph(4, "", edges);
+    let of = |collective| limits_ns(collective, 4000, &ring, &Options::default());
+    let allreduce = of(Collective::Allreduce);
+    // Rank 0 hears of rank 2 over a neighbour: 2 x (start 100 + wire 50).
+    near(allreduce["latency"], 300.0);
+    // 2 x 3 x 4000 B into four ranks with two wires each.
+    near(allreduce["port"], 3000.0);
+    // 4000 B out of any arc, over two wires.
+    near(allreduce["cut"], 2000.0);
+    let alltoall = of(Collective::Alltoall);
+    // Three blocks of 1000 B into each; 2 x 2 blocks from one half to the other.
+    near(alltoall["port"], 1500.0);
+    near(alltoall["cut"], 2000.0);
+    // The root's 4000 B leave it over two wires; the farthest rank is two wires away.
+    let broadcast = of(Collective::Broadcast);
+    near(broadcast["port"], 2000.0);
+    near(broadcast["latency"], 300.0);
+}
+
+#[test]
+fn a_tree_that_is_narrow_at_its_top() {
+    // Four ranks at each of two leaves, one wire each; a wire from each leaf to each of two spines.
+    let edges = r#""leaf 0 - rank 0..3", "leaf 1 - rank 4..7", "spine 0 - leaf 0", "spine 0 - leaf 1", "spine 1 - leaf 0", "spine 1 - leaf 1""#;
+    let tree = graph(8, r#""leaf 0..1", "spine 0..1""#, edges);
+    let alltoall = limits_ns(Collective::Alltoall, 8000, &tree, &Options::default());
+    near(alltoall["port"], 7000.0);
+    // 4 x 4 blocks of 1000 B over two wires.
+    near(alltoall["cut"], 8000.0);
+    // start 100, four wires.
+    near(alltoall["latency"], 300.0);
+    let shape = Shape::new(8, 2000);
+    let found = limits_of(Collective::Alltoall, &shape, &tree, &Options::default()).unwrap();
+    let largest = found.largest().unwrap();
+    assert_eq!(
+        (largest.name, largest.what.as_str()),
+        ("cut", "out of ranks 0, 1, 2, 3")
+    );
+    assert_eq!((largest.bytes, largest.rate.unwrap().0), (16_000, 2e9));
+}
+
+#[test]
+fn dgx1_is_narrow_between_its_halves() {
+    let dgx1 = machine("python/linkwright/machines/dgx1-p100.toml");
+    let on = |path: &str| Options {
+        path: Some(path.to_string()),
+        ..Options::default()
+    };
+    // By NVLink alone: three links within the half and one across, 18.5 GB/s each.
+    let (size, link) = (8_000_000, 18.5);
+    let dma = |collective| limits_ns(collective, size, &dgx1, &on("dma"));
+    near(
+        dma(Collective::Allreduce)["cut"],
+        size as f64 / (4.0 * link),
+    );
+    // 4 x 4 blocks of an eighth from half to half over four links.
+    near(
+        dma(Collective::Alltoall)["cut"],
+        2.0 * size as f64 / (4.0 * link),
+    );
+    // A ring kernel may also use PCIe, 15.75 GB/s x 0.832, and the sockets: what passes one is received and sent.
+    let ring = |collective| limits_ns(collective, size, &dgx1, &on("ring"));
+    near(
+        ring(Collective::Allreduce)["cut"],
+        size as f64 / (4.0 * link + 15.75 * 0.832),
+    );
+    near(
+        ring(Collective::Alltoall)["cut"],
+        2.0 * size as f64 / (4.0 * link + 35.6 / 2.0),
+    );
+}
+
+#[test]
+fn an_ideal_switch_has_ports_only() {
+    let crossbar = sized(&machine("python/linkwright/machines/crossbar.toml"), 8).unwrap();
+    let found = limits_ns(
+        Collective::Allreduce,
+        1 << 20,
+        &crossbar,
+        &Options::default(),
+    );
+    // 2 x 7 vectors into eight ports of 25 GB/s; start 100 ns, then 500 ns through the switch.
+    near(found["port"], 14.0 * (1u64 << 20) as f64 / (8.0 * 25.0));
+    near(found["latency"], 600.0);
+    assert!(!found.contains_key("cut"));
+}
+
+#[test]
+fn half_of_a_torus_exchanges_over_its_borders() {
+    let torus = machine("python/linkwright/machines/torus-2d.toml");
+    let torus = torus.with_grid(Grid::new(4, 4)).unwrap();
+    let shape = Shape::new(16, 16 * 4096);
+    let found = limits_of(Collective::Alltoall, &shape, &torus, &Options::default()).unwrap();
+    let of = |name| found.0.iter().find(|limit| limit.name == name).unwrap();
+    // 8 x 8 blocks of 16 KiB leave half of the columns. Four rows cross two borders; a rank has one port.
+    assert_eq!(of("cut").bytes, 64 << 14);
+    near(of("cut").rate.unwrap().0, 8.0 * of("port").rate.unwrap().0);
+    assert_eq!(of("port").bytes, 15 << 14);
+}
