@@ -168,9 +168,17 @@ class _Simulated(TypedDict):
     hops_max: int
     hops_mean: float
     critical: dict[str, float]
-    limits_ps: dict[str, int]
-    limit_ps: int | None
+    limit_ps: int | None  # of the problem
     limit_name: str | None
+    bound_ps: int | None  # of this schedule
+    bound_name: str | None
+
+class _Limit(TypedDict):
+    name: str
+    time_ps: int
+    what: str
+    bytes: int
+    rate: float | None  # bytes per second
 
 class _Simulation(_Simulated, total=False):
     links: _Links
@@ -480,6 +488,9 @@ def errors() -> list[_ErrorEntry]: ...
 def fabrics() -> list[_Fabric]: ...
 def instruction_codes() -> dict[str, int]: ...
 def instruction_stream(schedule: Schedule, options: _Options = None) -> _Stream: ...
+def limits(
+    collective: str, machine: Machine, shape: Mapping[str, object], options: Mapping[str, object] | None = None
+) -> list[_Limit]: ...
 def lower(schedule: Schedule, machine: Machine, path: str | None = None) -> Schedule: ...
 def model_probe(machine: Machine, key: str, axes: Mapping[str, object]) -> _Modelled: ...
 def patterns() -> list[_Pattern]: ...

@@ -134,6 +134,8 @@ def simulated(found: _native._Simulation) -> Simulated:
         time_ns=float(rank_times_ns.max()),
         limit_ns=None if found["limit_ps"] is None else found["limit_ps"] / 1e3,
         limit_name=found["limit_name"],
+        bound_ns=None if found["bound_ps"] is None else found["bound_ps"] / 1e3,
+        bound_name=found["bound_name"],
         counts={
             "hops_max": float(found["hops_max"]),
             "hops_mean": found["hops_mean"],

@@ -42,12 +42,12 @@ def bounds():
         (stream(1_000, 0)[0], (500, COPY_RATE)),  # its own rate is the best one
     ],
 )
-def test_limits_follow_from_the_best_cache_line_and_copy(bounds, experiment, limit):
-    found, name = bounds.limit(experiment)
+def test_times_follow_from_the_best_cache_line_and_copy(bounds, experiment, limit):
+    found, name = bounds.best(experiment)
     assert (found, name) == (pytest.approx(limit[0]), limit[1])
 
 
 def test_what_is_not_known_has_no_limit(bounds):
-    assert Bounds.of([(ball(), measured(100))]) is None
-    assert bounds.limit(collective("allreduce", 8, ranks=1)) is None
-    assert bounds.limit(Experiment("p", None, "hot_spot", 4, 8)) is None
+    assert Bounds.of([(ball(), measured(100))]).best(ball()) is None
+    assert bounds.best(collective("allreduce", 8, ranks=1)) is None
+    assert bounds.best(Experiment("p", None, "hot_spot", 4, 8)) is None

@@ -6,6 +6,7 @@
 mod builder;
 mod errors;
 mod ladder;
+mod limits;
 mod links;
 mod machine;
 mod mpi;
@@ -31,6 +32,8 @@ mod _native {
     use super::errors::kinds;
     #[pymodule_export]
     use super::ladder::{chip_route, device_of, devices};
+    #[pymodule_export]
+    use super::limits::limits;
     #[pymodule_export]
     use super::links::pcie_link;
     #[pymodule_export]

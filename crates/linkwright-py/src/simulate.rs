@@ -152,14 +152,11 @@ pub fn table(
         shares.set_item(cause.name(), share)?;
     }
     table.set_item("critical", shares)?;
-    let limits = PyDict::new(py);
-    for limit in &modelled.limits.0 {
-        limits.set_item(limit.name, limit.time.0)?;
-    }
-    table.set_item("limits_ps", limits)?;
-    let largest = modelled.limits.largest();
-    table.set_item("limit_ps", largest.map(|limit| limit.time.0))?;
-    table.set_item("limit_name", largest.map(|limit| limit.name))?;
+    let (limit, bound) = (modelled.limits.largest(), modelled.bounds.largest());
+    table.set_item("limit_ps", limit.map(|limit| limit.time.0))?;
+    table.set_item("limit_name", limit.map(|limit| limit.name))?;
+    table.set_item("bound_ps", bound.map(|bound| bound.time.0))?;
+    table.set_item("bound_name", bound.map(|bound| bound.name))?;
     if links {
         table.set_item("links", link_table(py, simulation.links)?)?;
     }

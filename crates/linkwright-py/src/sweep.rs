@@ -128,7 +128,8 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
     })
 }
 
-fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
+/// A shape by the keywords of `Schedule.build`.
+pub fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
     let mut shape = Shape::new(
         given.take("ranks")?.unwrap_or(0),
         given.take("elements")?.unwrap_or(0),

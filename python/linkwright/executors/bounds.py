@@ -1,6 +1,6 @@
-"""Limits of a measured machine, from the best values of the same run.
+"""What messages take at best on a measured machine, from the best values that it gave.
 
-A measured machine comes without a data sheet, but two numbers of its own run bound the others:
+A measured machine comes without a data sheet, but two numbers of its own tell what to expect of the others:
 
     cache line   L     half of the shortest round trip between any two endpoints
     copy rate    B(s)  the highest rate of one pair, one way, whose messages together fill at least s bytes
@@ -13,23 +13,23 @@ at B at most. No core touches less than its share s = S/p of the data:
     bytes   allreduce 2 (p-1) S    gather, scatter (p-1) S / p    barrier 0    all others (p-1) S
 
 A traffic pattern is bound by its own messages: `ping_pong` by a round trip of 2 L or of its bytes, `pairs`
-by what one pair carries. These bounds are observed, not physical, as their names say: a value may exceed one by what
-noise hid. A run without ping-pong or pairs has no such limit.
+by what one pair carries. Nothing of this is physical: it is what was seen at best, over all runs of the host
+(`best.py`). Where neither ping-pong nor pairs were ever measured, nothing is known.
 
-Source of the byte counts: the table of `linkwright-sim/src/limits.rs`.
+Source of the byte counts: the table of `linkwright-sim/src/limits/demand.rs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from linkwright.experiment import Experiment
 
 from .measured import Measured
 
-CACHE_LINE = "measured_cache_line"
-COPY_RATE = "measured_copy_rate"
+CACHE_LINE = "cache_line"
+COPY_RATE = "copy_rate"
 
 # Bytes that cross between ranks, in units of (p-1) S; a barrier carries none.
 _CROSSING = {
@@ -42,15 +42,15 @@ _CROSSING = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """The two numbers; `rates` holds (bytes of all messages, bytes per ns), most bytes first."""
+    """The two numbers; `rates` holds the bytes of all messages -> bytes per ns."""
 
-    line_ns: float
-    rates: tuple[tuple[int, float], ...]
+    line_ns: float | None = None
+    rates: dict[int, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Bounds | None:
-        """From everything that was measured; None without a ping-pong and a stream of one pair."""
-        lines, rates = [], []
+    def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Bounds:
+        """From everything that was measured."""
+        seen = cls()
         for experiment, measured in found:
             if (
                 measured is None
@@ -62,16 +62,23 @@ class Bounds:
                 continue
             best_ns = measured.summary().min
             if experiment.algorithm == "ping_pong":
-                lines.append(best_ns / experiment.messages / 2)
+                seen = seen.merged(cls(best_ns / experiment.messages / 2))
             elif experiment.algorithm == "pairs":
                 carried = experiment.messages * experiment.size_bytes
-                rates.append((carried, carried / best_ns))
-        return cls(min(lines), tuple(sorted(rates, reverse=True))) if lines and rates else None
+                seen = seen.merged(cls(None, {carried: carried / best_ns}))
+        return seen
 
-    def limit(self, experiment: Experiment) -> tuple[float, str] | None:
-        """The least time of an experiment in ns and the name of what bounds it; None where nothing is known."""
+    def merged(self, other: Bounds) -> Bounds:
+        """The better of both, number by number."""
+        lines = [line for line in (self.line_ns, other.line_ns) if line is not None]
+        both = self.rates.keys() | other.rates.keys()
+        rates = {carried: max(self.rates.get(carried, 0.0), other.rates.get(carried, 0.0)) for carried in both}
+        return Bounds(min(lines, default=None), rates)
+
+    def best(self, experiment: Experiment) -> tuple[float, str] | None:
+        """The time of an experiment in ns at best, and the name of what it follows from; None where unknown."""
         ranks, size = experiment.ranks, experiment.size_bytes
-        if ranks < 2 or experiment.probe:
+        if ranks < 2 or experiment.probe or self.line_ns is None or not self.rates:
             return None
         if experiment.collective:
             crossing = _CROSSING.get(experiment.collective, lambda p: 1.0)(ranks) * (ranks - 1) * size
@@ -86,4 +93,5 @@ class Bounds:
 
     def _rate(self, carried: float) -> float:
         """The best rate among streams of at least `carried` bytes; beyond the longest one, its rate."""
-        return max(rate for its_bytes, rate in self.rates if its_bytes >= min(carried, self.rates[0][0]))
+        enough = min(carried, max(self.rates))
+        return max(rate for its_bytes, rate in self.rates.items() if its_bytes >= enough)

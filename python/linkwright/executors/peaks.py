@@ -1,23 +1,23 @@
-"""Limits of computing probes on a measured machine: the best values of the same cores in the same run.
+"""What computing probes take at best on a measured machine: the best values that the same cores gave.
 
     flops      t >= operations / peak        peak: `fma_peak` of the same type and number of threads
     samples    t >= t_store                  `random` with generator `store`, same block and number of threads
 
-A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Both limits are
-observed, not physical, as their names say. A run without those experiments has none.
+A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Neither is
+physical: it is what was seen at best, over all runs of the host (`best.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from linkwright.experiment import Experiment
 
 from .measured import Measured
 
-FMA_PEAK = "measured_fma_peak"
-STORE = "measured_store"
+FMA_PEAK = "fma_peak"
+STORE = "store"
 # What computes with the multiply-add units.
 _PRODUCTS = ("matmul", "convolution")
 
@@ -26,8 +26,8 @@ _PRODUCTS = ("matmul", "convolution")
 class Peaks:
     """Operations per ns by (type, threads); ns of a stored block by (bytes, threads)."""
 
-    flops: dict[tuple[str, int], float]
-    stores: dict[tuple[int, int], float]
+    flops: dict[tuple[str, int], float] = field(default_factory=dict)
+    stores: dict[tuple[int, int], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Iterable[tuple[Experiment, Measured | None]]) -> Peaks:
@@ -43,8 +43,17 @@ class Peaks:
                 stores[axes["block"], axes["threads"]] = best_ns
         return cls(flops, stores)
 
-    def limit(self, experiment: Experiment, measured: Measured) -> tuple[float, str] | None:
-        """The least time of a computing probe in ns and the name of what bounds it."""
+    def merged(self, other: Peaks) -> Peaks:
+        """The better of both, number by number."""
+        flops, stores = dict(self.flops), dict(self.stores)
+        for key, rate in other.flops.items():
+            flops[key] = max(rate, flops.get(key, rate))
+        for key, time_ns in other.stores.items():
+            stores[key] = min(time_ns, stores.get(key, time_ns))
+        return Peaks(flops, stores)
+
+    def best(self, experiment: Experiment, measured: Measured) -> tuple[float, str] | None:
+        """The time of a computing probe in ns at best, and the name of what it follows from."""
         axes = dict(experiment.axes or ())
         if experiment.probe in _PRODUCTS:
             peak = self.flops.get((axes["dtype"], axes["threads"]))

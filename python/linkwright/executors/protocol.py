@@ -2,7 +2,7 @@
 
     resolve          what --on names -> a Target: its endpoints, their extent, its name in rows
     launch           one launch of a list of experiments -> a Record (samples) or an Ended (why not) for each
-    limits           the least time of an experiment, from the best of the same run
+    best_seen        the time of an experiment, from the best that the host gave in any run
     merge, discard   samples that ranks keep in their own files
 
 Everything else that differs between executors is a field with one meaning, so no other code compares names. Subclass
@@ -30,9 +30,8 @@ MOST_RANKS = 64
 ANY = "any collective"
 
 Shared = TypeVar("Shared")
-# The least time of an experiment in ns and the name of what bounds it.
-Limit = tuple[float, str]
-Limits = Callable[[Experiment, Measured], Limit | None]
+# The time of an experiment in ns that follows from the best seen, and the name of what was seen.
+BestOf = Callable[[Experiment, Measured], tuple[float, str] | None]
 
 
 @dataclass(frozen=True)
@@ -137,19 +136,13 @@ class Executor(Protocol):
         """The algorithms of its library or device for a collective."""
         return [own.key for own in self.own if {collective, ANY} & set(own.collectives)]
 
-    def limits(self, found: Iterable[tuple[Experiment, Measured | None]]) -> Limits:
-        """Limits of experiments, from the best of the same run."""
-        from .bounds import Bounds
-        from .peaks import Peaks
+    def best_seen(self, target: Target, found: Iterable[tuple[Experiment, Measured | None]], folder: Path) -> BestOf:
+        """What the host gave at best, over this run in `folder` and its earlier runs next to it."""
+        from . import best
 
-        found = list(found)
-        bounds, peaks = Bounds.of(found) if self.shares_memory else None, Peaks.of(found)
-
-        def limit(experiment: Experiment, measured: Measured) -> Limit | None:
-            known = bounds.limit(experiment) if bounds else None
-            return known or measured.limit or peaks.limit(experiment, measured)
-
-        return limit
+        mine = best.Best.of(found, shares_memory=self.shares_memory)
+        host = best.Host.here(self.key, target.machine_name)
+        return best.remembered(folder, host, mine).time
 
     def job(self, asked: bool, resumed: bool) -> AbstractContextManager[bool]:
         """Whether this process leads the session (True), or has served one and is done."""

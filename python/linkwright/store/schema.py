@@ -85,6 +85,10 @@ RESULTS = {
     "reference": (pa.float64(), True, "published value, in `unit`"),
 }
 
+# What a value is compared with, in its own unit; the column of the name of each.
+COMPARED = ("limit", "bound", "best_seen")
+COMPARED_NAMES = tuple(f"{column}_name" for column in COMPARED)
+
 SAMPLES = {
     "run": (pa.string(), False, "id of the run"),
     "experiment": (pa.string(), False, "key of the experiment"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import probes
 from linkwright.stats import bandwidth
+from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
 if TYPE_CHECKING:
     from linkwright.experiment import Experiment
@@ -36,7 +37,7 @@ def derived(
     common = {key: time[key] for key in (*SAID, "n")}
     for metric in probes.find(experiment.algorithm).metrics:
         if metric.source == "time":
-            values = {key: time[key] for key in ("value", "ci_low", "ci_high", "limit", "limit_name")}
+            values = {key: time[key] for key in ("value", "ci_low", "ci_high", *COMPARED, *COMPARED_NAMES)}
         elif metric.source == "column":
             values = columns.get(metric.key)
         else:
@@ -59,8 +60,8 @@ def _rate(carried: float, time: Row) -> dict[str, object] | None:
         "value": rate(time["value"]),
         "ci_low": rate(time["ci_high"]),
         "ci_high": rate(time["ci_low"]),
-        "limit": rate(time["limit"]),
-        "limit_name": time["limit_name"],
+        **{key: rate(time[key]) for key in COMPARED},
+        **{key: time[key] for key in COMPARED_NAMES},
     }
 
 
@@ -68,7 +69,8 @@ def _per_watt(
     context: Context, experiment: Experiment, metric: probes.Metric, rate: dict[str, object], watts: float, said: str
 ) -> Row:
     """Efficiency; the interval is that of the rate."""
-    ends = {key: None if rate[key] is None else rate[key] / watts for key in ("value", "ci_low", "ci_high", "limit")}
+    kept = ("value", "ci_low", "ci_high", *COMPARED)
+    ends = {key: None if rate[key] is None else rate[key] / watts for key in kept}
     reason = "; ".join(filter(None, [rate["reason"], said]))
     return context.measured(
         experiment, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}

@@ -17,6 +17,7 @@ from linkwright.stats import grade as grades
 from linkwright.stats.summary import summarise
 from linkwright.store import schema
 from linkwright.store.record import Note
+from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
 from . import axes, probe_rows
 from .probe_rows import SAID
@@ -94,8 +95,10 @@ class Simulated:
 
     rank_times_ns: np.ndarray
     time_ns: float
-    limit_ns: float | None
+    limit_ns: float | None  # of the problem
     limit_name: str | None
+    bound_ns: float | None  # of this schedule
+    bound_name: str | None
     counts: dict[str, float]  # metric -> value: hops, byte-hops, load
     critical_share: float | None
     critical_cause: str | None
@@ -110,8 +113,9 @@ def of_simulation(
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
     ok = _said([*([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
+    known = {name: getattr(found, name) for name in ("limit_name", "bound_name")}
     rows = [
-        context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, limit_name=found.limit_name, **ok)
+        context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, bound=found.bound_ns, **known, **ok)
     ]
     rows += _derived(context, experiment, metrics, rows[0])
     if experiment.placement:
@@ -158,9 +162,10 @@ def of_samples(
     experiment: Experiment,
     metrics: Sequence[str],
     found: Measured,
-    limit: tuple[float, str] | None = None,
+    best: tuple[float, str] | None = None,
 ) -> list[Row]:
-    """Rows of a measured experiment: the median with its interval, its limit (ns, name), the spread, the modes."""
+    """Rows of a measured experiment: the median with its interval, what the host gave at `best` (ns, name), the spread,
+    the modes."""
     summary = found.summary()
     moved = canary.moved(found.canaries)
     notes = [*found.notes, *([Note("moved", moved)] if moved else [])]
@@ -171,9 +176,12 @@ def of_samples(
             )
         )
     common = _said([*([found.disturbance] if found.disturbance else []), *notes]) | {"n": summary.launches}
-    bound = dict(zip(("limit", "limit_name"), limit, strict=True)) if limit else {}
+    known = dict(zip(("limit", "limit_name"), found.limit, strict=True)) if found.limit else {}
+    if best:
+        # The value itself has been seen, however noise hid what it follows from.
+        known |= {"best_seen": min(best[0], summary.median), "best_seen_name": best[1]}
     time = context.measured(
-        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **bound, **common
+        experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **known, **common
     )
     if experiment.probe:
         columns = {metric: _column(launches) for metric, launches in found.columns.items()}
@@ -226,12 +234,12 @@ def _said(notes: Sequence[Note]) -> Row:
 
 
 def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], time: Row) -> Iterable[Row]:
-    """Latency and rates follow from the row of the time, interval and limit included."""
-    copied = {key: time[key] for key in (*SAID, "n", "limit_name")}
-    ends = {key: time[key] for key in ("value", "limit")}
+    """Latency and rates follow from the row of the time, with its interval and what it is compared with."""
+    copied = {key: time[key] for key in (*SAID, "n", *COMPARED_NAMES)}
+    ends = {key: time[key] for key in ("value", *COMPARED)}
     for metric in metrics:
         if metric == "latency":
-            halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", "limit")}
+            halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", *COMPARED)}
             yield context.measured(experiment, metric, **halves, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
             rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}

@@ -191,14 +191,16 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     except KeyboardInterrupt:
         interrupted = True
     found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
-    limit = executor.limits(found)
+    best = executor.best_seen(target, found, run.folder)
     for experiment, measured in found:
         if ended := state.ended.get(experiment.key):
             yield experiment, rows.without_value(context, experiment, ended.status, ended.reason, ended.code)
         elif measured:
             watcher.dropped(measured.dropped)
-            bound = limit(experiment, measured)
-            yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
+            yield (
+                experiment,
+                rows.of_samples(context, experiment, metrics[experiment.part], measured, best(experiment, measured)),
+            )
         elif not interrupted:
             dropped = dropped_samples(state.records(experiment.key))
             yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)

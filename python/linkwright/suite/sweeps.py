@@ -36,7 +36,7 @@ def _half_peak(sweep: dict[int, Row]) -> Row:
     size = half_peak_size(list(sweep), [row["value"] for row in sweep.values()])
     unit = schema.METRICS["half_peak_size"][0]
     below = f"half of the peak is reached below the smallest size, {min(sweep)} B"
-    cleared = {"ci_low": None, "ci_high": None, "limit": None, "limit_name": None, "reference": None}
+    cleared = dict.fromkeys(("ci_low", "ci_high", "reference", *schema.COMPARED, *schema.COMPARED_NAMES))
     return {
         **peak, **cleared, "metric": "half_peak_size", "unit": unit, "value": size,
         "status": "ok" if size is not None else "waived", "reason": None if size is not None else below,

@@ -72,8 +72,6 @@ def of_limit(row: pd.Series) -> Cell:
         return missing("no limit known")
     name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
     detail = f"of {quantity.text(row['limit'], row['unit'])}{name}"
-    if row["share"] > 1 and (row["limit_name"] or "").startswith("measured_"):
-        detail += ", which was measured at a slower moment"
     return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
 
 
