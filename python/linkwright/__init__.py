@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .api import Builder as Builder
     from .api import Proof as Proof
     from .api import Result as Result
+    from .api import limits as limits
     from .api import machine as machine
     from .api import results as results
     from .api import run as run
@@ -35,6 +36,7 @@ _EXPORTS = {
     "Schedule": "_native",
     "UsageError": "errors",
     "VerifyError": "errors",
+    "limits": "api",
     "machine": "api",
     "parse_size": "units",
     "results": "api",

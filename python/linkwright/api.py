@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from linkwright import _native, executors, machines, schedules
+from linkwright import _native, executors, machines, problem_limits, schedules
 from linkwright.errors import ShapeError, UsageError, reported, unknown
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
+from linkwright.problem_limits import Limit
 from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
@@ -213,7 +214,9 @@ class Result:
         >>> import linkwright as lw
         >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
         >>> result.time_us, result.limit_us, result.limit_name
-        (9.19824, 8.4, 'latency')
+        (9.19824, 1.6, 'latency')
+        >>> result.bound_us, result.bound_name
+        (8.4, 'latency')
         >>> len(result.rows)
         12
     """
@@ -247,14 +250,31 @@ class Result:
 
     @property
     def limit_us(self) -> float | None:
-        """The largest physical lower bound on the time in microseconds, or None if none is known."""
-        limit = self.row("time")["limit"]
-        return None if limit is None else float(limit) / 1e3
+        """The limit of the problem in microseconds, which no schedule beats on the described machine; None if none is
+        known, as on a measured machine."""
+        return self._us("limit")
 
     @property
     def limit_name(self) -> str | None:
-        """The name of the bound in `limit_us`."""
-        name = self.row("time")["limit_name"]
+        """The name of the limit in `limit_us`; `limits` explains it."""
+        return self._name("limit")
+
+    @property
+    def bound_us(self) -> float | None:
+        """What this schedule could not beat with its own traffic, in microseconds; None if none is known."""
+        return self._us("bound")
+
+    @property
+    def bound_name(self) -> str | None:
+        """The name of the bound in `bound_us`."""
+        return self._name("bound")
+
+    def _us(self, column: str) -> float | None:
+        time_ns = self.row("time")[column]
+        return None if time_ns is None else float(time_ns) / 1e3
+
+    def _name(self, column: str) -> str | None:
+        name = self.row("time")[f"{column}_name"]
         return None if name is None else str(name)
 
     def frame(self) -> pd.DataFrame:
@@ -272,6 +292,49 @@ class Result:
         import pandas as pd
 
         return pd.DataFrame(self.rows)
+
+
+def limits(
+    collective: str,
+    on: _native.Machine | str | Path,
+    *,
+    ranks: int,
+    size: int | str,
+    dtype: str = "f32",
+    root: int = 0,
+    path: str | None = None,
+    placement: Sequence[int] | None = None,
+) -> list[Limit]:
+    """What no schedule of a collective beats on a described machine.
+
+    Args:
+        collective: `allreduce`, `broadcast`, ...
+        on: a machine, the name of one, or the path of a machine file.
+        ranks: the number of ranks.
+        size: the message size, in bytes or as text, such as `64K`.
+        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
+        root: the root of rooted collectives.
+        path: the name of a path of the machine; by default its first.
+        placement: the endpoint of each rank; by default in the order of endpoints.
+    Returns:
+        Every lower bound with its arithmetic, the largest first.
+    Raises:
+        UnknownNameError: there is no such collective, machine or path.
+        UnsuitedError: the machine has too few endpoints.
+        ShapeError: the root is not one of the ranks.
+    Example:
+        >>> import linkwright as lw
+        >>> port, latency, _ = lw.limits("allreduce", "loggp", ranks=4, size="1M")
+        >>> port.name, port.time_us, port.derivation
+        ('port', 125.82912, '6291456 B out of all ranks and memories together / 50 GB/s')
+        >>> latency.derivation
+        'from one rank to 3 others, without data'
+    """
+    described = on if isinstance(on, _native.Machine) else machines.load(on)
+    size_bytes = parse_size(size) if isinstance(size, str) else size
+    return problem_limits.limits(
+        collective, described, ranks, size_bytes, dtype=dtype, root=root, path=path, placement=placement
+    )
 
 
 def simulate(

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from linkwright import registry, schemas
 from linkwright.cli import options
 from linkwright.cli.output import print_json
 from linkwright.errors import UsageError
+from linkwright.experiment import DTYPES
 
 
 @click.command(name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
 @options.as_json
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
-def command(name: str | None, as_json: bool, schema: str | None) -> None:
-    """Describe the entry called NAME; `list` shows all names."""
+@click.option("--limit", "asks_limit", is_flag=True, help="Print what no schedule of the collective NAME beats.")
+@click.option("--on", metavar="MACHINE", help="With --limit: a described machine, or the path of a machine file.")
+@click.option("--ranks", "-p", type=options.RANKS, help="With --limit: number of ranks; default: all of the machine.")
+@click.option("--grid", type=options.Grid(), help="With --limit: the grid of a machine that leaves it open.")
+@click.option("--sizes", metavar="A,B,C", help="With --limit: message sizes; default: 8,64K.")
+@click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="With --limit.")
+@click.option("--root", "-r", type=click.IntRange(0), default=0, show_default=True, help="With --limit.")
+@click.option("--path", help="With --limit: software path of the machine file; default: its first.")
+@click.pass_context
+def command(
+    context: click.Context, name: str | None, as_json: bool, schema: str | None, asks_limit: bool, **asked: Any
+) -> None:
+    """Describe the entry called NAME; `list` shows all names.
+
+    With --limit, NAME is a collective: every lower bound on the time of its schedules on a machine, derived.
+    """
+    if asks_limit:
+        if schema:
+            raise UsageError("--schema and --limit ask different things; give one of the two")
+        from linkwright.cli import describe_limit
+
+        describe_limit.show(name, as_json=as_json, **asked)
+        return
+    for option in asked:
+        if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--{option} is about a limit; add --limit")
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
     if schema:

@@ -60,8 +60,8 @@ def command(
 ) -> int:
     """Simulate COLLECTIVE on described machines.
 
-    Times are exact for the machine as described: the same input gives the same output. `limit` is the
-    largest physical lower bound, and its name.
+    Times are exact for the machine as described: the same input gives the same output. `limit` is what
+    no algorithm beats on that machine, and its name; `linkwright describe COLLECTIVE --limit` derives it.
 
     With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
     """

@@ -1,0 +1,55 @@
+"""`linkwright describe COLLECTIVE --limit`: every limit with its arithmetic."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import click
+
+from linkwright import machines, units
+from linkwright.cli import options
+from linkwright.cli.output import print_json, print_table
+from linkwright.errors import UsageError
+from linkwright.problem_limits import Limit, limits
+
+
+def show(
+    named: str | None, on: str | None, ranks: int | None, sizes: str | None, dtype: str, *, as_json: bool, **choices
+) -> None:
+    """Print the limits of the collective of that name on a machine."""
+    if not named or not on:
+        raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
+    collective, _ = options.collective_and_algorithm(named, "all")
+    machine = machines.load(on)
+    ranks = ranks or machine.ranks
+    if not ranks:
+        raise UsageError(f"{on} has any number of ranks; choose one with --ranks")
+    if collective == "barrier" and sizes:
+        raise UsageError("a barrier moves no data; omit --sizes")
+    found = [
+        (size, limits(collective, machine, ranks, size, dtype=dtype, **choices))
+        for size in options.chosen_sizes(collective, dtype, 8, 8, 2, sizes or "8,64K")
+    ]
+    if as_json:
+        print_json([{"collective": collective, "machine": machine.name, "ranks": ranks, **row} for row in _rows(found)])
+        return
+    click.echo(f"{collective} over {ranks} ranks of {machine.name}; no schedule beats the first line of a size\n")
+    print_table(("size", "limit", "time", "from"), list(_lines(found)), left=(1, 3))
+
+
+def _rows(found: list[tuple[int, list[Limit]]]) -> Iterator[dict[str, object]]:
+    for size, known in found:
+        for limit in known:
+            shown = dataclasses.asdict(limit)
+            yield {"size_bytes": size, "limit": shown.pop("name"), "moved_bytes": shown.pop("size_bytes"), **shown}
+
+
+def _lines(found: list[tuple[int, list[Limit]]]) -> Iterator[tuple[str, str, str, str]]:
+    for size, known in found:
+        shown = units.format_size(size)
+        if not known:
+            yield shown, "none", "-", "nothing must move"
+        for limit in known:
+            yield shown, limit.name, units.format_time(limit.time_us * 1e3), limit.derivation
+            shown = ""
