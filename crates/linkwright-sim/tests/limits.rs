@@ -3,9 +3,10 @@
 use linkwright_core::machine::Grid;
 use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::collectives::{build, REGISTRY};
+use linkwright_schedule::patterns::{Traffic, REGISTRY as PATTERNS};
 use linkwright_schedule::{verify, Collective, Shape};
 use linkwright_sim::run::limits_of;
-use linkwright_sim::{lowered, run, Limit, Options, SimError};
+use linkwright_sim::{lowered, run, Limit, Options, Placement, SimError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -139,6 +140,72 @@ on_every_machine! {
     torus: "torus-2d" [4, 12, 16];
     vollo: "vollo-ia420f" [2, 3];
     wormhole: "wormhole-n150" [2, 16];
+}
+
+#[test]
+fn shuffled_ranks_have_one_limit_too() {
+    for (path, ranks) in [
+        ("dgx1-p100", 5),
+        ("wormhole-n150", 9),
+        ("cell-be", 6),
+        ("ipu-c2-server", 12),
+    ] {
+        let machine = machine(&format!("python/linkwright/machines/{path}.toml"));
+        for seed in 0..4 {
+            let options = Options {
+                placement: Placement::Shuffle(seed),
+                ..Options::default()
+            };
+            for collective in Collective::ALL {
+                let shape = Shape::new(ranks, 3000).with_root(1);
+                let found = all(collective, &machine, &shape, &options);
+                let mut limits = found.values().map(|(_, limit)| limit);
+                let first = limits.next();
+                assert!(
+                    limits.all(|limit| Some(limit) == first),
+                    "{path} {collective:?} {found:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_pattern_is_faster_than_its_limit() {
+    let mut run_of = 0;
+    for (path, ranks) in [
+        ("dgx1-p100", 8),
+        ("wormhole-n150", 16),
+        ("cell-be", 8),
+        ("crossbar", 16),
+        ("gx8-p100", 4),
+        ("ipu-c2-board", 16),
+    ] {
+        let machine = machine(&format!("python/linkwright/machines/{path}.toml"));
+        let machine = sized(&machine, ranks).unwrap();
+        for (pattern, elements, both_ways) in PATTERNS
+            .iter()
+            .flat_map(|pattern| [(pattern, 100, false), (pattern, 20_000, true)])
+        {
+            let traffic = Traffic {
+                count: 3,
+                both_ways,
+                ..Traffic::new(Shape::new(ranks, elements))
+            };
+            let Ok(built) = (pattern.build)(&traffic) else {
+                continue;
+            };
+            let schedule = lowered(&built, &machine, None).unwrap().unwrap_or(built);
+            let found = run(&schedule, &machine, &Options::default()).unwrap();
+            let (limit, bound) = (
+                found.limits.largest().unwrap(),
+                found.bounds.largest().unwrap(),
+            );
+            assert!(limit.time >= bound.time, "a pattern is its messages");
+            run_of += 1;
+        }
+    }
+    assert!(run_of > 50, "{run_of}");
 }
 
 /// The machine of `tests/cases/machines/flow.toml`, 1 byte per ns on a wire, over other edges.

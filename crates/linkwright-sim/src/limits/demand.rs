@@ -177,10 +177,10 @@ fn flows(messages: &Messages<'_>) -> Vec<Flow> {
     let mut flows = Vec::new();
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
         let (bytes, targets) = (messages.bytes(op), schedule.targets(op));
-        match targets {
+        match *targets {
             _ if bytes == 0 => {}
-            &[to] if to == op.from => {}
-            &[to] => *pairs.entry((op.from, to)).or_default() += bytes,
+            [to] if to == op.from => {}
+            [to] => *pairs.entry((op.from, to)).or_default() += bytes,
             _ => flows.push(Flow {
                 from: op.from,
                 to: targets

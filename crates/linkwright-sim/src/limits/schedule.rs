@@ -15,7 +15,7 @@ use crate::messages::Messages;
 use crate::outcome::Simulation;
 use crate::prepared::Prepared;
 use crate::setup::Setup;
-use linkwright_core::{Bytes, EndpointId, TimePs};
+use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind, Schedule};
 use std::ops::Range;
 
@@ -31,9 +31,10 @@ pub(super) fn limits<F: Fabric + ?Sized>(
     let moved = moved(messages);
     let networks = setup.networks.all();
     let busiest = |name, participants: Range<u32>| {
-        let all = participants.rev(); // the first of equals
-        all.filter_map(|at| busier_side(name, (at, setup), moved[at as usize], fabric, &networks))
-            .max_by_key(|limit| limit.time)
+        let longest = |&at: &u32| longer_side((at, setup), moved[at as usize], fabric, &networks).0;
+        // The first of equals.
+        let at = participants.rev().max_by_key(longest)?;
+        busier_side(name, (at, setup), moved[at as usize], fabric, &networks)
     };
     let all = [
         Some(longest_chain(chain)),
@@ -73,23 +74,35 @@ fn longest_chain(chain: TimePs) -> Limit {
 /// The side of the port of a participant that takes longer, with bytes out and in.
 fn busier_side<F: Fabric + ?Sized>(
     name: &'static str,
+    place: (u32, &Setup),
+    moved: (u64, u64),
+    fabric: &F,
+    networks: &[u8],
+) -> Option<Limit> {
+    let (_, side, bytes, rate) = longer_side(place, moved, fabric, networks);
+    let what = format!("{side} participant {}", place.0);
+    Some(Limit::of_rate(name, what, bytes, rate?))
+}
+
+/// The same as time, side, bytes and rate.
+fn longer_side<F: Fabric + ?Sized>(
     (participant, setup): (u32, &Setup),
     (out, into): (u64, u64),
     fabric: &F,
     networks: &[u8],
-) -> Option<Limit> {
+) -> (TimePs, &'static str, u64, Option<BytesPerSec>) {
     let place: EndpointId = setup.placement[participant as usize];
     let port = fabric.port(place, networks);
-    let side = |side: &str, bytes, rate: Option<_>| {
-        Some(Limit::of_rate(
-            name,
-            format!("{side} participant {participant}"),
-            bytes,
-            rate?,
-        ))
+    let time = |bytes, rate: Option<BytesPerSec>| {
+        rate.map_or(TimePs::ZERO, |rate| rate.time(Bytes(bytes)))
     };
-    let sides = [side("out of", out, port.out), side("into", into, port.into)];
-    sides.into_iter().flatten().max_by_key(|limit| limit.time)
+    let out = (time(out, port.out), "out of", out, port.out);
+    let into = (time(into, port.into), "into", into, port.into);
+    if into.0 > out.0 {
+        into
+    } else {
+        out
+    }
 }
 
 /// Bytes out of and into each participant, between different ones.

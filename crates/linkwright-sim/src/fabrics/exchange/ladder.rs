@@ -131,22 +131,21 @@ impl Ladder {
         2 * self.boards
     }
 
-    /// Parts of the ladder, and how many links lead out of each: the first boards, single chips, and one rail.
-    pub fn sides(&self) -> Vec<(Box<dyn Fn(u32) -> bool>, u32)> {
+    /// Parts of the ladder, by position of a chip whether it is inside, and how many links lead out: the first boards,
+    /// single chips, and one rail.
+    pub fn sides(&self) -> Vec<(Vec<bool>, u32)> {
         let (boards, last) = (self.boards, self.boards - 1);
         // Traffic of a board's own pair never takes the link that is kept for the others.
         let rung = if boards > 1 { 3 } else { 2 };
-        let mut sides: Vec<(Box<dyn Fn(u32) -> bool>, u32)> = Vec::new();
-        for first in 1..boards {
-            sides.push((Box::new(move |chip| chip < 2 * first), 2));
-        }
-        for one in 0..self.chips() {
+        let inside = |is: &dyn Fn(u32) -> bool| (0..self.chips()).map(is).collect::<Vec<_>>();
+        let first = (1..boards).map(|first| (inside(&|chip| chip < 2 * first), 2));
+        let single = (0..self.chips()).map(|one| {
             let board = one / 2;
             let rails = u32::from(board > 0) + u32::from(board < last);
-            sides.push((Box::new(move |chip| chip == one), rung + rails));
-        }
-        sides.push((Box::new(|chip| chip % 2 == 0), rung * boards));
-        sides
+            (inside(&|chip| chip == one), rung + rails)
+        });
+        let rail = (inside(&|chip| chip % 2 == 0), rung * boards);
+        first.chain(single).chain([rail]).collect()
     }
 
     /// Number of the link that leaves position `from` by `exit`.

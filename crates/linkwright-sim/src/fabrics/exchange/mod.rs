@@ -139,13 +139,12 @@ impl Exchange {
         endpoint.0 / self.config.chip.tiles.max(1)
     }
 
-    /// What may pass through the host between this many chips and the others, in bytes per second.
-    fn around(&self, chips: u32) -> f64 {
-        let Some(host) = self.config.host.as_ref().filter(|_| self.has_memories) else {
-            return 0.0;
-        };
-        let fewer = f64::from(chips.min(self.config.chips() - chips));
-        fewer * host.chip_rate.0.min(host.group_rate.0)
+    /// What the lanes to the host carry at most between this many chips and the host, in bytes per second.
+    fn lanes(&self, chips: u32) -> f64 {
+        let host = self.config.host.as_ref().filter(|_| self.has_memories);
+        host.map_or(0.0, |host| {
+            f64::from(chips) * host.chip_rate.0.min(host.group_rate.0)
+        })
     }
 
     /// Route between the chips of two ranks; `None` on one chip or to the host.
@@ -266,19 +265,24 @@ impl Fabric for Exchange {
         let Some(links) = &self.config.links else {
             return Vec::new();
         };
-        let chips: Vec<u32> = places.iter().map(|&place| self.chip_of(place)).collect();
-        let sides = links.ladder.sides().into_iter();
-        sides
-            .map(|(side, count)| {
-                let within = (0..self.config.chips()).filter(|&chip| side(chip)).count() as u32;
-                let rate = f64::from(count) * links.nominal.0 + self.around(within);
-                NetworkCut {
-                    inside: chips.iter().map(|&chip| side(chip)).collect(),
-                    out: BytesPerSec(rate),
-                    into: BytesPerSec(rate),
-                }
-            })
-            .collect()
+        let is_host = |place: &EndpointId| place.0 >= self.ranks;
+        let cut = |(side, count): (Vec<bool>, u32)| {
+            let within = side.iter().filter(|&&is| is).count() as u32;
+            // What passes through the host needs lanes on both sides, unless the host itself is outside.
+            let lanes = match places.iter().any(is_host) {
+                true => within,
+                false => within.min(self.config.chips() - within),
+            };
+            let rate = BytesPerSec(f64::from(count) * links.nominal.0 + self.lanes(lanes));
+            let inside =
+                |place: &EndpointId| !is_host(place) && side[self.chip_of(*place) as usize];
+            NetworkCut {
+                inside: places.iter().map(inside).collect(),
+                out: rate,
+                into: rate,
+            }
+        };
+        links.ladder.sides().into_iter().map(cut).collect()
     }
 
     /// A multicast on a chip does not pay for the place of its target.
