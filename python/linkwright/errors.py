@@ -10,8 +10,10 @@ Catch a class; tell its cases apart by `code`, a stable word such as `machine.un
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# Most names that an error message shows in full.
+FEW = 12
 
 
 class LinkwrightError(Exception):
@@ -144,15 +146,36 @@ def reported(message: str, code: str | None) -> LinkwrightError:
     return made
 
 
-def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
-    """The error for a `name` that is not a known `what`; it suggests the closest known names."""
+def unknown(
+    what: str, name: str, known: Iterable[str], *, where: str = "", lists: str | Sequence[str] = ()
+) -> UnknownNameError:
+    """The error for a `name` that is not a known `what`.
+
+    It suggests the nearest known names, or shows all if they are few, and names the command that `lists` them.
+    """
     known = sorted(set(known))
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        cure = "did you mean " + " or ".join(f"`{c}`" for c in close) + "?"
-    elif len(known) <= 12:
-        cure = "known: " + (", ".join(f"`{k}`" for k in known) or "none")
+    commands = [lists] if isinstance(lists, str) else list(lists)
+    if close := nearest(name, known):
+        cure = f"did you mean {_quoted(close, ' or ')}?"
+    elif len(known) <= FEW:
+        cure = f"known: {_quoted(known) or 'none'}"
     else:
-        cure = f"{len(known)} are known; `linkwright list` names them"
+        cure = "" if commands else f"{len(known)} are known"
+    if commands:
+        separator = "" if not cure else " " if close else "; "
+        cure += f"{separator}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
     prefix = f"{where}: " if where else ""
     return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")
+
+
+def _quoted(names: Iterable[str], between: str = ", ") -> str:
+    return between.join(f"`{name}`" for name in names)
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """At most three of the `known` names that somebody who wrote `name` may have meant; none if none is near."""
+    import difflib  # only errors need it, and commands start faster without
+
+    known = sorted(set(known))
+    begun = [key for key in known if len(name) > 1 and key.startswith(name)]
+    return begun[:3] or difflib.get_close_matches(name, known, n=3)

@@ -205,5 +205,5 @@ def _known_collective(ctx: click.Context | None, param: click.Parameter | None, 
 
     known = [row["key"] for row in _native.collectives()]
     if value not in known:
-        raise unknown("collective", value, known)
+        raise unknown("collective", value, known, lists="linkwright list algorithms")
     return value

@@ -18,7 +18,7 @@ from linkwright.cli.output import Progress, say
 from linkwright.executors import Target
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.rows import Row
-from linkwright.suite.session import Watcher
+from linkwright.suite.watcher import Watcher
 
 Metrics = dict[str, Row]
 

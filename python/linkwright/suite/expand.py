@@ -20,6 +20,8 @@ from .load import Part, Suite
 
 # As an algorithm: those that the machine's own library provides.
 OWN = "own"
+# Lists all algorithms, and with them all collectives.
+ALGORITHMS = "linkwright list algorithms"
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
@@ -41,7 +43,7 @@ def collective_experiment(
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     if collective not in _collectives():
-        raise unknown("collective", collective, _collectives())
+        raise unknown("collective", collective, _collectives(), lists=ALGORITHMS)
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -61,7 +63,7 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known)
+            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known, lists=ALGORITHMS)
     return list(dict.fromkeys(named))
 
 
@@ -79,7 +81,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
     for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
-            raise unknown("collective", collective, _collectives(), where=part.name)
+            raise unknown("collective", collective, _collectives(), where=part.name, lists=ALGORITHMS)
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
             if part.root >= ranks:

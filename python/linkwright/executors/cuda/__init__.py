@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from linkwright.errors import ShapeError
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, sampled
 
 # How experiments name the allreduce of native.py.
@@ -80,6 +79,8 @@ class Cuda(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process with its own context, or in this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.cuda.launch", launch, {"sms": target.handle})
         from .launch import Measurer

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from linkwright.errors import ShapeError
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target
 
 # How experiments name the library's collective.
@@ -71,6 +70,8 @@ class Gpus(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process with a context on each GPU, or in this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.gpus.launch", launch)
         from .launch import Measurer
