@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 2
-STATUS = ("ok", "failed", "waived", "unconverged")
+FORMAT = 3
+STATUS = ("ok", "failed", "waived", "out-of-time", "disturbed")
 
 # Column -> (type, by its name in Arrow; may be null; meaning). docs/formats.md prints this table.
 RESULTS = {
@@ -52,17 +52,38 @@ RESULTS = {
     "ci_low": ("double", True, "lower end of the 95 % interval; null for modelled and single values"),
     "ci_high": ("double", True, "upper end of the 95 % interval"),
     "n": ("int64", True, "launches behind the interval; null for modelled values"),
-    "status": ("string", False, "`ok`, `failed`, `waived` or `unconverged`"),
+    "precision": ("double", True, "half the width of the interval over `value`, a share; null without an interval"),
+    "grade": (
+        "string",
+        True,
+        "how far to trust a measured value: `tight` (within the target), `fair` (within 10 %), `wide` (beyond), "
+        "`single` (too few launches for an interval); null for modelled values",
+    ),
+    "status": (
+        "string",
+        False,
+        "`ok`, `failed`, `waived` (left out on purpose), `out-of-time` or `disturbed` (no sample was kept)",
+    ),
     "code": ("string", True, "why the status is not `ok`, for programs: see the table of codes"),
     "flags": ("string", True, "what a reader must know of the value, for programs: codes, separated by commas"),
     "reason": ("string", True, "code and flags in words"),
-    "limit": ("double", True, "bound of `value`, in `unit`"),
+    "limit": (
+        "double",
+        True,
+        "what no schedule for this problem beats on the described machine, in `unit`: the same for every algorithm",
+    ),
     "limit_name": (
         "string",
         True,
-        "which bound: `latency`, `port`, `cut`, `memory`, `compute`; of a measured machine what the same run saw at "
-        "best, `measured_cache_line`, `measured_copy_rate`, `measured_fma_peak` or `measured_store`; of a GPU's "
-        "arithmetic, `gpu_peak`",
+        "which limit: `latency`, `port`, `cut`, `memory`, `compute`; of a GPU's arithmetic, `gpu_peak`",
+    ),
+    "bound": ("double", True, "what this schedule could not beat with its own traffic, in `unit`"),
+    "bound_name": ("string", True, "which bound, named as limits are"),
+    "best_seen": ("double", True, "of a measured machine, what its best seen rate or latency gives, in `unit`"),
+    "best_seen_name": (
+        "string",
+        True,
+        "what was seen at best: `cache_line`, `copy_rate`, `fma_peak` or `store`",
     ),
     "reference": ("double", True, "published value, in `unit`"),
 }
@@ -94,6 +115,7 @@ SAMPLES = {
 
 # Flag -> meaning; `flags` holds some of these.
 FLAGS = {
+    "disturbed": "in every launch others kept processors busy, or a clock changed",
     "oversubscribed": "ranks share processors: the times are those of a shared machine",
     "unpinned": "ranks or threads could not be pinned to processors",
     "unchecked": "the data were not compared with the exact answer",
@@ -106,9 +128,6 @@ FLAGS = {
 
 # Code -> meaning, of rows that no error ended; those of an error are its own.
 CODES = {
-    "few-launches": "too few launches for an interval in the time budget",
-    "wide-interval": "the interval is wider than asked for",
-    "disturbed": "no launch was undisturbed",
     "out-of-time": "the time budget ended before the first launch",
     "all-disturbed": "every sample was dropped because something else ran",
     "process-ended": "the process of the launch died during this experiment",
