@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Most names that an error message shows in full.
 FEW = 12
+# Names of at least this likeness, as difflib counts it, are near each other.
+NEAR = 0.6
 
 
 class LinkwrightError(Exception):
@@ -160,10 +162,11 @@ def unknown(
     elif len(known) <= FEW:
         cure = f"known: {_quoted(known) or 'none'}"
     else:
-        cure = "" if commands else f"{len(known)} are known"
-    if commands:
-        separator = "" if not cure else " " if close else "; "
-        cure += f"{separator}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
+        cure = f"{len(known)} are known"
+    if commands and (close or len(known) > FEW):
+        cure += f"{' ' if close else '; '}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
+    elif commands:
+        cure += f" ({_quoted(commands)})"
     prefix = f"{where}: " if where else ""
     return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")
 
@@ -174,8 +177,11 @@ def _quoted(names: Iterable[str], between: str = ", ") -> str:
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """At most three of the `known` names that somebody who wrote `name` may have meant; none if none is near."""
-    import difflib  # only errors need it, and commands start faster without
+    from difflib import SequenceMatcher  # only errors need it, and commands start faster without
 
     known = sorted(set(known))
-    begun = [key for key in known if len(name) > 1 and key.startswith(name)]
-    return begun[:3] or difflib.get_close_matches(name, known, n=3)
+    if begun := [key for key in known if len(name) > 1 and key.startswith(name)]:
+        return begun[:3]
+    likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}
+    enough = max(NEAR, max(likeness.values(), default=0.0) - 0.1)  # about as near as the nearest
+    return [key for key in sorted(known, key=lambda key: -likeness[key]) if likeness[key] >= enough][:3]

@@ -18,6 +18,20 @@ Entry = dict[str, object]
 _TABLES = {"machines": "machine", "suites": "suite", "workloads": "app"}
 
 
+# Collective -> what every rank has in the end.
+_COLLECTIVES = {
+    "allreduce": "every rank gets the combination of all ranks' arrays",
+    "reduce_scatter": "every rank gets its own block of the combination of all ranks' arrays",
+    "allgather": "every rank gets the blocks of all ranks",
+    "alltoall": "every rank gets the block that each rank has for it",
+    "broadcast": "every rank gets the array of the root",
+    "reduce": "the root gets the combination of all ranks' arrays",
+    "gather": "the root gets the blocks of all ranks",
+    "scatter": "every rank gets its own block of the array of the root",
+    "barrier": "no rank leaves before all have entered",
+}
+
+
 @functools.cache
 def _files(folder: str) -> dict[str, Path]:
     """The shipped files of a folder by key; they do not change while the process runs."""
@@ -46,6 +60,18 @@ def _native(function: str) -> Callable[[], list[Entry]]:
     return functools.partial(_of, "_native", function)
 
 
+def _collectives() -> list[Entry]:
+    from . import _native
+
+    names: dict[object, list[object]] = {}
+    for row in _native.algorithms():
+        names.setdefault(row["collective"], []).append(row["name"])
+    return [
+        {"key": row["key"], "summary": _COLLECTIVES[row["key"]], "algorithms": names[row["key"]], **row}
+        for row in _native.collectives()
+    ]
+
+
 def _studies() -> list[Entry]:
     from . import studies
 
@@ -55,6 +81,7 @@ def _studies() -> list[Entry]:
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines"),
+    "collectives": _collectives,
     "algorithms": _native("algorithms"),
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
     "patterns": _native("patterns"),
@@ -86,7 +113,7 @@ def keys(kind: str) -> list[str]:
 
 
 def find(name: str) -> list[tuple[str, Entry]]:
-    """Every (kind, entry) called `name`; an algorithm answers to `collective/name` and to `name`."""
+    """Every (kind, entry) called `name`, which may begin with its kind or, of an algorithm, with its collective."""
     found = [(kind, entry) for kind in KINDS for entry in _called(name, kind)]
     if not found:
         names = (part for kind in KINDS for key in keys(kind) for part in (key, key.rpartition("/")[2]))
@@ -100,6 +127,7 @@ def one(kind: str) -> str:
 
 
 def _called(name: str, kind: str) -> list[Entry]:
+    name = name.removeprefix(f"{one(kind)}/")
     if kind in _TABLES:
         return [_file_entry(kind, name)] if name in _files(kind) else []
     return [entry for entry in entries(kind) if name in (entry["key"], str(entry["key"]).rpartition("/")[2])]

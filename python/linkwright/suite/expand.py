@@ -20,8 +20,6 @@ from .load import Part, Suite
 
 # As an algorithm: those that the machine's own library provides.
 OWN = "own"
-# Lists all algorithms, and with them all collectives.
-ALGORITHMS = "linkwright list algorithms"
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
@@ -43,7 +41,7 @@ def collective_experiment(
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     if collective not in _collectives():
-        raise unknown("collective", collective, _collectives(), lists=ALGORITHMS)
+        raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -63,7 +61,9 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known, lists=ALGORITHMS)
+            raise elsewhere(name) or unknown(
+                f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
+            )
     return list(dict.fromkeys(named))
 
 
@@ -81,7 +81,9 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
     for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
-            raise unknown("collective", collective, _collectives(), where=part.name, lists=ALGORITHMS)
+            raise unknown(
+                "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
+            )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
             if part.root >= ranks:
