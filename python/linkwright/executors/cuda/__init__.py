@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.errors import ShapeError
+from linkwright.extras import install
 from linkwright.store.record import Outcome
 
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, sampled
@@ -39,7 +40,7 @@ class Cuda(Executor):
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "
         "(the default) keeps data and flags in global memory, path `cluster` in distributed shared memory of up to 16 "
         "SMs (sm_90 and newer). The algorithm `cuda-native` is an allreduce by barriers of the whole grid. Times are "
-        "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`, or [cuda13]; the "
+        f"cycles of the SM. Needs an NVIDIA GPU with its driver, and {install('cuda', 'cuda13')}; the "
         "first GPU that CUDA_VISIBLE_DEVICES shows is used."
     )
     shares_memory = True
