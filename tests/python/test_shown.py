@@ -72,12 +72,9 @@ def test_a_notebook_shows_a_schedule_and_a_machine_as_tables():
     assert Cells(RING._repr_html_()).texts == [
         "schedule of allreduce", "ranks", "4", "size", "4096 B", "operations", "24", "messages", "24",
     ]  # fmt: skip
-    machine = lw.Machine.parse(
-        registry.machine_path("loggp")
-        .read_text()
-        .replace("LogGP: latency, overhead, gap and bandwidth", "<b>a & b</b>"),
-        "mine.toml",
-    )
+    summary = "LogGP: latency, overhead, gap and bandwidth"
+    text = registry.machine_path("loggp").read_text().replace(summary, "<b>a & b</b>")
+    machine = lw.Machine.parse(text, "mine.toml")
     assert Cells(machine._repr_html_()).texts == [
         "loggp: <b>a & b</b>; any number of ranks", "fabric", "loggp", "size", "any number of ranks",
         "paths", "message", "numbers", "8, of which 0 fitted",

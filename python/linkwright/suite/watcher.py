@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from linkwright.executors import Target
     from linkwright.experiment import Experiment
 
+    from .budget import Plan
     from .rows import Row
 
 
@@ -20,6 +21,9 @@ class Watcher:
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
+
+    def planned(self, plan: Plan, budget_s: float) -> None:
+        """What of a target will be measured within the budget; called before it is."""
 
     def progress(self, launch: int, done: int, text: str) -> None:
         """One more experiment of a launch, or one more modelled one, is done."""
