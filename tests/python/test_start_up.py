@@ -1,9 +1,12 @@
 """What a command loads: a library only where something uses it, so that short commands answer at once."""
 
+import cProfile
 import subprocess
 import sys
 
 import pytest
+
+from linkwright_cases import invoke
 
 # Runs a command and prints the modules that it has loaded.
 LOADED = """
@@ -62,3 +65,17 @@ def loaded_by(command, status, runs):
     loaded = set(done.stderr.splitlines()[-1].split())
     assert "click" in loaded
     return loaded
+
+
+def calls_of(ranks):
+    """How many functions Python calls to simulate a ring of so many ranks, once everything is loaded."""
+    words = f"simulate allreduce/ring --ranks {ranks} --on loggp --sizes 64K".split()
+    invoke(*words)
+    profile = cProfile.Profile()
+    result = profile.runcall(invoke, *words)
+    assert result.status == 0
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_a_simulation_of_many_ranks_leaves_the_work_to_the_native_half():
+    assert calls_of(1024) < calls_of(32) + 3 * 1024
