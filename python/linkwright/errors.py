@@ -163,20 +163,20 @@ def unknown(
 ) -> UnknownNameError:
     """The error for a `name` that is not a known `what`.
 
-    It suggests the nearest known names, or shows all if they are few, and names the command that `lists` them.
+    It suggests the nearest known names, or shows all if they are few, and names the command that `lists` them. Without
+    such a command it shows all.
     """
     known = sorted(set(known))
     commands = [lists] if isinstance(lists, str) else list(lists)
+    shown = len(known) <= FEW or not commands
     if close := nearest(name, known):
         cure = f"did you mean {_quoted(close, ' or ')}?"
-    elif len(known) <= FEW:
-        cure = f"known: {_quoted(known) or 'none'}"
     else:
-        cure = f"{len(known)} are known"
-    if commands and (close or len(known) > FEW):
-        cure += f"{' ' if close else '; '}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
-    elif commands:
+        cure = f"known: {_quoted(known) or 'none'}" if shown else f"{len(known)} are known"
+    if commands and shown and not close:
         cure += f" ({_quoted(commands)})"
+    elif commands:
+        cure += f"{' ' if close else '; '}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
     prefix = f"{where}: " if where else ""
     return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")
 

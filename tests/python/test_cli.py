@@ -7,6 +7,7 @@ import pytest
 
 from linkwright import registry
 from linkwright.cli.main import VERBS, linkwright
+from linkwright.errors import unknown
 from linkwright_cases import invoke
 
 # Prints which verb's help was the first to import one of the modules named as arguments.
@@ -144,6 +145,12 @@ def test_a_name_that_is_near_none_gets_no_suggestion(arguments, cure, tmp_path, 
     assert result.status == 2
     assert result.err.endswith(f"{cure}\n")
     assert "did you mean" not in result.err
+
+
+def test_names_that_no_command_lists_are_shown_however_many():
+    known = [f"name-{number}" for number in range(30)]
+    assert str(unknown("thing", "xyzzy", known)).count("`name-") == 30
+    assert str(unknown("thing", "xyzzy", known, lists="l")) == "unknown thing `xyzzy`; 30 are known; `l` shows all"
 
 
 @pytest.mark.parametrize("verb", [["verify"], ["simulate", "--on", "loggp", "--sizes", "4K"], ["describe"]])
