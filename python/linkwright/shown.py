@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from linkwright import units
+from linkwright.executors import is_modelled
 
 Row = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ def line(rows: Sequence[Row]) -> str:
     """`allreduce, 8 ranks, 4K on threads: 12.30 us ±1.2 % (tight), 48 % of limit`."""
     time = next(row for row in rows if row["metric"] == "time")
     what = time["collective"] or "pattern"
-    where = time["machine"] if time["executor"] == "sim" else time["executor"]
+    where = time["machine" if is_modelled(time["executor"]) else "executor"]
     subject = f"{what}, {time['ranks']} ranks, {units.format_size(time['size_bytes'])} on {where}"
     if time["value"] is None:
         return f"{subject}: {time['status']}, {time['reason']}"
