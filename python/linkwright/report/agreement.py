@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -53,7 +53,9 @@ def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
     diagonal = Curve("perfect agreement", ends, ends, kind="limit")
     help = "Each point is one cell: the published value across, the predicted value up. On the line they agree."
     title = f"Predicted and published, {unit}"
-    return Plot(title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help)
+    scale: Literal["log2", "log10"] = "log2" if name == "B" else "log10"
+    axes = Axis("published", name, scale), Axis("predicted", name, scale)
+    return Plot(title, *axes, [*curves, diagonal], help, scatter=True)
 
 
 def _errors(scored: Mapping[str, list]) -> BoxPlot:

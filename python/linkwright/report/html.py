@@ -23,6 +23,8 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
+from linkwright.stats import grade as grades
+
 from . import quantity, series
 from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Plot, Report, Section, Table, Text
 
@@ -94,18 +96,19 @@ def matrix_table(heat: HeatMap) -> Table:
 
 
 def _matrix_cell(heat: HeatMap, grids: Sequence[np.ndarray | None], row: int, column: int) -> Cell:
-    value, low, high = (None if grid is None else float(grid[row, column]) for grid in grids)
-    if value is None or not math.isfinite(value):
+    found = (math.nan if grid is None else float(grid[row, column]) for grid in grids)
+    value, low, high = (number if math.isfinite(number) else None for number in found)
+    if value is None:
         return Cell("", detail=heat.missing, tone="quiet")
-    precision = quantity.precision(value, low, high)
-    return Cell(quantity.text(value, heat.unit), value, precision and quantity.plus_minus(precision))
+    precision = grades.precision(value, low, high)
+    return Cell(quantity.text(value, heat.unit), value, "" if precision is None else quantity.plus_minus(precision))
 
 
 def breakable(text: str) -> Markup:
-    """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit."""
+    """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit, nor in B/s."""
     kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)|(?<=\bn) (?=\d)", "\u00a0", text)
     kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept)
-    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(kept))))
+    return Markup(re.sub(r"(_|/(?!s\b))(?=\w)", r"\1<wbr>", str(escape(kept))))
 
 
 def as_cell(value: Cell | str) -> Cell:

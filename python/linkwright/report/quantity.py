@@ -104,12 +104,6 @@ def percent(share: float) -> str:
     return f"{value:,.1f} %" if abs(value) < 9.95 else f"{value:,.0f} %"
 
 
-def precision(value: float, low: float | None, high: float | None) -> float | None:
-    """Half the width of the interval over the value, a share; None without an interval."""
-    known = low is not None and high is not None and math.isfinite(low) and math.isfinite(high) and value
-    return (high - low) / 2 / abs(value) if known else None
-
-
 def plus_minus(precision: float) -> str:
     """0.012 is ±1.2 %."""
     return f"±{percent(precision)}"
