@@ -144,8 +144,8 @@ def _curves(
             continue
         seen.add(points)
         name = ", ".join([*map(str, key), *([title(value)] if several else [])]) or title(value)
-        name = {"limit": f"theory of {name}", "measured": f"published, {name}"}.get(kind, name)
-        yield Curve(name, *map(list, points), kind=kind)
+        shown = {"limit": f"theory of {name}", "measured": f"published, {name}"}.get(kind, name)
+        yield Curve(shown, *map(list, points), kind=kind, series=name if kind == "limit" else "")
 
 
 def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:

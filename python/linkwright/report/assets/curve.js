@@ -81,9 +81,11 @@ LW.curve = (target, data) => {
   const styles = data.curves.map(LW.style), hidden = new Set();
   let placed = [], chart = null, lifted = [];
   const drawn = data.curves.flatMap((c) => c.points);
+  // Between counts, such as 3 and 4 GPUs, there is nothing to mark.
+  const marks = (a, values, ticks) => (a.unit === "1" && a.scale === "linear" && values.every(Number.isInteger) ? ticks.filter(Number.isInteger) : ticks);
   const axis = (a, values, room) => ({
     scale: a.scale, range: LW.range(values, a.scale), label: LW.axisLabel(a), text: (v) => LW.tick(v, a.unit),
-    splits: (u, i, min, max) => LW.ticks(min, max, a.scale, room()),
+    splits: (u, i, min, max) => marks(a, values, LW.ticks(min, max, a.scale, room())),
   });
   const spec = {
     height: 300,
