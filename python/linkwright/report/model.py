@@ -203,7 +203,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Badge:
-    """A count in the header: 214 ok, 3 unconverged."""
+    """A count in the header: 214 ok, 3 failed."""
 
     count: int
     label: str

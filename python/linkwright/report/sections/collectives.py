@@ -91,7 +91,8 @@ def _machine(run: Run, kind: str, machine: str, rows: pd.DataFrame) -> Iterator[
             yield _plot(f"{name}: bus bandwidth", rates, Axis("bus bandwidth", "B/s", "log10"), shown, said)
         yield _plot(f"{name}: time", rows, Axis("time", "s", "log10"), shown, _quickest(rows))
     rate_of = dict(zip(rates["experiment"], rates["value"], strict=True))
-    yield _winner_table(f"Fastest algorithm by size: {name}", most_ranks(rows), rate_of)
+    sized = " by size" if (rows["size_bytes"] > 0).any() else ""
+    yield _winner_table(f"Fastest algorithm{sized}: {name}", most_ranks(rows), rate_of)
     yield _every_number(f"{name}: every number", rows, rate_of)
 
 
