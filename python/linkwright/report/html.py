@@ -107,7 +107,7 @@ def _matrix_cell(heat: HeatMap, grids: Sequence[np.ndarray | None], row: int, co
 def breakable(text: str) -> Markup:
     """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit, nor in B/s."""
     kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)|(?<=\bn) (?=\d)", "\u00a0", text)
-    kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept)
+    kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept).replace(" – ", "\u00a0– ")
     return Markup(re.sub(r"(_|/(?!s\b))(?=\w)", r"\1<wbr>", str(escape(kept))))
 
 
