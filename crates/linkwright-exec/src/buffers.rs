@@ -4,12 +4,14 @@
 //! Every element that the spec gives an initial contribution gets the value of [`Fill`] for
 //! (rank, element of the rank's initial buffer). Every other byte gets a pattern that no result
 //! consists of, so that missing data are noticed. The postcondition names, per chunk, whose
-//! contributions it must hold; their values are known, hence so is the chunk.
+//! contributions it must hold; their values are known, hence so is the chunk. A pattern has no
+//! postcondition; what its messages leave is in [`crate::traffic`].
 
 use crate::dtype::{DType, ReduceOp};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
 use crate::free_memory::available_memory;
+use crate::traffic::Traffic;
 use linkwright_schedule::ir::{Buffer, BufferId, Combine, Op, Owner, Schedule};
 use linkwright_schedule::spec::Expected;
 use std::ops::Range;
@@ -116,13 +118,15 @@ fn overlap_unequally(extents: &[Extent]) -> bool {
 }
 
 /// A schedule together with its data: sizes, initial values, expected values.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Contents<'a> {
     /// The schedule.
     pub schedule: &'a Schedule,
     /// Type, operation, seed.
     pub data: Data,
     initial: Option<BufferId>,
+    /// The contents of a pattern's messages, which its spec leaves open.
+    traffic: Option<Traffic>,
 }
 
 impl<'a> Contents<'a> {
@@ -138,8 +142,10 @@ impl<'a> Contents<'a> {
             schedule,
             data,
             initial: None,
+            traffic: None,
         };
         contents.initial = contents.initial_buffer();
+        contents.traffic = Traffic::of(&contents)?;
         Ok(contents)
     }
 
@@ -288,6 +294,9 @@ impl<'a> Contents<'a> {
 
     /// Writes the initial state of one buffer.
     pub fn initialise(&self, participant: u32, buffer: usize, memory: &mut [u8]) {
+        if let Some(traffic) = &self.traffic {
+            return traffic.initialise(participant, buffer, memory);
+        }
         memory.fill(UNDEFINED);
         let (schedule, fill) = (self.schedule, self.data.fill(self.schedule.ranks));
         let description = &schedule.buffers[buffer];
@@ -318,6 +327,9 @@ impl<'a> Contents<'a> {
         buffer: usize,
         memory: &[u8],
     ) -> Result<u64> {
+        if let Some(traffic) = &self.traffic {
+            return self.check_traffic(traffic, executor, participant, buffer, memory);
+        }
         let schedule = self.schedule;
         let description = &schedule.buffers[buffer];
         let mut checked = 0;
@@ -348,6 +360,36 @@ impl<'a> Contents<'a> {
             checked += elements as u64;
         }
         Ok(checked)
+    }
+
+    /// Compares one buffer with what the messages of a pattern leave there.
+    fn check_traffic(
+        &self,
+        traffic: &Traffic,
+        executor: &'static str,
+        participant: u32,
+        buffer: usize,
+        memory: &[u8],
+    ) -> Result<u64> {
+        let size = self.data.dtype.size();
+        let (wrong, compared) = traffic.compare(participant, buffer, memory);
+        let Some(place) = wrong else {
+            return Ok((compared / size) as u64);
+        };
+        let described = &self.schedule.buffers[buffer];
+        let span = |chunk: u32| self.span(BufferId(buffer as u8), chunk..chunk + 1);
+        let mut chunks = 0..described.chunks();
+        let chunk = chunks
+            .find(|&chunk| span(chunk).contains(&place))
+            .unwrap_or(0);
+        Err(ExecError::WrongResult {
+            executor,
+            rank: participant,
+            buffer: described.name.clone(),
+            chunk,
+            wrong: 1,
+            elements: span(chunk).len() / size,
+        })
     }
 
     /// Elements of `got` that are not the combination of `contributions`.

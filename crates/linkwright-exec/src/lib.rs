@@ -25,5 +25,6 @@ pub mod sampling;
 pub mod threads;
 pub mod timer;
 pub mod topology;
+mod traffic;
 
 pub use error::{ExecError, Result};
