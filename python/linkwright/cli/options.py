@@ -10,7 +10,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError
-from linkwright.experiment import DTYPES, MAX_RANKS, OPS
+from linkwright.experiment import DTYPES, MAX_RANKS, OPS, check_whole
 
 
 class Size(click.ParamType):
@@ -40,6 +40,25 @@ class Duration(click.ParamType):
             return value if isinstance(value, float) else units.parse_duration_s(str(value), self._with_unit)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+class Share(click.ParamType):
+    """A share of a whole."""
+
+    name = "SHARE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """0.05 from `5%` or `0.05`; a bare `5` could mean 5 % or 500 %."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(%?)", str(value).strip(), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
+        number, percent = float(match[1]), bool(match[2])
+        if number >= 1 and not percent:
+            whole = f"{100 * number:g}"
+            self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
+        return number / 100 if percent else number
 
 
 class Grid(click.ParamType):
@@ -156,11 +175,7 @@ def chosen_sizes(
     for size in found:
         if size == 0:
             raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
-        if size % DTYPES[dtype]:
-            raise ShapeError(
-                f"size {size} is not a whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
-                f"use {size // DTYPES[dtype] * DTYPES[dtype] or DTYPES[dtype]} or another --dtype"
-            )
+        check_whole(size, dtype)
     return tuple(dict.fromkeys(found))
 
 
