@@ -344,7 +344,8 @@ mod tests {
         let text =
             "linkwright-schedule 1\nranks 3\nelements 4\nelement_bytes 1\nspec pattern\nroot 0\n\
                     buffer input 1\nbuffer output 1\nedges given\nstep 1\n\
-                    put 0 input 0 -> 2 output 0\nput 1 input 0 -> 2 output 0\n";
+                    t0 put 0:input[0] -> 2:output[0] replace src_after=- dst_after=-\n\
+                    t1 put 1:input[0] -> 2:output[0] replace src_after=- dst_after=-\nend\n";
         let schedule = linkwright_schedule::text::parse(text).unwrap();
         let (contents, state) = left(&schedule);
         assert_eq!(state.check(&contents, "reference").unwrap(), 0);
