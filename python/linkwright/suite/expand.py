@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
-from linkwright.executors import elsewhere
-from linkwright.executors.protocol import Extent
+from linkwright.executors import check_obeyed, elsewhere
+from linkwright.executors.protocol import Extent, Target
 from linkwright.experiment import DTYPES, Experiment
 
 from . import axes
@@ -26,6 +26,14 @@ def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = la
     """All experiments of `suite` on a machine of this extent for which `only` is true."""
     found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
     assert len({e.key for e in found}) == len(found), "two experiments have the same key"
+    return found
+
+
+def planned(suite: Suite, target: Target, level: str) -> list[Experiment]:
+    """The experiments of `suite` on a target; refuses conditions that its executor would ignore."""
+    found = expand(suite.at(level), target.extent)
+    for experiment in found:
+        check_obeyed(target.executor, experiment)
     return found
 
 
@@ -82,10 +90,9 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             raise unknown("collective", collective, _collectives(), where=part.name)
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
-            if part.root >= ranks:
-                raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+            _check_root(part, ranks)
             made = collective_experiment(
-                part.name, collective, algorithm, ranks, size, part.dtype, part.op, skew=part.skew, **_how(part),
+                part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None,
                 root=part.root if _collectives()[collective]["rooted"] else 0,
             )  # fmt: skip
@@ -97,10 +104,16 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
+        _check_root(part, ranks)
         yield Experiment(
-            part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
-            both_ways=part.both_ways, **_how(part),
+            part.name, None, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
+            messages=part.messages, both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
+
+
+def _check_root(part: Part, ranks: int) -> None:
+    if part.root >= ranks:
+        raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
 
 
 def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
@@ -114,7 +127,7 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
 
 
 def _how(part: Part) -> dict[str, object]:
-    return {"issue": part.issue, "path": part.path, "arithmetic": part.arithmetic}
+    return {"issue": part.issue, "path": part.path, "skew": part.skew, "arithmetic": part.arithmetic}
 
 
 def _ranks(part: Part, extent: Extent) -> list[int]:

@@ -41,6 +41,7 @@ class Gpus(Executor):
         "[cuda13-libraries]). With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver and "
         "`pip install linkwright[cuda]`, or [cuda13]."
     )
+    obeys = frozenset({"path", "placement"})
     own = (
         OwnAlgorithm(
             NCCL,

@@ -41,6 +41,7 @@ class Mpi(Executor):
         "(`pip install linkwright[mpi]`) and Open MPI or MPICH."
     )
     is_host = True
+    obeys = frozenset({"skew", "placement"})
     own = (
         OwnAlgorithm(NATIVE, "the collective of the MPI library itself", (ANY,)),
         OwnAlgorithm(
