@@ -14,7 +14,7 @@ from linkwright.executors.process import Sampling
 from linkwright.executors.protocol import CONDITIONS
 from linkwright.experiment import Experiment
 from linkwright.suite import load
-from linkwright.suite.expand import planned
+from linkwright.suite.expand import expand_on
 from linkwright_cases import invoke
 
 PLAIN = Experiment("p", "broadcast", "ring", 4, 4096, "f32")
@@ -121,15 +121,15 @@ def test_a_suite_is_refused_on_threads_and_kept_to_described_machines(axis, show
     assert f"steered: `{shown}`: --on threads cannot obey it" in result.err
     assert not (tmp_path / "runs").exists()
     kept = load.parse(f"{HEAD}{common}modelled = {{ {axis} }}\n", "own.toml")
-    (measured,) = planned(kept, resolve_one("threads"), "full")
-    (modelled,) = planned(kept, resolve_one("loggp"), "full")
+    (measured,) = expand_on(kept, resolve_one("threads"), "full")
+    (modelled,) = expand_on(kept, resolve_one("loggp"), "full")
     assert (measured.issue, measured.arithmetic) == (None, True)
     assert (modelled.issue, modelled.arithmetic) != (None, True)
 
 
 def test_a_pattern_obeys_its_root_and_skew():
     text = HEAD + 'pattern = "hot_spot"\nranks = [4]\nroot = 2\nskew = "late:1:2us"\n'
-    (found,) = planned(load.parse(text, "own.toml"), resolve_one("loggp"), "full")
+    (found,) = expand_on(load.parse(text, "own.toml"), resolve_one("loggp"), "full")
     assert (found.root, found.skew) == (2, "late:1:2us")
     assert set(schedules.of(found).operations()["to"].tolist()) == {2}
 

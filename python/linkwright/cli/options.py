@@ -43,9 +43,12 @@ class Duration(click.ParamType):
 
 
 class Share(click.ParamType):
-    """A share of a whole."""
+    """A share of a whole; a `proper` one is above 0 and below all of it."""
 
     name = "SHARE"
+
+    def __init__(self, proper: bool = False):
+        self._proper = proper
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """0.05 from `5%` or `0.05`; a bare `5` could mean 5 % or 500 %."""
@@ -58,7 +61,10 @@ class Share(click.ParamType):
         if number >= 1 and not percent:
             whole = f"{100 * number:g}"
             self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
-        return number / 100 if percent else number
+        share = number / 100 if percent else number
+        if self._proper and not 0 < share < 1:
+            self.fail(f"`{value}` is not above 0 and below 100 %; write one such as `5%`", param, ctx)
+        return share
 
 
 class Grid(click.ParamType):
@@ -152,6 +158,11 @@ watts = click.option(
     help="Nominal power of this machine; adds compute rates per watt.",
 )  # fmt: skip
 
+
+target = click.option(
+    "--target", type=Share(proper=True), default="5%", show_default=True,
+    help="Measure each value until half of its 95 % interval is within this share of it, or time runs out.",
+)  # fmt: skip
 time_budget = click.option(
     "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
 )

@@ -29,7 +29,7 @@ def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = la
     return found
 
 
-def planned(suite: Suite, target: Target, level: str) -> list[Experiment]:
+def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
     """The experiments of `suite` on a target; refuses conditions that its executor would ignore."""
     found = expand(suite.at(level), target.extent)
     for experiment in found:

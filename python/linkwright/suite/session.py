@@ -26,11 +26,12 @@ from linkwright.stats.grade import TARGET
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.store.journal import Journal
-from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
+from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json, launches
 
 from . import rows
 from .backends import Backend, Local
-from .expand import planned
+from .budget import Needs, Plan, plan
+from .expand import expand_on
 from .load import Suite, parse
 from .measure import State, measure
 from .model import Finished, Work, in_order, known_rows
@@ -66,6 +67,9 @@ class Watcher:
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
 
+    def planned(self, plan: Plan, budget_s: float) -> None:
+        """What of a target will be measured within the budget; called before it is."""
+
     def progress(self, launch: int, done: int, text: str) -> None:
         """One more experiment of a launch, or one more modelled one, is done."""
 
@@ -90,7 +94,7 @@ class Outcome:
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
-    found = [planned(suite, target, request.level) for target in targets]  # of all, so that a refusal comes first
+    found = [expand_on(suite, target, request.level) for target in targets]  # of all, so that a refusal comes first
     if not any(found):
         raise UsageError(
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
@@ -128,7 +132,7 @@ def _execute(
         records = run.records()
         try:
             for target in targets:
-                experiments = planned(suite, target, request.level)
+                experiments = expand_on(suite, target, request.level)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)
@@ -179,6 +183,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     options = Options(request.samples, request.warmup, request.check, request.seed)
     executor.begin(target, run.id, run.folder.parent)
     interrupted = False
+    planned = plan([e for e in experiments if e.key not in state.launches], request.budget_s, Needs())
+    watcher.planned(planned, request.budget_s)
     try:
         launch = functools.partial(executor.launch, target)
         told = watcher.progress
@@ -195,18 +201,25 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
             bound = limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
         elif not interrupted:
-            yield experiment, _without_samples(context, experiment, dropped_samples(state.records(experiment.key)))
+            dropped = dropped_samples(state.records(experiment.key))
+            yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)
     if interrupted:
         raise KeyboardInterrupt
 
 
-def _without_samples(context: rows.Context, experiment: Experiment, dropped: Mapping[str, int]) -> list[rows.Row]:
+def _without_samples(
+    context: rows.Context, experiment: Experiment, dropped: Mapping[str, int], short: Ended | None, planned: Plan
+) -> list[rows.Row]:
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     if counts:
         reason = f"every sample was disturbed ({counts}); stop what else runs on this machine"
         return rows.without_value(context, experiment, "disturbed", reason, ALL_DISTURBED)
-    reason = "the time budget ended before its first launch; give more with --time-budget"
+    if short:
+        return rows.without_value(context, experiment, short.status, short.reason, short.code)
+    reason = "the time budget does not suffice for the launches of an interval, so it was not started"
+    if planned.left_out:
+        reason += f"; --time-budget {planned.enough_s:.0f}s would do for all"
     return rows.without_value(context, experiment, "out-of-time", reason, OUT_OF_TIME)
 
 
