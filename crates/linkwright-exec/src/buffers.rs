@@ -7,13 +7,15 @@
 //! contributions it must hold; their values are known, hence so is the chunk. A pattern has no
 //! postcondition; what its messages leave is in [`crate::traffic`].
 
+pub use crate::aligned::AlignedBytes;
 use crate::dtype::{DType, ReduceOp};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
 use crate::free_memory::available_memory;
 use crate::traffic::Traffic;
 use linkwright_schedule::ir::{Buffer, BufferId, Combine, Op, Owner, Schedule};
-use linkwright_schedule::spec::Expected;
+use linkwright_schedule::spec::{Collective, Expected};
+use linkwright_schedule::verify::is_deterministic;
 use std::ops::Range;
 
 /// What initial memory without a contribution holds.
@@ -52,35 +54,6 @@ impl Data {
             ranks,
             seed,
         }
-    }
-}
-
-/// Bytes aligned for every element type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlignedBytes {
-    words: Vec<u64>,
-    bytes: usize,
-}
-
-impl AlignedBytes {
-    /// All zero.
-    pub fn new(bytes: usize) -> Self {
-        AlignedBytes {
-            words: vec![0; bytes.div_ceil(8)],
-            bytes,
-        }
-    }
-
-    /// The bytes.
-    pub fn get(&self) -> &[u8] {
-        // SAFETY: the words hold at least this many bytes.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
-    }
-
-    /// The bytes.
-    pub fn get_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the words hold at least this many bytes.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
     }
 }
 
@@ -145,7 +118,7 @@ impl<'a> Contents<'a> {
             traffic: None,
         };
         contents.initial = contents.initial_buffer();
-        contents.traffic = Traffic::of(&contents)?;
+        contents.traffic = contents.traffic()?;
         Ok(contents)
     }
 
@@ -290,6 +263,27 @@ impl<'a> Contents<'a> {
             })
         })?;
         Some(BufferId(index as u8))
+    }
+
+    /// The contents of a pattern's messages; `None` for other schedules, and where they depend on a race.
+    fn traffic(&self) -> Result<Option<Traffic>> {
+        let schedule = self.schedule;
+        if schedule.spec.collective != Collective::Pattern || !is_deterministic(schedule) {
+            return Ok(None);
+        }
+        let sizes = (0..self.participants())
+            .flat_map(|who| (0..schedule.buffers.len()).map(move |buffer| (who, buffer)))
+            .map(|(who, buffer)| self.bytes(who, buffer))
+            .collect();
+        let mut traffic = Traffic::new(schedule, self.data.fill(schedule.ranks), sizes);
+        for (id, op) in schedule.ops().iter().enumerate() {
+            if op.moves_data() {
+                for Extent { src, dst, bytes } in self.extents(id as u32, op)? {
+                    traffic.follow(schedule, op, src..src + bytes, dst);
+                }
+            }
+        }
+        Ok(Some(traffic))
     }
 
     /// Writes the initial state of one buffer.

@@ -5,6 +5,7 @@
 //! ([`sampling`], [`guard`], with their constants in [`measurement`]), data whose results are exactly
 //! predictable ([`dtype`], [`fill`], [`buffers`]) and the processors ([`topology`]).
 
+mod aligned;
 pub mod buffers;
 pub mod compute;
 mod crew;

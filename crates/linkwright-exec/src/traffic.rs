@@ -13,13 +13,10 @@
 //! writes where it should not. A message that returns what its target sent cannot be told from none.
 //! Where hazards have no order (a pattern need not be free of races), nothing is known at the end.
 
-use crate::buffers::{AlignedBytes, Contents};
+use crate::aligned::AlignedBytes;
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::fill::Fill;
-use linkwright_schedule::ir::{Combine, Op};
-use linkwright_schedule::verify::is_deterministic;
-use linkwright_schedule::Collective;
+use linkwright_schedule::ir::{Combine, Op, Schedule};
 use std::ops::Range;
 
 /// A byte of a participant's stream.
@@ -95,71 +92,50 @@ pub(crate) struct Traffic {
 const PIECE: usize = 1 << 15;
 
 impl Traffic {
-    /// `None` where the schedule is not a pattern, or its end depends on the order of a race.
-    pub(crate) fn of(contents: &Contents) -> Result<Option<Traffic>> {
-        let schedule = contents.schedule;
-        if schedule.spec.collective != Collective::Pattern || !is_deterministic(schedule) {
-            return Ok(None);
-        }
-        let own = contents.data.fill(schedule.ranks);
-        let combines = schedule
-            .ops()
-            .iter()
-            .any(|op| op.combine == Combine::Reduce);
+    /// All memory before the first operation; `sizes` are the bytes by participant and buffer.
+    pub(crate) fn new(schedule: &Schedule, own: Fill, sizes: Vec<usize>) -> Traffic {
+        let mut ops = schedule.ops().iter();
+        let combines = ops.any(|op| op.combine == Combine::Reduce);
         // Bytes that are only copied need no type; whole words are the cheapest to make.
-        let fill = if combines {
-            own
-        } else {
-            Fill {
-                dtype: DType::I64,
-                ..own
-            }
+        let words = Fill {
+            dtype: DType::I64,
+            ..own
         };
         let mut traffic = Traffic {
-            fill,
+            fill: if combines { own } else { words },
             buffers: schedule.buffers.len(),
             first: Vec::new(),
             ends: Vec::new(),
         };
-        for participant in 0..contents.participants() {
+        for (who, sizes) in (0..).zip(sizes.chunks(traffic.buffers.max(1))) {
             let mut first = 0;
-            for buffer in 0..traffic.buffers {
-                let bytes = contents.bytes(participant, buffer);
-                let from = vec![(participant, first)];
+            for &bytes in sizes {
+                let from = vec![(who, first)];
                 let whole = (bytes > 0).then_some(Segment { at: 0..bytes, from });
                 traffic.ends.push(Origins(whole.into_iter().collect()));
                 traffic.first.push(first);
                 first += bytes.next_multiple_of(8);
             }
         }
-        for (id, op) in schedule.ops().iter().enumerate() {
-            if op.moves_data() {
-                traffic.follow(contents, id as u32, op)?;
-            }
-        }
-        Ok(Some(traffic))
+        traffic
     }
 
-    fn follow(&mut self, contents: &Contents, id: u32, op: &Op) -> Result<()> {
-        for extent in contents.extents(id, op)? {
-            let source = self.slot(op.from, op.src_buffer.0.into());
-            let mut moved = self.ends[source].slice(extent.src..extent.src + extent.bytes);
-            for segment in &mut moved {
-                let to = |place: usize| place - extent.src + extent.dst;
-                segment.at = to(segment.at.start)..to(segment.at.end);
-            }
-            for &target in contents.schedule.targets(op) {
-                let slot = self.slot(target, op.dst_buffer.0.into());
-                let end = &mut self.ends[slot];
-                match op.combine {
-                    Combine::Replace => {
-                        end.replace(extent.dst..extent.dst + extent.bytes, moved.clone());
-                    }
-                    Combine::Reduce => moved.iter().for_each(|part| end.combine(part.clone())),
-                }
+    /// One contiguous piece of the next operation: these bytes of its source arrive from `to` on.
+    pub(crate) fn follow(&mut self, schedule: &Schedule, op: &Op, bytes: Range<usize>, to: usize) {
+        let source = self.slot(op.from, op.src_buffer.0.into());
+        let mut moved = self.ends[source].slice(bytes.clone());
+        for segment in &mut moved {
+            let there = |place: usize| place - bytes.start + to;
+            segment.at = there(segment.at.start)..there(segment.at.end);
+        }
+        for &target in schedule.targets(op) {
+            let slot = self.slot(target, op.dst_buffer.0.into());
+            let end = &mut self.ends[slot];
+            match op.combine {
+                Combine::Replace => end.replace(to..to + bytes.len(), moved.clone()),
+                Combine::Reduce => moved.iter().for_each(|part| end.combine(part.clone())),
             }
         }
-        Ok(())
     }
 
     fn slot(&self, participant: u32, buffer: usize) -> usize {
@@ -237,13 +213,14 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffers::{Buffers, Data};
+    use crate::buffers::{Buffers, Contents, Data};
     use crate::dtype::ReduceOp;
     use crate::error::ExecError;
     use crate::reference;
     use linkwright_schedule::builder::{Builder, Shape};
-    use linkwright_schedule::ir::{Buffer, Schedule};
+    use linkwright_schedule::ir::Buffer;
     use linkwright_schedule::patterns::{self, REGISTRY};
+    use linkwright_schedule::Collective;
 
     const DATA: Data = Data::sums(DType::U8, 3);
 
