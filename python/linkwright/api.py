@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from linkwright import _native, executors, machines, problem_limits, schedules
+from linkwright import _native, executors, machines, problem_limits, schedules, shown
 from linkwright.errors import ShapeError, UsageError, reported, unknown
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
+from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, check_whole
 from linkwright.problem_limits import Limit
 from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
-from linkwright.units import parse_size
+from linkwright.units import format_size, parse_size
 from linkwright.verification import describe
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ def schedule(
 class Builder(_native.Builder):
     """Write your own schedule: at this step, who sends which chunks to whom.
 
-    Declare buffers, then say for each step what moves; `finish` orders hazards between steps and returns the schedule.
+    Declare buffers with `buffer` (and memories with `memory`). Then begin each `step` and say what moves in it: `put`,
+    `put_blocks` or `multicast` between ranks, `local` within one; `compute` takes time. `finish` orders the hazards
+    between steps and returns the schedule. `help(linkwright.Builder.put)` explains a method with its parameters.
 
     Args:
         collective: the collective that the schedule must carry out, or `pattern` for mere traffic.
@@ -133,6 +135,8 @@ class Builder(_native.Builder):
         <Schedule broadcast over 3 ranks: 2 operations, 2 messages>
     """
 
+    _what: str
+
     def __new__(
         cls,
         collective: str,
@@ -143,9 +147,15 @@ class Builder(_native.Builder):
         root: int = 0,
         grid: tuple[int, int] | None = None,
     ) -> Self:
-        """Measure `size` in elements of `dtype`."""
-        elements = _bytes(size, dtype) // DTYPES[dtype]
-        return super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+        """Begin a schedule; `size` is converted to elements of `dtype`."""
+        size_bytes = _bytes(size, dtype)
+        elements = size_bytes // DTYPES[dtype]
+        made = super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+        made._what = f"{collective} over {ranks} ranks, {format_size(size_bytes)}"
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Builder {self._what}>"
 
 
 @dataclass(frozen=True)
@@ -213,6 +223,8 @@ class Result:
     Example:
         >>> import linkwright as lw
         >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+        >>> result
+        <Result allreduce, 4 ranks, 4K on loggp: 9.20 us, 17 % of limit>
         >>> result.time_us, result.limit_us, result.limit_name
         (9.19824, 1.6, 'latency')
         >>> result.bound_us, result.bound_name
@@ -222,6 +234,13 @@ class Result:
     """
 
     rows: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<Result {shown.line(self.rows)}>"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        return shown.table(self.rows)
 
     def row(self, metric: str) -> dict[str, Any]:
         """The row of one metric.
@@ -281,7 +300,8 @@ class Result:
         """The tidy rows as a pandas frame.
 
         Returns:
-            A frame with one row per metric and the columns that docs/formats.md lists.
+            A frame with one row per metric and the columns that docs/formats.md lists, the metric and its value
+            first.
         Example:
             >>> import linkwright as lw
             >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
@@ -291,7 +311,7 @@ class Result:
         """
         import pandas as pd
 
-        return pd.DataFrame(self.rows)
+        return pd.DataFrame(self.rows, columns=shown.columns(list(self.rows[0])))
 
 
 def limits(
@@ -446,6 +466,7 @@ def run(
     experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
     options = Options(samples=samples, seed=seed)
     executor = target.executor
+    executors.check_obeyed(executor, experiment)
 
     def measure() -> list[Outcome]:
         asked = (Launch(number, [experiment], budget_s, options) for number in range(launches))
@@ -473,7 +494,8 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
         run: the id of a run, or `latest`, or `latest~1` for the one before.
         folder: the folder that holds the runs.
     Returns:
-        A frame with one row per metric and experiment, and the columns that docs/formats.md lists.
+        A frame with one row per metric and experiment, and the columns that docs/formats.md lists, the metric and its
+        value first.
     Raises:
         UsageError: there is no such run.
         StoreError: the run cannot be read.
@@ -485,7 +507,8 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
     """
     from linkwright.store import run as runs
 
-    return runs.find(Path(folder), run).results().to_pandas()
+    frame = runs.find(Path(folder), run).results().to_pandas()
+    return frame[shown.columns(list(frame.columns))]
 
 
 _METRICS = ("time", "alg_bw", "bus_bw")
@@ -496,8 +519,9 @@ def _bytes(size: int | str, dtype: str) -> int:
     if dtype not in DTYPES:
         raise unknown("data type", dtype, DTYPES)
     size_bytes = size if isinstance(size, int) else parse_size(size)
-    if size_bytes < 0 or size_bytes % DTYPES[dtype]:
-        raise UsageError(f"size {size}: not a whole number of {dtype} elements of {DTYPES[dtype]} bytes")
+    if size_bytes < 0:
+        raise UsageError(f"size {size}: below 0; give the bytes of one vector")
+    check_whole(size_bytes, dtype)
     return size_bytes
 
 

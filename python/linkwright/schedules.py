@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwright import _native
 from linkwright.experiment import HOW
@@ -15,6 +14,8 @@ from linkwright.store.files import read_text
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from linkwright.experiment import Experiment
     from linkwright.suite.rows import Simulated
 
@@ -40,6 +41,11 @@ def shape(experiment: Experiment) -> dict[str, Any]:
     if experiment.collective is None:
         found |= {"count": experiment.messages, "both_ways": experiment.both_ways}
     return found
+
+
+def moved_bytes(experiment: Experiment) -> int:
+    """Bytes that all messages of a traffic pattern move, in both directions together if it has both."""
+    return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
 
 
 def read(path: Path) -> _native.Schedule:

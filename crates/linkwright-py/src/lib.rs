@@ -5,6 +5,7 @@
 
 mod builder;
 mod errors;
+mod html;
 mod ladder;
 mod limits;
 mod links;
@@ -47,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use super::programs::dma_programs;
     #[pymodule_export]
-    use super::registry::{algorithms, bus_factor, collectives, patterns};
+    use super::registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns};
     #[pymodule_export]
     use super::sampling::sample_work;
     #[pymodule_export]

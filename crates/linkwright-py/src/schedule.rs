@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::errors;
+use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
@@ -403,9 +404,20 @@ impl Schedule {
             self.ordered.message_count()
         )
     }
+
+    fn _repr_html_(&self) -> String {
+        let rows = [
+            ("ranks", self.ordered.ranks.to_string()),
+            ("size", format!("{} B", self.size_bytes())),
+            ("operations", self.ordered.ops().len().to_string()),
+            ("messages", self.ordered.message_count().to_string()),
+        ];
+        html::table(&format!("schedule of {}", self.collective()), &rows)
+    }
 }
 
-fn shape(
+/// What an algorithm or a pattern is asked for.
+pub fn shape(
     ranks: u32,
     elements: u64,
     element_bytes: u32,

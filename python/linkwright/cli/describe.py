@@ -17,6 +17,7 @@ from linkwright.experiment import DTYPES
 
 @click.command(name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
+@click.option("--algorithm", "-a", metavar="A,B", help="Algorithms of the collective NAME.")
 @options.as_json
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
 @click.option("--limit", "asks_limit", is_flag=True, help="Print what no schedule of the collective NAME beats.")
@@ -29,13 +30,22 @@ from linkwright.experiment import DTYPES
 @click.option("--path", help="With --limit: software path of the machine file; default: its first.")
 @click.pass_context
 def command(
-    context: click.Context, name: str | None, as_json: bool, schema: str | None, asks_limit: bool, **asked: Any
+    context: click.Context,
+    name: str | None,
+    algorithm: str | None,
+    as_json: bool,
+    schema: str | None,
+    asks_limit: bool,
+    **asked: Any,
 ) -> None:
-    """Describe the entry called NAME; `list` shows all names.
+    """Describe what NAME stands for.
 
+    NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
     With --limit, NAME is a collective: every lower bound on the time of its schedules on a machine, derived.
     """
     if asks_limit:
+        if algorithm:
+            raise UsageError("a limit holds for every algorithm; leave out --algorithm")
         if schema:
             raise UsageError("--schema and --limit ask different things; give one of the two")
         from linkwright.cli import describe_limit
@@ -47,19 +57,29 @@ def command(
             raise UsageError(f"--{option} is about a limit; add --limit")
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
+    if schema and algorithm:
+        raise UsageError("--algorithm is about a collective; leave it out with --schema")
     if schema:
         click.echo(schemas.path(schema).read_text(encoding="utf-8"), nl=False)
         return
-    found = registry.find(name)
+    found = [entry for full in _full_names(name, algorithm) for entry in registry.find(full)]
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
         return
     click.echo("\n\n".join(describe(kind, entry) for kind, entry in found))
 
 
+def _full_names(name: str, algorithm: str | None) -> list[str]:
+    """`allreduce/ring` of `allreduce --algorithm ring`; the name alone without an algorithm."""
+    if algorithm is None:
+        return [name]
+    collective, names = options.collective_and_algorithm(name, algorithm)
+    return [f"{collective}/{each}" for each in names.split(",")]
+
+
 def describe(kind: str, entry: registry.Entry) -> str:
     """The entry as text: key and summary, the long description, then the other fields."""
-    lines = [f"{entry['key']} ({_one(kind)})", f"    {entry['summary']}"]
+    lines = [f"{entry['key']} ({registry.one(kind)})", f"    {entry['summary']}"]
     description = str(entry.get("description") or "").strip()
     if description:
         lines += ["", textwrap.indent(description, "    ")]
@@ -70,11 +90,6 @@ def describe(kind: str, entry: registry.Entry) -> str:
         indent = "\n" + " " * (width + 6)
         lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value, indent)}" for name, value in fields.items()]
     return "\n".join(lines)
-
-
-def _one(kind: str) -> str:
-    """`study` of `studies`, `machine` of `machines`."""
-    return f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")
 
 
 def _text(value: object, indent: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 
 from linkwright import units
-from linkwright.errors import ShapeError, UsageError
-from linkwright.experiment import DTYPES, MAX_RANKS, OPS
+from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright.experiment import DTYPES, MAX_RANKS, OPS, check_whole
 
 
 class Size(click.ParamType):
@@ -40,6 +40,31 @@ class Duration(click.ParamType):
             return value if isinstance(value, float) else units.parse_duration_s(str(value), self._with_unit)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+class Share(click.ParamType):
+    """A share of a whole; a `proper` one is above 0 and below all of it."""
+
+    name = "SHARE"
+
+    def __init__(self, proper: bool = False):
+        self._proper = proper
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """0.05 from `5%` or `0.05`; a bare `5` could mean 5 % or 500 %."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(%?)", str(value).strip(), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
+        number, percent = float(match[1]), bool(match[2])
+        if number >= 1 and not percent:
+            whole = f"{100 * number:g}"
+            self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
+        share = number / 100 if percent else number
+        if self._proper and not 0 < share < 1:
+            self.fail(f"`{value}` is not above 0 and below 100 %; write one such as `5%`", param, ctx)
+        return share
 
 
 class Grid(click.ParamType):
@@ -134,27 +159,8 @@ watts = click.option(
 )  # fmt: skip
 
 
-class Precision(click.ParamType):
-    """A share of a value, as percent or as a number below 1."""
-
-    name = "PERCENT"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """0.02 from `2%` or `0.02`."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        try:
-            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            found = 0.0
-        if not 0 < found < 1:
-            self.fail(f"{text}: not a precision; write 2% or 0.02", param, ctx)
-        return found
-
-
 target = click.option(
-    "--target", type=Precision(), default="5%", show_default=True,
+    "--target", type=Share(proper=True), default="5%", show_default=True,
     help="Measure each value until half of its 95 % interval is within this share of it, or time runs out.",
 )  # fmt: skip
 time_budget = click.option(
@@ -180,11 +186,7 @@ def chosen_sizes(
     for size in found:
         if size == 0:
             raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
-        if size % DTYPES[dtype]:
-            raise ShapeError(
-                f"size {size} is not a whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
-                f"use {size // DTYPES[dtype] * DTYPES[dtype] or DTYPES[dtype]} or another --dtype"
-            )
+        check_whole(size, dtype)
     return tuple(dict.fromkeys(found))
 
 
@@ -200,34 +202,43 @@ def completed(*kinds: str) -> Callable:
     return names
 
 
+def among(words: Iterable[str]) -> Callable:
+    """Shell completion from these words."""
+    return lambda ctx, param, incomplete: [word for word in words if word.startswith(incomplete)]
+
+
 def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Shell completion of COLLECTIVE."""
+    """Shell completion of COLLECTIVE, or of COLLECTIVE/ALGORITHM once it has its slash."""
     from linkwright import _native
 
-    return [row["key"] for row in _native.collectives() if row["key"].startswith(incomplete)]
+    rows = _native.algorithms() if "/" in incomplete else _native.collectives()
+    return [row["key"] for row in rows if row["key"].startswith(incomplete)]
 
 
-def collective_argument(function: Callable) -> Callable:
-    """The argument COLLECTIVE, checked against the registry when the verb runs."""
-    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective, shell_complete=collectives)(
-        function
-    )
+# The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
+collective_argument = click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=collectives)
 
 
-def collective_and_algorithm(named: str, algorithm: str) -> tuple[str, str]:
-    """The collective and the algorithm, from COLLECTIVE or COLLECTIVE/ALGORITHM and `--algorithm`."""
-    collective, _, named_algorithm = named.partition("/")
-    _known_collective(None, None, collective)
-    if named_algorithm and algorithm not in ("all", named_algorithm):
+def collective_and_algorithm(named: str, algorithm: str = "all") -> tuple[str, str]:
+    """The collective and the algorithms, from COLLECTIVE[/ALGORITHM] and `--algorithm`, which may repeat it."""
+    collective, slash, named_algorithm = named.partition("/")
+    _check_collective(collective)
+    algorithm = own_names(collective, algorithm)
+    if slash and not named_algorithm:
+        raise UsageError(f"{named}: names no algorithm; write `{collective}`, or `{collective}/ring`")
+    if slash and algorithm not in ("all", named_algorithm):
         raise UsageError(f"{named}: --algorithm {algorithm} names a different one; give only one of them")
     return collective, named_algorithm or algorithm
 
 
-def _known_collective(ctx: click.Context | None, param: click.Parameter | None, value: str) -> str:
+def own_names(collective: str, algorithms: str) -> str:
+    """The names of `ring,allreduce/swing` within the collective: `ring,swing`."""
+    return ",".join(name.removeprefix(f"{collective}/") for name in algorithms.split(","))
+
+
+def _check_collective(name: str) -> None:
     from linkwright import _native
-    from linkwright.errors import unknown
 
     known = [row["key"] for row in _native.collectives()]
-    if value not in known:
-        raise unknown("collective", value, known)
-    return value
+    if name not in known:
+        raise unknown("collective", name, known, lists="linkwright list collectives")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -56,6 +54,9 @@ class Request:
         return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
 
 
+# Machines with at most so many endpoints are simulated whole: even a message between every two takes a second.
+MOST_SIMULATED = 256
+
 Planned = list[tuple[Target, list[Experiment]]]
 
 
@@ -94,7 +95,7 @@ def _plan(request: Request) -> Planned:
         from linkwright import interop  # its formats are loaded if one is asked for
 
         interop.check_output(path)
-    targets = resolve(request.on, request.ranks, request.grid, request.mode)
+    targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED)
     for file in request.files.values():
         check_place(file, str(file))
     for target in targets:
@@ -141,6 +142,9 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
+    import csv
+    import io
+
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["link"], lineterminator="\n")
     writer.writeheader()

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
-from linkwright.executors import elsewhere
-from linkwright.executors.protocol import Extent
+from linkwright.executors import check_obeyed, elsewhere
+from linkwright.executors.protocol import Extent, Target
 from linkwright.experiment import DTYPES, Experiment
 
 from . import axes
@@ -30,6 +30,14 @@ def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = la
     return found
 
 
+def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
+    """The experiments of `suite` on a target; refuses conditions that its executor would ignore."""
+    found = expand(suite.at(level), target.extent)
+    for experiment in found:
+        check_obeyed(target.executor, experiment)
+    return found
+
+
 def collective_experiment(
     part: str,
     collective: str,
@@ -42,7 +50,7 @@ def collective_experiment(
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     if collective not in _collectives():
-        raise unknown("collective", collective, _collectives())
+        raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -62,7 +70,9 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known)
+            raise elsewhere(name) or unknown(
+                f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
+            )
     return list(dict.fromkeys(named))
 
 
@@ -80,13 +90,14 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
     for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
-            raise unknown("collective", collective, _collectives(), where=part.name)
+            raise unknown(
+                "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
+            )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
-            if part.root >= ranks:
-                raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+            _check_root(part, ranks)
             made = collective_experiment(
-                part.name, collective, algorithm, ranks, size, part.dtype, part.op, skew=part.skew, **_how(part),
+                part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None,
                 root=part.root if _collectives()[collective]["rooted"] else 0,
             )  # fmt: skip
@@ -98,9 +109,10 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
+        _check_root(part, ranks)
         made = Experiment(
-            part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
-            both_ways=part.both_ways, **_how(part),
+            part.name, None, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
+            messages=part.messages, both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
         yield made
         if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":
@@ -117,6 +129,11 @@ def _further(last: Experiment, before: int, rising_to: int) -> Iterator[Experime
         seen, last = last, following
 
 
+def _check_root(part: Part, ranks: int) -> None:
+    if part.root >= ranks:
+        raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+
+
 def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
     """Topology order, every ordered pair of endpoints, or the first endpoint paired with 1, 2, 4, ... and the last."""
     if part.placement == "topology":
@@ -128,7 +145,7 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
 
 
 def _how(part: Part) -> dict[str, object]:
-    return {"issue": part.issue, "path": part.path, "arithmetic": part.arithmetic}
+    return {"issue": part.issue, "path": part.path, "skew": part.skew, "arithmetic": part.arithmetic}
 
 
 def _ranks(part: Part, extent: Extent) -> list[int]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright import probes
+from linkwright import probes, schedules
 from linkwright.executors import Target
 from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
 from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.stats import grade as grades
+from linkwright.stats.quantile import quantile
 from linkwright.stats.summary import summarise
 from linkwright.store import schema
 from linkwright.store.record import Note
@@ -121,11 +122,12 @@ def of_simulation(
     if experiment.placement:
         return rows  # one of thousands of cells of a matrix: its time is what it is for
     ranks = found.rank_times_ns
+    ordered, middle = np.sort(ranks), len(ranks) // 2
     spread = {
         "time_rank_mean": ranks.mean(),
-        "time_rank_min": ranks.min(),
-        "time_rank_median": np.median(ranks),
-        "time_rank_p95": np.percentile(ranks, 95),
+        "time_rank_min": ordered[0],
+        "time_rank_median": (ordered[middle] + ordered[~middle]) / 2,
+        "time_rank_p95": quantile(ordered, 0.95),
     }
     rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **found.counts}.items()]
     if found.critical_share is not None:
@@ -239,8 +241,9 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
     ends = {key: time[key] for key in ("value", *COMPARED)}
     for metric in metrics:
         if metric == "latency":
-            halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", *COMPARED)}
-            yield context.measured(experiment, metric, **halves, **copied)
+            trips = 2 * experiment.messages
+            one_way = {key: time[key] and time[key] / trips for key in ("value", "ci_low", "ci_high", *COMPARED)}
+            yield context.measured(experiment, metric, **one_way, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
             rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}
             # The shortest time is the highest rate.
@@ -250,16 +253,10 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
                 yield context.measured(experiment, metric, **rates, **copied)
 
 
-def _half(time_ns: float | None) -> float | None:
-    return None if time_ns is None else time_ns / 2
-
-
 def _rate(metric: str, experiment: Experiment, time_ns: float | None) -> float | None:
     if time_ns is None or (experiment.collective and experiment.ranks == 1):
         return None  # one rank moves nothing, so it has no rate
     if metric == "bus_bw":
         return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
-    size = experiment.size_bytes
-    if metric == "bandwidth":
-        size *= experiment.messages * (experiment.ranks // 2)
-    return bandwidth.alg_bw(size, time_ns)
+    moved = schedules.moved_bytes(experiment) if metric == "bandwidth" else experiment.size_bytes
+    return bandwidth.alg_bw(moved, time_ns)

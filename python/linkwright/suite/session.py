@@ -31,11 +31,12 @@ from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json
 from . import rows
 from .backends import Backend, Local
 from .budget import Needs, Plan, plan
-from .expand import expand
+from .expand import expand_on
 from .load import Suite, parse
 from .measure import State, measure
 from .model import Finished, Work, in_order, known_rows
 from .sweeps import half_peaks
+from .watcher import Watcher
 
 # Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
@@ -58,25 +59,6 @@ class Request:
     level: str = "full"  # of the parts of the suite, those up to this one
 
 
-class Watcher:
-    """Observes a session; a live table overrides this."""
-
-    def dropped(self, counts: Mapping[str, int]) -> None:
-        """Samples of the next experiment were set aside, counted by reason."""
-
-    def target(self, target: Target, experiments: list[Experiment]) -> None:
-        """The experiments of a target begin."""
-
-    def planned(self, plan: Plan, budget_s: float) -> None:
-        """What of a target will be measured within the budget; called before it is."""
-
-    def progress(self, launch: int, done: int, text: str) -> None:
-        """One more experiment of a launch, or one more modelled one, is done."""
-
-    def rows(self, experiment: Experiment, found: list[rows.Row]) -> None:
-        """The rows of an experiment are final; called in the order of the plan."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a session leaves behind."""
@@ -94,7 +76,8 @@ class Outcome:
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
-    if not any(expand(suite.at(request.level), target.extent) for target in targets):
+    found = [expand_on(suite, target, request.level) for target in targets]  # of all, so that a refusal comes first
+    if not any(found):
         raise UsageError(
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
             "ask for other algorithms, ranks or threads, or name other machines with --on"
@@ -131,7 +114,7 @@ def _execute(
         records = run.records()
         try:
             for target in targets:
-                experiments = expand(suite.at(request.level), target.extent)
+                experiments = expand_on(suite, target, request.level)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)

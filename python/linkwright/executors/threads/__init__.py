@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from linkwright import _native
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, Target
 
 
@@ -30,6 +29,7 @@ class Threads(Executor):
     shares_memory = True
     starts_together = False
     fit_model = "caches"
+    obeys = frozenset({"skew", "placement"})
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
         """All processors that this process may use; ranks beyond them share, and the rows say so."""
@@ -45,6 +45,8 @@ class Threads(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process, or on fresh threads of this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.threads.launch", launch)
         from .launch import Host

@@ -30,6 +30,7 @@
 //! platforms" (JPDC 2014) for flows in place of packets.
 
 mod cuts;
+mod edges;
 mod fair;
 mod fifo;
 mod file;
