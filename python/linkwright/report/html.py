@@ -26,6 +26,7 @@ from markupsafe import Markup, escape
 from . import quantity
 from .model import BoxPlot, Cell, HeatMap, Item, Plot, Report, Section, Table, Text
 
+MOST_FINDINGS = 5  # on the first screen; the others unfold
 _SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "start.js")
 
 
@@ -37,7 +38,9 @@ def page(report: Report) -> str:
         .render(
             report=report,
             anchors=_anchors(report),
+            most=MOST_FINDINGS,
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
+            style_first=_asset("assets", "first.css"),
             licence=_asset("vendor/uplot", "LICENSE"),
             prefixes=_script_json(quantity.PREFIXES),
             scripts=[_asset("vendor/uplot", "uPlot.iife.min.js"), *(_asset("assets", name) for name in _SCRIPTS)],
