@@ -156,7 +156,7 @@ def test_page_and_terminal_count_alike():
     counts = tally.tally(run.rows.to_dict("records"))
     shown = {badge.label: badge.count for badge in status.badges(run)}
     assert shown == {
-        **{"modelled": 1, "tight": 2, "fair": 1, "wide": 1, "single": 1, "failed": 1},
+        **{"ok": 1, "tight": 2, "fair": 1, "wide": 1, "single": 1, "failed": 1},
         **{"waived": 2, "out of time": 1, "disturbed": 1, "with a disturbance": 1},
     }
     assert sum(counts.values()) == sum(shown.values()) - 1

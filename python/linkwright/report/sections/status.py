@@ -48,8 +48,8 @@ def badges(run: Run) -> list[Badge]:
 
 
 def _words(word: str) -> str:
-    """A grade or status for readers; what is ok without a grade was modelled."""
-    return {"ok": "modelled"}.get(word, word.replace("-", " "))
+    """A grade or status for readers, as on the terminal."""
+    return word.replace("-", " ")
 
 
 def section(run: Run) -> Section | None:
