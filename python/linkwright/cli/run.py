@@ -28,6 +28,7 @@ from linkwright.cli import options
 @options.time_budget
 @options.seed
 @click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")
+@options.view
 @options.outputs
 @options.runs
 def command(

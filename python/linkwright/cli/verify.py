@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from linkwright.cli import options
-from linkwright.cli.output import Progress, print_json, print_table
+from linkwright.cli.output import print_json, print_table
+from linkwright.cli.progress import Progress
 
 # Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
