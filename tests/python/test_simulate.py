@@ -130,6 +130,7 @@ def test_verify_says_what_it_proved():
     result = invoke("verify", "allreduce", "--algorithm", "swing_bandwidth", "--ranks", "64")
     assert result.status == 0
     assert "exact contributions" in result.out
+    assert result.out.endswith("\n1 schedule: 1 ok\n")
 
 
 def test_verify_all():
@@ -321,7 +322,8 @@ def test_one_rank_stands_for_all_and_streamed_ranks_for_themselves(tmp_path):
 
 def test_a_million_ranks_fold():
     ranks = 1 << 20
-    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold")
+    asked = ("-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold", "--wide")
+    result = invoke("simulate", "allreduce", *asked)
     assert result.status == 0, result.err
     assert "folded" in result.out
     # 2 (p-1) rounds of 0.2 us + 1 us + 3 x 80 ps + 0.2 us, half of them 0.4 ns to combine.

@@ -55,7 +55,7 @@ def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], su
     """A column that shows a column of the row of the time."""
 
     def text(_experiment: Experiment, metrics: Metrics) -> str:
-        value = metrics["time"].get(key)
+        value = metrics["time"][key]
         return NONE if value is None else show(value)
 
     return Column(key, heads, text, summary)
@@ -90,7 +90,7 @@ def _size(experiment: Experiment, _metrics: Metrics) -> str:
 
 def _precision(_experiment: Experiment, metrics: Metrics) -> str:
     time = metrics["time"]
-    return Styled(wide.percent(time.get("precision")), COLOURS.get(str(time.get("grade"))))
+    return Styled(wide.percent(time["precision"]), COLOURS.get(str(time["grade"])))
 
 
 def _status(common: Sequence[str] = ()) -> Column:
@@ -98,7 +98,7 @@ def _status(common: Sequence[str] = ()) -> Column:
 
     def text(_experiment: Experiment, metrics: Metrics) -> str:
         time = metrics["time"]
-        word = str(time.get("grade") or time["status"]) if time["status"] == "ok" else str(time["status"])
+        word = str(time["grade"] or time["status"]) if time["status"] == "ok" else str(time["status"])
         marks = [flag for flag in wide.flags(time) if flag not in common]
         return Styled(",".join([word, *marks]), COLOURS.get(word))
 
@@ -214,7 +214,14 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     kept = [i for i, column in enumerate(columns) if column.key == "status"]
     heads = [[column.heads[i] for column in columns] for i in (0, 1)]
     heads = [["#" + head[0], *head[1:]] for head in heads if any(head)]
-    return [_heading(group, common), *aligned(heads, rows, left, width, kept)]
+    made = aligned(heads, rows, left, width, kept)
+    return [_heading(group, common), *map(_marked, made[: len(heads)]), *made[len(heads) :]]
+
+
+def _marked(head: str) -> str:
+    """The head line with its `#` in the first place."""
+    rest = head.lstrip()
+    return "#" + " " * (len(head) - len(rest)) + rest[1:]
 
 
 # What stands out for the fastest of several algorithms.

@@ -21,6 +21,7 @@ from linkwright.executors import Target
 from linkwright.experiment import Experiment
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
+from linkwright.units import counted
 
 from .options import View
 
@@ -86,7 +87,7 @@ class LiveTable(Watcher):
             self._left_out.setdefault((str(time["status"]), _why(time)), []).append(experiment.key)
         else:
             self._bimodal += "mode1" in line.metrics
-            if wide.disturbed(time):
+            if "disturbed" in wide.flags(time):
                 self._disturbed[experiment.key] = str(time["reason"])
         if experiment.placement:
             self._add_cell(line)
@@ -170,11 +171,6 @@ class LiveTable(Watcher):
 
     def _write(self, line: str) -> None:
         self._progress.print(line, self._echo)
-
-
-def counted(experiments: int) -> str:
-    """`1 experiment` or `2 experiments`."""
-    return f"{experiments} experiment{'' if experiments == 1 else 's'}"
 
 
 def _why(time: Row) -> str:

@@ -26,11 +26,6 @@ def flags(time: Row) -> list[str]:
     return [mark for mark in MARKS if mark in found]
 
 
-def disturbed(time: Row) -> bool:
-    """Whether something else ran, or a clock moved, in every launch behind the value."""
-    return time["code"] == "disturbed" or "disturbed" in flags(time)
-
-
 def percent(share: object) -> str:
     """`1.2` from 0.012: a column headed by `%` has no sign of its own."""
     return "-" if not isinstance(share, float) else f"{100 * share:,.0f}" if share >= 1 else f"{100 * share:.1f}"
@@ -38,11 +33,11 @@ def percent(share: object) -> str:
 
 def share_of(time: Row, bound: str) -> float | None:
     """The share of a bound on the time, the column `bound`, that was reached."""
-    return time[bound] / time["value"] if time.get(bound) and time["value"] else None
+    return time[bound] / time["value"] if time[bound] and time["value"] else None
 
 
 def _us(row: Row | None, key: str = "value") -> str:
-    return "-" if row is None or row.get(key) is None else f"{row[key] / 1e3:.2f}"
+    return "-" if row is None or row[key] is None else f"{row[key] / 1e3:.2f}"
 
 
 def _gb(row: Row | None) -> str:
@@ -68,8 +63,8 @@ Column = tuple[str, str, int, Callable[[Metrics], str]]
 MEASURED: tuple[Column, ...] = (
     ("low", "(us)", 10, lambda m: _us(m["time"], "ci_low")),
     ("high", "(us)", 10, lambda m: _us(m["time"], "ci_high")),
-    ("+-", "(%)", 6, lambda m: percent(m["time"].get("precision"))),
-    ("grade", "", 7, lambda m: str(m["time"].get("grade") or "-")),
+    ("+-", "(%)", 6, lambda m: percent(m["time"]["precision"])),
+    ("grade", "", 7, lambda m: str(m["time"]["grade"] or "-")),
     ("launches", "", 9, lambda m: "-" if m["time"]["n"] is None else str(m["time"]["n"])),
     ("limit", "(%)", 6, lambda m: percent(share_of(m["time"], "limit"))),
     ("best", "(%)", 6, lambda m: percent(share_of(m["time"], "best_seen"))),
@@ -84,7 +79,7 @@ MODELLED: tuple[Column, ...] = (
     ("by", "", 8, lambda m: str(m["time"]["limit_name"] or "-")),
     ("limit", "(%)", 6, lambda m: percent(share_of(m["time"], "limit"))),
     ("bound", "(us)", 10, lambda m: _us(m["time"], "bound")),
-    ("by", "", 8, lambda m: str(m["time"].get("bound_name") or "-")),
+    ("by", "", 8, lambda m: str(m["time"]["bound_name"] or "-")),
     ("hops", "(max)", 5, lambda m: _count(m.get("hops_max"))),
     ("hops", "(mean)", 6, lambda m: _count(m.get("hops_mean"))),
     ("byte-hops", "", 10, lambda m: _count(m.get("byte_hops"))),
