@@ -111,7 +111,7 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
     waived = [r for r in rows if r["status"] == "waived" and r["executor"] == "sim"]
     assert waived
     assert "fit into no level" in waived[0]["reason"]
-    assert [line.split()[:3] for line in result.out.splitlines() if line.startswith("     4K")] == [
+    assert [line.split()[:3] for line in result.out.splitlines() if line.split()[0] == "4K"] == [
         ["4K", *units.format_time(latencies[on, 4096]["value"]).split()] for on in ("threads", "sim")
     ]
     assert "# probe memory_latency" in result.out
