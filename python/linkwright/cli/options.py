@@ -172,6 +172,11 @@ def _set_colour(context: click.Context, _option: click.Parameter, when: str) -> 
         context.color = when == "always"
 
 
+colour = click.option(
+    "--color", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True,
+    expose_value=False, callback=_set_colour, help="Colour; `auto`: on a terminal, unless NO_COLOR is set.",
+)  # fmt: skip
+
 view = _together(
     click.option(
         "--wide", is_flag=True, is_eager=True, expose_value=False, callback=_set_wide,
@@ -181,10 +186,7 @@ view = _together(
         "--columns", metavar="A,B", expose_value=False, callback=_set_columns,
         help="Print these columns, such as size,algorithm,time,time_p99; a wrong name lists all.",
     ),
-    click.option(
-        "--color", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True,
-        expose_value=False, callback=_set_colour, help="Colour; `auto`: on a terminal, unless NO_COLOR is set.",
-    ),
+    colour,
 )  # fmt: skip
 
 
