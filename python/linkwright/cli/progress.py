@@ -26,6 +26,7 @@ class Progress:
         self.total, self._what = total, what
         self._start = time.monotonic()
         self._end: float | None = None  # when the work is expected to end
+        self._budgeted = False  # whether a time budget says so
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._drawn = 0.0
@@ -36,12 +37,15 @@ class Progress:
             if context := click.get_current_context(silent=True):
                 context.call_on_close(self.close)  # so that an error message does not follow on the same line
 
-    def show(self, done: int, what: str, left_s: float | None = None) -> None:
-        """Show that `done` of the total are done; `left_s` is the remaining time where it is known."""
+    def end_in(self, left_s: float) -> None:
+        """Expect the work to end after this time, whatever is done by then."""
+        self._end, self._budgeted = time.monotonic() + left_s, True
+
+    def show(self, done: int, what: str) -> None:
+        """Show that `done` of the total are done, from which the remaining time follows unless it is budgeted."""
         now = time.monotonic()
-        if left_s is None and done:
-            left_s = (now - self._start) / done * max(0, self.total - done)
-        self._end = None if left_s is None else now + left_s
+        if done and not self._budgeted:
+            self._end = now + (now - self._start) / done * max(0, self.total - done)
         self._what = what
         if self._live and now - self._drawn > REDRAW_S:
             self._draw()

@@ -19,6 +19,7 @@ from linkwright.cli.output import say
 from linkwright.cli.progress import Progress
 from linkwright.executors import Target
 from linkwright.experiment import Experiment
+from linkwright.suite.budget import Plan
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
 from linkwright.units import counted
@@ -71,9 +72,15 @@ class LiveTable(Watcher):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns
                 self._write(line)
 
-    def progress(self, launch: int, done: int, text: str, left_s: float | None = None) -> None:
-        """Move the live line on stderr; `left_s` is the remaining time where the session knows it."""
-        self._progress.show(done if self._modelled else 0, text, left_s)
+    def planned(self, plan: Plan, budget_s: float) -> None:
+        """Say before the run what fits into the time budget, in which it will end."""
+        for line in plan.words(budget_s):
+            self._note(line)
+        self._progress.end_in(budget_s)
+
+    def progress(self, launch: int, done: int, text: str) -> None:
+        """Move the live line on stderr."""
+        self._progress.show(done, text)
 
     def dropped(self, counts: Mapping[str, int]) -> None:
         """Count the samples that the guards set aside."""
