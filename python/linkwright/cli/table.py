@@ -74,8 +74,7 @@ class LiveTable(Watcher):
 
     def planned(self, plan: Plan, budget_s: float) -> None:
         """Say before the run what fits into the time budget, in which it will end."""
-        for line in plan.words(budget_s):
-            self._note(line)
+        self._note(" ".join(plan.words(budget_s)))
         self._progress.end_in(budget_s)
 
     def progress(self, launch: int, done: int, text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from linkwright.store.run import Run
 from .verdict import Comparison, Verdict, Why, exact, measured, unknown
 
 Key = tuple[str, str, str]
-Row = dict[str, object]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
         rows = times[0][key], times[1][key]
-        launches = tuple(side.get(key[0]) for side in medians)
+        launches = medians[0].get(key[0]), medians[1].get(key[0])
         if any(row["value"] is not None for row in rows):
             pairs += [(key, comparison) for comparison in _compare(rows, launches)]
     return RunComparison(pairs, sorted(times[0].keys() - times[1].keys()), sorted(times[1].keys() - times[0].keys()))
@@ -62,7 +63,7 @@ def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarra
         return [unknown(*values, Why.DISTURBED, "no undisturbed launch in one of the runs")]
     if launches[0] is None or launches[1] is None:
         return [unknown(*values, Why.SINGLE, "no samples of one of the runs")]
-    return measured(*launches)
+    return measured(launches[0], launches[1])
 
 
 def _times(run: Run) -> dict[Key, Row]:

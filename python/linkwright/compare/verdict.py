@@ -131,8 +131,9 @@ def _pair(first: np.ndarray, second: np.ndarray, one: Mode, other: Mode, note: s
         return unknown(a, b, Why.SINGLE, few + note)
     low, high = found
     p_value = mannwhitneyu(second, first, alternative="two-sided").pvalue
-    widest = max(precision(mode.median, *mode.interval) or 0.0 for mode in (one, other))
-    apart = one.interval[1] < other.interval[0] or other.interval[1] < one.interval[0]
+    (low_a, high_a), (low_b, high_b) = one.interval, other.interval
+    widest = max(precision(a, low_a, high_a) or 0.0, precision(b, low_b, high_b) or 0.0)
+    apart = high_a < low_b or high_b < low_a
     verdict, why = judged(low, high, widest, apart)
     reason = f"ratio {low:.3f} to {high:.3f}, p = {p_value:.2g}{note}"
     return Comparison(verdict, a, b, reason, why, low, high)
