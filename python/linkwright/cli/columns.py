@@ -123,3 +123,33 @@ def _styled(cell: str) -> str:
     if not isinstance(cell, Styled) or not (cell.colour or cell.bold):
         return cell
     return click.style(str(cell), fg=cell.colour, bold=cell.bold or None)
+
+
+def filled(text: str, width: int, indent: str = "") -> str:
+    """The text with every line indented, and with paragraphs that hold a longer line broken anew.
+
+    A paragraph is what stands between empty lines; one with indented lines is left as it is.
+    """
+    return "\n\n".join(_paragraph(part, width, indent) for part in text.strip().split("\n\n"))
+
+
+def _paragraph(text: str, width: int, indent: str) -> str:
+    lines = [indent + line for line in text.splitlines()]
+    if all(len(line) <= width for line in lines) or any(line[len(indent)] == " " for line in lines):
+        return "\n".join(lines)
+    return _broken(" ".join(text.split()), width, indent, indent)
+
+
+def items(text: str, width: int) -> str:
+    """The text with every longer line continued below, indented by four more places."""
+    return "\n".join(line if len(line) <= width else _item(line, width) for line in text.splitlines())
+
+
+def _item(line: str, width: int) -> str:
+    own = line[: len(line) - len(line.lstrip())]
+    return _broken(line.strip(), width, own, own + INDENT)
+
+
+def _broken(text: str, width: int, first: str, others: str) -> str:
+    kept = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others, **kept)

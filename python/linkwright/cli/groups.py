@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from linkwright import probes, units
-from linkwright.errors import unknown
+from linkwright.errors import UsageError
 from linkwright.experiment import HOW, Experiment
 from linkwright.store.schema import METRICS
 
@@ -166,10 +166,13 @@ ALWAYS = ("size", "time", "status")
 def chosen(names: str) -> tuple[str, ...]:
     """The columns that a list such as `size,time,time_p99` names: those of `COLUMNS`, and every metric."""
     asked = tuple(name.strip() for name in names.split(","))
-    known = [*COLUMNS, *(metric for metric in _metrics() if metric not in COLUMNS)]
+    known = {*COLUMNS, *_metrics()}
     for name in asked:
         if name not in known:
-            raise unknown("column", name, known, where="--columns")
+            raise UsageError(
+                f"--columns: there is no column `{name}`; choose from {', '.join(COLUMNS)}, or a metric such as "
+                "time_p99 (docs/formats.md has them all)"
+            )
     return asked
 
 

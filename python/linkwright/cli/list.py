@@ -8,11 +8,15 @@ from linkwright import registry
 from linkwright.cli.output import print_json, print_pairs
 
 
-@click.command(name="list")
-@click.argument("kind", required=False, type=click.Choice(list(registry.KINDS)))
+@click.command(
+    name="list",
+    short_help="List everything that has a name, or one kind of it.",
+    help=f"List everything that has a name, or one KIND of it: {', '.join(registry.KINDS)}.",
+)
+@click.argument("kind", metavar="[KIND]", required=False, type=click.Choice(list(registry.KINDS)))
 @click.option("--json", "as_json", is_flag=True, help="Print every field of every entry as JSON.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List everything that has a name, or one KIND of it."""
+    """Print the entries of one kind, or of all."""
     kinds = [kind] if kind else list(registry.KINDS)
     if as_json:
         entries = {name: registry.entries(name) for name in kinds}

@@ -47,10 +47,11 @@ def _plain(value: object) -> object:
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
-    """`key  summary` lines with aligned summaries, shortened to the width of the terminal."""
-    width = max((len(key) for key, _ in pairs), default=0)
+    """`key  summary` lines, shortened to the width of the terminal; summaries are aligned unless a key is too long."""
+    columns = terminal_columns()
+    width = min(max((len(key) for key, _ in pairs), default=0), columns // 3)
     for key, summary in pairs:
-        click.echo(shortened(f"{'':{indent}}{key:<{width}}  {summary}".rstrip(), terminal_columns()))
+        click.echo(shortened(f"{'':{indent}}{key:<{width}}  {summary}".rstrip(), columns))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:

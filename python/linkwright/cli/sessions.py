@@ -66,4 +66,7 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
     for line in glance:
         say(f"# {line}")
     say(str(page))
+    if all(row["value"] is None for row in outcome.rows):
+        click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
+        return 1
     return 1 if outcome.failed else 0
