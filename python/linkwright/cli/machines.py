@@ -62,7 +62,7 @@ def show(name: str, rules: bool, devices: bool, device: str | None, as_json: boo
     for number, rule in enumerate(machine.rules(), 1):
         when = " (chosen after looking at the measurements)" if rule["post_hoc"] else ""
         _echo(f"\nrule {number}, {rule['name']}{when}: {rule['statement']}\n    {rule['evidence']}")
-    click.echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
+    _echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
 
 
 def _echo(text: str) -> None:
