@@ -95,7 +95,7 @@ def _simulate_all(
         work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
         ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
         for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
-            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
+            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}  {experiment.key}")
             table.rows(experiment, found)
             rows += found
 

@@ -135,8 +135,8 @@ class LiveTable(Watcher):
     def _end_group(self) -> None:
         group, self._group = self._group, []
         if group:
-            for line in groups.lines(group, self._view.columns, self._view.axes, terminal_columns()):
-                self._write(line)
+            lines = groups.lines(group, self._view.columns, self._view.axes, terminal_columns())
+            self._write("\n".join(lines))
 
     def _write_wide(self, line: groups.Line) -> None:
         self._under(wide.heading(line.experiment))
