@@ -153,3 +153,8 @@ def _item(line: str, width: int) -> str:
 def _broken(text: str, width: int, first: str, others: str) -> str:
     kept = {"break_long_words": False, "break_on_hyphens": False}
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others, **kept)
+
+
+def remark(text: str, width: int) -> list[str]:
+    """The lines of something that is no result: they begin with `#`."""
+    return textwrap.wrap(text, width, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)

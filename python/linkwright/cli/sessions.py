@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from linkwright import interop, report
+from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
@@ -61,10 +62,12 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         kept = f"everything finished is in {run.folder}"
         click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
-    say(f"# {tally.sentence(tally.tally(outcome.rows))}")
+    for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
+        say(part)
     glance, page = report.conclude(run.folder)
     for line in glance:
-        say(f"# {line}")
+        for part in remark(line, terminal_columns()):
+            say(part)
     say(str(page))
     if all(row["value"] is None for row in outcome.rows):
         click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)

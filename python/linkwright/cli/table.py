@@ -6,7 +6,6 @@ soon as its number is final (`wide.py`). Lines that begin with `#` are not resul
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Mapping
 
@@ -14,7 +13,7 @@ import click
 
 from linkwright import units
 from linkwright.cli import groups, wide
-from linkwright.cli.columns import terminal_columns
+from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.progress import Progress
 from linkwright.executors import Target
@@ -171,8 +170,7 @@ class LiveTable(Watcher):
 
     def _note(self, text: str) -> None:
         """A remark: grey, and continued below where it is longer than the terminal is wide."""
-        indents = {"initial_indent": "# ", "subsequent_indent": "#   "}
-        for line in textwrap.wrap(text, terminal_columns(), **indents, break_on_hyphens=False):
+        for line in remark(text, terminal_columns()):
             self._write(click.style(line, fg="bright_black"))
 
     def _write(self, line: str) -> None:
