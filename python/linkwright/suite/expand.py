@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
@@ -97,10 +98,23 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
-        yield Experiment(
+        made = Experiment(
             part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
             both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
+        yield made
+        if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":
+            yield from _further(made, part.sizes[-2], part.rising_to)
+
+
+def _further(last: Experiment, before: int, rising_to: int) -> Iterator[Experiment]:
+    """The sweep that ends with `last`, continued with the same factor: each size for when the rate rose up to there."""
+    factor = last.size_bytes // before
+    seen = replace(last, size_bytes=before)
+    while last.size_bytes * factor <= rising_to:
+        following = replace(last, size_bytes=last.size_bytes * factor, rising=(seen.key, last.key, factor))
+        yield following
+        seen, last = last, following
 
 
 def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:

@@ -182,7 +182,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     options = Options(request.samples, request.warmup, request.check, request.seed)
     executor.begin(target, run.id, run.folder.parent)
     interrupted = False
-    planned = plan([e for e in experiments if e.key not in state.launches], request.budget_s, Needs())
+    certain = [e for e in experiments if e.key not in state.launches and not e.rising]
+    planned = plan(certain, request.budget_s, Needs())
     watcher.planned(planned, request.budget_s)
     try:
         launch = functools.partial(executor.launch, target)
@@ -199,7 +200,7 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
             watcher.dropped(measured.dropped)
             bound = limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
-        elif not interrupted:
+        elif not interrupted and (not experiment.rising or state.rises(*experiment.rising)):
             dropped = dropped_samples(state.records(experiment.key))
             yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)
     if interrupted:
