@@ -65,7 +65,7 @@ def test_options_change_the_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--on", "threads"], "`linkwright run` uses it"),
+        (["--on", "threads"], "say `linkwright run` instead"),
         (["--on", "reference"], "it checks data; use `threads`"),
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),
