@@ -231,10 +231,3 @@ def test_simulate_sends_what_measures_to_run():
     result = invoke("simulate", "allreduce", "--on", "threads")
     assert result.status == 2
     assert "say `linkwright run` instead" in result.err
-
-
-def test_a_wrong_kind_is_answered_with_the_kinds_once():
-    result = invoke("list", "machine")
-    assert result.status == 2
-    assert result.err.count("'own-algorithms'") == 1
-    assert "[KIND]" in result.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from linkwright import interop, report
+from linkwright import interop
 from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
@@ -64,6 +64,8 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         return 130
     for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
         say(part)
+    from linkwright import report  # its pages need pandas
+
     glance, page = report.conclude(run.folder)
     for line in glance:
         for part in remark(line, terminal_columns()):

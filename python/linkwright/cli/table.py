@@ -20,7 +20,7 @@ from linkwright.executors import Target
 from linkwright.experiment import Experiment
 from linkwright.suite.budget import Plan
 from linkwright.suite.rows import Row
-from linkwright.suite.session import Watcher
+from linkwright.suite.watcher import Watcher
 from linkwright.units import counted
 
 from .options import View

@@ -42,7 +42,7 @@ def collective_experiment(
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     if collective not in _collectives():
-        raise unknown("collective", collective, _collectives())
+        raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -62,7 +62,9 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known)
+            raise elsewhere(name) or unknown(
+                f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
+            )
     return list(dict.fromkeys(named))
 
 
@@ -80,7 +82,9 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
     for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
-            raise unknown("collective", collective, _collectives(), where=part.name)
+            raise unknown(
+                "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
+            )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
             if part.root >= ranks:

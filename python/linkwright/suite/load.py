@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -233,4 +232,6 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     # TOML allows no bare DEL, and no surrogate pairs as escapes.
+    import json
+
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

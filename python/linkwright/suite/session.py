@@ -36,6 +36,7 @@ from .load import Suite, parse
 from .measure import State, measure
 from .model import Finished, Work, in_order, known_rows
 from .sweeps import half_peaks
+from .watcher import Watcher
 
 # Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
@@ -56,25 +57,6 @@ class Request:
     watts: float | None = None  # nominal power of the machine that is measured
     target: float = TARGET  # precision at which an experiment is measured no longer, a share
     level: str = "full"  # of the parts of the suite, those up to this one
-
-
-class Watcher:
-    """Observes a session; a live table overrides this."""
-
-    def dropped(self, counts: Mapping[str, int]) -> None:
-        """Samples of the next experiment were set aside, counted by reason."""
-
-    def target(self, target: Target, experiments: list[Experiment]) -> None:
-        """The experiments of a target begin."""
-
-    def planned(self, plan: Plan, budget_s: float) -> None:
-        """What of a target will be measured within the budget; called before it is."""
-
-    def progress(self, launch: int, done: int, text: str) -> None:
-        """One more experiment of a launch, or one more modelled one, is done."""
-
-    def rows(self, experiment: Experiment, found: list[rows.Row]) -> None:
-        """The rows of an experiment are final; called in the order of the plan."""
 
 
 @dataclass(frozen=True)
