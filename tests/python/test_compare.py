@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright.compare import runs
@@ -125,6 +125,7 @@ def test_a_vanished_mode_does_not_count_as_speed():
     assert "against 100%" in found.reason
 
 
+@settings(deadline=None)  # the first comparison imports SciPy
 @given(st.lists(st.floats(1, 1e6), min_size=6, max_size=15), st.lists(st.floats(1, 1e6), min_size=6, max_size=15))
 def test_exchanging_the_sides_exchanges_the_verdict(a, b):
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}

@@ -218,7 +218,9 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     heads = [[column.heads[i] for column in columns] for i in (0, 1)]
     heads = [["#" + head[0], *head[1:]] for head in heads if any(head)]
     made = aligned(heads, rows, left, width, kept)
-    return [_heading(group, common), *map(_marked, made[: len(heads)]), *made[len(heads) :]]
+    meanings = dict.fromkeys(filter(None, (wide.round_trips(line.experiment, line.metrics) for line in group)))
+    top = [_heading(group, common), *(f"# {meaning}" for meaning in meanings)]
+    return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]
 
 
 def _marked(head: str) -> str:

@@ -59,6 +59,8 @@ class LiveTable(Watcher):
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         names = dict.fromkeys((target.name, target.machine_name))
         self._note(f"{': '.join(names)}; {how}; {counted(len(experiments))}")
+        if target.partial:
+            self._note(target.partial)
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
             paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
@@ -138,7 +140,7 @@ class LiveTable(Watcher):
             self._write("\n".join(lines))
 
     def _write_wide(self, line: groups.Line) -> None:
-        self._under(wide.heading(line.experiment))
+        self._under(wide.heading(line.experiment, line.metrics))
         if line.experiment.probe:
             self._write(wide.probe_line(line.experiment, line.metrics, self._view.axes))
         else:
@@ -151,7 +153,7 @@ class LiveTable(Watcher):
 
     def _add_cell(self, line: groups.Line) -> None:
         """Keep one cell of a matrix, which is summed up when the next thing begins."""
-        heading = wide.heading(line.experiment)
+        heading = wide.heading(line.experiment, {})
         if self._matrix and heading != self._matrix_heading:
             self._end_matrix()
         self._matrix_heading = heading
@@ -165,7 +167,8 @@ class LiveTable(Watcher):
             self._under(self._matrix_heading)
             times = sorted(row["value"] for row in cells)
             low, middle, high = (units.format_time(times[i]) for i in (0, len(times) // 2, -1))
-            pairs = f"{cells[0]['metric']} of {len(times)} pairs of endpoints"
+            metric = "latency (half a round trip)" if cells[0]["metric"] == "latency" else cells[0]["metric"]
+            pairs = f"{metric} of {len(times)} pairs of endpoints"
             self._note(f"{pairs}: fastest {low}, median {middle}, slowest {high}")
 
     def _note(self, text: str) -> None:

@@ -107,12 +107,23 @@ def heads(modelled: bool) -> list[str]:
     ]
 
 
-def heading(experiment: Experiment) -> str:
+def round_trips(experiment: Experiment, metrics: Metrics) -> str | None:
+    """What `time` and `latency` mean of a pattern that goes to and fro; None of anything else."""
+    if "latency" not in metrics or experiment.probe:
+        return None
+    trips = "a round trip" if experiment.messages == 1 else f"{experiment.messages} round trips"
+    return f"time is that of {trips}, latency half of one"
+
+
+def heading(experiment: Experiment, metrics: Metrics) -> str:
     """The line above those of one algorithm or probe."""
     if experiment.probe:
         own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
         return f"# {own}probe {experiment.probe}"
-    return f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
+    meaning = round_trips(experiment, metrics)
+    return f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks" + (
+        f"; {meaning}" if meaning else ""
+    )
 
 
 def line(experiment: Experiment, metrics: Metrics, modelled: bool) -> str:
