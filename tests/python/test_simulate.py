@@ -145,7 +145,7 @@ def test_the_head_says_where_only_some_endpoints_take_part(ranks, asked, used, s
     assert result.status == 0, result.err
     heads = [line for line in result.out.splitlines() if "take part" in line]
     assert heads == ([said] if said else [])
-    assert f"broadcast/binomial, {used} ranks" in result.out
+    assert f"# simulate: broadcast, {used} ranks, f32\n" in result.out
 
 
 def test_a_suite_takes_64_of_more_endpoints_and_says_so(tmp_path):
