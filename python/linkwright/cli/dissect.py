@@ -21,6 +21,15 @@ BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
 BACKENDS = ("local", "dask")
 # Options that --resume accepts: where the rest runs, and where its rows go.
 _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder", "wide", "columns", "color"}
+LONGEST_NAME = 40  # characters of --name, which stands in titles and legends
+
+
+def _checked_name(value: str | None) -> str | None:
+    """The name without outer spaces, if a title can show it."""
+    name = value.strip() if value is not None else None
+    if name is not None and not (name and name.isprintable() and len(name) <= LONGEST_NAME):
+        raise click.BadParameter(f"{value!r} is no name for titles; give 1 to {LONGEST_NAME} printable characters")
+    return name
 
 
 @click.command(name="dissect")
@@ -50,6 +59,10 @@ _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "r
     help="Use a running Dask scheduler, such as tcp://head:8786; default: start processes on this machine.",
 )  # fmt: skip
 @click.option("--grain", type=click.IntRange(1), metavar="N", help="Experiments per Dask task; default: n / 512.")
+@click.option(
+    "--name", callback=lambda context, parameter, value: _checked_name(value), metavar="NAME",
+    help="What to call the measured machine in titles and legends; default: host and processor, abbreviated.",
+)  # fmt: skip
 @options.target
 @options.watts
 @options.seed

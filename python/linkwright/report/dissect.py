@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from . import reproduce
-from .model import Badge, Report, Section
+from .first import overview
+from .model import Report, Section
 from .runs import Run
 from .sections import (
     collectives,
@@ -44,11 +45,10 @@ def report(run: Run) -> Report:
     built: list[Section] = [section for section in (build(run) for build in SECTIONS) if section]
     if run.study is not None:
         built[-1:-1] = reproduce.sections(run.study)
-    badges: list[Badge] = status.badges(run)
     return Report(
         title=" and ".join(run.machines) or run.id,
-        subtitle="What this machine can do, measured against its physical limits and published values.",
-        facts=environment.facts(run),
-        badges=badges,
+        subtitle=headline.subtitle(run),
+        badges=status.badges(run),
+        overviews=overview.overviews(run),
         sections=built,
     )

@@ -28,6 +28,7 @@ from linkwright.stats import grade as grades
 from . import quantity, series
 from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Plot, Report, Section, Table, Text
 
+MOST_FINDINGS = 5  # on the first screen; the others unfold
 _SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "choice.js", "start.js")
 _LEAST_SIDE = 4  # rows and columns from which a matrix is a picture; below, a table says more
 
@@ -40,8 +41,10 @@ def page(report: Report) -> str:
         .render(
             report=report,
             anchors=_anchors(report),
+            most=MOST_FINDINGS,
             chart_data=partial(chart_data, looks=series.looks(report)),
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
+            style_first=_asset("assets", "first.css"),
             licence=_asset("vendor/uplot", "LICENSE"),
             prefixes=_script_json(quantity.PREFIXES),
             scripts=[_asset("vendor/uplot", "uPlot.iife.min.js"), *(_asset("assets", name) for name in _SCRIPTS)],

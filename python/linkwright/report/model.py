@@ -6,6 +6,8 @@ knows nothing about collectives, machines or papers. A new kind of result theref
 ::
 
     Report
+      Overview                    a machine on the first screen
+        Tile, Finding, Picture    values, contradictions, a drawing
       Section                     a heading, a paragraph that explains what is shown, and items
         Table      Column, Cell   sortable; every cell has its text and its sort key
         Plot       Axis, Curve    points with intervals, modelled lines, limits
@@ -27,6 +29,7 @@ from typing import Literal
 import numpy as np
 
 Number = int | float
+Tone = Literal["good", "warn", "bad", "quiet"]
 
 
 @dataclass(frozen=True)
@@ -203,19 +206,78 @@ class Section:
 
 @dataclass(frozen=True)
 class Badge:
-    """A count in the header: 214 ok, 3 failed."""
+    """A count in the header: 214 tight, 3 wide."""
 
     count: int
     label: str
-    tone: Literal["good", "warn", "bad", "quiet"] = "quiet"
+    tone: Tone = "quiet"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One answer on the first screen: a value, how sure it is, and what it is compared with."""
+
+    title: str  # Latency
+    value: str  # 62.1 ns; empty if there is none, and `about` says why
+    about: str  # at which size, between which endpoints, by which algorithm
+    precision: str = ""  # ±1.2 %, or exact
+    tone: Literal["", "warn", "quiet"] = ""
+    more: Sequence[str] = ()  # further values of the same subject
+    compared: Sequence[tuple[str, str]] = ()  # (with what, how the value compares)
+    rated: str = ""  # 88 % of limit
+    share: float | None = None  # 0..1: a bar, for percent of the limit
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that contradicts what was claimed, published, seen before or planned."""
+
+    what: str
+    than: str  # compared with what
+    cure: str  # what to do
+    weight: int  # 100: nothing else matters; 10: good to know
+    subject: Literal["machine", "run"] = "machine"
+    odd: bool = True  # whether it makes its subject suspicious; else it is good to know
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.than}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing of the machine as one <svg> element, and what its colours mean."""
+
+    title: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One machine on the first screen."""
+
+    name: str
+    kind: str  # measured, or model
+    state: Literal["healthy", "suspicious", "unsure"]
+    verdict: str
+    tiles: Sequence[Tile]
+    findings: Sequence[Finding] = ()  # the weightiest first
+    picture: Picture | None = None
+
+    @property
+    def headline(self) -> str:
+        """The state in one or two words; a description is consistent, a machine is healthy."""
+        words = {"suspicious": "Suspicious", "unsure": "Not sure"}
+        return words.get(self.state, "Consistent" if self.kind == "model" else "Healthy")
 
 
 @dataclass(frozen=True)
 class Report:
-    """A whole page: the header and its sections."""
+    """A whole page: the header, one overview for each machine, and the sections."""
 
     title: str
     subtitle: str = ""
     facts: Sequence[tuple[str, str]] = ()
     badges: Sequence[Badge] = ()
+    overviews: Sequence[Overview] = ()
     sections: Sequence[Section] = field(default_factory=tuple)

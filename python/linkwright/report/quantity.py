@@ -98,6 +98,11 @@ def size(size_bytes: float) -> str:
     return text(float(size_bytes), "B")
 
 
+def signed_percent(share: float) -> str:
+    """0.034 is +3.4 %; one decimal below 10 %."""
+    return f"{'+' if share >= 0 else '-'}{percent(abs(share))}"
+
+
 def percent(share: float) -> str:
     """0.724 is 72 %; one decimal below 10 %."""
     value = 100 * share

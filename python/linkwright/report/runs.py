@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from linkwright import executors
 from linkwright.errors import StoreError
-from linkwright.store import schema, upgrade
+from linkwright.store import naming, schema, upgrade
 from linkwright.store.topology import Topology
 
 from . import quantity
@@ -66,6 +66,7 @@ class Run:
     suite: str = ""
     study: dict[str, Any] | None = None
     fit: dict[str, Any] | None = None  # fit.json: what a machine fitted to the run predicts
+    folder: Path | None = None  # where the run lies: its machine files, and earlier runs next to it
 
     @cached_property
     def summaries(self) -> dict[str, str]:
@@ -116,18 +117,30 @@ def load(folder: Path) -> Run:
         raise StoreError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"
+    environment, plan = _json(folder / "environment.json") or {}, _json(folder / "run.json") or {}
+    rows = normalise(
+        upgrade.results(_parquet(results)).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS)
+    )
+    asked = plan.get("request", {}).get("name")
+    rows["machine"] = rows["machine"].replace(_short_names(rows, environment, asked))
     return Run(
         id=folder.resolve().name,
-        rows=normalise(
-            upgrade.results(_parquet(results)).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS)
-        ),
+        rows=rows,
         samples=upgrade.samples(_parquet(samples)).to_pandas() if samples.exists() else pd.DataFrame(),
-        environment=_json(folder / "environment.json") or {},
-        plan=_json(folder / "run.json") or {},
+        environment=environment,
+        plan=plan,
         suite=suite.read_text(encoding="utf-8") if suite.exists() else "",
         study=_json(study),
         fit=_json(folder / "fit.json"),
+        folder=folder,
     )
+
+
+def _short_names(rows: pd.DataFrame, environment: dict[str, Any], asked: str | None) -> dict[str, str]:
+    """Machine of the rows -> its short name, where it is the processor of this host; --name also names a GPU."""
+    measured = set(rows[~rows["modelled"]]["machine"]) - {""}
+    named = measured if asked else measured & {environment.get("processor")}
+    return {machine: naming.short_name(environment, asked) for machine in named} if len(named) == 1 else {}
 
 
 def normalise(raw: pd.DataFrame) -> pd.DataFrame:

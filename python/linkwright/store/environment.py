@@ -15,6 +15,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from .naming import host_name
+
 _PACKAGES = ("linkwright", "numpy", "scipy", "pyarrow", "pandas")
 
 _CACHE_FACTS = ("level", "type", "size", "shared_cpu_list", "coherency_line_size", "ways_of_associativity")
@@ -31,6 +33,7 @@ def collect() -> dict[str, object]:
         "kernel_command_line": _read("/proc/cmdline"),
         "system": _os_name(),
         "architecture": platform.machine(),
+        "host": host_name(),
         "processor": processor_name(),
         "cpus_online": os.cpu_count(),
         "affinity": sorted(os.sched_getaffinity(0)),

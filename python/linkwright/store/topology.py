@@ -57,6 +57,16 @@ class Topology:
             Cache(name, max(sizes.values()), len(sizes), max(map(len, sizes))) for name, sizes in sorted(found.items())
         ]
 
+    def instances(self, name: str) -> list[frozenset[int]]:
+        """The processors of every cache of a level (`L2`)."""
+        shared = {cpus for row in self.rows.values() for level, _, cpus in _data_caches(row) if level == name}
+        return sorted(shared, key=min)
+
+    def sharers(self, cpu: int) -> frozenset[int]:
+        """The processors that share the last cache of a processor; empty if it has none."""
+        caches = sorted(_data_caches(self.rows[cpu]), key=lambda cache: cache[0])
+        return caches[-1][2] if caches else frozenset()
+
     def relation(self, a: str, b: str) -> str | None:
         """What the processors behind two endpoint names (`cpu 3`) share; None if that is unknown."""
         first, second = (self.rows.get(number) if number is not None else None for number in map(_cpu, (a, b)))

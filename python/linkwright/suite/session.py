@@ -57,6 +57,7 @@ class Request:
     watts: float | None = None  # nominal power of the machine that is measured
     target: float = TARGET  # precision at which an experiment is measured no longer, a share
     level: str = "full"  # of the parts of the suite, those up to this one
+    name: str | None = None  # of the machine that is measured, for titles and legends
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
             "ask for other algorithms, ranks or threads, or name other machines with --on"
         )
+    if request.name:
+        _check_name(request.name, targets)
     about: dict[str, object] = {target.executor.key: target.about for target in targets if target.about}
     if backend:
         about |= {"backend": backend.about()}
@@ -90,6 +93,15 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
     return _execute(run, suite, targets, request, watcher, backend or Local())
+
+
+def _check_name(name: str, targets: list[Target]) -> None:
+    """A name is for what is measured, and no described machine of the run may have it."""
+    models = [target.machine_name for target in targets if target.modelled]
+    if len(models) == len(targets):
+        raise UsageError(f"--name {name}: names the machine that is measured, and {', '.join(models)} is a model")
+    if name in models:
+        raise UsageError(f"--name {name}: a described machine of this run has that name; choose another one")
 
 
 def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> Outcome:

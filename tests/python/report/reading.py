@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 _LINES = ("h1", "h2", "h3", "h4", "p", "tr", "li", "figcaption", "dt", "section")
 _CELLS = ("td", "th", "small", "dd", "span")
-_HIDDEN = ("script", "style", "details", "caption", "nav")
+_HIDDEN = ("script", "style", "details", "caption", "nav", "svg")
 
 
 class _Words(HTMLParser):

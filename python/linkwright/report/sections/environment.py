@@ -8,40 +8,46 @@ from typing import Any
 from ..model import Cell, Column, Section, Table, Text
 from ..runs import Run
 
-# Fact in the header -> its key in environment.json or run.json.
+# Fact -> its key in environment.json or run.json; of a model, what computed it is no fact about the machine.
 _FACTS = (
     ("when", "time"),
     ("command", "command"),
     ("linkwright", "linkwright"),
-    ("processor", "processor"),
-    ("processors", "cpus_online"),
-    ("system", "system"),
-    ("kernel", "kernel"),
     ("seed", "seed"),
 )
+_HOST = (("processor", "processor"), ("processors", "cpus_online"), ("system", "system"), ("kernel", "kernel"))
 
 
 def section(run: Run) -> Section | None:
     """The contents of environment.json and run.json, and the suite as it was run."""
     told = run.environment | ({"plan": run.plan} if run.plan else {})
+    modelled = _only_modelled(run)
     rows = [[group, key, Cell(value)] for group, key, value in flat(told)]
-    items: list = []
+    items: list = [Table("This run", (Column("Fact"), Column("Value")), [list(fact) for fact in facts(run)])]
     if rows:
         columns = (Column("Group"), Column("Key"), Column("Value"))
-        items.append(Table("Environment of the run", columns, rows, collapsed=len(rows) > 30))
+        items.append(Table("Environment of the run", columns, rows, collapsed=len(rows) > 30 or modelled))
     if run.suite:
         items.append(Text((run.suite,), title="The suite, as it was run", preformatted=True))
-    return Section("Environment", items, "Recorded when the run started.") if items else None
+    intro = "Recorded when the run started."
+    if modelled:
+        intro += " The processor computed the model; it is not the machine that is described."
+    return Section("Environment", items, intro)
+
+
+def _only_modelled(run: Run) -> bool:
+    return not run.rows.empty and bool(run.rows["modelled"].all())
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """The lines of the header that come from the environment."""
+    """What identifies the run, and what it measured."""
     machines = ", ".join(
         f"{name} (modelled)" if run.rows[run.rows["machine"] == name]["modelled"].all() else name
         for name in run.machines
     )
     found = [("run", run.id), ("machines", machines)]
-    found += [(name, _find(run.environment, key) or _find(run.plan, key)) for name, key in _FACTS]
+    wanted = _FACTS + (() if _only_modelled(run) else _HOST)
+    found += [(name, _find(run.environment, key) or _find(run.plan, key)) for name, key in wanted]
     if run.plan.get("state") == "running":
         found.append(("state", f"not finished; linkwright dissect --resume {run.id} continues it"))
     return [(name, value) for name, value in found if value]

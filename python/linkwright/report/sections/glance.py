@@ -1,40 +1,62 @@
-"""The first table as plain text for the terminal, with a block per machine.
+"""The first screen as text for the terminal: for each machine the verdict, the four values and the weightiest findings.
 
 Only a run of several parts has it: the rows of a single part need no summary.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
-from .. import quantity
+from ..first import overview
+from ..model import Overview, Tile
 from ..runs import Run
-from . import headline, values
+
+WIDTH = 78  # of a line, so that it fits 80 columns behind its `# `
+LINES = 12  # for all machines together, as long as each has its verdict and its values
+_INDENT = "  "
 
 
 def lines(run: Run) -> Iterator[str]:
-    """A heading per machine, then one line per question: the value, its share of the limit, and what was chosen."""
+    """A few lines for each machine, together at most `LINES` if there are one or two machines."""
     if run.rows["part"].nunique() < 2:
         return
-    for machine in run.machines:
-        picks = headline.picks(run, machine)
-        if not picks:
-            continue
-        never = all(_unconverged(pick) for pick in picks)
-        yield headline.title(run, machine) + (", nothing converged" if never else "")
-        cells = [_cells(pick, "" if never else "unconverged") for pick in picks]
-        question, value, share = (max(len(line[at]) for line in cells) for at in range(3))
-        for line in cells:
-            yield f"  {line[0]:<{question}}  {line[1]:>{value}}  {line[2]:>{share}}  {line[3]}".rstrip()
+    seen = overview.overviews(run)
+    heads = [_head(each) for each in seen]
+    left = LINES - sum(map(len, heads))
+    for each, head in zip(seen, heads, strict=True):
+        yield from head
+        for finding in each.findings:
+            if str(finding) in each.verdict:
+                continue
+            told = _wrapped(f"- {finding}.", hanging="  ")
+            if len(told) > left:
+                break
+            left -= len(told)
+            yield from told
 
 
-def _cells(pick: headline.Pick, state: str) -> tuple[str, str, str, str]:
-    row = pick.row
-    share = f"{quantity.percent(row['share'])} of limit" if row["share"] == row["share"] else ""
-    published = f"published {values.published(row).text}" if row["reference_value"] == row["reference_value"] else ""
-    words = [pick.about, published, state if _unconverged(pick) else ""]
-    return pick.question, values.value(row).text, share, ", ".join(filter(None, words))
+def _head(seen: Overview) -> list[str]:
+    """The verdict, and a line for each tile with a value."""
+    tiles = [tile for tile in seen.tiles if tile.value]
+    sentence = f"{seen.name}, {seen.kind}: {seen.headline.lower()}. {seen.verdict}"
+    widths = [max((len(text) for text in column), default=0) for column in zip(*map(_cells, tiles), strict=True)]
+    return [*_wrapped(sentence, indent=""), *(_line(tile, widths) for tile in tiles)]
 
 
-def _unconverged(pick: headline.Pick) -> bool:
-    return pick.row["status"] == "unconverged"
+def _cells(tile: Tile) -> tuple[str, str, str, str]:
+    return tile.title.lower(), tile.value, tile.precision, tile.rated
+
+
+def _line(tile: Tile, widths: list[int]) -> str:
+    name, value, sure, rated = _cells(tile)
+    told = f"{_INDENT}{name:<{widths[0]}}  {value:>{widths[1]}}  {sure:<{widths[2]}}  {rated:>{widths[3]}}"
+    return _cut(f"{told}  {tile.about}" if widths[3] else f"{told.rstrip()}  {tile.about}")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip(' ,;:')}…"
+
+
+def _wrapped(text: str, indent: str = _INDENT, hanging: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=_INDENT + hanging)

@@ -40,6 +40,11 @@ class Group:
         return is_rate(self.rows["unit"].iloc[0])
 
     @property
+    def is_probe(self) -> bool:
+        """Whether a probe found it, not a schedule."""
+        return bool(self.rows["axes"].notna().any())
+
+    @property
     def title(self) -> str:
         """The summary of the part, the pattern if the summary is ambiguous, and the metric."""
         known = bool(self.summary)

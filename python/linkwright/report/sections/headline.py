@@ -21,10 +21,10 @@ from .groups import Group, groups
 
 HELP = (
     "Each value is the median over n fresh launches. Its 95 % interval, below it, needs six launches; a modelled "
-    "machine is deterministic and has none. 'Of limit' compares with the least time, or the greatest rate, that the "
-    "machine allows; below about 50 % there is something to gain. For a modelled machine that bound is physical. For a "
-    "measured one it is the best that this run saw: a cache line, a copy rate, arithmetic. A collective is represented "
-    "by its fastest algorithm on the most ranks. Empty cells give their reason."
+    "machine is deterministic and has none. 'Of limit' compares a model with the least time or the greatest rate that "
+    "any algorithm could reach on it; below about 50 % there is something to gain. 'Of best seen' compares a measured "
+    "machine with the best that it has shown: a cache line, a copy rate, arithmetic. A collective is represented by "
+    "its fastest algorithm on the most ranks. Empty cells give their reason."
 )
 
 # The `order` of the first collective: collectives come after everything else.
@@ -64,9 +64,22 @@ def _columns(run: Run, machine: str, found: list[Pick]) -> Iterator[tuple[Column
     """The value, and the limit and the published value if this machine has any."""
     yield Column(title(run, machine), numeric=True), lambda pick: values.value(pick.row, pick.about)
     if any(pick.row["share"] == pick.row["share"] for pick in found):
-        yield Column("of limit", "%", numeric=True), lambda pick: values.of_limit(pick.row)
+        modelled = run.rows[run.rows["machine"] == machine]["modelled"].all()
+        yield (
+            Column("of limit" if modelled else "of best seen", "%", numeric=True),
+            lambda pick: values.of_limit(pick.row),
+        )
     if any(pick.row["reference_value"] == pick.row["reference_value"] for pick in found):
         yield Column("published", numeric=True), lambda pick: values.published(pick.row)
+
+
+def subtitle(run: Run) -> str:
+    """Whether the numbers are measured, when the run was made, and of which suite."""
+    kinds = run.rows.drop_duplicates("machine")["modelled"]
+    kind = "Modelled" if kinds.all() else "Measured and modelled" if kinds.any() else "Measured"
+    suites = ", ".join(sorted({str(name) for name in run.rows["suite"].dropna()}))
+    began = str(run.environment.get("time", ""))[:16].replace("T", " ")
+    return " · ".join(filter(None, [kind, f"suite {suites}" if suites else "", began, f"run {run.id}"]))
 
 
 def title(run: Run, machine: str) -> str:

@@ -72,14 +72,14 @@ def _table(machine: str, rows: pd.DataFrame, caches: list[Cache]) -> Table | Non
     if not found:
         return None
     sizes = rows["size_bytes"].to_numpy()
-    matched = _matched(found, caches)
-    lines = [(level.last_bytes, _row(level, matched.get(number))) for number, level in enumerate(found)]
-    lines += [(cache.size_bytes, _not_found(cache, sizes)) for cache in caches if cache not in matched.values()]
+    named = matched(found, caches)
+    lines = [(level.last_bytes, _row(level, named.get(number))) for number, level in enumerate(found)]
+    lines += [(cache.size_bytes, _not_found(cache, sizes)) for cache in caches if cache not in named.values()]
     title = ", ".join(filter(None, [f"{machine}: levels found and claimed", axes.pages(rows.iloc[0])]))
     return Table(title, _COLUMNS, [line for _, line in sorted(lines, key=lambda line: line[0])], _HOW)
 
 
-def _matched(found: list[steps.Level], caches: list[Cache]) -> dict[int, Cache]:
+def matched(found: list[steps.Level], caches: list[Cache]) -> dict[int, Cache]:
     """Number of a level -> the claimed cache whose size is nearest to its end, if one is near enough."""
     distances = sorted(
         (abs(np.log(level.end_bytes / cache.size_bytes)), number, c)
@@ -99,7 +99,7 @@ def _row(level: steps.Level, cache: Cache | None) -> list[Cell]:
         return [Cell("memory"), latency, Cell("", detail=f"from {quantity.size(level.first_bytes)}"),
                 values.missing(""), Cell("")]  # fmt: skip
     around = f"between {quantity.size(level.last_bytes)} and {quantity.size(level.beyond_bytes)}"
-    found = Cell(quantity.size(_rounded(level.end_bytes)), level.end_bytes, around)
+    found = Cell(quantity.size(rounded(level.end_bytes)), level.end_bytes, around)
     if cache is None:
         why = "no cache of this size is claimed; the reach of address translation also causes a step"
         return [Cell("unnamed"), latency, found, values.missing("none"), Cell("not claimed", detail=why, tone="warn")]
@@ -129,7 +129,7 @@ def _size(size_bytes: float) -> Cell:
     return Cell(quantity.size(size_bytes), float(size_bytes))
 
 
-def _rounded(size_bytes: float) -> float:
+def rounded(size_bytes: float) -> float:
     """Two digits, since no more are known."""
     unit = 1024.0 ** int(np.log(size_bytes) / np.log(1024))
     shown = size_bytes / unit

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from linkwright.stats import grade
 from linkwright.store.topology import Cache, Topology
 
 from .. import quantity
@@ -135,8 +136,9 @@ def _measured(row: pd.Series | None) -> Cell:
         return values.missing("not measured")
     shown = quantity.text(row["value"], row["unit"])
     at = f"{values.words(_about(row))} {quantity.size(row['size_bytes'])}"
-    tone = "warn" if row["status"] == "unconverged" else ""
-    return Cell(shown, float(row["value"]), f"{at}{', unconverged' if tone else ''}", tone)
+    tone = "warn" if row["grade"] == grade.WIDE else ""
+    sure = f", ±{quantity.percent(row['precision'])}" if row["precision"] == row["precision"] else ""
+    return Cell(shown, float(row["value"]), f"{at}{sure}", tone)
 
 
 def _about(row: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""Rows that failed, did not converge, or were waived, each with its reason.
+"""How the experiments ended: counts, and tables of those without a value or with a wide interval.
 
 Rows that differ only in size, placement, algorithm or in the numbers of their reason share one line, so that 4,096
 pairs waived for one reason take one line.
@@ -11,59 +11,68 @@ from functools import lru_cache
 
 import pandas as pd
 
+from linkwright.stats import grade
 from linkwright.store import schema
+from linkwright.store.tally import tally
+from linkwright.units import counted
 
 from .. import quantity
-from ..model import Badge, Cell, Column, Section, Table
+from ..model import Badge, Cell, Column, Section, Table, Tone
 from ..runs import Run
 from . import values
 
 _MOST_OPEN = 8  # the most lines of a table that is not collapsed
 _MOST_NAMES = 4  # the most algorithms that one line names
 _KEY = ["machine", "executor", "experiment"]
-_STATUSES = (
-    (
-        "failed",
-        "bad",
-        "An error occurred, or a value exceeded a physical bound. These numbers are not shown.",
-    ),
-    (
-        "unconverged",
-        "warn",
-        "The time budget ended before the interval was narrow enough. Trust the interval, not the value.",
-    ),
-    ("waived", "quiet", "Deliberately not run, for the reason given."),
-)
+# Status or grade -> what a table of it says, the most serious first.
+_TABLES = {
+    "failed": "An error occurred, or an answer was wrong. These numbers are not shown.",
+    "disturbed": "Every sample was dropped, because something else ran on the machine.",
+    "out-of-time": "The time budget ended before the first launch; --time-budget gives more.",
+    grade.WIDE: "The 95 % interval is wider than ±10 %. Trust the interval, not the value.",
+    "waived": "Left out on purpose, for the reason given.",
+}
+_TONES: dict[str, Tone] = {
+    **dict.fromkeys(("ok", grade.TIGHT, grade.FAIR_GRADE), "good"),
+    **dict.fromkeys((grade.WIDE, "out-of-time", "disturbed"), "warn"),
+    "failed": "bad",
+}
 
 
 def badges(run: Run) -> list[Badge]:
-    """The number of experiments per status; an experiment counts once, by the worst of its rows."""
-    counts = experiments(run)["status"].value_counts()
-    ok = [Badge(int(counts.get("ok", 0)), "ok", "good")]
-    found = ok + [
-        Badge(int(counts.get(name, 0)), name, tone if counts.get(name, 0) else "quiet") for name, tone, _ in _STATUSES
-    ]
-    disturbed = int((experiments(run)["code"] == "disturbed").sum())
-    return [*found, Badge(disturbed, "disturbed in every launch", "warn")] if disturbed else found
+    """The same counts as on the terminal, and how many values were disturbed."""
+    rows = run.rows[["metric", "grade", "status"]].to_dict("records")
+    found = [Badge(count, _words(word), _TONES.get(word, "quiet")) for word, count in tally(rows).items()]
+    times = run.rows[run.rows["metric"] == "time"]
+    flagged = sum("disturbed" in flags.split(",") for flags in times["flags"])
+    return [*found, *([Badge(flagged, "with a disturbance", "warn")] if flagged else [])]
+
+
+def _words(word: str) -> str:
+    """A grade or status for readers, as on the terminal."""
+    return word.replace("-", " ")
 
 
 def section(run: Run) -> Section | None:
-    """One table per status that is not ok."""
+    """One table for each status without a value, and one for wide intervals."""
     rows = experiments(run)
-    tables = [_table(rows[rows["status"] == name], name, help) for name, _, help in _STATUSES]
-    return Section("What is missing, and why", tables) if len(rows) else None
+    wide = rows[(rows["status"] == "ok") & (rows["grade"] == grade.WIDE)]
+    parts = {name: wide if name == grade.WIDE else rows[rows["status"] == name] for name in _TABLES}
+    tables = [_table(part, name, _TABLES[name]) for name, part in parts.items() if len(part)]
+    intro = "" if tables else "Every experiment has a value, and no interval is wide."
+    return Section("What is missing, and why", tables, intro) if len(rows) else None
 
 
 @lru_cache(maxsize=1)
 def experiments(run: Run) -> pd.DataFrame:
     """One row per experiment: the first of its worst rows, which is its main metric."""
-    rank = {name: place for place, (name, _, _) in enumerate(_STATUSES)}
+    rank = {name: place for place, name in enumerate(_TABLES)}
     worst = run.rows.assign(rank=run.rows["status"].map(rank).fillna(len(rank)))
     return worst.sort_values("rank", kind="stable").drop_duplicates(_KEY).sort_index()
 
 
-def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
-    valued = status == "unconverged"
+def _table(rows: pd.DataFrame, name: str, help: str) -> Table:
+    valued = name == grade.WIDE
     columns = [
         Column("Machine"),
         Column("What"),
@@ -71,14 +80,13 @@ def _table(rows: pd.DataFrame, status: str, help: str) -> Table:
         Column("Sizes", "B"),
         Column("Experiments", numeric=True),
     ]
-    columns += [Column("Widest interval", "%", numeric=True)] if valued else []
-    columns += [Column("Reason")]
-    kinds = [_kind(code, reason) for code, reason in zip(rows["code"], rows["reason"], strict=True)]
+    columns += [Column("Widest interval", "%", numeric=True)] if valued else [Column("Reason")]
+    kinds = [""] * len(rows) if valued else [_kind(c, r) for c, r in zip(rows["code"], rows["reason"], strict=True)]
     grouped = rows.assign(kind=kinds).groupby(["machine", "label", "kind"], sort=True, dropna=False)
-    body = [[*_line(key, part), *([_half_width(part)] if valued else []), _reason(part)] for key, part in grouped]
+    body = [[*_line(key, part), _half_width(part) if valued else _reason(part)] for key, part in grouped]
     many = len(body) > _MOST_OPEN
-    title = f"{status.capitalize()}: {len(rows):,} experiments" if many else status.capitalize()
-    return Table(title, columns, body, help, collapsed=many, empty=f"No experiment is {status}.")
+    title = f"{_words(name).capitalize()}: {counted(len(rows))}" if many else _words(name).capitalize()
+    return Table(title, columns, body, help, collapsed=many)
 
 
 def _kind(code: str, reason: str) -> str:
@@ -101,14 +109,12 @@ def _line(key: tuple, part: pd.DataFrame) -> list[Cell | str]:
 
 
 def _half_width(part: pd.DataFrame) -> Cell:
-    width = ((part["ci_high"] - part["ci_low"]) / 2 / part["value"]).max()
-    return Cell(f"± {quantity.percent(width)}", float(width)) if width == width else values.missing("no interval")
+    width = float(part["precision"].max())
+    return Cell(f"±{quantity.percent(width)}", width, tone="warn")
 
 
 def _reason(part: pd.DataFrame) -> Cell:
     reasons = part["reason"].drop_duplicates()
     if not reasons.iloc[0]:
         return values.missing("no reason recorded")
-    width = (part["ci_high"] - part["ci_low"]) / part["value"]
-    worst = part.loc[width.idxmax(), "reason"] if width.notna().any() else reasons.iloc[0]
-    return Cell(worst, detail="" if len(reasons) == 1 else f"and {len(reasons) - 1} similar reasons")
+    return Cell(reasons.iloc[0], detail="" if len(reasons) == 1 else f"and {len(reasons) - 1} similar reasons")
