@@ -80,6 +80,11 @@ def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:
     return sizes
 
 
+def counted(number: int, thing: str = "experiment") -> str:
+    """`1 experiment`, `2 experiments`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def format_time(time_ns: float | None) -> str:
     """Three to four significant digits with a suitable unit: `812 ns`, `1.24 us`."""
     if time_ns is None:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 from linkwright import _native, interop
+from linkwright.cli import groups
 from linkwright.stats.bandwidth import FACTORS
 from linkwright.store import schema
+from tables import RESULTS, shown
 
 DOCUMENTS = Path(__file__).parent.parent.parent / "docs"
 MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -39,6 +41,12 @@ def _collectives() -> str:
     return _table(["collective", "S", "f"], rows)
 
 
+def _shown() -> str:
+    usual = (*groups.DEFAULT, "status")
+    rows = [[f"`{key}`", "yes" if key in usual else "", column.summary] for key, column in groups.COLUMNS.items()]
+    return _table(["column", "usual", "meaning"], rows)
+
+
 def _formats() -> str:
     tables = {"export": interop.EXPORTERS, "import": interop.IMPORTERS}
     rows = [[verb, f"`{entry.key}`", entry.summary] for verb, table in tables.items() for entry in table]
@@ -66,6 +74,8 @@ TABLES = {
     "codes": lambda: _words(schema.CODES),
     "flags": lambda: _words(schema.FLAGS),
     "collectives": _collectives,
+    "columns": _shown,
+    "lines": lambda: f"```text\n{shown(*RESULTS[:4])}```\n",
     "formats": _formats,
 }
 

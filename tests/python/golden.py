@@ -5,6 +5,7 @@ from pathlib import Path
 from linkwright import registry
 from linkwright.cli.main import VERBS
 from linkwright_cases import invoke
+from tables import RESULTS, shown
 
 FOLDER = Path(__file__).parent.parent / "golden"
 
@@ -20,7 +21,12 @@ def _help() -> str:
     return "\n".join(pages)
 
 
+_SIMULATED = ("simulate", "allreduce", "--on", "wormhole-n150", "--sizes", "1K,128K")
 TEXTS = {
+    "table-measured.txt": lambda: shown(*RESULTS),
+    "table-simulated.txt": lambda: _printed(*_SIMULATED),
+    "table-columns.txt": lambda: _printed(*_SIMULATED, "--columns", "size,algorithm,time,hops_max,limit,limit_name"),
+    "table-wide.txt": lambda: _printed(*_SIMULATED, "--wide"),
     "help.txt": _help,
     "list.txt": lambda: _printed("list"),
     "describe.txt": lambda: "\n".join(_printed("describe", key) for key in DESCRIBED),

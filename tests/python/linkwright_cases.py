@@ -2,9 +2,14 @@
 
 import contextlib
 import io
+import os
 from typing import NamedTuple
 
 from linkwright.cli.main import status_of
+
+# Texts are those of a pipe: 80 columns, without colour.
+for name in ("COLUMNS", "NO_COLOR"):
+    os.environ.pop(name, None)
 
 
 class Result(NamedTuple):

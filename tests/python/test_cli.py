@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ for verb in (None, *VERBS):
 
 
 def test_help_imports_nothing_slow():
-    slow = ("numpy", "pandas", "pyarrow", "scipy", "duckdb", "jinja2", "rich", "linkwright._native")
+    slow = ("numpy", "pandas", "pyarrow", "scipy", "duckdb", "jinja2", "linkwright._native")
     result = subprocess.run([sys.executable, "-c", WATCH_IMPORTS, *slow], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.count("Usage:") == 1 + len(VERBS)
@@ -33,6 +34,7 @@ def test_lists_have_one_line_for_each_entry(kind):
     lines = invoke("list", kind).out.splitlines()
     entries = json.loads(invoke("list", kind, "--json").out)
     assert [line.split()[0] for line in lines] == [entry["key"] for entry in entries]
+    assert max(map(len, lines)) <= 80
     assert all(entry["summary"] for entry in entries)
 
 
@@ -40,7 +42,7 @@ def test_lists_have_one_line_for_each_entry(kind):
 def test_every_entry_can_be_described(kind, entry):
     result = invoke("describe", str(entry["key"]))
     assert result.status == 0
-    assert str(entry["summary"]) in result.out
+    assert " ".join(str(entry["summary"]).split()) in " ".join(result.out.split())
 
 
 @pytest.mark.parametrize("name", registry.keys("machines"))
@@ -158,7 +160,7 @@ def test_every_verb_names_an_algorithm_in_the_same_ways(verb):
     name, *more = verb
     slashed = invoke(name, "allreduce/ring", *more)
     assert slashed.status == 0
-    assert "allreduce/ring" in slashed.out
+    assert {"allreduce", "ring"} <= set(re.findall(r"\w+", slashed.out))
     for words in (["allreduce", "-a", "ring"], ["allreduce/ring", "-a", "ring"], ["allreduce", "-a", "allreduce/ring"]):
         assert invoke(name, *words, *more) == slashed
 

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from linkwright import _native, machines, probes
+from linkwright import _native, machines, probes, units
 from linkwright.errors import FileError, LinkwrightError, UsageError, WaivedError
 from linkwright.executors.protocol import Extent
 from linkwright.experiment import Experiment
@@ -111,7 +111,9 @@ def test_measured_and_modelled_stand_side_by_side(tmp_path):
     waived = [r for r in rows if r["status"] == "waived" and r["executor"] == "sim"]
     assert waived
     assert "fit into no level" in waived[0]["reason"]
-    assert "working_set=4K  latency" in result.out
+    assert [line.split()[:3] for line in result.out.splitlines() if line.split()[0] == "4K"] == [
+        ["4K", *units.format_time(latencies[on, 4096]["value"]).split()] for on in ("threads", "sim")
+    ]
     assert "# probe memory_latency" in result.out
     assert "redop" not in result.out  # a column of collectives
     assert rows[0]["experiment"] == "memory_latency/probe/memory_latency/working_set=4K"

@@ -21,7 +21,7 @@ def run_allreduce(folder, *more):
 
 
 def test_a_run_ends_with_the_path_of_its_report_and_keeps_every_sample(tmp_path):
-    result = run_allreduce(tmp_path, "--output", str(tmp_path / "rows.json"), "--time-budget", "12s")
+    result = run_allreduce(tmp_path, "--wide", "--output", str(tmp_path / "rows.json"), "--time-budget", "12s")
     assert result.status == 0, result.err
     report = result.out.splitlines()[-1]
     assert report.endswith("report/index.html")
@@ -54,7 +54,7 @@ def test_two_runs_compare(tmp_path):
     assert len(compared["pairs"]) >= 2
     assert {pair["verdict"] for pair in compared["pairs"]} <= {"SAME", "FASTER", "SLOWER", "UNKNOWN"}
     # Two experiments; one whose launches fall into two modes is compared mode by mode.
-    words = invoke("compare", first, first, "--runs", str(tmp_path)).out.splitlines()[-1]
+    words = invoke("compare", first, first, "--runs", str(tmp_path)).out.splitlines()[0]
     assert int(words.partition(" compared: ")[0]) in (2, 3, 4)
     counted = invoke("query", "select count(distinct run) as runs from results", "--json", "--runs", str(tmp_path))
     assert json.loads(counted.out) == [{"runs": 2}]
@@ -66,7 +66,7 @@ def test_more_ranks_than_processors_are_marked(tmp_path):
     assert result.status == 0, result.err
     table = runs.find(tmp_path, "latest").results().to_pylist()
     assert any("oversubscribed" in (row["reason"] or "") for row in table)
-    assert ",oversubscribed" in result.out
+    assert f"# run: allreduce, {ranks} ranks, f32 sum; oversubscribed" in result.out
 
 
 def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):

@@ -65,7 +65,7 @@ def test_options_change_the_time(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--on", "threads"], "`linkwright run` uses it"),
+        (["--on", "threads"], "say `linkwright run` instead"),
         (["--on", "reference"], "it checks data; use `threads`"),
         (["--on", "wormhole"], "did you mean `wormhole-n150`"),
         (["--on", "loggp,loggp"], "named twice"),
@@ -145,7 +145,7 @@ def test_the_head_says_where_only_some_endpoints_take_part(ranks, asked, used, s
     assert result.status == 0, result.err
     heads = [line for line in result.out.splitlines() if "take part" in line]
     assert heads == ([said] if said else [])
-    assert f"broadcast/binomial, {used} ranks" in result.out
+    assert f"# simulate: broadcast, {used} ranks, f32\n" in result.out
 
 
 def test_a_suite_takes_64_of_more_endpoints_and_says_so(tmp_path):
@@ -173,7 +173,8 @@ sizes = ["8"]
 def test_verify_says_what_it_proved():
     result = invoke("verify", "allreduce", "--algorithm", "swing_bandwidth", "--ranks", "64")
     assert result.status == 0
-    assert "exact contributions" in result.out
+    assert "exact contributions" in " ".join(result.out.split())
+    assert result.out.endswith("\n1 schedule: 1 ok\n")
 
 
 def test_verify_all():
@@ -365,7 +366,8 @@ def test_one_rank_stands_for_all_and_streamed_ranks_for_themselves(tmp_path):
 
 def test_a_million_ranks_fold():
     ranks = 1 << 20
-    result = invoke("simulate", "allreduce", "-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold")
+    asked = ("-a", "ring", "--on", "loggp", "-p", str(ranks), "--sizes", "4M", "--fold", "--wide")
+    result = invoke("simulate", "allreduce", *asked)
     assert result.status == 0, result.err
     assert "folded" in result.out
     # 2 (p-1) rounds of 0.2 us + 1 us + 3 x 80 ps + 0.2 us, half of them 0.4 ns to combine.

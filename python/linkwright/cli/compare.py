@@ -3,53 +3,119 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from linkwright import units
 from linkwright.cli import options
-from linkwright.cli.output import print_json, print_table
+from linkwright.cli.columns import Styled, aligned, terminal_columns
+from linkwright.cli.output import print_json
+
+if TYPE_CHECKING:
+    from linkwright.compare.runs import Key, RunComparison
+    from linkwright.compare.verdict import Comparison
+
+COLOURS = {"FASTER": "green", "SLOWER": "red"}
 
 
 @click.command(name="compare")
 @click.argument("first")
 @click.argument("second")
 @options.as_json
-@click.option("--all", "everything", is_flag=True, help="List experiments that are SAME too.")
-@click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER.")
+@click.option("--all", "everything", is_flag=True, help="List every experiment, with the numbers behind its verdict.")
+@click.option("--fail-slower", is_flag=True, help="Exit status 1 if anything is SLOWER, or if nothing can be judged.")
+@options.colour
 @options.runs
 def command(first: str, second: str, as_json: bool, everything: bool, fail_slower: bool, root_folder: Path) -> int:
     """Compare run SECOND with run FIRST, experiment by experiment.
 
-    FASTER and SLOWER need disjoint intervals, a rank test below 5 % and a large effect. SAME needs an interval of the
-    ratio within 5 %. All else is UNKNOWN, with the reason. Name a run by its id, its path, `latest` or `latest~1`.
+    The 95 % interval of the ratio, second over first, decides. FASTER and SLOWER: it lies beyond 1 by more than 3 %.
+    SAME: it lies within 5 % of 1, or contains 1 and lies within 10 %. All else is UNKNOWN, with the reason. What
+    changed is listed, worst first; what cannot be judged is counted by reason. Name a run by its id, its path, `latest`
+    or `latest~1`.
     """
     from linkwright.compare.runs import compare_runs
     from linkwright.compare.verdict import Verdict
+    from linkwright.errors import UsageError
     from linkwright.store import run as runs
 
-    found = compare_runs(runs.find(root_folder, first), runs.find(root_folder, second))
+    sides = runs.find(root_folder, first), runs.find(root_folder, second)
+    found = compare_runs(*sides)
+    if not found.pairs:
+        names = " and ".join(side.id for side in sides)
+        raise UsageError(f"{names} have no experiment in common that has a value; compare two runs of one suite")
+    counts = found.counts()
+    if as_json:
+        _print_json(found)
+    else:
+        _print(found, everything)
+    judged = len(found.pairs) - counts[Verdict.UNKNOWN]
+    if fail_slower and not judged:
+        click.echo("linkwright: --fail-slower: no experiment could be judged, so status 1", err=True)
+    return 1 if fail_slower and (counts[Verdict.SLOWER] or not judged) else 0
+
+
+def _print_json(found: RunComparison) -> None:
     rows = [
         {
             "experiment": experiment, "machine": machine, "executor": executor, "verdict": str(c.verdict),
-            "first_ns": c.first_ns, "second_ns": c.second_ns, "ratio": c.ratio, "reason": c.reason,
+            "first_ns": c.first_ns, "second_ns": c.second_ns, "ratio": c.ratio, "low": c.low, "high": c.high,
+            "why": c.why and str(c.why), "reason": c.reason,
         }
         for (experiment, machine, executor), c in found.pairs
     ]  # fmt: skip
     counts = {str(verdict): count for verdict, count in sorted(found.counts().items())}
-    if as_json:
-        only = {"only_first": found.only_first, "only_second": found.only_second}
-        print_json({"counts": counts, "pairs": rows, **only})
-    else:
-        shown = [row for row in rows if everything or row["verdict"] != "SAME"]
-        table = [
-            [r["verdict"], units.format_time(r["first_ns"]), units.format_time(r["second_ns"]), f"{r['ratio']:.3f}",
-             r["machine"], r["experiment"], r["reason"]]
-            for r in shown
-        ]  # fmt: skip
-        print_table(["verdict", "first", "second", "ratio", "machine", "experiment", "why"], table, left=(0, 4, 5, 6))
-        click.echo(f"\n{len(rows)} compared: " + (", ".join(f"{n} {v}" for v, n in counts.items()) or "none"))
-        for side, keys in (("first", found.only_first), ("second", found.only_second)):
-            if keys:
-                click.echo(f"{len(keys)} experiments only in the {side} run, such as {keys[0][0]} on {keys[0][1]}")
-    return 1 if fail_slower and counts.get(str(Verdict.SLOWER)) else 0
+    print_json({"counts": counts, "pairs": rows, "only_first": found.only_first, "only_second": found.only_second})
+
+
+def _print(found: RunComparison, everything: bool) -> None:
+    """Counts first, then what changed in full, then what cannot be judged, by reason."""
+    from linkwright.compare.verdict import MEANINGS, Verdict
+
+    counts = found.counts()
+    words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
+    click.echo(f"{len(found.pairs)} compared: {words}")
+    listed = found.pairs if everything else [pair for pair in found.pairs if pair[1].verdict in COLOURS]
+    if listed:
+        click.echo("")
+        _print_pairs(sorted(listed, key=_worst_first), everything)
+    unjudged = found.unjudged()
+    if unjudged:
+        click.echo("\nUNKNOWN, by reason" + ("" if everything else "; --all lists them") + ":")
+        rows = [[str(len(pairs)), str(why), MEANINGS[why]] for why, pairs in unjudged.items()]
+        for line, pairs in zip(aligned([], rows, (1, 2), terminal_columns()), unjudged.values(), strict=True):
+            click.echo(f"{line}\n      such as {pairs[0][0][0]}")
+    for side, keys in (("first", found.only_first), ("second", found.only_second)):
+        if keys:
+            click.echo(f"{units.counted(len(keys))} only in the {side} run, such as {keys[0][0]} on {keys[0][1]}")
+
+
+def _worst_first(pair: tuple[Key, Comparison]) -> tuple[bool, float]:
+    """What is slower by the largest factor first, what cannot be compared last."""
+    ratio = pair[1].ratio
+    return ratio != ratio, -ratio
+
+
+def _print_pairs(pairs: list[tuple[Key, Comparison]], everything: bool) -> None:
+    """One line for each; with `everything` the numbers behind the verdict, too."""
+    several = len({key[1:] for key, _ in pairs}) > 1
+    header = ["verdict", "ratio", "low", "high", "first", "second", *(["machine"] if several else []), "experiment"]
+    rows = []
+    for (experiment, machine, executor), c in pairs:
+        rows.append(
+            [
+                Styled(c.verdict, COLOURS.get(c.verdict), bold=c.verdict in COLOURS),
+                *(_ratio(value) for value in (c.ratio, c.low, c.high)),
+                *(units.format_time(value) if value == value else "-" for value in (c.first_ns, c.second_ns)),
+                *([machine or executor] if several else []),
+                experiment,
+            ]
+        )
+    left = (0, *range(6, len(header)))
+    for line in aligned([header], rows, left, terminal_columns(), kept=(0,)):
+        click.echo(line)
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{value:.3f}"

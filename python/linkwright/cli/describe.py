@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from linkwright import registry, schemas
 from linkwright.cli import options
+from linkwright.cli.columns import INDENT, filled, terminal_columns
 from linkwright.cli.output import print_json
 from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
@@ -79,23 +80,31 @@ def _full_names(name: str, algorithm: str | None) -> list[str]:
 
 def describe(kind: str, entry: registry.Entry) -> str:
     """The entry as text: key and summary, the long description, then the other fields."""
-    lines = [f"{entry['key']} ({registry.one(kind)})", f"    {entry['summary']}"]
+    columns = terminal_columns()
+    lines = [f"{entry['key']} ({registry.one(kind)})", filled(str(entry["summary"]), columns, INDENT)]
     description = str(entry.get("description") or "").strip()
     if description:
-        lines += ["", textwrap.indent(description, "    ")]
+        lines += ["", filled(description, columns, INDENT)]
     fields = {k: v for k, v in entry.items() if k not in ("key", "summary", "description") and v not in (None, "", [])}
     if fields:
         width = max(map(len, fields))
         lines.append("")
-        indent = "\n" + " " * (width + 6)
-        lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value, indent)}" for name, value in fields.items()]
+        room = columns - len(INDENT) - width - 2
+        for name, value in fields.items():
+            words = [part for line in _texts(value) for part in textwrap.wrap(line, room) or [""]]
+            heads = [name.replace("_", " "), *[""] * (len(words) - 1)]
+            lines += [f"{INDENT}{head:<{width}}  {word}".rstrip() for head, word in zip(heads, words, strict=True)]
     return "\n".join(lines)
 
 
-def _text(value: object, indent: str) -> str:
+def _texts(value: object) -> list[str]:
+    """The lines of a value: words on one line, phrases one per line, a number of a machine file with its source."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return ["yes" if value else "no"]
     if isinstance(value, list):
-        # Words on one line, phrases one per line.
-        return (indent if any(" " in str(item) for item in value) else ", ").join(map(str, value))
-    return str(value)
+        texts = [str(item) for item in value]
+        return texts if any(" " in text for text in texts) else [", ".join(texts)]
+    if isinstance(value, dict) and "value" in value:
+        number = " ".join(str(value[key]) for key in ("value", "unit") if key in value)
+        return ["; ".join([number, *(str(value[key]) for key in ("status", "source") if value.get(key))])]
+    return [str(value)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
 BACKENDS = ("local", "dask")
 # Options that --resume accepts: where the rest runs, and where its rows go.
-_WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder"}
+_WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder", "wide", "columns", "color"}
 LONGEST_NAME = 40  # characters of --name, which stands in titles and legends
 
 
@@ -67,6 +67,7 @@ def _checked_name(value: str | None) -> str | None:
 @options.watts
 @options.seed
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run: its id, or `latest`.")
+@options.view
 @options.outputs
 @options.runs
 def command(

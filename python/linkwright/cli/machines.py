@@ -7,6 +7,7 @@ from collections import Counter
 import click
 
 from linkwright.cli import options
+from linkwright.cli.columns import items, terminal_columns
 from linkwright.cli.output import print_json, print_table
 from linkwright.errors import UsageError
 
@@ -39,7 +40,7 @@ def show(name: str, rules: bool, devices: bool, device: str | None, as_json: boo
         if as_json:
             print_json(page.values(machine))
         else:
-            click.echo(page.text(machine), nl=False)
+            click.echo(items(page.text(machine), terminal_columns()))
         return
     if devices or device:
         _show_devices(machine, device, as_json)
@@ -53,15 +54,19 @@ def show(name: str, rules: bool, devices: bool, device: str | None, as_json: boo
         return
     size = f"{machine.ranks} ranks, {machine.memories} memories"
     size = {"ranks": "any number of ranks", "grid": "any grid of ranks"}.get(machine.open_size or "", size)
-    click.echo(f"{machine.name}: {machine.summary}")
-    click.echo(f"fabric {machine.fabric}, {size}, paths {', '.join(machine.paths)}\n")
+    _echo(f"{machine.name}: {machine.summary}")
+    _echo(f"fabric {machine.fabric}, {size}, paths {', '.join(machine.paths)}\n")
     rows = [[n["key"], n["value"], n["unit"], n["status"], n["source"]] for n in numbers]
     print_table(["number", "value", "unit", "status", "source"], rows, left=(0, 2, 3, 4))
     counted = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
     for number, rule in enumerate(machine.rules(), 1):
         when = " (chosen after looking at the measurements)" if rule["post_hoc"] else ""
-        click.echo(f"\nrule {number}, {rule['name']}{when}: {rule['statement']}\n    {rule['evidence']}")
-    click.echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
+        _echo(f"\nrule {number}, {rule['name']}{when}: {rule['statement']}\n    {rule['evidence']}")
+    _echo(f"\n{len(numbers)} numbers: {counted}; {machine.fitted} fitted")
+
+
+def _echo(text: str) -> None:
+    click.echo(items(text, terminal_columns()) + ("\n" if text.endswith("\n") else ""))
 
 
 def _show_devices(machine, wanted: str | None, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
 
 import click
@@ -85,7 +86,9 @@ def status_of(arguments: list[str] | None = None) -> int:
     if sys.stdout is None:
         return _complain("standard output is closed; open it, or send it to /dev/null", 2)
     try:
-        status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False)
+        # `auto` is click's rule, colour on a terminal; https://no-color.org is not part of it.
+        colour = False if os.environ.get("NO_COLOR") else None
+        status = linkwright.main(arguments, prog_name="linkwright", standalone_mode=False, color=colour)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except LinkwrightError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -166,6 +167,57 @@ target = click.option(
 time_budget = click.option(
     "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
 )
+
+
+@dataclass
+class View:
+    """How tables of results are shown; one for each command that runs."""
+
+    wide: bool = False
+    columns: tuple[str, ...] = ()  # instead of the usual ones
+    axes: tuple[str, ...] = ()  # of a probe that have a column even at their defaults
+
+    @classmethod
+    def current(cls) -> View:
+        """The view of the command that runs."""
+        context = click.get_current_context(silent=True)
+        return context.meta.setdefault("linkwright.view", cls()) if context else cls()
+
+
+def _set_wide(context: click.Context, _option: click.Parameter, wide: bool) -> None:
+    View.current().wide = wide
+
+
+def _set_columns(context: click.Context, _option: click.Parameter, names: str | None) -> None:
+    if names is not None:
+        from linkwright.cli import groups  # which loads probes and machines
+
+        if View.current().wide:
+            raise UsageError("--wide shows all columns, --columns some; give one of the two")
+        View.current().columns = groups.chosen(names)
+
+
+def _set_colour(context: click.Context, _option: click.Parameter, when: str) -> None:
+    if when != "auto":
+        context.color = when == "always"
+
+
+colour = click.option(
+    "--color", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True,
+    expose_value=False, callback=_set_colour, help="Colour; `auto`: on a terminal, unless NO_COLOR is set.",
+)  # fmt: skip
+
+view = _together(
+    click.option(
+        "--wide", is_flag=True, is_eager=True, expose_value=False, callback=_set_wide,
+        help="Print all columns, those of nccl-tests first, in lines of any length.",
+    ),
+    click.option(
+        "--columns", metavar="A,B", expose_value=False, callback=_set_columns,
+        help="Print these columns, such as size,algorithm,time,time_p99; a wrong name lists all.",
+    ),
+    colour,
+)  # fmt: skip
 
 
 def chosen_sizes(

@@ -29,6 +29,7 @@ from linkwright.cli import options
 @options.target
 @options.watts
 @options.seed
+@options.view
 @options.outputs
 @options.runs
 def command(
@@ -51,12 +52,14 @@ def command(
     from linkwright.suite.session import Request
 
     probe = probes.find(name)
+    axes = dict(_axis(probe, text) for text in stated)
+    options.View.current().axes = tuple(axes)
     suite = one_part(
         "probe",
         probe.summary,
         part=probe.key,  # as the parts of a suite are called, so that both runs compare
         probe=probe.key,
-        axes=dict(_axis(probe, text) for text in stated) or None,
+        axes=axes or None,
         placement="every_pair" if every_pair else None,
     )
     return sessions.start(root_folder, suite, Request(budget_s=time_budget, **asked), outputs)

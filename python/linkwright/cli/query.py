@@ -43,7 +43,8 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
-        print_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows])
+        texts = [i for i in range(len(columns)) if any(isinstance(row[i], str) for row in rows)]
+        print_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows], left=texts)
 
 
 def _rows(answer) -> list[tuple]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli import options
-from linkwright.cli.output import Progress, print_table
+from linkwright.cli.output import print_table
+from linkwright.cli.progress import Progress
 from linkwright.errors import UsageError
 from linkwright.store.files import check_place
 from linkwright.studies import REGISTRY, Options

@@ -29,6 +29,7 @@ from linkwright.cli import options
 @options.target
 @options.seed
 @click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")
+@options.view
 @options.outputs
 @options.runs
 def command(
@@ -39,8 +40,10 @@ def command(
     On `threads` the ranks are threads of this machine. On `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
     On `cuda` they are SMs of a GPU, and `cuda-native` is an allreduce by barriers of the whole grid. On `gpus`
-    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these. A described machine in
-    --on is simulated into the same run folder.
+    they are the GPUs of this node, and `nccl` is NCCL's own. `-a own` stands for each of these.
+
+    A described machine in --on is simulated, not measured, into the same run folder: `--on threads,wormhole-n150` puts
+    both side by side. Its values are exact, so they have no interval and need no time budget.
 
     Each size and algorithm is measured in at least six launches, each a fresh process. The time is that of the slowest
     rank, as the median over launches with its 95 % interval. Data are checked against the exact answer outside the

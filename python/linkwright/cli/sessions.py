@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from linkwright import interop
+from linkwright.cli.columns import remark, terminal_columns
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
-from linkwright.stats.grade import GRADES
 from linkwright.store import run as runs
-from linkwright.store.schema import STATUS
+from linkwright.store import tally
 from linkwright.suite import session
 from linkwright.suite.backends import Backend
 from linkwright.suite.load import Suite
@@ -62,17 +62,16 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         kept = f"everything finished is in {run.folder}"
         click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
-    say(f"# {_counts(outcome.rows)}")
+    for part in remark(tally.sentence(tally.tally(outcome.rows)), terminal_columns()):
+        say(part)
     from linkwright import report  # its pages need pandas
 
     glance, page = report.conclude(run.folder)
     for line in glance:
-        say(f"# {line}")
+        for part in remark(line, terminal_columns()):
+            say(part)
     say(str(page))
+    if all(row["value"] is None for row in outcome.rows):
+        click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
+        return 1
     return 1 if outcome.failed else 0
-
-
-def _counts(rows: list[dict]) -> str:
-    statuses = [row["grade"] or row["status"] for row in rows if row["metric"] == "time"]
-    words = [f"{statuses.count(s)} {s}" for s in (*GRADES, *STATUS) if s in statuses]
-    return f"{len(statuses)} experiments: " + ", ".join(words or ["none"])

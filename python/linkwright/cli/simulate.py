@@ -43,6 +43,7 @@ from linkwright.cli import options
     metavar="FILE",
     help="Write the busy time of every link, as CSV.",
 )
+@options.view
 @options.outputs
 def command(
     collective: str,

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import click
+
 from linkwright import _native, schedules
 from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
@@ -39,15 +41,15 @@ class Request:
 
     @classmethod
     def of(cls, suite: Suite, mode: str | None, asked: Mapping[str, object]) -> Request:
-        """From the flags of the command line; those that are not fields of a request are fields of an experiment."""
+        """From the options of the command line; those that are not fields of a request are fields of an experiment."""
         own = {field.name for field in fields(cls)} & asked.keys()
         how = {name: value for name, value in asked.items() if name not in own}
         return cls(suite, mode, **{name: asked[name] for name in own}, how=how)
 
     @property
     def files(self) -> dict[str, Path]:
-        """Files of one experiment, by their flag."""
-        return {flag: file for flag, file in (("--trace", self.trace), ("--links", self.links)) if file}
+        """Files of one experiment, by their option."""
+        return {option: file for option, file in (("--trace", self.trace), ("--links", self.links)) if file}
 
     def experiments(self, target: Target) -> list[Experiment]:
         """The experiments on a machine."""
@@ -66,16 +68,10 @@ def run(request: Request) -> int:
     table = LiveTable(kept=bool(request.outputs or request.files))
     rows: list[Row] = []
     failed: list[LinkwrightError] = []
-    for target, experiments in planned:
-        table.target(target, experiments)
-        metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
-        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
-        ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
-        for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
-            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}")
-            table.rows(experiment, found)
-            rows += found
-    table.finish()
+    try:
+        _simulate_all(request, planned, table, rows, failed)
+    finally:
+        table.finish()  # also after Ctrl-C: what is known is printed
     if failed:
         raise failed[0]
     for path in request.outputs:
@@ -84,13 +80,33 @@ def run(request: Request) -> int:
         interop.write_output(rows, path, machines=[target.machine for target, _ in planned])
     if request.mode and all(row["status"] == "waived" for row in rows):
         return 2  # nothing can be folded or streamed; the table says why
+    if all(row["value"] is None for row in rows):
+        click.echo("linkwright: no experiment gave a value; the lines above say why", err=True)
+        return 1
     return 1 if any(row["status"] == "failed" for row in rows) else 0
+
+
+def _simulate_all(
+    request: Request, planned: Planned, table: LiveTable, rows: list[Row], failed: list[LinkwrightError]
+) -> None:
+    """Simulate everything; `rows` and `failed` grow meanwhile."""
+    for target, experiments in planned:
+        table.target(target, experiments)
+        metrics = {part.name: part.on(target.extent.kind).metrics for part in request.suite.parts}
+        work = Work(target, Context.of(target, "", request.suite.name), metrics, request.seed)
+        ended = _recorded(work, experiments[0], request, failed) if request.files else simulated(work, experiments)
+        for done, (experiment, found) in enumerate(in_order(experiments, ended), 1):
+            table.progress(0, done, f"{target.name}: {done} of {len(experiments)}  {experiment.key}")
+            table.rows(experiment, found)
+            rows += found
 
 
 def _plan(request: Request) -> Planned:
     """The experiments on each machine; refuses impossible ones before anything runs."""
-    for flag in request.files if request.mode else ():
-        raise UsageError(f"{flag}: --{request.mode} forgets operations and links on the way; leave one of the two out")
+    for option in request.files if request.mode else ():
+        raise UsageError(
+            f"{option}: --{request.mode} forgets operations and links on the way; leave one of the two out"
+        )
     for path in request.outputs:
         from linkwright import interop  # its formats are loaded if one is asked for
 
@@ -100,15 +116,18 @@ def _plan(request: Request) -> Planned:
         check_place(file, str(file))
     for target in targets:
         if not target.modelled:
-            raise UsageError(f"--on {target.name}: this executor measures; `linkwright run` uses it")
+            raise UsageError(
+                f"--on {target.name}: simulate models, and this executor measures; say `linkwright run` instead, or "
+                "name a described machine (`linkwright list machines`)"
+            )
     planned = [(target, request.experiments(target)) for target in targets]
     for target, experiments in planned:
         for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
             asked = schedules.options(on_sample(target, experiment))
             _native.check_options(target.machine, experiment.ranks, asked, request.seed)
     count = sum(len(experiments) for _, experiments in planned)
-    for flag in request.files if count != 1 else ():
-        raise UsageError(f"{flag}: {count} experiments were asked for; name one machine, algorithm and size")
+    for option in request.files if count != 1 else ():
+        raise UsageError(f"{option}: {count} experiments were asked for; name one machine, algorithm and size")
     return planned
 
 

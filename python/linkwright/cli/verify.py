@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from linkwright.cli import options
-from linkwright.cli.output import Progress, print_json, print_table
+from linkwright.cli.output import print_json, print_table
+from linkwright.cli.progress import Progress
+from linkwright.units import counted
 
 # Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
@@ -96,4 +98,6 @@ def _print(findings: list, brief: bool) -> None:
         rows = [[f.status, f.key, str(f.ranks or ""), f.text] for f in shown]
         print_table(["", "schedule", "ranks", "proved, or what is wrong"], rows, left=(0, 1, 3))
         click.echo("")
-    click.echo(f"{len(findings)} schedules: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n))
+    click.echo(
+        f"{counted(len(findings), 'schedule')}: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    )

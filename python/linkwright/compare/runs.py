@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from linkwright.executors import is_modelled
 from linkwright.store.run import Run
 
-from .verdict import Comparison, Verdict, exact, measured
+from .verdict import Comparison, Verdict, Why, exact, measured, unknown
 
 Key = tuple[str, str, str]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,27 +33,44 @@ class RunComparison:
         """How often each verdict was given."""
         return Counter(comparison.verdict for _, comparison in self.pairs)
 
+    def unjudged(self) -> dict[Why, list[tuple[Key, Comparison]]]:
+        """What is UNKNOWN, by reason, in the order of the reasons."""
+        grouped = {why: [pair for pair in self.pairs if pair[1].why == why] for why in Why}
+        return {why: pairs for why, pairs in grouped.items() if pairs}
+
 
 def compare_runs(first: Run, second: Run) -> RunComparison:
-    """Compare every experiment whose time is known in both runs."""
+    """Compare every experiment that has a value in one of the runs and stands in both."""
     times = _times(first), _times(second)
     medians = _launch_medians(first), _launch_medians(second)
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
-        experiment = key[0]
-        if experiment in medians[0] and experiment in medians[1]:
-            found = measured(medians[0][experiment], medians[1][experiment])
-        else:
-            found = [exact(times[0][key], times[1][key])]
-        pairs += [(key, comparison) for comparison in found]
+        rows = times[0][key], times[1][key]
+        launches = medians[0].get(key[0]), medians[1].get(key[0])
+        if any(row["value"] is not None for row in rows):
+            pairs += [(key, comparison) for comparison in _compare(rows, launches)]
     return RunComparison(pairs, sorted(times[0].keys() - times[1].keys()), sorted(times[1].keys() - times[0].keys()))
 
 
-def _times(run: Run) -> dict[Key, float]:
+def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarray | None]) -> list[Comparison]:
+    values = rows[0]["value"], rows[1]["value"]
+    if None in values:
+        missing = next(row for row in rows if row["value"] is None)
+        return [unknown(*values, Why.MISSING, f"{missing['status']}: {missing['reason']}")]
+    if is_modelled(rows[0]["executor"]):
+        return [exact(*values)]
+    if any("disturbed" in str(row["flags"] or "").split(",") for row in rows):
+        return [unknown(*values, Why.DISTURBED, "no undisturbed launch in one of the runs")]
+    if launches[0] is None or launches[1] is None:
+        return [unknown(*values, Why.SINGLE, "no samples of one of the runs")]
+    return measured(launches[0], launches[1])
+
+
+def _times(run: Run) -> dict[Key, Row]:
     return {
-        (row["experiment"], row["machine"] or "", row["executor"] or ""): row["value"]
+        (row["experiment"], row["machine"] or "", row["executor"] or ""): row
         for row in run.results().to_pylist()
-        if row["metric"] == "time" and row["value"] is not None
+        if row["metric"] == "time"
     }
 
 

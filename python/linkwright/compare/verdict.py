@@ -1,21 +1,19 @@
 """Is the second of two measurements the SAME, FASTER or SLOWER, or can the data not tell: UNKNOWN?
 
-The launch medians of both sides are compared by interval and by rank.
+The launch medians of both sides are compared by the interval of their ratio r, second over first. It holds the factors
+that a Mann-Whitney rank test at 5 % does not refuse (`stats/ratio.py`), so an interval without 1 means p < 0.05.
 
-    r       median of the second over median of the first; its interval is that of the pairwise ratios that
-            the rank test does not refuse (`stats/ratio.py`)
-    U       Mann-Whitney rank test, exact for small samples; Cliff's delta = 2U/(n m) - 1 is its
-            effect size: -1 when every launch of the second is faster, +1 when every one is slower
-
-    FASTER / SLOWER   the intervals are disjoint, p < 0.05, |delta| >= 0.474 (a "large" effect) and
-                      r differs from 1 by more than measuring resolves (1 %)
-    SAME              the interval of r lies within 1 +- 5 %
+    FASTER / SLOWER   the interval lies beyond 1 by more than 3 %: a smaller difference may come from the runs
+                      themselves, in which a machine is never quite the same
+    SAME              the interval lies within 5 % of 1, or contains 1 and lies within 10 %, from which on a
+                      difference usually matters; so a change by 10 % is called SAME in one case of 40
     UNKNOWN           otherwise, with the reason
 
-Where launches fall into modes, modes are compared with modes; a mean over both would call a change of
-their shares a change of speed. Modelled values are exact, so any difference is one.
+A wide value (`stats/grade.py`) is never SAME, and FASTER or SLOWER only if the intervals of both medians are disjoint
+too. Where launches fall into modes, modes are compared with modes; a mean over both would call a change of their shares
+a change of speed. Modelled values are exact, so any difference is one.
 
-Source: Hoefler and Belli (SC 2015), rules 6 and 8; Romano et al. (2006) for the size of delta.
+Source: Hoefler and Belli (SC 2015), rules 6 and 8; Lakens (2017), "Equivalence tests", for the two margins.
 """
 
 from __future__ import annotations
@@ -25,14 +23,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.stats.interval import MIN_VALUES, median_interval
+from linkwright.stats.grade import FAIR, precision
+from linkwright.stats.interval import MIN_VALUES
 from linkwright.stats.modes import Mode, modes
 from linkwright.stats.ratio import ratio_interval
 
-ALPHA = 0.05
-LARGE_EFFECT = 0.474
-RESOLVED = 0.01
+# Shares by which a ratio differs from 1.
+RESOLVED = 0.03
 SAME_WITHIN = 0.05
+MATTERS = FAIR
 
 
 class Verdict(enum.StrEnum):
@@ -44,6 +43,26 @@ class Verdict(enum.StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+class Why(enum.StrEnum):
+    """Why a verdict is UNKNOWN."""
+
+    MISSING = "missing"
+    DISTURBED = "disturbed"
+    SINGLE = "single"
+    WIDE = "wide"
+    UNCLEAR = "unclear"
+
+
+# What each reason means, and what helps.
+MEANINGS = {
+    Why.MISSING: "no value in one of the runs",
+    Why.DISTURBED: "every launch of one of the runs was disturbed; stop what else runs",
+    Why.SINGLE: f"fewer than {MIN_VALUES} launches in one of the runs; give more time with --time-budget",
+    Why.WIDE: f"±{100 * FAIR:g} % or more in one of the runs; give more time with --time-budget",
+    Why.UNCLEAR: "the difference is neither clear nor small; give more time with --time-budget",
+}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One verdict and the numbers behind it."""
@@ -52,6 +71,9 @@ class Comparison:
     first_ns: float
     second_ns: float
     reason: str
+    why: Why | None = None  # of an UNKNOWN
+    low: float | None = None  # 95 % interval of the ratio
+    high: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -67,8 +89,14 @@ def exact(first_ns: float, second_ns: float) -> Comparison:
     return Comparison(verdict, first_ns, second_ns, "deterministic")
 
 
+def unknown(first_ns: float | None, second_ns: float | None, why: Why, reason: str) -> Comparison:
+    """Two values that cannot be judged; one that is missing is NaN."""
+    first, second = (float("nan") if value is None else value for value in (first_ns, second_ns))
+    return Comparison(Verdict.UNKNOWN, first, second, reason, why)
+
+
 def measured(first: np.ndarray, second: np.ndarray) -> list[Comparison]:
-    """Launch medians of both sides: one comparison, or one for each pair of modes."""
+    """Launch medians of both sides: one comparison, or one for each pair of modes that holds enough launches."""
     first_modes, second_modes = modes(first), modes(second)
     if len(first_modes) == len(second_modes):
         pairs = list(zip(first_modes, second_modes, strict=True))
@@ -77,7 +105,9 @@ def measured(first: np.ndarray, second: np.ndarray) -> list[Comparison]:
     else:
         pairs = [(_nearest(second_modes[0], first_modes), second_modes[0])]
     note = _mode_note(first_modes, second_modes)
-    return [_pair(first[list(a.members)], second[list(b.members)], note) for a, b in pairs]
+    enough = [pair for pair in pairs if min(len(mode.members) for mode in pair) >= MIN_VALUES]
+    largest = max(pairs, key=lambda pair: pair[0].share + pair[1].share)
+    return [_pair(first[list(a.members)], second[list(b.members)], a, b, note) for a, b in enough or [largest]]
 
 
 def _nearest(mode: Mode, candidates: tuple[Mode, ...]) -> Mode:
@@ -91,23 +121,38 @@ def _mode_note(first: tuple[Mode, ...], second: tuple[Mode, ...]) -> str:
     return f"; modes {shares[0]} against {shares[1]}"
 
 
-def _pair(first: np.ndarray, second: np.ndarray, note: str) -> Comparison:
+def _pair(first: np.ndarray, second: np.ndarray, one: Mode, other: Mode, note: str) -> Comparison:
     from scipy.stats import mannwhitneyu
 
-    a, b = float(np.median(first)), float(np.median(second))
-    interval_a, interval_b = median_interval(first), median_interval(second)
-    if interval_a is None or interval_b is None:
+    a, b = one.median, other.median
+    found = ratio_interval(first, second)
+    if found is None or one.interval is None or other.interval is None:
         few = f"{len(first)} and {len(second)} launches; an interval needs {MIN_VALUES} in each"
-        return Comparison(Verdict.UNKNOWN, a, b, few + note)
-    (low_a, high_a), (low_b, high_b) = interval_a, interval_b
-    test = mannwhitneyu(second, first, alternative="two-sided")
-    delta = 2 * test.statistic / (len(first) * len(second)) - 1
-    numbers = f"p = {test.pvalue:.2g}, delta = {delta:+.2f}{note}"
-    disjoint = high_a < low_b or high_b < low_a
-    if disjoint and test.pvalue < ALPHA and abs(delta) >= LARGE_EFFECT and abs(b / a - 1) > RESOLVED:
-        return Comparison(Verdict.FASTER if b < a else Verdict.SLOWER, a, b, numbers)
-    low, high = ratio_interval(first, second) or (0.0, np.inf)
-    if low >= 1 - SAME_WITHIN and high <= 1 + SAME_WITHIN:
-        return Comparison(Verdict.SAME, a, b, numbers)
-    wide = f"the ratio lies between {low:.3f} and {high:.3f}, too wide to tell; "
-    return Comparison(Verdict.UNKNOWN, a, b, wide + numbers)
+        return unknown(a, b, Why.SINGLE, few + note)
+    low, high = found
+    p_value = mannwhitneyu(second, first, alternative="two-sided").pvalue
+    (low_a, high_a), (low_b, high_b) = one.interval, other.interval
+    widest = max(precision(a, low_a, high_a) or 0.0, precision(b, low_b, high_b) or 0.0)
+    apart = high_a < low_b or high_b < low_a
+    verdict, why = judged(low, high, widest, apart)
+    reason = f"ratio {low:.3f} to {high:.3f}, p = {p_value:.2g}{note}"
+    return Comparison(verdict, a, b, reason, why, low, high)
+
+
+def judged(low: float, high: float, widest: float, apart: bool) -> tuple[Verdict, Why | None]:
+    """The verdict on an interval of the ratio; `apart`: the intervals of the medians are disjoint."""
+    if widest > FAIR and not apart:
+        return Verdict.UNKNOWN, Why.WIDE
+    if low > 1 + RESOLVED:
+        return Verdict.SLOWER, None
+    if high < 1 / (1 + RESOLVED):
+        return Verdict.FASTER, None
+    if widest > FAIR:
+        return Verdict.UNKNOWN, Why.WIDE
+    if _within(low, high, SAME_WITHIN) or (low <= 1 <= high and _within(low, high, MATTERS)):
+        return Verdict.SAME, None
+    return Verdict.UNKNOWN, Why.UNCLEAR
+
+
+def _within(low: float, high: float, share: float) -> bool:
+    return low >= 1 / (1 + share) and high <= 1 + share

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from linkwright.stats.grade import GRADES
+from linkwright.units import counted
 
 from .schema import STATUS
 
@@ -27,11 +28,6 @@ def sentence(counts: Mapping[str, int]) -> str:
     """The counts as a line of text: what has a value first, then what has none."""
     sides = [_words(counts, side) for side in (VALUED, VALUELESS)]
     return f"{counted(sum(counts.values()))}: " + ("; ".join(filter(None, sides)) or "none")
-
-
-def counted(number: int, thing: str = "experiment") -> str:
-    """`1 experiment`, `2 experiments`."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _words(counts: Mapping[str, int], words: Iterable[str]) -> str:

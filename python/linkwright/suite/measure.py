@@ -111,7 +111,7 @@ def measure(
         for done, outcome in enumerate(_timed(launch(asked), work, needs), 1):
             state.take(outcome)
             journal.append(to_json(outcome))
-            progress(number, done, f"launch {number + 1}: {done} of {len(work)}")
+            progress(number, done, f"launch {number + 1}: {done} of {len(work)}  {outcome.experiment}")
 
 
 def _timed(outcomes: Iterator[Outcome], work: list[Experiment], needs: Needs) -> Iterator[Outcome]:

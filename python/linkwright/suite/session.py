@@ -232,7 +232,9 @@ def _model(
                 backend.run(work, missing), len(experiments) - len(missing) + 1
             ):
                 bunch.add(its_rows)
-                watcher.progress(0, done, f"{work.target.name}: {done} of {len(experiments)}{backend.note}")
+                watcher.progress(
+                    0, done, f"{work.target.name}: {done} of {len(experiments)}{backend.note}  {experiment.key}"
+                )
                 yield experiment, its_rows
 
     return in_order(experiments, found())

@@ -46,8 +46,8 @@ use std::cmp::Reverse;
 pub static KIND: FabricKind = FabricKind {
     key: "loggp",
     summary: "latency, overhead, gap and bandwidth; no topology",
-    description: "The smallest useful model of a network: every endpoint sends one message after \\
-                  another, and messages never meet. Use it to compare the steps and bytes of \\
+    description: "The smallest useful model of a network: every endpoint sends one message after \
+                  another, and messages never meet. Use it to compare the steps and bytes of \
                   algorithms, and as the fast model for very many ranks.",
     source: "Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995",
 };

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from linkwright.store.tally import counted
+from linkwright.units import counted
 
 from .. import quantity
 from ..first import earlier, tiles

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from linkwright.stats import grade
-from linkwright.store.tally import counted
+from linkwright.units import counted
 
 from .. import quantity
 from ..model import Finding

@@ -13,7 +13,8 @@ import pandas as pd
 
 from linkwright.stats import grade
 from linkwright.store import schema
-from linkwright.store.tally import counted, tally
+from linkwright.store.tally import tally
+from linkwright.units import counted
 
 from .. import quantity
 from ..model import Badge, Cell, Column, Section, Table, Tone

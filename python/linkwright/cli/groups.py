@@ -1,0 +1,317 @@
+"""Results as a table that fits the terminal: one table for each collective, pattern or probe of a part.
+
+    # simulate: allreduce, 64 ranks, f32 sum, grid=8x8
+    #size  algorithm          time   busbw   % of  status
+    # (B)                           (GB/s)  limit
+       1K  swing_latency   3.69 us    0.55   60.2  ok
+       1K  ring           52.20 us    0.04   49.5  ok
+
+What all experiments of a group share stands in its heading, what they differ in has a column; a column without a value
+is left out. For each size the fastest algorithm stands first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from linkwright import probes, units
+from linkwright.errors import UsageError
+from linkwright.experiment import HOW, Experiment
+from linkwright.store.schema import METRICS
+
+from . import wide
+from .columns import Styled, aligned
+from .wide import Metrics
+
+# Grade or status -> colour. Amber is for wide intervals only.
+COLOURS = {"wide": "yellow", "failed": "red", "single": "bright_black", "out-of-time": "bright_black"}
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of results."""
+
+    key: str
+    heads: tuple[str, str]
+    text: Callable[[Experiment, Metrics], str]
+    summary: str
+    is_text: bool = False
+
+
+def _field(key: str, summary: str, is_text: bool = False, head: str | None = None) -> Column:
+    """A column that shows a field of the experiment."""
+
+    def text(experiment: Experiment, _metrics: Metrics) -> str:
+        value = getattr(experiment, key)
+        return NONE if value is None else str(value)
+
+    return Column(key, (head or key, ""), text, summary, is_text)
+
+
+def _of_time(key: str, heads: tuple[str, str], show: Callable[[object], str], summary: str) -> Column:
+    """A column that shows a column of the row of the time."""
+
+    def text(_experiment: Experiment, metrics: Metrics) -> str:
+        value = metrics["time"][key]
+        return NONE if value is None else show(value)
+
+    return Column(key, heads, text, summary)
+
+
+def _rate(key: str, metric: str, summary: str) -> Column:
+    def text(_experiment: Experiment, metrics: Metrics) -> str:
+        row = metrics.get(metric)
+        return NONE if row is None or row["value"] is None else f"{row['value'] / 1e9:.2f}"
+
+    return Column(key, (key, "(GB/s)"), text, summary)
+
+
+def _metric(key: str) -> Column:
+    """A column that shows any metric, with its unit."""
+    first, _, rest = key.partition("_") if len(key) > 8 else (key, "", "")
+
+    def text(_experiment: Experiment, metrics: Metrics) -> str:
+        row = metrics.get(key)
+        return NONE if row is None or row["value"] is None else wide.shown(row)
+
+    return Column(key, (first, rest.replace("_", " ")), text, key)
+
+
+def _share(key: str, heads: tuple[str, str], bound: str, summary: str) -> Column:
+    return Column(key, heads, lambda _e, metrics: wide.percent(wide.share_of(metrics["time"], bound)), summary)
+
+
+def _size(experiment: Experiment, _metrics: Metrics) -> str:
+    return NONE if experiment.size_bytes is None else units.format_size(experiment.size_bytes)
+
+
+def _precision(_experiment: Experiment, metrics: Metrics) -> str:
+    time = metrics["time"]
+    return Styled(wide.percent(time["precision"]), COLOURS.get(str(time["grade"])))
+
+
+def _status(common: Sequence[str] = ()) -> Column:
+    """The column of the status; flags in `common` hold for the whole table, whose heading names them."""
+
+    def text(_experiment: Experiment, metrics: Metrics) -> str:
+        time = metrics["time"]
+        word = str(time["grade"] or time["status"]) if time["status"] == "ok" else str(time["status"])
+        marks = [flag for flag in wide.flags(time) if flag not in common]
+        return Styled(",".join([word, *marks]), COLOURS.get(word))
+
+    return Column("status", ("status", ""), text, "grade, or why there is no value; what a reader must know")
+
+
+def _how(experiment: Experiment, _metrics: Metrics) -> str:
+    return " ".join(_hows(experiment)) or NONE
+
+
+def _hows(experiment: Experiment) -> list[str]:
+    """What an experiment does differently from the default, in words."""
+    words = [f"{name}={getattr(experiment, name)}" for name in HOW if getattr(experiment, name)]
+    words += [f"root={experiment.root}"] if experiment.root else []
+    words += ["grid={}x{}".format(*experiment.grid)] if experiment.grid else []
+    words += [f"x{experiment.messages}"] if experiment.messages > 1 else []
+    return words + (["both-ways"] if experiment.both_ways else [])
+
+
+def _axes(experiment: Experiment, _metrics: Metrics) -> str:
+    return " ".join(experiment.named) or NONE
+
+
+COLUMNS: dict[str, Column] = {
+    column.key: column
+    for column in (
+        Column("size", ("size", "(B)"), _size, "bytes; K, M and G are 1024-based"),
+        _field("ranks", "ranks that take part"),
+        _field("algorithm", "algorithm of the collective, or name of the pattern", is_text=True),
+        Column("how", ("how", ""), _how, "issue policy, path, skew, root, grid, messages", is_text=True),
+        Column("axes", ("axes", ""), _axes, "axes of a probe", is_text=True),
+        Column("time", ("time", ""), _metric("time").text, "time of the slowest rank; of a probe, of one operation"),
+        Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),
+        Column("precision", ("±%", ""), _precision, "half width of the 95 % interval, in percent of the value"),
+        _rate("busbw", "bus_bw", "bus bandwidth"),
+        _rate("algbw", "alg_bw", "algorithm bandwidth"),
+        _rate("bandwidth", "bandwidth", "bandwidth of a pattern"),
+        _share("of_limit", ("% of", "limit"), "limit", "percent of the limit of the problem on this machine"),
+        _share("of_best_seen", ("% of best", "seen"), "best_seen", "percent of the best that this host has shown"),
+        _of_time("low", ("low", ""), units.format_time, "lower end of the 95 % interval of the time"),
+        _of_time("high", ("high", ""), units.format_time, "upper end of it"),
+        _of_time("n", ("launches", ""), str, "launches behind the interval"),
+        _of_time("grade", ("grade", ""), str, "tight, fair, wide or single"),
+        _of_time("limit", ("limit", ""), units.format_time, "limit of the problem on this machine"),
+        _of_time("limit_name", ("limit", "by"), str, "what limits"),
+        _of_time("bound", ("bound", ""), units.format_time, "what this schedule could not beat with its own traffic"),
+        _of_time("bound_name", ("bound", "by"), str, "what bounds this schedule"),
+        _of_time("best_seen", ("best", "seen"), units.format_time, "the best that this host has shown"),
+        _field("collective", "the collective", is_text=True),
+        _field("part", "part of the suite", is_text=True),
+        _field("dtype", "data type", head="type"),
+        _field("op", "reduction operator", head="redop"),
+        _field("root", "root of rooted collectives"),
+        _status(),
+    )
+}  # fmt: skip
+# In this order before the status, as far as a group has values for them; those of `ALWAYS` in any case.
+DEFAULT = (
+    "size", "ranks", "algorithm", "how", "time", "latency", "precision", "busbw", "bandwidth", "of_limit",
+    "of_best_seen",
+)  # fmt: skip
+ALWAYS = ("size", "time", "status")
+
+
+def chosen(names: str) -> tuple[str, ...]:
+    """The columns that a list such as `size,time,time_p99` names: those of `COLUMNS`, and every metric."""
+    asked = tuple(name.strip() for name in names.split(","))
+    known = {*COLUMNS, *_metrics()}
+    for name in asked:
+        if name not in known:
+            raise UsageError(
+                f"--columns: there is no column `{name}`; choose from {', '.join(COLUMNS)}, or a metric such as "
+                "time_p99 (docs/formats.md has them all)"
+            )
+    return asked
+
+
+def _metrics() -> Iterable[str]:
+    """Every metric, those that only a probe has included."""
+    return dict.fromkeys([*METRICS, *(m.key for probe in probes.registry().values() for m in probe.metrics)])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One experiment and what was found."""
+
+    experiment: Experiment
+    metrics: Metrics
+
+    @property
+    def time_ns(self) -> float:
+        """The time to sort by; infinite without a value."""
+        value = self.metrics["time"]["value"]
+        return float("inf") if value is None else value
+
+
+def key_of(experiment: Experiment) -> tuple[str, ...]:
+    """What the experiments of one table have in common."""
+    what = experiment.probe or experiment.collective or experiment.algorithm
+    return experiment.part, what
+
+
+def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], width: int) -> list[str]:
+    """The heading and the table of a group; `asked`: columns instead of the usual ones, `axes` that are shown."""
+    flags = [wide.flags(line.metrics["time"]) for line in group if line.metrics["time"]["value"] is not None]
+    common = [flag for flag in wide.MARKS if flags and all(flag in each for each in flags)]
+    columns = [_named(name, common) for name in asked] or _usual(group, axes, common)
+    probe = group[0].experiment.probe
+    ordered, fastest = (list(group), set()) if probe else _fastest_first(group)
+    rows = [[column.text(line.experiment, line.metrics) for column in columns] for line in ordered]
+    for number in fastest:
+        rows[number] = [
+            _bold(cell) if column.key in _BOLD else cell for column, cell in zip(columns, rows[number], strict=True)
+        ]
+    left = [i for i, column in enumerate(columns) if column.is_text or column.key == "status"]
+    kept = [i for i, column in enumerate(columns) if column.key == "status"]
+    heads = [[column.heads[i] for column in columns] for i in (0, 1)]
+    heads = [["#" + head[0], *head[1:]] for head in heads if any(head)]
+    made = aligned(heads, rows, left, width, kept)
+    meanings = dict.fromkeys(filter(None, (wide.round_trips(line.experiment, line.metrics) for line in group)))
+    top = [_heading(group, common), *(f"# {meaning}" for meaning in meanings)]
+    return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]
+
+
+def _marked(head: str) -> str:
+    """The head line with its `#` in the first place."""
+    rest = head.lstrip()
+    return "#" + " " * (len(head) - len(rest)) + rest[1:]
+
+
+# What stands out for the fastest of several algorithms.
+_BOLD = ("algorithm", "time")
+
+
+def _bold(cell: str) -> str:
+    return Styled(cell, getattr(cell, "colour", None), bold=True)
+
+
+def _named(name: str, common: Sequence[str]) -> Column:
+    return _status(common) if name == "status" else COLUMNS.get(name) or _metric(name)
+
+
+def _usual(group: Sequence[Line], axes: Sequence[str], common: Sequence[str]) -> list[Column]:
+    """The columns of `DEFAULT` that say something about this group, or those of its probe."""
+    probe = group[0].experiment.probe
+    if probe:
+        found = _of_probe(probes.find(probe), group, axes)
+    else:
+        found = [COLUMNS[name] for name in DEFAULT if not _in_heading(name, group)]
+    return [column for column in [*found, _status(common)] if column.key in ALWAYS or _says_something(column, group)]
+
+
+def _of_probe(probe: probes.Probe, group: Sequence[Line], asked: Sequence[str]) -> list[Column]:
+    """A column for each axis that is not at its default or was asked for, and for each metric."""
+    named = {text.partition("=")[0] for line in group for text in line.experiment.named} | set(asked)
+    columns = [_axis(probe, axis) for axis in probe.axes if axis.key in named]
+    metrics = [_metric(metric.key) for metric in probe.metrics]
+    return [*columns, *metrics, *(COLUMNS[name] for name in ("precision", "of_limit", "of_best_seen"))]
+
+
+def _axis(probe: probes.Probe, axis: probes.Axis) -> Column:
+    first, _, rest = axis.key.partition("_")
+
+    def text(experiment: Experiment, _metrics: Metrics) -> str:
+        return wide.axis_texts(probe, experiment)[axis.key]
+
+    return Column(axis.key, (first, rest.replace("_", " ")), text, axis.summary, axis.kind == "word")
+
+
+def _says_something(column: Column, group: Sequence[Line]) -> bool:
+    return any(column.text(line.experiment, line.metrics) != NONE for line in group)
+
+
+def _in_heading(name: str, group: Sequence[Line]) -> bool:
+    """Whether the heading says it for all lines."""
+    if name == "algorithm":
+        return group[0].experiment.collective is None
+    if name == "ranks":
+        return len({line.experiment.ranks for line in group}) == 1
+    return name == "how" and len({tuple(_hows(line.experiment)) for line in group}) == 1
+
+
+def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
+    """The lines by size, the fastest algorithm first, and which of them beat another."""
+
+    def setting(line: Line) -> tuple[object, ...]:
+        return (line.experiment.ranks, *_hows(line.experiment))
+
+    order = {each: number for number, each in enumerate(dict.fromkeys(map(setting, group)))}
+
+    def place(line: Line) -> tuple[int, int]:
+        return order[setting(line)], line.experiment.size_bytes or 0
+
+    ordered = sorted(group, key=lambda line: (place(line), line.time_ns))
+    valued = [number for number, line in enumerate(ordered) if line.time_ns < float("inf")]
+    rivals = Counter(place(ordered[number]) for number in valued)
+    seen: set[tuple[int, int]] = set()
+    fastest = set()
+    for number in valued:
+        where = place(ordered[number])
+        if where not in seen and rivals[where] > 1:
+            fastest.add(number)
+        seen.add(where)
+    return ordered, fastest
+
+
+def _heading(group: Sequence[Line], common: Sequence[str]) -> str:
+    first = group[0].experiment
+    what = f"probe {first.probe}" if first.probe else first.collective or first.algorithm
+    part = [] if first.part == (first.probe or what) else [f"{first.part}:"]
+    words = [" ".join([*part, what])]
+    if not first.probe:
+        words += [f"{first.ranks} ranks"] if _in_heading("ranks", group) else []
+        words += [" ".join(filter(None, [first.dtype, first.op]))]
+        words += _hows(first) if _in_heading("how", group) else []
+    return f"# {', '.join(words)}" + (f"; {', '.join(common)}" if common else "")
