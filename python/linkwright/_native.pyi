@@ -72,8 +72,6 @@ class _Measurement:
     CLOCK_MOVED: float
     GPU_CLOCK_MOVED: float
     CANARY_MOVED: float
-    LATENCY_TOLERANCE: float
-    BANDWIDTH_TOLERANCE: float
 
 class _Cache(TypedDict):
     level: int

@@ -95,7 +95,7 @@ def test_an_executor_is_an_object_and_a_line(doubling, tmp_path):
         for row in lw.results(folder=tmp_path).to_dict("records")
         if row["executor"] == "doubling" and row["metric"] == "time"
     )
-    assert (row["machine"], row["status"], row["code"]) == ("Box", "unconverged", "wide-interval")
+    assert (row["machine"], row["status"], row["grade"]) == ("Box", "ok", "wide")
     assert "doubling" in invoke("list", "executors").out
     assert lw.run(RING, on="doubling", launches=1).time_us == 0.001
 
@@ -194,7 +194,43 @@ def test_a_row_says_all_of_its_experiment(experiment):
     assert Experiment.of_row(upgrade.results(old).to_pylist()[0]) == experiment
 
 
-_SINCE_2 = {"part", "endpoints", "root", "grid", "skew", "messages", "both_ways", "code", "flags"}
+_SINCE_3 = {"precision", "grade", "bound", "bound_name", "best_seen", "best_seen_name"}
+_SINCE_2 = {"part", "endpoints", "root", "grid", "skew", "messages", "both_ways", "code", "flags", *_SINCE_3}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            {"status": "unconverged", "code": "wide-interval", "value": 10.0, "ci_low": 8.0, "ci_high": 11.0, "n": 6},
+            {"status": "ok", "code": None, "precision": 0.15, "grade": "wide"},
+        ),
+        (
+            {"status": "unconverged", "code": "few-launches", "value": 10.0, "n": 2, "flags": "unpinned"},
+            {"status": "ok", "grade": "single", "flags": "unpinned"},
+        ),
+        (
+            {"status": "unconverged", "code": "disturbed", "value": 10.0, "ci_low": 9.9, "ci_high": 10.1, "n": 6},
+            {"status": "ok", "grade": "tight", "flags": "disturbed"},
+        ),
+        ({"status": "waived", "code": "out-of-time"}, {"status": "out-of-time", "grade": None}),
+        ({"status": "waived", "code": "all-disturbed"}, {"status": "disturbed", "grade": None}),
+        ({"status": "waived", "code": "not-on-mpi"}, {"status": "waived", "code": "not-on-mpi"}),
+        (
+            {"status": "ok", "value": 10.0, "limit": 4.0, "limit_name": "port"},
+            {"grade": None, "limit": None, "limit_name": None, "bound": 4.0, "bound_name": "port"},
+        ),
+        (
+            {"status": "ok", "value": 10.0, "limit": 4.0, "limit_name": "measured_copy_rate"},
+            {"limit": None, "best_seen": 4.0, "best_seen_name": "copy_rate"},
+        ),
+        ({"status": "ok", "limit": 4.0, "limit_name": "gpu_peak"}, {"limit": 4.0, "limit_name": "gpu_peak"}),
+    ],
+)  # fmt: skip
+def test_rows_of_the_second_format_are_read_as_todays(old, new):
+    second = {name: old.get(name) for name in schema.RESULTS if name not in _SINCE_3}
+    (row,) = upgrade.results(pa.Table.from_pylist([second])).to_pylist()
+    assert {name: row[name] for name in new} == pytest.approx(new)
 
 
 def test_records_are_frozen_and_samples_are_what_was_measured():
@@ -209,7 +245,7 @@ def test_records_are_frozen_and_samples_are_what_was_measured():
 def test_a_run_begun_by_another_version_is_not_continued(tmp_path):
     run = runs.create(tmp_path, "dissect", "", {"request": {"on": "threads", "budget_s": 1.0}})
     plan = run.folder / "run.json"
-    plan.write_text(plan.read_text(encoding="utf-8").replace('"format": 2', '"format": 1'), encoding="utf-8")
+    plan.write_text(plan.read_text(encoding="utf-8").replace('"format": 3', '"format": 2'), encoding="utf-8")
     result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert (result.status, result.out) == (2, "")
     assert "another version of linkwright began this run" in result.err

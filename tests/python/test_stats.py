@@ -9,6 +9,7 @@ from scipy.stats import binom
 from linkwright import _native
 from linkwright.stats import ratio
 from linkwright.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
+from linkwright.stats.grade import grade
 from linkwright.stats.interval import median_interval, rank_of
 from linkwright.stats.modes import modes
 from linkwright.stats.summary import summarise
@@ -112,13 +113,23 @@ def test_the_order_of_samples_and_launches_does_not_matter(groups, random):
 def test_many_samples_of_few_launches_give_no_interval():
     s = summarise([np.full(10_000, 5.0)] * 5)
     assert s.ci_low is None
-    assert not s.converged(1.0)
+    assert (s.precision, grade(s.precision)) == (None, "single")
 
 
-def test_convergence_is_the_half_width_over_the_median():
+def test_precision_is_half_the_width_over_the_median():
     s = summarise([np.array([v]) for v in (98, 99, 100, 100, 101, 102.0)])
-    assert s.converged(0.02)
-    assert not s.converged(0.019)
+    assert s.precision == pytest.approx(0.02)
+    assert [grade(s.precision, target) for target in (0.021, 0.019)] == ["tight", "fair"]
+
+
+def test_a_grade_ends_where_it_says():
+    assert [grade(p) for p in (0.0, 0.05, 0.0501, 0.10, 0.1001, 60.7)] == ["tight"] * 2 + ["fair"] * 2 + ["wide"] * 2
+
+
+def test_two_modes_have_an_interval_each():
+    s = summarise([np.array([v]) for v in (10, 10.1, 10.2, 10.3, 10.4, 10.5, 20, 20.1, 20.2)])
+    assert [mode.interval for mode in s.modes] == [(10, 10.5), None]
+    assert (s.ci_low, s.ci_high) == (10, 10.5)
 
 
 def test_two_modes_are_summarised_by_the_larger():

@@ -44,8 +44,3 @@ pub const GPU_CLOCK_MOVED: f64 = 0.005;
 /// Relative change of the canary (a ping-pong before and after each experiment) from which the machine
 /// counts as changed.
 pub const CANARY_MOVED: f64 = 0.25;
-
-/// Relative half width of an interval at which measuring stops, for what latency decides ...
-pub const LATENCY_TOLERANCE: f64 = 0.01;
-/// ... and for what bandwidth decides.
-pub const BANDWIDTH_TOLERANCE: f64 = 0.02;

@@ -26,8 +26,6 @@ pub fn constants(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     module.add("CLOCK_MOVED", measurement::CLOCK_MOVED)?;
     module.add("GPU_CLOCK_MOVED", measurement::GPU_CLOCK_MOVED)?;
     module.add("CANARY_MOVED", measurement::CANARY_MOVED)?;
-    module.add("LATENCY_TOLERANCE", measurement::LATENCY_TOLERANCE)?;
-    module.add("BANDWIDTH_TOLERANCE", measurement::BANDWIDTH_TOLERANCE)?;
     Ok(module)
 }
 

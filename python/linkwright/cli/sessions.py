@@ -12,7 +12,9 @@ from linkwright import interop, report
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
+from linkwright.stats.grade import GRADES
 from linkwright.store import run as runs
+from linkwright.store.schema import STATUS
 from linkwright.suite import session
 from linkwright.suite.backends import Backend
 from linkwright.suite.load import Suite
@@ -69,6 +71,6 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
 
 
 def _counts(rows: list[dict]) -> str:
-    statuses = [row["status"] for row in rows if row["metric"] == "time"]
-    words = [f"{statuses.count(s)} {s}" for s in ("ok", "unconverged", "waived", "failed") if s in statuses]
+    statuses = [row["grade"] or row["status"] for row in rows if row["metric"] == "time"]
+    words = [f"{statuses.count(s)} {s}" for s in (*GRADES, *STATUS) if s in statuses]
     return f"{len(statuses)} experiments: " + ", ".join(words or ["none"])

@@ -178,7 +178,7 @@ class LiveTable(Watcher):
     def _note_disturbance(self, experiment: Experiment, metrics: Metrics) -> None:
         """Note an experiment without an undisturbed launch."""
         time = metrics["time"]
-        if time["code"] == "disturbed":
+        if "disturbed" in _flags(time):
             self._disturbed[experiment.key] = str(time["reason"])
 
     def _line(self, experiment: Experiment, metrics: Metrics) -> str:

@@ -6,7 +6,7 @@ chain of operations of one cycle each, about 10 us long, the fastest of 20.
 
     change = frequency after / frequency before - 1        beyond +-3 %: the samples of that launch are set aside
 
-They count only if no launch was undisturbed; then the row is `unconverged` and says so. Later launches measure the
+They count only if no launch was undisturbed; then the row is flagged `disturbed`. Later launches measure the
 experiment again. A disturbed reading is longer than a cycle, so the shorter of two counts.
 
 What it does not see: a clock that moved and came back between the readings, uncore and memory clocks, and processors

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.stats.summary import Summary, enough_launches, summarise, tolerance_of
+from linkwright.stats.summary import Summary, summarise
 from linkwright.store.record import DISTURBANCES, Note, Record, counting
 
 
@@ -61,14 +61,10 @@ class Measured:
         """The statistics of the samples."""
         return summarise(self.launches)
 
-    def settled(self, size_bytes: int | None) -> bool:
-        """Whether enough undisturbed launches agree closely enough to stop."""
-        summary = self.summary()
-        return (
-            self.disturbance is None
-            and enough_launches(summary.launches)
-            and summary.converged(tolerance_of(size_bytes))
-        )
+    def settled(self, target: float) -> bool:
+        """Whether undisturbed launches agree within `target`, a share, so that measuring may stop."""
+        found = self.summary().precision
+        return self.disturbance is None and found is not None and found <= target
 
 
 def median(values: Iterable[float | None]) -> float | None:

@@ -159,8 +159,8 @@ def _texts(index: pd.Index, codes: np.ndarray, texts: np.ndarray) -> pd.Series:
 
 
 def ok(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that may be shown as results: ok or unconverged, with a value."""
-    return rows[rows["status"].isin(("ok", "unconverged")) & rows["value"].notna()]
+    """Rows that may be shown as results: ok, with a value."""
+    return rows[(rows["status"] == "ok") & rows["value"].notna()]
 
 
 def is_rate(unit: str) -> bool:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .interval import median_interval
+
 MIN_MEMBERS = 2
 MIN_GAP = 0.10
 GAP_OVER_SPREAD = 3.0
@@ -31,6 +33,7 @@ class Mode:
     median: float
     share: float
     members: tuple[int, ...]  # indices into the launch medians
+    interval: tuple[float, float] | None = None  # of its median; None for too few launches
 
 
 def modes(medians: np.ndarray) -> tuple[Mode, ...]:
@@ -52,4 +55,5 @@ def modes(medians: np.ndarray) -> tuple[Mode, ...]:
 
 
 def _mode(medians: np.ndarray, members: np.ndarray, n: int) -> Mode:
-    return Mode(float(np.median(medians[members])), len(members) / n, tuple(int(i) for i in members))
+    own = medians[members]
+    return Mode(float(np.median(own)), len(members) / n, tuple(int(i) for i in members), median_interval(own))

@@ -13,16 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright._native import measurement
-
-from .interval import MIN_VALUES, median_interval
+from . import grade
 from .modes import Mode, modes
-
-# Half width of the interval over the median at which measuring stops.
-LATENCY_TOLERANCE = measurement.LATENCY_TOLERANCE
-BANDWIDTH_TOLERANCE = measurement.BANDWIDTH_TOLERANCE
-# Messages of at least this many bytes are limited by bandwidth on every described machine.
-BANDWIDTH_FROM_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -40,11 +32,10 @@ class Summary:
     max: float
     modes: tuple[Mode, ...]
 
-    def converged(self, tolerance: float) -> bool:
-        """Whether the interval's half width is within `tolerance` of the median."""
-        if self.ci_low is None or self.ci_high is None:
-            return False
-        return (self.ci_high - self.ci_low) / 2 <= tolerance * self.median
+    @property
+    def precision(self) -> float | None:
+        """Half the width of the interval over the median, a share; None without an interval."""
+        return grade.precision(self.median, self.ci_low, self.ci_high)
 
     def __str__(self) -> str:
         interval = "" if self.ci_low is None else f" [{self.ci_low:.4g}, {self.ci_high:.4g}]"
@@ -58,13 +49,12 @@ def summarise(launches: Sequence[np.ndarray]) -> Summary:
     medians = np.array([np.median(launch) for launch in launches])
     found = modes(medians)
     main = max(found, key=lambda mode: mode.share)
-    interval = median_interval(medians[list(main.members)])
     everything = np.concatenate(launches)
     p95, p99 = np.percentile(everything, (95, 99))
     return Summary(
         median=main.median,
-        ci_low=interval[0] if interval else None,
-        ci_high=interval[1] if interval else None,
+        ci_low=main.interval[0] if main.interval else None,
+        ci_high=main.interval[1] if main.interval else None,
         launches=len(launches),
         samples=len(everything),
         min=float(everything.min()),
@@ -73,13 +63,3 @@ def summarise(launches: Sequence[np.ndarray]) -> Summary:
         max=float(everything.max()),
         modes=found,
     )
-
-
-def tolerance_of(size_bytes: int | None) -> float:
-    """The tolerance of latencies or, for large messages, of bandwidths."""
-    return BANDWIDTH_TOLERANCE if (size_bytes or 0) >= BANDWIDTH_FROM_BYTES else LATENCY_TOLERANCE
-
-
-def enough_launches(launches: int) -> bool:
-    """Whether an interval exists at all."""
-    return launches >= MIN_VALUES

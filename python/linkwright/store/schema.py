@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-FORMAT = 2
-STATUS = ("ok", "failed", "waived", "unconverged")
+FORMAT = 3
+STATUS = ("ok", "failed", "waived", "out-of-time", "disturbed")
 
 # Column -> (type, may be null, meaning). docs/formats.md prints this table.
 RESULTS = {
@@ -49,17 +49,38 @@ RESULTS = {
     "ci_low": (pa.float64(), True, "lower end of the 95 % interval; null for modelled and single values"),
     "ci_high": (pa.float64(), True, "upper end of the 95 % interval"),
     "n": (pa.int64(), True, "launches behind the interval; null for modelled values"),
-    "status": (pa.string(), False, "`ok`, `failed`, `waived` or `unconverged`"),
+    "precision": (pa.float64(), True, "half the width of the interval over `value`, a share; null without an interval"),
+    "grade": (
+        pa.string(),
+        True,
+        "how far to trust a measured value: `tight` (within the target), `fair` (within 10 %), `wide` (beyond), "
+        "`single` (too few launches for an interval); null for modelled values",
+    ),
+    "status": (
+        pa.string(),
+        False,
+        "`ok`, `failed`, `waived` (left out on purpose), `out-of-time` or `disturbed` (no sample was kept)",
+    ),
     "code": (pa.string(), True, "why the status is not `ok`, for programs: see the table of codes"),
     "flags": (pa.string(), True, "what a reader must know of the value, for programs: codes, separated by commas"),
     "reason": (pa.string(), True, "code and flags in words"),
-    "limit": (pa.float64(), True, "bound of `value`, in `unit`"),
+    "limit": (
+        pa.float64(),
+        True,
+        "what no schedule for this problem beats on the described machine, in `unit`: the same for every algorithm",
+    ),
     "limit_name": (
         pa.string(),
         True,
-        "which bound: `latency`, `port`, `cut`, `memory`, `compute`; of a measured machine what the same run saw at "
-        "best, `measured_cache_line`, `measured_copy_rate`, `measured_fma_peak` or `measured_store`; of a GPU's "
-        "arithmetic, `gpu_peak`",
+        "which limit: `latency`, `port`, `cut`, `memory`, `compute`; of a GPU's arithmetic, `gpu_peak`",
+    ),
+    "bound": (pa.float64(), True, "what this schedule could not beat with its own traffic, in `unit`"),
+    "bound_name": (pa.string(), True, "which bound, named as limits are"),
+    "best_seen": (pa.float64(), True, "of a measured machine, what its best seen rate or latency gives, in `unit`"),
+    "best_seen_name": (
+        pa.string(),
+        True,
+        "what was seen at best: `cache_line`, `copy_rate`, `fma_peak` or `store`",
     ),
     "reference": (pa.float64(), True, "published value, in `unit`"),
 }
@@ -91,6 +112,7 @@ SAMPLES = {
 
 # Flag -> meaning; `flags` holds some of these.
 FLAGS = {
+    "disturbed": "in every launch others kept processors busy, or a clock changed",
     "oversubscribed": "ranks share processors: the times are those of a shared machine",
     "unpinned": "ranks or threads could not be pinned to processors",
     "unchecked": "the data were not compared with the exact answer",
@@ -103,9 +125,6 @@ FLAGS = {
 
 # Code -> meaning, of rows that no error ended; those of an error are its own.
 CODES = {
-    "few-launches": "too few launches for an interval in the time budget",
-    "wide-interval": "the interval is wider than asked for",
-    "disturbed": "no launch was undisturbed",
     "out-of-time": "the time budget ended before the first launch",
     "all-disturbed": "every sample was dropped because something else ran",
     "process-ended": "the process of the launch died during this experiment",

@@ -2,6 +2,8 @@
 
 1 -> 2    columns that stood in the experiment's key only (`part`, `root`, `grid`, `skew`, `messages`, ...); the
           canary was called a probe; codes and flags, which existed only in words, are unknown
+2 -> 3    `unconverged` was a status and is a grade; what ran out of time or was disturbed was `waived`; the bound of a
+          schedule was called its limit, and so was the best that a measured machine had shown
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from linkwright.stats import grade as grades
+
 from . import schema
 
 _RENAMED = {
     "probe_before_ns": "canary_before_ns",
     "probe_after_ns": "canary_after_ns",
 }
+# Code of a row without a value -> its status.
+_WAIVED = {"out-of-time": "out-of-time", "all-disturbed": "disturbed"}
 _METRICS = {"probe_before": "canary_before", "probe_after": "canary_after"}
 
 
@@ -27,13 +33,40 @@ def samples(table: pa.Table) -> pa.Table:
 
 def results(table: pa.Table) -> pa.Table:
     """The results of a run of any format, with the columns of today."""
-    if "part" in table.column_names:
+    if "grade" in table.column_names:
         return table
-    rows = [_row(row) for row in table.to_pylist()]
-    return pa.Table.from_pylist(rows, schema=schema.arrow_schema(schema.RESULTS))
+    rows = table.to_pylist()
+    if "part" not in table.column_names:
+        rows = [_from_1(row) for row in rows]
+    return pa.Table.from_pylist([_from_2(row) for row in rows], schema=schema.arrow_schema(schema.RESULTS))
 
 
-def _row(row: dict[str, object]) -> dict[str, object]:
+def _from_2(row: dict[str, object]) -> dict[str, object]:
+    disturbed = row["code"] == "disturbed"
+    status = "ok" if row["status"] == "unconverged" else _WAIVED.get(row["code"], row["status"])
+    bound, name = row["limit"], str(row["limit_name"] or "")
+    if name.startswith("measured_"):
+        found = {"best_seen": bound, "best_seen_name": name.removeprefix("measured_")}
+    elif name == "gpu_peak":
+        found = {"limit": bound, "limit_name": name}
+    else:
+        found = {"bound": bound, "bound_name": row["limit_name"]}
+    if status == "ok" and row["n"] is not None and row["value"] is not None:
+        found["precision"] = grades.precision(row["value"], row["ci_low"], row["ci_high"])
+        found["grade"] = grades.grade(found["precision"])
+    return {
+        **dict.fromkeys(schema.RESULTS),
+        **row,
+        "status": status,
+        "code": None if status == "ok" else row["code"],
+        "flags": ",".join(filter(None, ["disturbed" if disturbed else "", row["flags"]])) or None,
+        "limit": None,
+        "limit_name": None,
+        **found,
+    }
+
+
+def _from_1(row: dict[str, object]) -> dict[str, object]:
     part, *words = str(row["experiment"]).split("/")
     schedule = words[:1] != ["probe"]
     found = {

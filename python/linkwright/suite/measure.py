@@ -3,7 +3,7 @@
     launch 0    e7 e1 e4 ...      every launch runs the list once, in an order shuffled anew;
     launch 1    e2 e7 e5 ...      the interval of an experiment is taken over its launches
     ...
-    launch 6+                     only what has not converged yet, while the time budget lasts
+    launch 6+                     only what is not within the target yet, while the time budget lasts
 
 The interval of six launches spans all of them; from nine on it tolerates one outlier. So a budget that is long enough
 is shared among nine. Everything finished is in the journal before the next thing starts.
@@ -53,20 +53,21 @@ class State:
         """All launches of an experiment together; None if no launch kept a sample."""
         return Measured.of(self.records(key))
 
-    def wants(self, experiment: Experiment, launch: int) -> bool:
-        """Whether launch number `launch` should measure this experiment."""
+    def wants(self, experiment: Experiment, launch: int, target: float) -> bool:
+        """Whether launch number `launch` should measure this experiment, to come within `target`."""
         key = experiment.key
         if key in self.ended or launch in self.launches.get(key, ()):
             return False
         if launch < MIN_VALUES:
             return True
         measured = self.measured(key)
-        return measured is None or not measured.settled(experiment.size_bytes)
+        return measured is None or not measured.settled(target)
 
 
 def measure(
     experiments: list[Experiment],
     budget_s: float,
+    target: float,
     options: Options,
     state: State,
     journal: Journal,
@@ -74,11 +75,11 @@ def measure(
     launch: Callable[[Launch], Iterator[Outcome]],
     folder: Path | None = None,
 ) -> None:
-    """Run launches until all experiments have converged, ended, or the time budget is used up."""
+    """Run launches until all experiments are within the target, ended, or the time budget is used up."""
     end = time.monotonic() + budget_s
     planned = planned_launches(budget_s, len(experiments))
     for number in range(MAX_LAUNCHES):
-        work = [e for e in experiments if state.wants(e, number)]
+        work = [e for e in experiments if state.wants(e, number, target)]
         random.Random(f"{options.seed}/{number}").shuffle(work)
         left = end - time.monotonic()
         if not work or left <= 0:

@@ -42,7 +42,7 @@ def derived(
         else:
             values = _rate(bytes_of[metric.source], time)
         if values is not None:
-            yield context.row(experiment, metric.key, unit=metric.unit, **values, **common)
+            yield context.measured(experiment, metric.key, unit=metric.unit, **values, **common)
             if watts and metric.source == "work_rate":
                 yield _per_watt(context, experiment, metric, {**values, **common}, watts, said)
 
@@ -70,6 +70,6 @@ def _per_watt(
     """Efficiency; the interval is that of the rate."""
     ends = {key: None if rate[key] is None else rate[key] / watts for key in ("value", "ci_low", "ci_high", "limit")}
     reason = "; ".join(filter(None, [rate["reason"], said]))
-    return context.row(
+    return context.measured(
         experiment, f"{metric.key}_per_watt", unit=f"{metric.unit}/W", **{**rate, **ends, "reason": reason}
     )

@@ -13,8 +13,8 @@ from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
 from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
-from linkwright.stats.interval import MIN_VALUES
-from linkwright.stats.summary import Summary, summarise, tolerance_of
+from linkwright.stats import grade as grades
+from linkwright.stats.summary import summarise
 from linkwright.store import schema
 from linkwright.store.record import Note
 
@@ -35,13 +35,23 @@ class Context:
     executor: str
     endpoint_names: tuple[str, ...]
     watts: float | None = None  # nominal power, if the user gave it
+    target: float = grades.TARGET  # precision of a `tight` value, a share
     # The experiment of the last row with what its rows have in common: they come one after the other.
     _last: list = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
-    def of(cls, target: Target, run: str, suite: str, watts: float | None = None) -> Context:
-        """The context of a target."""
-        return cls(run, suite, target.machine_name, target.executor.key, target.endpoint_names, watts)
+    def of(
+        cls, target: Target, run: str, suite: str, watts: float | None = None, precision: float = grades.TARGET
+    ) -> Context:
+        """The context of a target; `precision` is the one asked for."""
+        return cls(run, suite, target.machine_name, target.executor.key, target.endpoint_names, watts, precision)
+
+    def measured(self, experiment: Experiment, metric: str, **values: object) -> Row:
+        """A row with an interval: its precision and grade follow, unless the value is modelled."""
+        if values["n"] is not None and values["value"] is not None:
+            found = grades.precision(values["value"], values["ci_low"], values["ci_high"])
+            values |= {"precision": found, "grade": grades.grade(found, self.target)}
+        return self.row(experiment, metric, **values)
 
     def row(self, experiment: Experiment, metric: str, **values: object) -> Row:
         """A row about `experiment`; the unit follows from the metric, unless a probe states it."""
@@ -74,7 +84,7 @@ def _axes_of(experiment: Experiment) -> str | None:
 def without_value(
     context: Context, experiment: Experiment, status: str, reason: str, code: str | None = None
 ) -> list[Row]:
-    """The row of an experiment that gave no number: `waived` or `failed`."""
+    """The row of an experiment that gave no number: of any status but `ok`."""
     return [context.row(experiment, "time", status=status, reason=reason, code=code)]
 
 
@@ -99,7 +109,7 @@ def of_simulation(
     notes: Sequence[Note] = (),
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
-    ok = _said("ok", None, [*([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
+    ok = _said([*([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
     rows = [
         context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, limit_name=found.limit_name, **ok)
     ]
@@ -160,10 +170,9 @@ def of_samples(
                 "two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches"
             )
         )
-    why = None if found.settled(experiment.size_bytes) else _why_unconverged(found, summary, experiment)
-    common = _said("unconverged" if why else "ok", why, notes) | {"n": summary.launches}
+    common = _said([*([found.disturbance] if found.disturbance else []), *notes]) | {"n": summary.launches}
     bound = dict(zip(("limit", "limit_name"), limit, strict=True)) if limit else {}
-    time = context.row(
+    time = context.measured(
         experiment, "time", value=summary.median, ci_low=summary.ci_low, ci_high=summary.ci_high, **bound, **common
     )
     if experiment.probe:
@@ -193,7 +202,9 @@ def of_samples(
         rows.append(context.row(experiment, "sync_residual", value=worst, status="ok", reason=methods))
     if len(summary.modes) == 2:
         for number, mode in enumerate(summary.modes, 1):
-            rows.append(context.row(experiment, f"mode{number}", value=mode.median, **common))
+            low, high = mode.interval or (None, None)
+            shown = {"value": mode.median, "ci_low": low, "ci_high": high}
+            rows.append(context.measured(experiment, f"mode{number}", **shown, **common))
             rows.append(context.row(experiment, f"mode{number}_share", value=mode.share, **common))
     return rows
 
@@ -203,24 +214,14 @@ def _column(launches: Sequence[np.ndarray]) -> dict[str, float | None]:
     return {"value": summary.median, "ci_low": summary.ci_low, "ci_high": summary.ci_high}
 
 
-def _why_unconverged(found: Measured, summary: Summary, experiment: Experiment) -> Note:
-    if found.disturbance:
-        return found.disturbance
-    if summary.ci_low is None:
-        return Note("few-launches", f"{summary.launches} launches in the time budget; an interval needs {MIN_VALUES}")
-    half_width = (summary.ci_high - summary.ci_low) / 2 / summary.median
-    return Note("wide-interval", f"interval +-{half_width:.1%}, wanted {tolerance_of(experiment.size_bytes):.0%}")
-
-
-def _said(status: str, why: Note | None, notes: Sequence[Note]) -> Row:
-    """Status, code, flags and reason of a row; `why` stands first."""
-    texts = [note.text for note in (*([why] if why else []), *notes)]
+def _said(notes: Sequence[Note]) -> Row:
+    """Status, flags and reason of a row that has a value."""
     flags = dict.fromkeys(note.code for note in notes if note.code != "remark")
     return {
-        "status": status,
-        "code": why.code if why else None,
+        "status": "ok",
+        "code": None,
         "flags": ",".join(flags) or None,
-        "reason": "; ".join(texts) or None,
+        "reason": "; ".join(note.text for note in notes) or None,
     }
 
 
@@ -231,14 +232,14 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
     for metric in metrics:
         if metric == "latency":
             halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", "limit")}
-            yield context.row(experiment, metric, **halves, **copied)
+            yield context.measured(experiment, metric, **halves, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
             rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}
             # The shortest time is the highest rate.
             rates["ci_low"] = _rate(metric, experiment, time["ci_high"])
             rates["ci_high"] = _rate(metric, experiment, time["ci_low"])
             if rates["value"] is not None:
-                yield context.row(experiment, metric, **rates, **copied)
+                yield context.measured(experiment, metric, **rates, **copied)
 
 
 def _half(time_ns: float | None) -> float | None:

@@ -22,6 +22,7 @@ from linkwright.executors import Target, resolve
 from linkwright.executors.measured import dropped_samples
 from linkwright.executors.protocol import Options
 from linkwright.experiment import Experiment
+from linkwright.stats.grade import TARGET
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.store.journal import Journal
@@ -52,6 +53,7 @@ class Request:
     warmup: int | None = None
     check: bool = True
     watts: float | None = None  # nominal power of the machine that is measured
+    target: float = TARGET  # precision at which an experiment is measured no longer, a share
     level: str = "full"  # of the parts of the suite, those up to this one
 
 
@@ -128,7 +130,7 @@ def _execute(
                 experiments = expand(suite.at(request.level), target.extent)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
-                context = rows.Context.of(target, run.id, suite.name, request.watts)
+                context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)
                 if target.modelled:
                     work = Work(target, context, metrics, request.seed)
                     executed = _model(work, experiments, records, journal, watcher, backend)
@@ -178,7 +180,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     interrupted = False
     try:
         launch = functools.partial(executor.launch, target)
-        measure(experiments, request.budget_s, options, state, journal, watcher.progress, launch, run.folder)
+        told = watcher.progress
+        measure(experiments, request.budget_s, request.target, options, state, journal, told, launch, run.folder)
     except KeyboardInterrupt:
         interrupted = True
     found = [(experiment, state.measured(experiment.key)) for experiment in experiments]
@@ -199,10 +202,11 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
 def _without_samples(context: rows.Context, experiment: Experiment, dropped: Mapping[str, int]) -> list[rows.Row]:
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
-    code, reason = OUT_OF_TIME, "the time budget ended before its first launch; give more with --time-budget"
     if counts:
-        code, reason = ALL_DISTURBED, f"every sample was disturbed ({counts}); stop what else runs on this machine"
-    return rows.without_value(context, experiment, "waived", reason, code)
+        reason = f"every sample was disturbed ({counts}); stop what else runs on this machine"
+        return rows.without_value(context, experiment, "disturbed", reason, ALL_DISTURBED)
+    reason = "the time budget ended before its first launch; give more with --time-budget"
+    return rows.without_value(context, experiment, "out-of-time", reason, OUT_OF_TIME)
 
 
 def _model(

@@ -119,8 +119,7 @@ def test_a_whole_run(tmp_path):
     rows = [row for row in json.loads(out.read_text(encoding="utf-8"))["rows"] if row["executor"] == "cuda"]
     times = [row for row in rows if row["metric"] == "time"]
     assert [row["machine"] for row in times] == ["CPU threads behind the driver's interface"]
-    assert times[0]["status"] == "unconverged"
-    assert "1 launches in the time budget; an interval needs 6" in times[0]["reason"]
+    assert (times[0]["status"], times[0]["grade"], times[0]["n"]) == ("ok", "single", 1)
     residual = next(row for row in rows if row["metric"] == "sync_residual")
     assert residual["reason"] == "timer"
     about = json.loads(next(tmp_path.glob("*/environment.json")).read_text(encoding="utf-8"))["cuda"]

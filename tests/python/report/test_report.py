@@ -30,13 +30,6 @@ def test_the_first_table_on_a_terminal(tmp_path):
     assert pages.glance(tmp_path) == (pages.GOLDEN / "glance.txt").read_text(encoding="utf-8")
 
 
-def test_where_nothing_converged_it_is_said_once(tmp_path):
-    frame = synthetic.rows()
-    frame["status"] = "unconverged"
-    lines, _ = report.conclude(synthetic.folder(tmp_path / "x", frame))
-    assert sum("converged" in line for line in lines) == len(frame["machine"].unique())
-
-
 def test_a_value_above_a_measured_limit_says_what_that_means():
     row = {"share": 1.09, "limit": 3.4e11, "unit": "Flop/s"}
     measured = values.of_limit(pd.Series({**row, "limit_name": peaks.FMA_PEAK}))

@@ -6,8 +6,9 @@ launch do not see it. From outside it shows as processor time that the machine s
     foreign = busy time of all processors (/proc/stat) - processor time of this process and its children
 
 Above a tenth of one processor, the samples of that launch are set aside. They count only if no launch was undisturbed;
-then the row is `unconverged` and says how busy the machine was. Ticks of /proc/stat are 10 ms and truncated in each of
-its columns, so a window reaches back at least half a second, into earlier experiments, and tolerates that much more.
+then the row is flagged `disturbed` and says how busy the machine was. Ticks of /proc/stat are 10 ms and truncated in
+each of its columns, so a window reaches back at least half a second, into earlier experiments, and tolerates that much
+more.
 """
 
 from __future__ import annotations
