@@ -87,6 +87,16 @@ class WaivedError(ScheduleError):
     code = "experiment.waived"
 
 
+class OutOfTimeError(ScheduleError):
+    """An experiment whose share of the time budget is too short; `need_s` seconds in a launch would do."""
+
+    code = "experiment.out-of-time"
+
+    def __init__(self, message: str, *, need_s: float, code: str | None = None):
+        super().__init__(message, code=code)
+        self.need_s = need_s
+
+
 class VerifyError(ScheduleError):
     """A wrong schedule, which nothing simulates or runs."""
 

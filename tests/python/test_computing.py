@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwright import _native, probes
-from linkwright.errors import WaivedError, WrongResultError
+from linkwright.errors import OutOfTimeError, WaivedError, WrongResultError
 from linkwright.executors.measured import Measured
 from linkwright.executors.peaks import FMA_PEAK, STORE, Peaks
 from linkwright.probes import Setting, convolution, matmul, random
@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_waived_with_the_numbers():
     with pytest.raises(WaivedError, match="a quarter of what is free"):
         launch("matmul", n=10_000_000)
     hurried = Setting(cpus=FEW.cpus, budget_s=1e-9)
-    with pytest.raises(WaivedError, match="give more with --time-budget"):
+    with pytest.raises(OutOfTimeError, match="give more with --time-budget"):
         probes.measure("matmul", probes.find("matmul").assignment({"n": 64}), hurried)
     with pytest.raises(WaivedError, match="threads need as many processors"):
         launch("matmul", n=16, threads=100_000)

@@ -11,7 +11,6 @@ from linkwright.experiment import DTYPES, OPS, Experiment
 from linkwright.store.schema import METRICS
 from linkwright.suite import load
 from linkwright.suite.expand import collective_experiment, expand
-from linkwright.suite.measure import planned_launches
 
 HEAD = '[suite]\nformat = 1\nname = "s"\nsummary = "a suite"\n'
 PART = '[[part]]\nname = "p"\nsummary = "a part"\npattern = "pairs"\nsizes = ["8", "1K"]\nranks = [2]\n'
@@ -143,10 +142,3 @@ def test_keys_differ_where_experiments_differ():
     }  # fmt: skip
     keys = {Experiment(**{**base.__dict__, name: value}).key for name, value in changed.items()}
     assert len(keys | {base.key}) == len(changed) + 1
-
-
-@pytest.mark.parametrize(
-    ("budget_s", "experiments", "launches"), [(60, 261, 6), (300, 500, 9), (90, 140, 9), (10, 1, 6)]
-)
-def test_a_budget_is_shared_among_as_many_launches_as_have_time(budget_s, experiments, launches):
-    assert planned_launches(budget_s, experiments) == launches

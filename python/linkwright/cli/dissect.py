@@ -50,6 +50,7 @@ _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "r
     help="Use a running Dask scheduler, such as tcp://head:8786; default: start processes on this machine.",
 )  # fmt: skip
 @click.option("--grain", type=click.IntRange(1), metavar="N", help="Experiments per Dask task; default: n / 512.")
+@options.target
 @options.watts
 @options.seed
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run: its id, or `latest`.")

@@ -133,6 +133,30 @@ watts = click.option(
     help="Nominal power of this machine; adds compute rates per watt.",
 )  # fmt: skip
 
+
+class Precision(click.ParamType):
+    """A share of a value, as percent or as a number below 1."""
+
+    name = "PERCENT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """0.02 from `2%` or `0.02`."""
+        if isinstance(value, float):
+            return value
+        text = str(value)
+        try:
+            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < 1:
+            self.fail(f"{text}: not a precision; write 2% or 0.02", param, ctx)
+        return found
+
+
+target = click.option(
+    "--target", type=Precision(), default="5%", show_default=True,
+    help="Measure each value until half of its 95 % interval is within this share of it, or time runs out.",
+)  # fmt: skip
 time_budget = click.option(
     "--time-budget", type=Duration(), default="90s", show_default=True, help="Stop measuring after this time."
 )

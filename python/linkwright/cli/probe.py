@@ -26,6 +26,7 @@ from linkwright.cli import options
 @click.option("--every-pair", is_flag=True, help="Measure every ordered pair of endpoints.")
 @options.sampling
 @options.time_budget
+@options.target
 @options.watts
 @options.seed
 @options.outputs

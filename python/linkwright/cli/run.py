@@ -26,6 +26,7 @@ from linkwright.cli import options
 )  # fmt: skip
 @options.skew
 @options.time_budget
+@options.target
 @options.seed
 @click.option("--slurm", is_flag=True, help="Print a Slurm job script that runs this over MPI; needs --ranks.")
 @options.outputs
@@ -69,7 +70,7 @@ def command(
         skew=asked["skew"],
         metrics=("time", "alg_bw", "bus_bw"),
     )
-    told = ("ranks", "grid", "seed", "samples", "warmup")
+    told = ("ranks", "grid", "seed", "samples", "warmup", "target")
     request = Request(
         on=on,
         budget_s=asked["time_budget"],

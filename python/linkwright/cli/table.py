@@ -17,6 +17,7 @@ from linkwright import probes, units
 from linkwright.cli.output import Progress, say
 from linkwright.executors import Target
 from linkwright.experiment import DTYPES, Experiment
+from linkwright.suite.budget import Plan
 from linkwright.suite.rows import Row
 from linkwright.suite.session import Watcher
 
@@ -123,6 +124,11 @@ class LiveTable(Watcher):
         unit += f" {'(GB/s)':>8} {'':>6}"
         self._echo(head + "".join(f" {name:>{width}}" for name, _, width, _ in self._columns))
         self._echo((unit + "".join(f" {unit:>{width}}" for _, unit, width, _ in self._columns)).rstrip())
+
+    def planned(self, plan: Plan, budget_s: float) -> None:
+        """Say before the run what fits into the time budget."""
+        for line in plan.words(budget_s):
+            self._echo(f"# {line}")
 
     def progress(self, launch: int, done: int, text: str) -> None:
         """Move the bar on stderr."""

@@ -3,7 +3,8 @@
 Most of the variation between runs comes from there. The process reads one JSON document from standard input and writes
 a JSON line as soon as an experiment ends, so a process that dies costs only its current experiment.
 
-    in    {"number": 2, "deadline_s": 9.5, "options": {...}, "work": [{experiment}, ...], "about": {...}}
+    in    {"number": 2, "deadline_s": 9.5, "options": {...}, "needs": {...}, "most_s": {...},
+           "work": [{experiment}, ...], "about": {...}}
     out   {"samples": {...}}  |  {"ended": {...}}
 
 The parent calls `fresh`; the module that it starts calls `serve` with what measures there.
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from linkwright._native import measurement
-from linkwright.errors import LinkwrightError, WaivedError
+from linkwright.errors import LinkwrightError, OutOfTimeError, WaivedError
 from linkwright.experiment import Experiment
 from linkwright.store.record import PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
 
@@ -94,8 +95,7 @@ def outcomes(measurer: Callable[[], Measurer], launch: Launch) -> Iterator[Outco
         left = end - time.monotonic()
         if left <= 0:
             return
-        # An equal share of the rest: time that a quick experiment saves goes to slower ones.
-        budget_s = left / (len(launch.work) - done)
+        budget_s = launch.share_s(left, launch.work[done:])
         outcome = _outcome(machine, experiment, launch, budget_s)
         try:
             disturbances = machine.disturbances()
@@ -121,6 +121,9 @@ def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s
         return found.named(experiment.key, launch.number)
     except WaivedError as error:
         return Ended.by(error, "waived", experiment.key, launch.number)
+    except OutOfTimeError as error:
+        ended = Ended.by(error, "out-of-time", experiment.key, launch.number)
+        return dataclasses.replace(ended, need_s=error.need_s)
     except LinkwrightError as error:
         return Ended.by(error, "failed", experiment.key, launch.number)
 
@@ -134,7 +137,10 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         asked = json.load(sys.stdin)
         work = [Experiment.from_json(values) for values in asked["work"]]
-        launch = Launch(asked["number"], work, asked["deadline_s"], Options(**asked["options"]))
+        options = Options(**asked["options"])
+        launch = Launch(
+            asked["number"], work, asked["deadline_s"], options, needs=asked["needs"], most_s=asked["most_s"]
+        )
         try:
             for outcome in outcomes(lambda: measurer(asked["about"]), launch):
                 out.write(json.dumps(to_json(outcome)) + "\n")
@@ -153,6 +159,8 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "deadline_s": left,
             "options": vars(launch.options),
             "work": [experiment.to_json() for experiment in work],
+            "needs": dict(launch.needs),
+            "most_s": dict(launch.most_s),
             "about": dict(about or {}),
         }
         finished, patience_s = 0, 0.5

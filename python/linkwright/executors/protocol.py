@@ -76,13 +76,23 @@ class Options:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: a list of experiments, in this order, within `deadline_s`."""
+    """One launch: a list of experiments, in this order, within `deadline_s`.
+
+    Time is shared in proportion to `needs`, equally where they are empty; none gets more than its `most_s`.
+    """
 
     number: int
     work: Sequence[Experiment]
     deadline_s: float
     options: Options = field(default_factory=Options)
     folder: Path | None = None  # of the run, for the files of ranks
+    needs: Mapping[str, float] = field(default_factory=dict)  # key of an experiment -> seconds
+    most_s: Mapping[str, float] = field(default_factory=dict)
+
+    def share_s(self, left_s: float, rest: Sequence[Experiment]) -> float:
+        """Seconds for the first of the experiments that are left; time that it saves goes to the others."""
+        first, *others = (self.needs.get(experiment.key, 1.0) for experiment in rest)
+        return min(left_s * first / (first + sum(others)), self.most_s.get(rest[0].key, left_s))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from linkwright import _native
-from linkwright.errors import WaivedError
+from linkwright.errors import OutOfTimeError, WaivedError
 from linkwright.store.record import Note, Record
 
 from . import Axes, Setting, recorded
@@ -96,11 +96,12 @@ def _free_bytes() -> int:
 
 
 def fits_time(key: str, one_s: float, setting: Setting) -> None:
-    """Waives operations that are too long to be repeated within the launch's share of the time budget."""
+    """Refuses operations that are too long to be repeated within the launch's share of the time budget."""
     if CALLS * one_s > setting.budget_s:
-        raise WaivedError(
-            f"{key}: waived: one operation takes about {one_s:.3g} s and this experiment has "
-            f"{setting.budget_s:.3g} s in a launch, less than {CALLS} of them; give more with --time-budget"
+        raise OutOfTimeError(
+            f"{key}: one operation takes about {one_s:.3g} s and this experiment has "
+            f"{setting.budget_s:.3g} s in a launch, less than {CALLS} of them; give more with --time-budget",
+            need_s=CALLS * one_s,
         )
 
 

@@ -86,9 +86,10 @@ class Ended:
 
     experiment: str
     launch: int
-    status: str  # `waived` or `failed`
+    status: str  # `waived`, `failed` or `out-of-time`
     reason: str
     code: str | None = None
+    need_s: float | None = None  # of what ran out of time: seconds in a launch that would do
 
     @classmethod
     def by(cls, error: LinkwrightError, status: str, experiment: str, launch: int) -> Ended:

@@ -125,7 +125,7 @@ FLAGS = {
 
 # Code -> meaning, of rows that no error ended; those of an error are its own.
 CODES = {
-    "out-of-time": "the time budget ended before the first launch",
+    "out-of-time": "the time budget does not suffice for an interval, so the experiment was not started",
     "all-disturbed": "every sample was dropped because something else ran",
     "process-ended": "the process of the launch died during this experiment",
     "worker-killed": "every worker of the cluster that ran the experiment was killed",

@@ -1,12 +1,12 @@
-"""Measuring a list of experiments: launches of the whole list until enough of them agree.
+"""Measuring a list of experiments: launches of the whole list, then of what is not precise enough.
 
     launch 0    e7 e1 e4 ...      every launch runs the list once, in an order shuffled anew;
     launch 1    e2 e7 e5 ...      the interval of an experiment is taken over its launches
     ...
-    launch 6+                     only what is not within the target yet, while the time budget lasts
+    launch 6+   e2 e5 ...         what is not within the target yet: first what a reader looks at, the widest first
 
-The interval of six launches spans all of them; from nine on it tolerates one outlier. So a budget that is long enough
-is shared among nine. Everything finished is in the journal before the next thing starts.
+Six launches give an interval, so nothing is started for which the budget does not suffice for six; see `budget`.
+Everything finished is in the journal before the next thing starts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from linkwright.stats.interval import MIN_VALUES
 from linkwright.store.journal import Journal
 from linkwright.store.record import Ended, Outcome, Record, to_json
 
-MAX_LAUNCHES = 50
-# Launches that share the budget if each gets so much time, for itself and for each of its experiments.
-GOOD_LAUNCHES = 9
-LEAST_LAUNCH_S = 2.0
-LEAST_EXPERIMENT_S = 0.05
+from .budget import MAX_LAUNCHES, Needs, affordable, by_worth
+
+# How much longer than the last time an experiment may take, so that what is saved buys further launches.
+SLACK = 1.2
 
 
 @dataclass
@@ -37,13 +36,14 @@ class State:
 
     launches: dict[str, dict[int, Record]] = field(default_factory=dict)  # experiment -> launch -> record
     ended: dict[str, Ended] = field(default_factory=dict)
+    short: dict[str, Ended] = field(default_factory=dict)  # for whose share of a launch was too short so far
 
     def take(self, outcome: Outcome | None) -> None:
         """Add one outcome."""
         if isinstance(outcome, Record):
             self.launches.setdefault(outcome.experiment, {})[outcome.launch] = outcome
         elif outcome is not None:
-            self.ended[outcome.experiment] = outcome
+            (self.short if outcome.status == "out-of-time" else self.ended)[outcome.experiment] = outcome
 
     def records(self, key: str) -> list[Record]:
         """The launches of an experiment, in order."""
@@ -76,25 +76,45 @@ def measure(
     folder: Path | None = None,
 ) -> None:
     """Run launches until all experiments are within the target, ended, or the time budget is used up."""
-    end = time.monotonic() + budget_s
-    planned = planned_launches(budget_s, len(experiments))
+    end, needs = time.monotonic() + budget_s, Needs()
     for number in range(MAX_LAUNCHES):
         work = [e for e in experiments if state.wants(e, number, target)]
-        random.Random(f"{options.seed}/{number}").shuffle(work)
         left = end - time.monotonic()
-        if not work or left <= 0:
-            if not work and number < MIN_VALUES:
-                continue  # a resumed run has these launches already
+        if not work and number < MIN_VALUES:
+            continue  # a resumed run has these launches already
+        if left <= 0:
             return
-        # Leave an equal share to each launch that is planned; after those use what is left.
-        asked = Launch(number, work, left / max(1, planned - number), options, folder)
-        for done, outcome in enumerate(launch(asked), 1):
+        missing = max(1, MIN_VALUES - number)
+        work = affordable(work, left, missing, needs) if missing > 1 else by_worth(work, state.measured, left, needs)
+        if not work:
+            return
+        if missing == MIN_VALUES:
+            # What has no time for all launches of an interval is not started later either.
+            experiments = [e for e in experiments if e in work or e.key in state.launches]
+        random.Random(f"{options.seed}/{number}").shuffle(work)
+        # The first tells how long a launch takes to start, so it should be short itself.
+        work.insert(0, work.pop(work.index(min(work, key=needs.of))))
+        weights = {experiment.key: needs.of(experiment) for experiment in work}
+        most_s = {key: SLACK * took_s for key, took_s in needs.by_key.items()}
+        asked = Launch(number, work, left / missing, options, folder, weights, most_s)
+        for done, outcome in enumerate(_timed(launch(asked), work, needs), 1):
             state.take(outcome)
             journal.append(to_json(outcome))
             progress(number, done, f"launch {number + 1}: {done} of {len(work)}")
 
 
-def planned_launches(budget_s: float, experiments: int) -> int:
-    """How many launches share the budget: those that an interval needs, or more if there is time."""
-    long_enough = budget_s / GOOD_LAUNCHES >= max(LEAST_LAUNCH_S, LEAST_EXPERIMENT_S * experiments)
-    return GOOD_LAUNCHES if long_enough else MIN_VALUES
+def _timed(outcomes: Iterator[Outcome], work: list[Experiment], needs: Needs) -> Iterator[Outcome]:
+    """The same outcomes; what each took is what it will need."""
+    expected = {experiment.key: needs.of(experiment) for experiment in work}
+    before, first = time.monotonic(), True
+    for outcome in outcomes:
+        took = time.monotonic() - before
+        if isinstance(outcome, Ended) and outcome.need_s:
+            needs.by_key[outcome.experiment] = SLACK * outcome.need_s
+        elif first:
+            needs.launch_s = max(0.0, took - expected[outcome.experiment])
+        else:
+            needs.by_key[outcome.experiment] = took
+        first = False
+        yield outcome
+        before = time.monotonic()

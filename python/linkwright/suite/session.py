@@ -26,10 +26,11 @@ from linkwright.stats.grade import TARGET
 from linkwright.store import run as runs
 from linkwright.store import schema
 from linkwright.store.journal import Journal
-from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, from_json, launches
+from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json, launches
 
 from . import rows
 from .backends import Backend, Local
+from .budget import Needs, Plan, plan
 from .expand import expand
 from .load import Suite, parse
 from .measure import State, measure
@@ -65,6 +66,9 @@ class Watcher:
 
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """The experiments of a target begin."""
+
+    def planned(self, plan: Plan, budget_s: float) -> None:
+        """What of a target will be measured within the budget; called before it is."""
 
     def progress(self, launch: int, done: int, text: str) -> None:
         """One more experiment of a launch, or one more modelled one, is done."""
@@ -178,6 +182,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     options = Options(request.samples, request.warmup, request.check, request.seed)
     executor.begin(target, run.id, run.folder.parent)
     interrupted = False
+    planned = plan([e for e in experiments if e.key not in state.launches], request.budget_s, Needs())
+    watcher.planned(planned, request.budget_s)
     try:
         launch = functools.partial(executor.launch, target)
         told = watcher.progress
@@ -194,18 +200,25 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
             bound = limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
         elif not interrupted:
-            yield experiment, _without_samples(context, experiment, dropped_samples(state.records(experiment.key)))
+            dropped = dropped_samples(state.records(experiment.key))
+            yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)
     if interrupted:
         raise KeyboardInterrupt
 
 
-def _without_samples(context: rows.Context, experiment: Experiment, dropped: Mapping[str, int]) -> list[rows.Row]:
+def _without_samples(
+    context: rows.Context, experiment: Experiment, dropped: Mapping[str, int], short: Ended | None, planned: Plan
+) -> list[rows.Row]:
     """The row of an experiment that no launch kept a sample of."""
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items() if count)
     if counts:
         reason = f"every sample was disturbed ({counts}); stop what else runs on this machine"
         return rows.without_value(context, experiment, "disturbed", reason, ALL_DISTURBED)
-    reason = "the time budget ended before its first launch; give more with --time-budget"
+    if short:
+        return rows.without_value(context, experiment, short.status, short.reason, short.code)
+    reason = "the time budget does not suffice for the launches of an interval, so it was not started"
+    if planned.left_out:
+        reason += f"; --time-budget {planned.enough_s:.0f}s would do for all"
     return rows.without_value(context, experiment, "out-of-time", reason, OUT_OF_TIME)
 
 

@@ -56,7 +56,7 @@ def launch(world: World, launch: Launch) -> Iterator[Outcome]:
             "experiment": experiment.to_json(),
             "folder": str(launch.folder.resolve()) if launch.folder else None,
             "launch": launch.number,
-            "sampling": Sampling.of(launch.options, launch.number, left / (len(work) - done)),
+            "sampling": Sampling.of(launch.options, launch.number, launch.share_s(left, work[done:])),
         }
         world.comm.bcast(order)
         answers = world.comm.gather(_answer(world, order))
