@@ -19,6 +19,7 @@ help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(VENV)/.built ## build linkwright into .venv
+	@$(BIN)/python -m compileall -q python/linkwright
 setup-dev: $(VENV)/.built $(VENV)/.dev ## setup, with the tools that tests and lint need
 
 $(VENV)/.python:

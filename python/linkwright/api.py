@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from linkwright import _native, executors, machines, schedules
+from linkwright import _native, executors, machines, schedules, shown
 from linkwright.errors import ShapeError, UsageError, reported, unknown
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
@@ -26,7 +26,7 @@ from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
 from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
-from linkwright.units import parse_size
+from linkwright.units import format_size, parse_size
 from linkwright.verification import describe
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def schedule(
 class Builder(_native.Builder):
     """Write your own schedule: at this step, who sends which chunks to whom.
 
-    Declare buffers, then say for each step what moves; `finish` orders hazards between steps and returns the schedule.
+    Declare buffers with `buffer` (and memories with `memory`). Then begin each `step` and say what moves in it: `put`,
+    `put_blocks` or `multicast` between ranks, `local` within one; `compute` takes time. `finish` orders the hazards
+    between steps and returns the schedule. `help(linkwright.Builder.put)` explains a method with its parameters.
 
     Args:
         collective: the collective that the schedule must carry out, or `pattern` for mere traffic.
@@ -132,6 +134,8 @@ class Builder(_native.Builder):
         <Schedule broadcast over 3 ranks: 2 operations, 2 messages>
     """
 
+    _what: str
+
     def __new__(
         cls,
         collective: str,
@@ -142,9 +146,15 @@ class Builder(_native.Builder):
         root: int = 0,
         grid: tuple[int, int] | None = None,
     ) -> Self:
-        """Measure `size` in elements of `dtype`."""
-        elements = _bytes(size, dtype) // DTYPES[dtype]
-        return super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+        """Begin a schedule; `size` is converted to elements of `dtype`."""
+        size_bytes = _bytes(size, dtype)
+        elements = size_bytes // DTYPES[dtype]
+        made = super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+        made._what = f"{collective} over {ranks} ranks, {format_size(size_bytes)}"
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Builder {self._what}>"
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,8 @@ class Result:
     Example:
         >>> import linkwright as lw
         >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
+        >>> result
+        <Result allreduce, 4 ranks, 4K on loggp: 9.20 us, 91 % of limit>
         >>> result.time_us, result.limit_us, result.limit_name
         (9.19824, 8.4, 'latency')
         >>> len(result.rows)
@@ -219,6 +231,13 @@ class Result:
     """
 
     rows: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<Result {shown.line(self.rows)}>"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        return shown.table(self.rows)
 
     def row(self, metric: str) -> dict[str, Any]:
         """The row of one metric.
@@ -261,7 +280,8 @@ class Result:
         """The tidy rows as a pandas frame.
 
         Returns:
-            A frame with one row per metric and the columns that docs/formats.md lists.
+            A frame with one row per metric and the columns that docs/formats.md lists, the metric and its value
+            first.
         Example:
             >>> import linkwright as lw
             >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
@@ -271,7 +291,7 @@ class Result:
         """
         import pandas as pd
 
-        return pd.DataFrame(self.rows)
+        return pd.DataFrame(self.rows, columns=shown.columns(list(self.rows[0])))
 
 
 def simulate(
@@ -410,7 +430,8 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
         run: the id of a run, or `latest`, or `latest~1` for the one before.
         folder: the folder that holds the runs.
     Returns:
-        A frame with one row per metric and experiment, and the columns that docs/formats.md lists.
+        A frame with one row per metric and experiment, and the columns that docs/formats.md lists, the metric and its
+        value first.
     Raises:
         UsageError: there is no such run.
         StoreError: the run cannot be read.
@@ -422,7 +443,8 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
     """
     from linkwright.store import run as runs
 
-    return runs.find(Path(folder), run).results().to_pandas()
+    frame = runs.find(Path(folder), run).results().to_pandas()
+    return frame[shown.columns(list(frame.columns))]
 
 
 _METRICS = ("time", "alg_bw", "bus_bw")

@@ -10,8 +10,12 @@ Catch a class; tell its cases apart by `code`, a stable word such as `machine.un
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# Most names that an error message shows in full.
+FEW = 12
+# Names of at least this likeness, as difflib counts it, are near each other.
+NEAR = 0.6
 
 
 class LinkwrightError(Exception):
@@ -154,15 +158,40 @@ def reported(message: str, code: str | None) -> LinkwrightError:
     return made
 
 
-def unknown(what: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
-    """The error for a `name` that is not a known `what`; it suggests the closest known names."""
+def unknown(
+    what: str, name: str, known: Iterable[str], *, where: str = "", lists: str | Sequence[str] = ()
+) -> UnknownNameError:
+    """The error for a `name` that is not a known `what`.
+
+    It suggests the nearest known names, or shows all if they are few, and names the command that `lists` them. Without
+    such a command it shows all.
+    """
     known = sorted(set(known))
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        cure = "did you mean " + " or ".join(f"`{c}`" for c in close) + "?"
-    elif len(known) <= 12:
-        cure = "known: " + (", ".join(f"`{k}`" for k in known) or "none")
+    commands = [lists] if isinstance(lists, str) else list(lists)
+    shown = len(known) <= FEW or not commands
+    if close := nearest(name, known):
+        cure = f"did you mean {_quoted(close, ' or ')}?"
     else:
-        cure = f"{len(known)} are known; `linkwright list` names them"
+        cure = f"known: {_quoted(known) or 'none'}" if shown else f"{len(known)} are known"
+    if commands and shown and not close:
+        cure += f" ({_quoted(commands)})"
+    elif commands:
+        cure += f"{' ' if close else '; '}{_quoted(commands, ' and ')} {'shows' if len(commands) == 1 else 'show'} all"
     prefix = f"{where}: " if where else ""
     return UnknownNameError(f"{prefix}unknown {what} `{name}`; {cure}")
+
+
+def _quoted(names: Iterable[str], between: str = ", ") -> str:
+    return between.join(f"`{name}`" for name in names)
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """At most three of the `known` names that somebody who wrote `name` may have meant; none if none is near."""
+    from difflib import SequenceMatcher  # only errors need it, and commands start faster without
+
+    known = sorted(set(known))
+    if begun := [key for key in known if len(name) > 1 and key.startswith(name)]:
+        return begun[:3]
+    likeness = {key: SequenceMatcher(None, key, name).ratio() for key in known}
+    enough = max(NEAR, max(likeness.values(), default=0.0) - 0.1)  # about as near as the nearest
+    return [key for key in sorted(known, key=lambda key: -likeness[key]) if likeness[key] >= enough][:3]

@@ -49,6 +49,8 @@ class Experiment:
     axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value each; None: a schedule
     named: tuple[str, ...] = ()  # axes of a probe as the key writes them
     text: str | None = None  # of a user's own schedule; None: what the algorithm makes
+    # Keys of the same at two smaller sizes and their ratio: it is measured only while the rate rises between them.
+    rising: tuple[str, str, int] | None = None
 
     @property
     def probe(self) -> str | None:

@@ -8,29 +8,46 @@ from __future__ import annotations
 
 import functools
 import importlib
-import tomllib
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 from .errors import UsageError, unknown
 
 Entry = dict[str, object]
+# Kind of shipped files, which is the name of their folder -> the table that describes one.
+_TABLES = {"machines": "machine", "suites": "suite", "workloads": "app"}
+
+
+# Collective -> what every rank has in the end.
+_COLLECTIVES = {
+    "allreduce": "every rank gets the combination of all ranks' arrays",
+    "reduce_scatter": "every rank gets its own block of the combination of all ranks' arrays",
+    "allgather": "every rank gets the blocks of all ranks",
+    "alltoall": "every rank gets the block that each rank has for it",
+    "broadcast": "every rank gets the array of the root",
+    "reduce": "the root gets the combination of all ranks' arrays",
+    "gather": "the root gets the blocks of all ranks",
+    "scatter": "every rank gets its own block of the array of the root",
+    "barrier": "no rank leaves before all have entered",
+}
 
 
 @functools.cache
 def _files(folder: str) -> dict[str, Path]:
     """The shipped files of a folder by key; they do not change while the process runs."""
-    with resources.as_file(resources.files("linkwright") / folder) as root:
-        return {path.stem: path for path in sorted(root.glob("*.toml"))}
+    return {path.stem: path for path in sorted((Path(__file__).parent / folder).glob("*.toml"))}
 
 
-def _file_entries(folder: str, table: str) -> list[Entry]:
-    entries = []
-    for key, path in _files(folder).items():
-        head = tomllib.loads(path.read_text(encoding="utf-8")).get(table, {})
-        entries.append({"key": key, "summary": head.get("summary", ""), "file": path.name, **head})
-    return entries
+def _file_entries(folder: str) -> list[Entry]:
+    return [_file_entry(folder, key) for key in _files(folder)]
+
+
+def _file_entry(folder: str, key: str) -> Entry:
+    import tomllib  # most commands read no file in Python
+
+    path = _files(folder)[key]
+    head = tomllib.loads(path.read_text(encoding="utf-8")).get(_TABLES[folder], {})
+    return {"key": key, "summary": head.get("summary", ""), "file": path.name, **head}
 
 
 def _of(module: str, name: str) -> list[Entry]:
@@ -43,6 +60,18 @@ def _native(function: str) -> Callable[[], list[Entry]]:
     return functools.partial(_of, "_native", function)
 
 
+def _collectives() -> list[Entry]:
+    from . import _native
+
+    names: dict[object, list[object]] = {}
+    for row in _native.algorithms():
+        names.setdefault(row["collective"], []).append(row["name"])
+    return [
+        {"key": row["key"], "summary": _COLLECTIVES[row["key"]], "algorithms": names[row["key"]], **row}
+        for row in _native.collectives()
+    ]
+
+
 def _studies() -> list[Entry]:
     from . import studies
 
@@ -51,7 +80,8 @@ def _studies() -> list[Entry]:
 
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
-    "machines": functools.partial(_file_entries, "machines", "machine"),
+    "machines": functools.partial(_file_entries, "machines"),
+    "collectives": _collectives,
     "algorithms": _native("algorithms"),
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
     "patterns": _native("patterns"),
@@ -61,8 +91,8 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "backends": functools.partial(_of, "suite.backends", "entries"),
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),
-    "suites": functools.partial(_file_entries, "suites", "suite"),
-    "workloads": functools.partial(_file_entries, "workloads", "app"),
+    "suites": functools.partial(_file_entries, "suites"),
+    "workloads": functools.partial(_file_entries, "workloads"),
     "studies": _studies,
     "errors": functools.partial(_of, "errors", "entries"),
 }
@@ -71,51 +101,61 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
 def entries(kind: str) -> list[Entry]:
     """All entries of one kind, in registry order."""
     if kind not in KINDS:
-        raise unknown("kind of thing", kind, KINDS)
+        raise unknown("kind of thing", kind, KINDS, lists="linkwright list --help")
     return KINDS[kind]()
 
 
 def keys(kind: str) -> list[str]:
-    """The keys of one kind."""
+    """The keys of one kind; those of files without reading them."""
+    if kind in _TABLES:
+        return list(_files(kind))
     return [str(entry["key"]) for entry in entries(kind)]
 
 
 def find(name: str) -> list[tuple[str, Entry]]:
-    """Every (kind, entry) called `name`; an algorithm answers to `collective/name` and to `name`."""
-    found = [
-        (kind, entry)
-        for kind in KINDS
-        for entry in entries(kind)
-        if entry["key"] == name or str(entry["key"]).rpartition("/")[2] == name
-    ]
+    """Every (kind, entry) called `name`, which may begin with its kind or, of an algorithm, with its collective."""
+    found = [(kind, entry) for kind in KINDS for entry in _called(name, kind)]
     if not found:
-        raise unknown("name", name, [key for kind in KINDS for key in keys(kind)])
+        names = (part for kind in KINDS for key in keys(kind) for part in (key, key.rpartition("/")[2]))
+        raise unknown("name", name, names, lists="linkwright list")
     return found
+
+
+def one(kind: str) -> str:
+    """A single one of a kind: `study` of `studies`, `machine` of `machines`."""
+    return f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")
+
+
+def _called(name: str, kind: str) -> list[Entry]:
+    name = name.removeprefix(f"{one(kind)}/")
+    if kind in _TABLES:
+        return [_file_entry(kind, name)] if name in _files(kind) else []
+    return [entry for entry in entries(kind) if name in (entry["key"], str(entry["key"]).rpartition("/")[2])]
 
 
 def machine_path(name: str) -> Path:
     """The file of the shipped machine `name`, or `name` itself if it is a path."""
-    return _data_path("machine", "machines", name)
+    return _data_path("machines", name)
 
 
 def suite_path(name: str) -> Path:
     """The file of the shipped suite `name`, or `name` itself if it is a path."""
-    return _data_path("suite", "suites", name)
+    return _data_path("suites", name)
 
 
 def workload_path(name: str) -> Path:
     """The file of the shipped workload `name`, or `name` itself if it is a path."""
-    return _data_path("workload", "workloads", name)
+    return _data_path("workloads", name)
 
 
-def _data_path(what: str, folder: str, name: str) -> Path:
+def _data_path(kind: str, name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         path = Path(name)
         if path.is_file():
             return path
         problem = "is a folder" if path.is_dir() else "does not exist"
-        raise UsageError(f"{what} file `{name}` {problem}; give a path to a TOML file or a shipped name")
-    shipped = _files(folder)
+        raise UsageError(f"{one(kind)} file `{name}` {problem}; give a path to a TOML file or a shipped name")
+    shipped = _files(kind)
     if name not in shipped:
-        raise unknown(what, name, shipped)
+        raise unknown(one(kind), name, shipped, lists=f"linkwright list {kind}")
     return shipped[name]

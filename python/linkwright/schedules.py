@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwright import _native
 from linkwright.experiment import HOW
@@ -15,6 +14,8 @@ from linkwright.store.files import read_text
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from linkwright.experiment import Experiment
     from linkwright.suite.rows import Simulated
 

@@ -18,15 +18,13 @@ file, table, key, the value and what to write.
 
 from __future__ import annotations
 
-import difflib
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwright import units
-from linkwright.errors import UsageError, unknown
+from linkwright.errors import UsageError, nearest, unknown
 
 Schema = dict[str, Any]
 
@@ -122,6 +120,8 @@ class Table(dict):
 
 def load(text: str, place: Place) -> dict[str, Any]:
     """The values of a file, not yet checked."""
+    import tomllib  # a command without such a file starts faster without
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -136,7 +136,7 @@ def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
             table[name] = key.kind.read(name, values[name], place)
         elif key.required:
             # A similar key that is not declared may be a misspelling of this one.
-            close = difflib.get_close_matches(name, [other for other in values if other not in keys], n=1)
+            close = nearest(name, [other for other in values if other not in keys])
             raise place.wrong(f"missing key `{name}`; {f'did you mean it by `{close[0]}`?' if close else 'add it'}")
     for name in values:
         if name not in keys:

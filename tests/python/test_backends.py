@@ -254,7 +254,7 @@ def test_without_distributed_the_cure_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = invoke("sweep", "dissect", "--on", "loggp", "--backend", "dask", "--runs", str(tmp_path))
     assert result.status == 2
-    assert "pip install 'linkwright[dask]'" in result.err
+    assert "`.venv/bin/pip install -e '.[dask]'` in the checkout" in result.err
     assert not list(tmp_path.iterdir())
 
 

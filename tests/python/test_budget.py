@@ -6,11 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from linkwright.executors.protocol import Launch, Options
+from linkwright.errors import FileError
+from linkwright.executors.protocol import Extent, Launch, Options
 from linkwright.experiment import Experiment
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.store.record import Ended, Record, from_json, to_json
-from linkwright.suite import budget, measure
+from linkwright.suite import budget, expand, load, measure
 from linkwright.suite.budget import Needs, affordable, plan
 
 
@@ -158,3 +159,32 @@ def test_time_is_shared_by_need():
     assert Launch(0, EXPERIMENTS, 12.0).share_s(12.0, EXPERIMENTS) == 1.0
     capped = Launch(0, EXPERIMENTS, 12.0, most_s={EXPERIMENTS[0].key: 0.25})
     assert capped.share_s(12.0, EXPERIMENTS) == 0.25
+
+
+@pytest.mark.parametrize(("rate_at_512", "further"), [(2.0, [2048, 8192]), (1.04, [])])
+def test_a_sweep_goes_on_while_the_rate_rises(monkeypatch, rate_at_512, further):
+    part = load.one_part("p", "s", pattern="pairs", sizes=(128, 512), rising_to=8192, ranks=(2,), dtype="u8").parts[0]
+    found = expand.expand(load.Suite("s", "s", (part,)), Extent("measured", 2))
+    assert [e.size_bytes for e in found] == [128, 512, 2048, 8192]
+    assert [e.size_bytes for e in found if not e.rising] == [128, 512]
+    rates = {128: 1.0, 512: rate_at_512, 2048: 2 * rate_at_512, 8192: 2 * rate_at_512}
+    clock = Clock(monkeypatch, lambda e: 0.01, lambda e: 0.001)
+
+    def launch(asked):
+        for e in asked.work:
+            clock.now += 0.01
+            time_ns = e.size_bytes / rates[e.size_bytes]
+            yield Record(experiment=e.key, launch=asked.number, values_ns=[time_ns], first_ns=1.0)
+
+    clock.launch = launch
+    state, _ = clock.measure(found, 60.0)
+    measured = [e.size_bytes for e in found if state.records(e.key)]
+    assert measured == [128, 512, *further]
+    assert all(len(state.records(e.key)) >= MIN_VALUES for e in found if e.size_bytes in measured)
+
+
+def test_only_sweeps_of_patterns_rise():
+    with pytest.raises(FileError, match="`rising_to` continues the sweep of a `pattern`"):
+        load.one_part("p", "s", collectives=("allreduce",), sizes=(8, 16), rising_to=64)
+    modelled = load.one_part("p", "s", pattern="pairs", sizes=(8, 16), rising_to=64).parts[0]
+    assert len(expand.expand(load.Suite("s", "s", (modelled,)), Extent("modelled", 2))) == 2

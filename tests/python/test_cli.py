@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from linkwright import registry
-from linkwright.cli.main import VERBS
+from linkwright.cli.main import VERBS, linkwright
+from linkwright.errors import unknown
 from linkwright_cases import invoke
 
 # Prints which verb's help was the first to import one of the modules named as arguments.
@@ -76,7 +77,6 @@ def test_names_are_completed_from_the_registries(words, completed):
     ("arguments", "message"),
     [
         (["lst"], "unknown verb `lst`; did you mean `list`?"),
-        (["list", "machine"], "'machine' is not one of"),
         (["describe", "rign"], "unknown name `rign`"),
         (["reproduce", "volo"], "unknown study `volo`; did you mean `vollo`?"),
         (["machines", "show", "ipu-c2-server", "--rules", "--devices"], "ask for one at a time"),
@@ -89,7 +89,7 @@ def test_names_are_completed_from_the_registries(words, completed):
         (["verify", "allreduce", "-a", "nccl"], "only `--on gpus` has it (allreduce, allgather, broadcast)"),
         (["verify", "allreduce", "-a", "ring", "--ranks", "2", "--on", "threads"], "name a described machine"),
         (["run", "allreduce", "-a", "ring,cuda-native"], "algorithm `cuda-native`: only `--on cuda` has it"),
-        (["fit", "nosuch"], "nosuch: no such run"),
+        (["fit", "nosuch"], "runs: unknown run `nosuch`"),
         (["report", "latest", "--runs", "nowhere"], "nowhere: holds 0 runs, so no `latest`"),
     ],
 )
@@ -100,11 +100,114 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, message):
     assert result.err.count("\n") == 1
 
 
-def test_one_word_names_collective_and_algorithm():
-    finding = invoke("verify", "allreduce/ring", "-p", "4")
-    assert finding.out == invoke("verify", "allreduce", "-a", "ring", "-p", "4").out
-    assert "a different one; give only one of them" in invoke("verify", "allreduce/ring", "-a", "tree").err
+# What each kind of name says of one that it does not know.
+UNKNOWN = [
+    (["lst"], "`list`", "linkwright --help"),
+    (["list", "machine"], "`machines`", "linkwright list --help"),
+    (["describe", "rign"], "`ring`", "linkwright list"),
+    (["describe", "allreduce/rign"], "`allreduce/ring`", "linkwright list"),
+    (["machines", "show", "logp"], "`loggp`", "linkwright list machines"),
+    (["machines", "show", "ipu"], "`ipu-c2-board` or `ipu-c2-chip` or `ipu-c2-server`", "linkwright list machines"),
+    (["simulate", "alreduce", "--on", "loggp"], "`allreduce` or `reduce`", "linkwright list collectives"),
+    (["simulate", "allreduce/rign", "--on", "loggp"], "`ring`", "linkwright list algorithms"),
+    (["simulate", "allreduce", "--on", "logp"], "`loggp`", "linkwright list executors"),
+    (["run", "allreduce", "--on", "thread"], "`threads`", "linkwright list machines"),
+    (["dissect", "scalng"], "`scaling`", "linkwright list suites"),
+    (["reproduce", "volo"], "`vollo`", "linkwright list studies"),
+    (["predict", "resnt", "--on", "loggp"], "`resnet`", "linkwright list workloads"),
+    (["probe", "memory_latncy"], "`memory_latency`", "linkwright list probes"),
+    (["probe", "memory_latency", "-x", "ordr=random"], "`order`", "linkwright describe memory_latency"),
+    (["export", "--as", "parket"], "`parquet`", "linkwright list exporters"),
+    (["import", "--as", "ossu", "x"], "`osu`", "linkwright list importers"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "near", "lists"), UNKNOWN)
+def test_an_unknown_name_gets_the_nearest_of_its_kind_and_the_command_that_lists_them(arguments, near, lists):
+    result = invoke(*arguments)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert f"; did you mean {near}? " in result.err
+    assert f"`{lists}`" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        (["reproduce", "foo"], "known: `cell`, `gpu-nodes`, `ipu`, `vollo`, `wormhole` (`linkwright list studies`)"),
+        (["machines", "show", "foo"], "are known; `linkwright list machines` shows all"),
+        (["describe", "xyzzy"], "are known; `linkwright list` shows all"),
+        (["report", "foo"], "known: none (`linkwright list runs`)"),
+    ],
+)
+def test_a_name_that_is_near_none_gets_no_suggestion(arguments, cure, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert result.status == 2
+    assert result.err.endswith(f"{cure}\n")
+    assert "did you mean" not in result.err
+
+
+def test_names_that_no_command_lists_are_shown_however_many():
+    known = [f"name-{number}" for number in range(30)]
+    assert str(unknown("thing", "xyzzy", known)).count("`name-") == 30
+    assert str(unknown("thing", "xyzzy", known, lists="l")) == "unknown thing `xyzzy`; 30 are known; `l` shows all"
+
+
+@pytest.mark.parametrize("verb", [["verify"], ["simulate", "--on", "loggp", "--sizes", "4K"], ["describe"]])
+def test_every_verb_names_an_algorithm_in_the_same_ways(verb):
+    name, *more = verb
+    slashed = invoke(name, "allreduce/ring", *more)
+    assert slashed.status == 0
+    assert "allreduce/ring" in slashed.out
+    for words in (["allreduce", "-a", "ring"], ["allreduce/ring", "-a", "ring"], ["allreduce", "-a", "allreduce/ring"]):
+        assert invoke(name, *words, *more) == slashed
+
+
+@pytest.mark.parametrize("verb", [["verify"], ["simulate", "--on", "loggp"], ["describe"], ["run"]])
+def test_two_algorithms_or_none_are_refused(verb):
+    name, *more = verb
+    assert "a different one; give only one of them" in invoke(name, "allreduce/ring", "-a", "tree", *more).err
+    empty = invoke(name, "allreduce/", "-a", "all", *more)
+    assert "names no algorithm; write `allreduce`, or `allreduce/ring`" in empty.err
+    assert empty.status == 2
+
+
+def test_a_path_is_no_collective():
     assert "nowhere/ring" in invoke("verify", "nowhere/ring").err
+
+
+def test_predict_takes_an_algorithm_by_its_full_name():
+    words = ["predict", "cifarnet", "--on", "gx8-p100", "--gpus", "2", "--batch", "100"]
+    assert invoke(*words, "-a", "allreduce/ring") == invoke(*words, "-a", "ring")
+    assert "unknown algorithm of allreduce `broadcast/tree`" in invoke(*words, "-a", "broadcast/tree").err
+
+
+def test_a_kind_before_a_name_chooses_among_those_that_share_it():
+    assert invoke("describe", "study/vollo").out == invoke("describe", "vollo").out
+    assert invoke("describe", "collective/reduce").out.startswith("reduce (collective)\n")
+
+
+def test_runs_are_listed_from_the_newest(tmp_path):
+    for number, (state, request) in enumerate([("done", {"on": "threads"}), ("running", {"on": "loggp,threads"})]):
+        folder = tmp_path / f"2026010{number}-run"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps({"state": state, "request": request}))
+    (tmp_path / "20260109-run").mkdir()
+    (tmp_path / "20260109-run" / "run.json").write_text("{")
+    listed = invoke("list", "runs", "--runs", str(tmp_path))
+    assert listed.out.splitlines() == [
+        "20260109-run  run.json cannot be read",
+        "20260101-run  on loggp,threads; unfinished",
+        "20260100-run  on threads",
+    ]
+    assert f"(`linkwright list runs --runs {tmp_path}`)\n" in invoke("report", "x", "--runs", str(tmp_path)).err
+    assert "--runs is for `linkwright list runs`" in invoke("list", "machines", "--runs", "x").err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_summary_of_a_verb_is_the_first_sentence_of_its_help(verb):
+    command = linkwright.get_command(None, verb)
+    assert command.get_short_help_str(200) == VERBS[verb]
 
 
 def test_a_study_is_described_by_one_word():

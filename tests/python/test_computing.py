@@ -72,8 +72,8 @@ def test_layers_are_those_of_the_published_table():
 
 @pytest.mark.parametrize("layer", ["ssd.conv10", "ssd.conv8", "resnext.conv5_2", "ssd.conv6"])
 def test_a_layer_is_convolved_as_counted(layer):
-    pytest.importorskip("onnxruntime", reason="`pip install linkwright[compute]` brings onnxruntime")
-    pytest.importorskip("onnx", reason="`pip install linkwright[compute]` brings onnx")
+    pytest.importorskip("onnxruntime", reason="`pip install -e '.[compute]'` brings onnxruntime")
+    pytest.importorskip("onnx", reason="`pip install -e '.[compute]'` brings onnx")
     found = launch("convolution", layer=layer, batch=2)
     assert found.work == 2 * convolution.layers()[layer]["flops"]
 
@@ -88,8 +88,8 @@ def test_one_wrong_element_of_a_layer_yields_no_number():
 
 
 def test_sixteen_bits_are_computed_as_such_or_waived():
-    pytest.importorskip("onnxruntime", reason="`pip install linkwright[compute]` brings onnxruntime")
-    pytest.importorskip("onnx", reason="`pip install linkwright[compute]` brings onnx")
+    pytest.importorskip("onnxruntime", reason="`pip install -e '.[compute]'` brings onnxruntime")
+    pytest.importorskip("onnx", reason="`pip install -e '.[compute]'` brings onnx")
     try:
         work, reason = launch("matmul", n=16, dtype="f16")["work"], ""
     except WaivedError as error:

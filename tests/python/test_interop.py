@@ -228,8 +228,10 @@ def test_import_makes_a_run_that_export_and_query_know(tmp_path):
     asked = invoke("query", "select value from results where metric='time' order by 1", *root, "--json")
     assert [r["value"] for r in json.loads(asked.out)] == [30050.0, 31000.0]
     out = tmp_path / "again.csv"
-    assert invoke("export", "--as", "csv", "--out", str(out), *root).status == 0
+    exported = invoke("export", "--as", "csv", "--out", str(out), *root)
     assert out.read_text().count("allreduce") >= 6
+    count, run = len(out.read_text().splitlines()) - 1, next((tmp_path / "runs").iterdir()).name
+    assert exported == (0, f"wrote {out} ({out.stat().st_size:,} B): csv, from {count} rows of run {run}\n", "")
 
 
 def test_a_root_is_imported_and_exported(tmp_path):

@@ -12,10 +12,16 @@ from linkwright.stats.bandwidth import FACTORS, alg_bw, bus_bw, half_peak_size
 from linkwright.stats.grade import grade
 from linkwright.stats.interval import median_interval, rank_of
 from linkwright.stats.modes import modes
+from linkwright.stats.quantile import quantile
 from linkwright.stats.summary import summarise
 
 times = st.floats(1.0, 1e9, allow_nan=False)
 launches = st.lists(st.lists(times, min_size=1, max_size=20).map(np.array), min_size=1, max_size=20)
+
+
+@given(st.lists(times, min_size=1, max_size=50), st.integers(0, 100))
+def test_a_quantile_is_that_of_numpy_to_the_last_bit(values, percent):
+    assert quantile(np.sort(values), percent / 100) == np.percentile(values, percent)
 
 
 # --- interval ---------------------------------------------------------------------------------------

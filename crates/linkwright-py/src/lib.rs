@@ -5,6 +5,7 @@
 
 mod builder;
 mod errors;
+mod html;
 mod ladder;
 mod links;
 mod machine;

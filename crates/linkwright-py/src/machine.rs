@@ -1,6 +1,7 @@
 //! `Machine`: a described machine.
 
 use crate::errors;
+use crate::html;
 use linkwright_core::machine::unit::UNITS;
 use linkwright_core::machine::{
     EndpointKind, Grid, Machine as Described, OpenSize, Recorder, Status,
@@ -366,6 +367,28 @@ impl Machine {
             "<Machine {}: {}>",
             self.described.name(),
             self.described.summary()
+        )
+    }
+
+    fn _repr_html_(&self) -> String {
+        let numbers = self.described.numbers().len();
+        let size = match self.open_size() {
+            Some("grid") => "any grid of ranks".to_owned(),
+            Some(_) => "any number of ranks".to_owned(),
+            None => format!("{} ranks, {} memories", self.ranks(), self.memories()),
+        };
+        let rows = [
+            ("fabric", self.fabric().to_owned()),
+            ("size", size),
+            ("paths", self.paths().join(", ")),
+            (
+                "numbers",
+                format!("{numbers}, of which {} fitted", self.fitted()),
+            ),
+        ];
+        html::table(
+            &format!("{}: {}", self.described.name(), self.described.summary()),
+            &rows,
         )
     }
 }

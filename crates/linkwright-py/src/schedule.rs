@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::errors;
+use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
@@ -402,6 +403,16 @@ impl Schedule {
             self.ordered.ops().len(),
             self.ordered.message_count()
         )
+    }
+
+    fn _repr_html_(&self) -> String {
+        let rows = [
+            ("ranks", self.ordered.ranks.to_string()),
+            ("size", format!("{} B", self.size_bytes())),
+            ("operations", self.ordered.ops().len().to_string()),
+            ("messages", self.ordered.message_count().to_string()),
+        ];
+        html::table(&format!("schedule of {}", self.collective()), &rows)
     }
 }
 

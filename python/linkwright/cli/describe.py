@@ -14,25 +14,39 @@ from linkwright.errors import UsageError
 
 @click.command(name="describe")
 @click.argument("name", required=False, shell_complete=options.completed(*registry.KINDS))
+@click.option("--algorithm", "-a", metavar="A,B", help="Algorithms of the collective NAME.")
 @options.as_json
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
-def command(name: str | None, as_json: bool, schema: str | None) -> None:
-    """Describe the entry called NAME; `list` shows all names."""
+def command(name: str | None, algorithm: str | None, as_json: bool, schema: str | None) -> None:
+    """Describe what NAME stands for.
+
+    NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
+    """
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
+    if schema and algorithm:
+        raise UsageError("--algorithm is about a collective; leave it out with --schema")
     if schema:
         click.echo(schemas.path(schema).read_text(encoding="utf-8"), nl=False)
         return
-    found = registry.find(name)
+    found = [entry for full in _full_names(name, algorithm) for entry in registry.find(full)]
     if as_json:
         print_json([{"kind": kind, **entry} for kind, entry in found])
         return
     click.echo("\n\n".join(describe(kind, entry) for kind, entry in found))
 
 
+def _full_names(name: str, algorithm: str | None) -> list[str]:
+    """`allreduce/ring` of `allreduce --algorithm ring`; the name alone without an algorithm."""
+    if algorithm is None:
+        return [name]
+    collective, names = options.collective_and_algorithm(name, algorithm)
+    return [f"{collective}/{each}" for each in names.split(",")]
+
+
 def describe(kind: str, entry: registry.Entry) -> str:
     """The entry as text: key and summary, the long description, then the other fields."""
-    lines = [f"{entry['key']} ({_one(kind)})", f"    {entry['summary']}"]
+    lines = [f"{entry['key']} ({registry.one(kind)})", f"    {entry['summary']}"]
     description = str(entry.get("description") or "").strip()
     if description:
         lines += ["", textwrap.indent(description, "    ")]
@@ -43,11 +57,6 @@ def describe(kind: str, entry: registry.Entry) -> str:
         indent = "\n" + " " * (width + 6)
         lines += [f"    {name.replace('_', ' '):<{width}}  {_text(value, indent)}" for name, value in fields.items()]
     return "\n".join(lines)
-
-
-def _one(kind: str) -> str:
-    """`study` of `studies`, `machine` of `machines`."""
-    return f"{kind[:-3]}y" if kind.endswith("ies") else kind.removesuffix("s")
 
 
 def _text(value: object, indent: str) -> str:

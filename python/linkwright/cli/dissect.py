@@ -81,7 +81,7 @@ def command(
     The run folder keeps every sample. The last line of output is the path of the report, one HTML file that works
     offline. After Ctrl-C or the loss of a scheduler, --resume runs only what is missing.
 
-    `sweep` is the same verb with --level full --time-budget 90s.
+    `linkwright sweep` is the same with --level full --time-budget 90s.
     """
     from linkwright.cli import sessions
 
@@ -112,9 +112,21 @@ def command(
 
 # The defaults of `sweep` that differ from those of `dissect`.
 SWEEP_DEFAULTS = {"level": "full", "time_budget": "90s"}
+SWEEP_HELP = """Run every experiment of a suite, usually on described machines.
+
+SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`. All
+options are those of `linkwright dissect`, but every level of the suite runs, and what is measured shares 90 s.
+
+\b
+linkwright sweep scaling                     # on all processors of this machine
+linkwright sweep scaling --backend dask      # in processes of a Dask cluster
+linkwright sweep --resume latest             # what is missing of an interrupted sweep
+
+The rows are the same bytes for any number of jobs and on every backend. The last line of output is the path of the
+report.
+"""
 sweep = click.Command(
-    "sweep", params=command.params, callback=command.callback, help=command.help,
-    short_help="The same as `dissect --level full --time-budget 90s`.",
+    "sweep", params=command.params, callback=command.callback, help=SWEEP_HELP,
     context_settings={"default_map": SWEEP_DEFAULTS},
 )  # fmt: skip
 

@@ -40,4 +40,5 @@ def command(run: str, format_key: str, machine: str | None, out: Path | None, ro
     if out is None:
         click.echo(exporter.render(content), nl=False)
     else:
-        exporter.write(content, out)
+        size_bytes = exporter.write(content, out)
+        click.echo(f"wrote {out} ({size_bytes:,} B): {exporter.key}, from {len(content.rows):,} rows of {content.run}")

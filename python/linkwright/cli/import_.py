@@ -27,7 +27,7 @@ def command(
     ranks: int | None,
     root_folder: Path,
 ) -> None:
-    """Read another tool's FILEs into a new run folder.
+    """Read FILES of another tool into a new run folder.
 
     All have one format. The last line of output is the path of the run's report. A file that is truncated or mixed up
     is refused with the line at fault, and nothing is written.

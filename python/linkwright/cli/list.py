@@ -1,24 +1,49 @@
-"""`linkwright list KIND`: one line for each entry of a registry."""
+"""`linkwright list KIND`: one line for each entry of a registry, or for each run."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from linkwright import registry
+from linkwright.cli import options
 from linkwright.cli.output import print_json, print_pairs
+from linkwright.errors import UsageError, unknown
+
+KINDS = (*registry.KINDS, "runs")
+HELP = f"""List everything that has a name, or one KIND of it.
+
+KIND is one of {", ".join(KINDS[:-1])}, or `runs`, which are listed from the newest to the oldest.
+"""
 
 
-@click.command(name="list")
-@click.argument("kind", required=False, type=click.Choice(list(registry.KINDS)))
+@click.command(name="list", help=HELP)
+@click.argument("kind", required=False, metavar="[KIND]", shell_complete=options.among(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="Print every field of every entry as JSON.")
-def command(kind: str | None, as_json: bool) -> None:
-    """List everything that has a name, or one KIND of it."""
-    kinds = [kind] if kind else list(registry.KINDS)
+@click.option(
+    "--runs", "root_folder", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Folder that holds the run folders.  [default: runs]",
+)  # fmt: skip
+def command(kind: str | None, as_json: bool, root_folder: Path | None) -> None:
+    """Print the entries of one kind, or of all that are registered."""
+    if kind and kind not in KINDS:
+        raise unknown("kind", kind, KINDS, lists="linkwright list --help")
+    if root_folder and kind != "runs":
+        raise UsageError("--runs is for `linkwright list runs`; leave it out")
+    found = {name: _entries(name, root_folder) for name in ([kind] if kind else registry.KINDS)}
     if as_json:
-        entries = {name: registry.entries(name) for name in kinds}
-        print_json(entries[kind] if kind else entries)
+        print_json(found[kind] if kind else found)
         return
-    for number, name in enumerate(kinds):
+    for number, (name, entries) in enumerate(found.items()):
         if not kind:
             click.echo(("\n" if number else "") + name)
-        print_pairs([(str(e["key"]), str(e["summary"])) for e in registry.entries(name)], indent=0 if kind else 2)
+        print_pairs([(str(e["key"]), str(e["summary"])) for e in entries], indent=0 if kind else 2)
+
+
+def _entries(kind: str, root_folder: Path | None) -> list[registry.Entry]:
+    if kind != "runs":
+        return registry.entries(kind)
+    from linkwright.store import run as runs
+
+    return runs.entries(root_folder or runs.DEFAULT_ROOT)

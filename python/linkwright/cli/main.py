@@ -1,41 +1,43 @@
 """The entry point: finds the verb, turns errors into one line and an exit status.
 
-Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help`
-answers at once, so a verb's module imports numpy, pyarrow and the like inside its function; a test watches it.
+Exit status: 0 all is well, 1 some experiment failed, 2 wrong usage, 130 interrupted. `--help` answers at once: the
+summaries of all verbs stand here, and a verb's module is imported when it is used. That module imports numpy, pyarrow
+and the like inside its function; a test watches it.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
 import click
 
-from linkwright.cli.output import discard_stdout
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
-# In the order in which help lists them. Each is a module of its own, unless it is an alias.
-VERBS = (
-    "list",
-    "describe",
-    "machines",
-    "verify",
-    "simulate",
-    "run",
-    "probe",
-    "dissect",
-    "sweep",
-    "reproduce",
-    "predict",
-    "plan",
-    "fit",
-    "compare",
-    "query",
-    "export",
-    "import",
-    "report",
-    "completion",
-)
+# Verb -> its summary, in the order of `--help`. Each is a module of its own, unless it is an alias; a test compares the
+# summary with the first line of the verb's own help.
+VERBS = {
+    "list": "List everything that has a name, or one KIND of it.",
+    "describe": "Describe what NAME stands for.",
+    "machines": "Show what is known about a described machine, and how well.",
+    "verify": "Prove a COLLECTIVE or the schedule in FILE correct.",
+    "simulate": "Simulate COLLECTIVE on described machines.",
+    "run": "Run COLLECTIVE on real hardware, checked and timed.",
+    "probe": "Run the probe NAME for all values of its axes.",
+    "dissect": "Find out what a machine can do, and how good that is.",
+    "sweep": "Run every experiment of a suite, usually on described machines.",
+    "reproduce": "Re-run a published STUDY on its model.",
+    "predict": "Forecast the program APP on described machines.",
+    "plan": "Recommend one of several ways, with the cost of each.",
+    "fit": "Fit a machine file to what RUN measured.",
+    "compare": "Compare run SECOND with run FIRST, experiment by experiment.",
+    "query": "Query all runs at once, in SQL.",
+    "export": "Write RUN in another format.",
+    "import": "Read FILES of another tool into a new run folder.",
+    "report": "Render the HTML report of RUN and print its path.",
+    "completion": "Print the completion script for SHELL.",
+}
 # Verb -> (module, command in it).
 ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
 
@@ -50,9 +52,14 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command in the verb's module."""
         if name not in VERBS:
-            raise unknown("verb", name, VERBS)
+            raise unknown("verb", name, VERBS, lists="linkwright --help")
         module, command = ALIASES.get(name, (name, "command"))
         return getattr(importlib.import_module(f"linkwright.cli.{module}"), command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of verbs, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -68,6 +75,8 @@ def linkwright() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit."""
+    # What modules define stays, so the collector need not look through it again and again while they are imported.
+    gc.set_threshold(20_000)
     sys.exit(status_of(arguments))
 
 
@@ -97,12 +106,12 @@ def status_of(arguments: list[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except BrokenPipeError:
         # The reader of a pipe has gone, as `head` does, so an error could not be read either.
-        discard_stdout()
+        _discard_stdout()
         return 1
     except OSError as error:
         if error.filename is not None:
             return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
-        discard_stdout()
+        _discard_stdout()
         return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
 
 
@@ -114,6 +123,12 @@ def _said_by_rank_0(error: Exception) -> bool:
     from linkwright.executors.mpi.world import rank_from_launcher
 
     return rank_from_launcher() > 0
+
+
+def _discard_stdout() -> None:
+    from linkwright.cli.output import discard_stdout
+
+    discard_stdout()
 
 
 def _complain(message: str, status: int) -> int:

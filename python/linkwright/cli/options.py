@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 
 from linkwright import units
-from linkwright.errors import ShapeError, UsageError
+from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.experiment import DTYPES, MAX_RANKS, OPS
 
 
@@ -200,34 +200,43 @@ def completed(*kinds: str) -> Callable:
     return names
 
 
+def among(words: Iterable[str]) -> Callable:
+    """Shell completion from these words."""
+    return lambda ctx, param, incomplete: [word for word in words if word.startswith(incomplete)]
+
+
 def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Shell completion of COLLECTIVE."""
+    """Shell completion of COLLECTIVE, or of COLLECTIVE/ALGORITHM once it has its slash."""
     from linkwright import _native
 
-    return [row["key"] for row in _native.collectives() if row["key"].startswith(incomplete)]
+    rows = _native.algorithms() if "/" in incomplete else _native.collectives()
+    return [row["key"] for row in rows if row["key"].startswith(incomplete)]
 
 
-def collective_argument(function: Callable) -> Callable:
-    """The argument COLLECTIVE, checked against the registry when the verb runs."""
-    return click.argument("collective", metavar="COLLECTIVE", callback=_known_collective, shell_complete=collectives)(
-        function
-    )
+# The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
+collective_argument = click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=collectives)
 
 
-def collective_and_algorithm(named: str, algorithm: str) -> tuple[str, str]:
-    """The collective and the algorithm, from COLLECTIVE or COLLECTIVE/ALGORITHM and `--algorithm`."""
-    collective, _, named_algorithm = named.partition("/")
-    _known_collective(None, None, collective)
-    if named_algorithm and algorithm not in ("all", named_algorithm):
+def collective_and_algorithm(named: str, algorithm: str = "all") -> tuple[str, str]:
+    """The collective and the algorithms, from COLLECTIVE[/ALGORITHM] and `--algorithm`, which may repeat it."""
+    collective, slash, named_algorithm = named.partition("/")
+    _check_collective(collective)
+    algorithm = own_names(collective, algorithm)
+    if slash and not named_algorithm:
+        raise UsageError(f"{named}: names no algorithm; write `{collective}`, or `{collective}/ring`")
+    if slash and algorithm not in ("all", named_algorithm):
         raise UsageError(f"{named}: --algorithm {algorithm} names a different one; give only one of them")
     return collective, named_algorithm or algorithm
 
 
-def _known_collective(ctx: click.Context | None, param: click.Parameter | None, value: str) -> str:
+def own_names(collective: str, algorithms: str) -> str:
+    """The names of `ring,allreduce/swing` within the collective: `ring,swing`."""
+    return ",".join(name.removeprefix(f"{collective}/") for name in algorithms.split(","))
+
+
+def _check_collective(name: str) -> None:
     from linkwright import _native
-    from linkwright.errors import unknown
 
     known = [row["key"] for row in _native.collectives()]
-    if value not in known:
-        raise unknown("collective", value, known)
-    return value
+    if name not in known:
+        raise unknown("collective", name, known, lists="linkwright list collectives")

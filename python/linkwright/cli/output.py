@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
-import json
 import math
 import os
 import sys
@@ -28,11 +26,15 @@ def discard_stdout() -> None:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
+    import json
+
     click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False, default=_text))
 
 
 def _text(value: object) -> float | str:
     """Types that JSON lacks: decimals as numbers, times and the like as text."""
+    import decimal
+
     return float(value) if isinstance(value, decimal.Decimal) else str(value)
 
 

@@ -37,7 +37,7 @@ class Bytes(options.Size):
 def command(
     in_bytes: int, out_bytes: int, machine: str | None, run_name: str | None, as_json: bool, root_folder: Path
 ) -> None:
-    """Which transport for one request and its reply.
+    """Choose the transport for one request and its reply.
 
     Compares the transports of a described machine or, with --run, those that a run measured here, for example by
     `linkwright probe round_trip`. Times are means, followed by the 99th percentile.

@@ -140,6 +140,8 @@ def _asked(asked: dict) -> object:
         raise UsageError(f"--efficiency {asked['efficiency']:.0%}: give more than 0 and at most 100 %")
     names = ("scaling", "algorithm", "path", "input", "imbalance")
     given = {name: asked[name] for name in names if asked[name] is not None}
+    if asked["algorithm"] is not None:
+        given["algorithm"] = options.own_names("allreduce", asked["algorithm"])
     skew_ns = (asked["skew"] or 0.0) * 1e9
     choices = Choices(**given, bucket_bytes=asked["bucket"], overlap=not asked["no_overlap"], skew_ns=skew_ns)
     wanted = ("depth", "batch", "gpus", "rate", "peak", "efficiency", "precision", "samples")

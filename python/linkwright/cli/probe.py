@@ -40,7 +40,7 @@ def command(
     root_folder: Path,
     **asked: object,
 ) -> int:
-    """Answer the probe NAME, for all values of its axes.
+    """Run the probe NAME for all values of its axes.
 
     `linkwright describe NAME` names the axes and the results. Each value is measured in at least six launches, each a
     fresh process. A modelled machine answers exactly, or says why it has no answer.

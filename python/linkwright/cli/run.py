@@ -11,7 +11,7 @@ from linkwright.cli import options
 
 
 @click.command(name="run")
-@click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=options.collectives)
+@options.collective_argument
 @click.option(
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors to run on; described machines among them are simulated.",

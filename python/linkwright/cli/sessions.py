@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from linkwright import interop, report
+from linkwright import interop
 from linkwright.cli.output import say
 from linkwright.cli.table import LiveTable
 from linkwright.executors import EXECUTORS
@@ -63,6 +63,8 @@ def _end(outcome: session.Outcome, table: LiveTable, outputs: tuple[Path, ...], 
         click.echo(f"linkwright: interrupted; {kept}; {session.goes_on(run, backend)}", err=True)
         return 130
     say(f"# {_counts(outcome.rows)}")
+    from linkwright import report  # its pages need pandas
+
     glance, page = report.conclude(run.folder)
     for line in glance:
         say(f"# {line}")

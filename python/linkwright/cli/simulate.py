@@ -69,6 +69,7 @@ def command(
     from linkwright.errors import UsageError
     from linkwright.suite.load import one_part
 
+    collective, algorithm = options.collective_and_algorithm(collective, algorithm)
     if fold and stream:
         raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
     suite = one_part(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -141,6 +139,9 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
+    import csv
+    import io
+
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["link"], lineterminator="\n")
     writer.writeheader()

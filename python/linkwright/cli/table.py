@@ -19,7 +19,7 @@ from linkwright.executors import Target
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.budget import Plan
 from linkwright.suite.rows import Row
-from linkwright.suite.session import Watcher
+from linkwright.suite.watcher import Watcher
 
 Metrics = dict[str, Row]
 

@@ -36,7 +36,7 @@ def command(
     machine: str | None,
     as_json: bool,
 ) -> int:
-    """Prove a COLLECTIVE correct and race-free, or a schedule.
+    """Prove a COLLECTIVE or the schedule in FILE correct.
 
     A FILE holds a schedule in the canonical text form. The proof covers bounds, order, semantics (every chunk ends
     with exactly the contributions that its collective demands, each once) and the absence of races. An error names

@@ -66,7 +66,9 @@ def resolve_one(
         return EXECUTORS[name].resolve(ranks, grid)
     if name not in registry.keys("machines") and not name.endswith(".toml") and "/" not in name:
         timed = [key for key, executor in EXECUTORS.items() if not executor.untimed]
-        raise unknown("machine or executor", name, [*registry.keys("machines"), *timed], where="--on")
+        known = [*registry.keys("machines"), *timed]
+        lists = "linkwright list machines", "linkwright list executors"
+        raise unknown("machine or executor", name, known, where="--on", lists=lists)
     return described(Recipe(name, *machines.source(name), ranks, grid, walk))
 
 

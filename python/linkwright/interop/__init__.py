@@ -28,19 +28,19 @@ IMPORTERS = (nccl_tests.IMPORTER, osu.IMPORTER)
 
 def exporter(key: str) -> Exporter:
     """The exporter called `key`."""
-    return _find("export format", key, EXPORTERS)
+    return _find("export format", key, EXPORTERS, "linkwright list exporters")
 
 
 def importer(key: str) -> Importer:
     """The importer called `key`."""
-    return _find("import format", key, IMPORTERS)
+    return _find("import format", key, IMPORTERS, "linkwright list importers")
 
 
-def _find(what, key, known):
+def _find(what, key, known, lists):
     for entry in known:
         if entry.key == key:
             return entry
-    raise unknown(what, key, [entry.key for entry in known])
+    raise unknown(what, key, [entry.key for entry in known], lists=lists)
 
 
 def content(run: Run, machine: str | None = None) -> Content:

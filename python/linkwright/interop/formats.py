@@ -56,11 +56,12 @@ class Exporter(Format):
     suffix: str | None = None
     needs: str = "any result row"
 
-    def write(self, content: Content, path: Path) -> None:
-        """Write `content` to `path`, whole or not at all."""
+    def write(self, content: Content, path: Path) -> int:
+        """Write `content` to `path`, whole or not at all; the number of bytes."""
         rendered = self.render(content)
         data = rendered.encode() if isinstance(rendered, str) else rendered
         write_whole(path, lambda temporary: temporary.write_bytes(data))
+        return len(data)
 
 
 @dataclass(frozen=True)

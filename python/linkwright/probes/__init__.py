@@ -102,7 +102,8 @@ class Probe:
         for axis in self.axes:
             if axis.key == key:
                 return axis
-        raise unknown(f"axis of probe {self.key}", key, [axis.key for axis in self.axes])
+        known = [axis.key for axis in self.axes]
+        raise unknown(f"axis of probe {self.key}", key, known, lists=f"linkwright describe {self.key}")
 
     def assignment(self, given: Mapping[str, object]) -> dict[str, Value]:
         """A value for every axis, the default where none is given."""
@@ -196,7 +197,7 @@ def find(key: str) -> Probe:
     """The probe called `key`, or `probe/key`."""
     name = key.removeprefix("probe/")
     if name not in registry():
-        raise unknown("probe", name, registry())
+        raise unknown("probe", name, registry(), lists="linkwright list probes")
     return registry()[name]
 
 

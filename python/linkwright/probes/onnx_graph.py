@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from linkwright.errors import WaivedError
+from linkwright.extras import install
 
-CURE = "install it with `pip install linkwright[compute]`"
+CURE = f"install it with {install('compute')}"
 
 
 class Graph:

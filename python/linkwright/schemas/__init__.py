@@ -57,11 +57,9 @@ def _predict() -> Schema:
 
 def _results() -> Schema:
     """A document of `--output rows.json`."""
-    import pyarrow as pa
-
     from linkwright.store import schema
 
-    names = {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}
+    names = {"string": "string", "int64": "integer", "double": "number", "bool": "boolean"}
     closed = {"status": list(schema.STATUS), "metric": list(schema.METRICS)}
     columns = {}
     for column, (kind, nullable, meaning) in schema.RESULTS.items():

@@ -23,17 +23,23 @@ from linkwright._native import measurement
 
 CONFIDENCE = measurement.CONFIDENCE
 MIN_VALUES = measurement.MIN_LAUNCHES
+_WHOLE = 1 << 53  # times this, a share becomes a whole number
 
 
 @functools.cache
 def rank_of(n: int) -> int:
     """The rank j (from 1) such that the j-th smallest and j-th largest of `n` values enclose the median."""
-    from scipy.stats import binom
-
     if n < MIN_VALUES:
         raise ValueError(f"no 95 % interval exists for {n} values")
-    # Largest j with P(Binomial <= j - 1) <= 2.5 %.
-    return int(np.searchsorted(binom.cdf(np.arange(n), n, 0.5), (1 - CONFIDENCE) / 2, side="right"))
+    # Largest j with P(Binomial <= j - 1) <= 2.5 %, in whole numbers: of 2^n outcomes, how many have so few below.
+    most = int((1 - CONFIDENCE) / 2 * _WHOLE) * 2**n // _WHOLE
+    rank, ways = 0, 1  # ways to choose `rank` of n
+    outcomes = ways
+    while outcomes <= most:
+        rank += 1
+        ways = ways * (n - rank + 1) // rank
+        outcomes += ways
+    return rank
 
 
 def median_interval(values: np.ndarray) -> tuple[float, float] | None:

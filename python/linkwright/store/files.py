@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -46,6 +44,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         if path.exists() and not path.is_file() and not path.is_dir():
             _write_through(path, write)
             return
+        import tempfile  # commands that write no file start faster without
+
         path = path.resolve()
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.close(handle)
@@ -64,6 +64,9 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 def _write_through(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file elsewhere, then copy it into a device or pipe."""
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "content"
         write(temporary)
@@ -79,6 +82,8 @@ def check_place(path: Path, asked: str) -> None:
     if path.is_dir():
         raise UsageError(f"{asked}: a folder stands there; choose another name")
     if path.is_file() or not path.exists():
+        import tempfile
+
         with named(path), tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
 

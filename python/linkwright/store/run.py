@@ -21,11 +21,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkwright.errors import StoreError, UsageError
+from linkwright.errors import StoreError, UsageError, unknown
 
 from . import environment, journal, schema, upgrade
 from .files import make_folder, named, write_text, write_whole
 from .record import Record, counting
+
+# Where run folders are, unless --runs says otherwise.
+DEFAULT_ROOT = Path("runs")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Run:
             return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError) as error:
             raise StoreError(
-                f"{path}: cannot be read, so this is not a run folder; see `ls {self.folder.parent}`"
+                f"{path}: cannot be read, so this is no run; `{lists(self.folder.parent)}` shows those there are"
             ) from error
 
     def records(self) -> list[dict]:
@@ -122,7 +125,7 @@ def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict 
 def find(root: Path, name: str) -> Run:
     """The run called `name` below `root`, or at the path `name`; `latest` is the newest, `latest~1` the one before."""
     if match := re.fullmatch(r"latest(?:~(\d+))?", name):
-        folders = sorted(path.parent for path in root.glob("*/run.json"))
+        folders = _folders(root)
         back = int(match[1] or 0)
         if back >= len(folders):
             raise UsageError(f"{root}: holds {len(folders)} runs, so no `{name}`; make one with `linkwright dissect`")
@@ -132,7 +135,37 @@ def find(root: Path, name: str) -> Run:
     for folder in (root / name, Path(name)):
         if (folder / "run.json").is_file():
             return Run(folder)
-    raise UsageError(f"{root / name}: no such run; `ls {root}` shows those that exist")
+    raise unknown("run", name, (folder.name for folder in _folders(root)), where=str(root), lists=lists(root))
+
+
+def entries(root: Path) -> list[dict[str, object]]:
+    """The runs below `root`, the newest first, as `linkwright list runs` prints them."""
+    found = [Run(folder) for folder in reversed(_folders(root))]
+    return [{"key": run.id, "summary": _summary(run), "folder": str(run.folder)} for run in found]
+
+
+def lists(root: Path) -> str:
+    """The command that lists the runs below `root`."""
+    return "linkwright list runs" + ("" if root == DEFAULT_ROOT else f" --runs {root}")
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path.parent for path in root.glob("*/run.json"))
+
+
+def _summary(run: Run) -> str:
+    try:
+        plan = run.plan
+    except StoreError:
+        return "run.json cannot be read"
+    request = plan.get("request", {})
+    if "study" in plan:
+        what = f"study {plan['study']}"
+    elif "import" in request:
+        what = f"imported from {', '.join(request['import'])}"
+    else:
+        what = f"on {request.get('on', 'an unknown machine')}"
+    return what + ("" if plan["state"] == "done" else "; unfinished")
 
 
 def samples_table(run: Run, records: Sequence[Record]) -> pa.Table:

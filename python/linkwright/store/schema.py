@@ -6,108 +6,111 @@ says why; it is never 0 and never the text N/A.
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = 3
 STATUS = ("ok", "failed", "waived", "out-of-time", "disturbed")
 
-# Column -> (type, may be null, meaning). docs/formats.md prints this table.
+# Column -> (type, by its name in Arrow; may be null; meaning). docs/formats.md prints this table.
 RESULTS = {
-    "run": (pa.string(), False, "id of the run, the name of its folder"),
-    "experiment": (pa.string(), False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
-    "part": (pa.string(), True, "part of the suite"),
-    "suite": (pa.string(), True, "key of the suite"),
-    "machine": (pa.string(), True, "described machine, or the name of the machine that was measured"),
-    "executor": (pa.string(), True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
-    "collective": (pa.string(), True, "`allreduce`, ...; null for traffic patterns and probes"),
-    "algorithm": (pa.string(), True, "algorithm of the collective, or name of the pattern or probe"),
-    "ranks": (pa.int64(), True, "ranks that take part"),
+    "run": ("string", False, "id of the run, the name of its folder"),
+    "experiment": ("string", False, "key of the experiment: `part/algorithm/axes`, the same in every run"),
+    "part": ("string", True, "part of the suite"),
+    "suite": ("string", True, "key of the suite"),
+    "machine": ("string", True, "described machine, or the name of the machine that was measured"),
+    "executor": ("string", True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
+    "collective": ("string", True, "`allreduce`, ...; null for traffic patterns and probes"),
+    "algorithm": ("string", True, "algorithm of the collective, or name of the pattern or probe"),
+    "ranks": ("int64", True, "ranks that take part"),
     "size_bytes": (
-        pa.int64(),
+        "int64",
         True,
         "message size S of the collective, of one message of a pattern, or the size that a probe varies",
     ),
-    "dtype": (pa.string(), True, "data type of an element"),
-    "op": (pa.string(), True, "what combines: `sum`, `max`, ...; null where nothing is combined"),
+    "dtype": ("string", True, "data type of an element"),
+    "op": ("string", True, "what combines: `sum`, `max`, ...; null where nothing is combined"),
     "placement": (
-        pa.string(),
+        "string",
         True,
         "`a->b` where rank 0 sits on endpoint a and rank 1 on b; else `topology` or the name of a placement",
     ),
-    "endpoints": (pa.string(), True, "numbers of the endpoints of ranks 0, 1, ...: `0->5`; null in topology order"),
-    "root": (pa.int64(), True, "root of a rooted collective; 0 for others"),
-    "grid": (pa.string(), True, "ranks as a grid, `8x8`; null where the algorithm was given none"),
-    "skew": (pa.string(), True, "how ranks arrive: `uniform:2us`, ...; null: all at once"),
-    "messages": (pa.int64(), True, "messages of each pair of a traffic pattern; null for collectives and probes"),
-    "both_ways": (pa.bool_(), True, "whether the pairs of a traffic pattern send both ways; null like `messages`"),
-    "issue": (pa.string(), True, "issue policy: `blocking`, `window(k)`, `batch(k)`, `unlimited`"),
-    "path": (pa.string(), True, "path of the machine file"),
-    "axes": (pa.string(), True, "of a probe, what was varied besides ranks and size: `order=random pages=4K`"),
-    "metric": (pa.string(), False, "what was found: see the table of metrics"),
-    "value": (pa.float64(), True, "the value in `unit`; of samples, the median"),
-    "unit": (pa.string(), True, "`ns`, `B/s`, `1` (a count or a share), `B`"),
-    "ci_low": (pa.float64(), True, "lower end of the 95 % interval; null for modelled and single values"),
-    "ci_high": (pa.float64(), True, "upper end of the 95 % interval"),
-    "n": (pa.int64(), True, "launches behind the interval; null for modelled values"),
-    "precision": (pa.float64(), True, "half the width of the interval over `value`, a share; null without an interval"),
+    "endpoints": ("string", True, "numbers of the endpoints of ranks 0, 1, ...: `0->5`; null in topology order"),
+    "root": ("int64", True, "root of a rooted collective; 0 for others"),
+    "grid": ("string", True, "ranks as a grid, `8x8`; null where the algorithm was given none"),
+    "skew": ("string", True, "how ranks arrive: `uniform:2us`, ...; null: all at once"),
+    "messages": ("int64", True, "messages of each pair of a traffic pattern; null for collectives and probes"),
+    "both_ways": ("bool", True, "whether the pairs of a traffic pattern send both ways; null like `messages`"),
+    "issue": ("string", True, "issue policy: `blocking`, `window(k)`, `batch(k)`, `unlimited`"),
+    "path": ("string", True, "path of the machine file"),
+    "axes": ("string", True, "of a probe, what was varied besides ranks and size: `order=random pages=4K`"),
+    "metric": ("string", False, "what was found: see the table of metrics"),
+    "value": ("double", True, "the value in `unit`; of samples, the median"),
+    "unit": ("string", True, "`ns`, `B/s`, `1` (a count or a share), `B`"),
+    "ci_low": ("double", True, "lower end of the 95 % interval; null for modelled and single values"),
+    "ci_high": ("double", True, "upper end of the 95 % interval"),
+    "n": ("int64", True, "launches behind the interval; null for modelled values"),
+    "precision": ("double", True, "half the width of the interval over `value`, a share; null without an interval"),
     "grade": (
-        pa.string(),
+        "string",
         True,
         "how far to trust a measured value: `tight` (within the target), `fair` (within 10 %), `wide` (beyond), "
         "`single` (too few launches for an interval); null for modelled values",
     ),
     "status": (
-        pa.string(),
+        "string",
         False,
         "`ok`, `failed`, `waived` (left out on purpose), `out-of-time` or `disturbed` (no sample was kept)",
     ),
-    "code": (pa.string(), True, "why the status is not `ok`, for programs: see the table of codes"),
-    "flags": (pa.string(), True, "what a reader must know of the value, for programs: codes, separated by commas"),
-    "reason": (pa.string(), True, "code and flags in words"),
+    "code": ("string", True, "why the status is not `ok`, for programs: see the table of codes"),
+    "flags": ("string", True, "what a reader must know of the value, for programs: codes, separated by commas"),
+    "reason": ("string", True, "code and flags in words"),
     "limit": (
-        pa.float64(),
+        "double",
         True,
         "what no schedule for this problem beats on the described machine, in `unit`: the same for every algorithm",
     ),
     "limit_name": (
-        pa.string(),
+        "string",
         True,
         "which limit: `latency`, `port`, `cut`, `memory`, `compute`; of a GPU's arithmetic, `gpu_peak`",
     ),
-    "bound": (pa.float64(), True, "what this schedule could not beat with its own traffic, in `unit`"),
-    "bound_name": (pa.string(), True, "which bound, named as limits are"),
-    "best_seen": (pa.float64(), True, "of a measured machine, what its best seen rate or latency gives, in `unit`"),
+    "bound": ("double", True, "what this schedule could not beat with its own traffic, in `unit`"),
+    "bound_name": ("string", True, "which bound, named as limits are"),
+    "best_seen": ("double", True, "of a measured machine, what its best seen rate or latency gives, in `unit`"),
     "best_seen_name": (
-        pa.string(),
+        "string",
         True,
         "what was seen at best: `cache_line`, `copy_rate`, `fma_peak` or `store`",
     ),
-    "reference": (pa.float64(), True, "published value, in `unit`"),
+    "reference": ("double", True, "published value, in `unit`"),
 }
 
 SAMPLES = {
-    "run": (pa.string(), False, "id of the run"),
-    "experiment": (pa.string(), False, "key of the experiment"),
-    "launch": (pa.int32(), False, "number of the launch, from 0"),
-    "sample": (pa.int32(), False, "number of the sample within its launch, in order of time"),
-    "rank": (pa.int32(), True, "rank; null: the slowest rank"),
-    "start_ns": (pa.float64(), True, "when this rank started, since the first one did; null without rank"),
+    "run": ("string", False, "id of the run"),
+    "experiment": ("string", False, "key of the experiment"),
+    "launch": ("int32", False, "number of the launch, from 0"),
+    "sample": ("int32", False, "number of the sample within its launch, in order of time"),
+    "rank": ("int32", True, "rank; null: the slowest rank"),
+    "start_ns": ("double", True, "when this rank started, since the first one did; null without rank"),
     "value_ns": (
-        pa.float64(),
+        "double",
         False,
         "duration of one operation, since this rank started; of a probe, of what its description says",
     ),
     "set_aside": (
-        pa.string(),
+        "string",
         True,
         "why the samples of this launch do not count, `foreign` load or a `clock` that moved; null: they count",
     ),
     "canary_before_ns": (
-        pa.float64(),
+        "double",
         True,
         "8-byte round trip between two processors before this launch of the experiment; null with a rank",
     ),
-    "canary_after_ns": (pa.float64(), True, "the same after it; null with a rank"),
+    "canary_after_ns": ("double", True, "the same after it; null with a rank"),
 }
 
 # Flag -> meaning; `flags` holds some of these.
@@ -175,9 +178,11 @@ METRICS = {
 }
 
 
-def arrow_schema(columns: dict[str, tuple[pa.DataType, bool, str]], **metadata: str) -> pa.Schema:
+def arrow_schema(columns: dict[str, tuple[str, bool, str]], **metadata: str) -> pa.Schema:
     """The Arrow schema of `RESULTS` or `SAMPLES`, with the format's version in its metadata."""
-    fields = [pa.field(name, kind, nullable) for name, (kind, nullable, _) in columns.items()]
+    import pyarrow as pa
+
+    fields = [pa.field(name, pa.type_for_alias(kind), nullable) for name, (kind, nullable, _) in columns.items()]
     return pa.schema(fields, metadata={"linkwright_format": str(FORMAT), **metadata})
 
 

@@ -85,7 +85,7 @@ class Options:
 def reproduce(key: str, options: Options | None = None) -> Outcome:
     """Run study `key`."""
     if key not in REGISTRY:
-        raise unknown("study", key, REGISTRY)
+        raise unknown("study", key, REGISTRY, lists="linkwright list studies")
     study, options = REGISTRY[key], options or Options()
     for name, flag in FLAGS.items():
         if getattr(options, name) and name not in study.offers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
@@ -41,7 +42,7 @@ def collective_experiment(
 ) -> Experiment:
     """An experiment of a collective; a reduction has an operator, blocks are whole elements per rank, at least one."""
     if collective not in _collectives():
-        raise unknown("collective", collective, _collectives())
+        raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
     traits = _collectives()[collective]
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
@@ -61,7 +62,9 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequ
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
         if name not in known:
-            raise elsewhere(name) or unknown(f"algorithm of {collective}", name, known)
+            raise elsewhere(name) or unknown(
+                f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
+            )
     return list(dict.fromkeys(named))
 
 
@@ -79,7 +82,9 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
     seen = set()
     for collective in _collectives() if "all" in part.collectives else part.collectives:
         if collective not in _collectives():
-            raise unknown("collective", collective, _collectives(), where=part.name)
+            raise unknown(
+                "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
+            )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
             if part.root >= ranks:
@@ -97,10 +102,23 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
-        yield Experiment(
+        made = Experiment(
             part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
             both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
+        yield made
+        if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":
+            yield from _further(made, part.sizes[-2], part.rising_to)
+
+
+def _further(last: Experiment, before: int, rising_to: int) -> Iterator[Experiment]:
+    """The sweep that ends with `last`, continued with the same factor: each size for when the rate rose up to there."""
+    factor = last.size_bytes // before
+    seen = replace(last, size_bytes=before)
+    while last.size_bytes * factor <= rising_to:
+        following = replace(last, size_bytes=last.size_bytes * factor, rising=(seen.key, last.key, factor))
+        yield following
+        seen, last = last, following
 
 
 def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:

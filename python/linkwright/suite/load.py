@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -62,6 +61,7 @@ AXES = {
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(Many(TEXT, single=True), "algorithms by name, `all`, or `own`: those of the machine's library"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
+    "rising_to": Key(SIZE, "measured sweeps of a pattern go on to this size while the rate still rises"),
     "ranks": Key(Either(Choice(RANKS), Many(whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
     "placement": Key(Choice(PLACEMENTS), "where ranks are: in topology order, or two ranks on pairs of endpoints"),
     "dtype": Key(Choice(DTYPES), "data type"),
@@ -112,6 +112,7 @@ class Part:
     collectives: tuple[str, ...] = ()  # empty for a pattern; ("all",) for every one
     algorithms: tuple[str, ...] = ("all",)
     sizes: tuple[int, ...] = ()
+    rising_to: int | None = None
     ranks: str | tuple[int, ...] = "all"
     placement: str = "topology"
     dtype: str = "f32"
@@ -201,6 +202,8 @@ def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
     for kind in KINDS:
         if not part.on(kind).sizes:
             raise place.wrong(f"no `sizes` for {kind} machines")
+    if part.rising_to is not None and (not part.pattern or len(part.on("measured").sizes) < 2):
+        raise place.wrong("`rising_to` continues the sweep of a `pattern` over at least two sizes; leave it out")
     return part
 
 
@@ -229,4 +232,6 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     # TOML allows no bare DEL, and no surrogate pairs as escapes.
+    import json
+
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -28,6 +28,8 @@ from .budget import MAX_LAUNCHES, Needs, affordable, by_worth
 
 # How much longer than the last time an experiment may take, so that what is saved buys further launches.
 SLACK = 1.2
+# A rate that grows by less from one size to the next has reached its plateau.
+RISE = 1.05
 
 
 @dataclass
@@ -56,12 +58,21 @@ class State:
     def wants(self, experiment: Experiment, launch: int, target: float) -> bool:
         """Whether launch number `launch` should measure this experiment, to come within `target`."""
         key = experiment.key
+        if experiment.rising and not self.rises(*experiment.rising):
+            return False
         if key in self.ended or launch in self.launches.get(key, ()):
             return False
         if launch < MIN_VALUES:
             return True
         measured = self.measured(key)
         return measured is None or not measured.settled(target)
+
+    def rises(self, smaller: str, larger: str, ratio: int) -> bool:
+        """Whether the rate still rises by `RISE` from one size to a larger one, whose ratio is given."""
+        first, second = self.measured(smaller), self.measured(larger)
+        if first is None or second is None:
+            return False
+        return second.summary().median * RISE < first.summary().median * ratio
 
 
 def measure(
@@ -90,7 +101,7 @@ def measure(
             return
         if missing == MIN_VALUES:
             # What has no time for all launches of an interval is not started later either.
-            experiments = [e for e in experiments if e in work or e.key in state.launches]
+            experiments = [e for e in experiments if e in work or e.key in state.launches or e.rising]
         random.Random(f"{options.seed}/{number}").shuffle(work)
         # The first tells how long a launch takes to start, so it should be short itself.
         work.insert(0, work.pop(work.index(min(work, key=needs.of))))

@@ -36,6 +36,7 @@ from .load import Suite, parse
 from .measure import State, measure
 from .model import Finished, Work, in_order, known_rows
 from .sweeps import half_peaks
+from .watcher import Watcher
 
 # Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
@@ -56,25 +57,6 @@ class Request:
     watts: float | None = None  # nominal power of the machine that is measured
     target: float = TARGET  # precision at which an experiment is measured no longer, a share
     level: str = "full"  # of the parts of the suite, those up to this one
-
-
-class Watcher:
-    """Observes a session; a live table overrides this."""
-
-    def dropped(self, counts: Mapping[str, int]) -> None:
-        """Samples of the next experiment were set aside, counted by reason."""
-
-    def target(self, target: Target, experiments: list[Experiment]) -> None:
-        """The experiments of a target begin."""
-
-    def planned(self, plan: Plan, budget_s: float) -> None:
-        """What of a target will be measured within the budget; called before it is."""
-
-    def progress(self, launch: int, done: int, text: str) -> None:
-        """One more experiment of a launch, or one more modelled one, is done."""
-
-    def rows(self, experiment: Experiment, found: list[rows.Row]) -> None:
-        """The rows of an experiment are final; called in the order of the plan."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +164,8 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
     options = Options(request.samples, request.warmup, request.check, request.seed)
     executor.begin(target, run.id, run.folder.parent)
     interrupted = False
-    planned = plan([e for e in experiments if e.key not in state.launches], request.budget_s, Needs())
+    certain = [e for e in experiments if e.key not in state.launches and not e.rising]
+    planned = plan(certain, request.budget_s, Needs())
     watcher.planned(planned, request.budget_s)
     try:
         launch = functools.partial(executor.launch, target)
@@ -199,7 +182,7 @@ def _measure(target, context, experiments, metrics, run, request, records, journ
             watcher.dropped(measured.dropped)
             bound = limit(experiment, measured)
             yield experiment, rows.of_samples(context, experiment, metrics[experiment.part], measured, bound)
-        elif not interrupted:
+        elif not interrupted and (not experiment.rising or state.rises(*experiment.rising)):
             dropped = dropped_samples(state.records(experiment.key))
             yield experiment, _without_samples(context, experiment, dropped, state.short.get(experiment.key), planned)
     if interrupted:

@@ -146,7 +146,7 @@ def test_more_ranks_than_sms_is_wrong_usage(tmp_path):
         ({"FAKE_CAPABILITY": "60"}, 2, [r"\(sm_60\) lacks loads and stores that order others", "Volta, sm_70"]),
         ({"FAKE_DRIVER_CUDA": "11080"}, 1, [
             "cuModuleLoadData failed: .*CUDA_ERROR_INVALID_IMAGE", "the driver is of CUDA 11.8, and NVRTC is 1",
-            r"use a newer driver, or `pip install 'linkwright\[cuda\]'`",
+            r"use a newer driver, or `.venv/bin/pip install -e '.\[cuda\]'`",
         ]),
     ],
 )  # fmt: skip
@@ -192,7 +192,7 @@ def test_an_error_that_a_gpu_does_not_recover_from_costs_one_experiment(tmp_path
 def test_without_a_gpu_every_command_says_what_would_do(arguments, tmp_path, capsys):
     assert status_of([*arguments, "--runs", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "no NVIDIA driver" in said or "pip install linkwright[cuda]" in said
+    assert "no NVIDIA driver" in said or "pip install -e '.[cuda]'" in said
     assert list(tmp_path.iterdir()) == []
 
 

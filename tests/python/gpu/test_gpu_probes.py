@@ -15,9 +15,7 @@ from linkwright.executors.cuda import compiler
 from linkwright.executors.cuda.probes import l2, latency, round_trips
 from linkwright.experiment import Experiment
 
-needs_nvrtc = pytest.mark.skipif(
-    not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install linkwright[cuda]"
-)
+needs_nvrtc = pytest.mark.skipif(not emulator.has_nvrtc(), reason="no cuda-bindings or NVRTC: pip install -e '.[cuda]'")
 
 
 def asked(key: str, *, placement: tuple[int, ...] | None = None, spoil: bool = False, **axes) -> dict:

@@ -12,7 +12,7 @@ import pytest
 from linkwright.errors import CudaError
 from linkwright.executors.cuda import compiler, native
 
-pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install linkwright[cuda]")
+pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install -e '.[cuda]'")
 
 WALK = ("KNOWN_DTYPE=0", "KNOWN_OP=0")
 VARIANTS = [

@@ -151,7 +151,9 @@ def test_what_a_library_refuses_is_the_reason(monkeypatch):
 
 def test_without_any_library_the_cure_is_named(monkeypatch):
     monkeypatch.setattr(libraries, "_imported", lambda *names: None)
-    with pytest.raises(Exception, match=r"PyTorch \(`pip install torch`\) or CuPy with the library \(`pip install "):
+    with pytest.raises(
+        Exception, match=r"PyTorch \(`.venv/bin/pip install torch`\) or CuPy with the library \(`.venv/bin/pip install "
+    ):
         products._library("f32")
 
 
@@ -248,7 +250,7 @@ def test_stand_ins_have_the_signatures_of_cupy(name, monkeypatch):
     module, _, function = name.partition(".")
     real = libraries.cupy(module)
     if real is None:
-        pytest.skip(f"no CuPy with {module}: pip install linkwright[cuda-libraries]")
+        pytest.skip(f"no CuPy with {module}: pip install -e '.[cuda-libraries]'")
     wanted = re.search(r"\((.*)\)", inspect.getdoc(operator.attrgetter(function)(real)))[1]
     spec = importlib.util.spec_from_file_location(module, STAND_INS / "cupy" / "cuda" / f"{module}.py")
     stand_in = importlib.util.module_from_spec(spec)

@@ -8,7 +8,7 @@ import pytest
 
 from linkwright.executors.cuda import compiler
 
-pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install linkwright[cuda]")
+pytest.importorskip("cuda.bindings.nvrtc", reason="no NVRTC: pip install -e '.[cuda]'")
 
 UNROLLED = 8
 

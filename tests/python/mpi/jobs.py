@@ -19,7 +19,7 @@ def mpirun(
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed (Debian: openmpi-bin)")
     if importlib.util.find_spec("mpi4py") is None:
-        pytest.skip("mpi4py is not installed (pip install linkwright[mpi])")
+        pytest.skip("mpi4py is not installed (pip install -e '.[mpi]')")
     allowed = ["--allow-run-as-root"] if os.geteuid() == 0 and is_open_mpi() else []
     oversubscribe = ["--oversubscribe"] if is_open_mpi() else []
     full = ["mpirun", *allowed, *oversubscribe, *more, "-np", str(ranks), sys.executable, *command]

@@ -159,7 +159,7 @@ pub static CONVOLUTION: Description = Description {
     table: "compute",
     source: "Jia, Tillman, Maggioni, Scarpazza, Dissecting the Graphcore IPU architecture via microbenchmarking \
              (2019), tables 5.3 to 5.5",
-    waived: "where onnxruntime is not installed (`pip install linkwright[compute]`), the batch does not fit into \
+    waived: "where onnxruntime is not installed (it comes with the extra `compute`), the batch does not fit into \
              memory or one run into the time budget; f16 where onnxruntime converts to 32-bit floats; on a GPU without \
              PyTorch",
 };

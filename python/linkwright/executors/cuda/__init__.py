@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.errors import ShapeError
+from linkwright.extras import install
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, sampled
 
 # How experiments name the allreduce of native.py.
@@ -40,7 +40,7 @@ class Cuda(Executor):
         "raises counters; all memory is compared with `reference`, outside the timed region. Path `global_memory` "
         "(the default) keeps data and flags in global memory, path `cluster` in distributed shared memory of up to 16 "
         "SMs (sm_90 and newer). The algorithm `cuda-native` is an allreduce by barriers of the whole grid. Times are "
-        "cycles of the SM. Needs an NVIDIA GPU with its driver and `pip install linkwright[cuda]`, or [cuda13]; the "
+        f"cycles of the SM. Needs an NVIDIA GPU with its driver, and {install('cuda', 'cuda13')}; the "
         "first GPU that CUDA_VISIBLE_DEVICES shows is used."
     )
     shares_memory = True
@@ -80,6 +80,8 @@ class Cuda(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process with its own context, or in this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.cuda.launch", launch, {"sms": target.handle})
         from .launch import Measurer

@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from linkwright.errors import CudaError, NoGpuError
+from linkwright.extras import install
 
 from .driver import CURE
 
@@ -115,7 +116,7 @@ def _target(architecture: str) -> str:
     if wanted < min(known):
         raise CudaError(
             f"NVRTC {version()} compiles for sm_{min(known)} and newer, and this GPU is {architecture}: "
-            "`pip install 'linkwright[cuda]'` brings that of CUDA 12, which does"
+            f"{install('cuda')} brings that of CUDA 12, which does"
         )
     return f"compute_{max(each for each in known if each < wanted)}"
 

@@ -6,8 +6,9 @@ from collections.abc import Container
 from types import ModuleType
 
 from linkwright.errors import CudaError, NoGpuError
+from linkwright.extras import install
 
-CURE = "install it with `pip install linkwright[cuda]`, or `linkwright[cuda13]` if the driver is 580 or newer"
+CURE = f"install it with {install('cuda', 'cuda13')}; the second needs a driver from 580 on"
 # Cures of errors that the machine causes.
 _CURES = {
     "CUDA_ERROR_NO_DEVICE": "CUDA_VISIBLE_DEVICES chooses the GPUs of this process, `nvidia-smi` shows all, and one in "
@@ -78,5 +79,5 @@ def _too_old(bindings: ModuleType) -> str:
     number = int(bindings.cuDriverGetVersion()[1])
     return (
         f"the driver is of CUDA {number // 1000}.{number % 1000 // 10}, and NVRTC is {compiler.version()}: "
-        "use a newer driver, or `pip install 'linkwright[cuda]'`, which is CUDA 12 and serves drivers from 525 on"
+        f"use a newer driver, or {install('cuda')}, which is CUDA 12 and serves drivers from 525 on"
     )

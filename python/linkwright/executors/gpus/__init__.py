@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwright.errors import ShapeError
+from linkwright.extras import install
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import Executor, Extent, Launch, OwnAlgorithm, Target
 
 # How experiments name the library's collective.
@@ -37,16 +37,16 @@ class Gpus(Executor):
         "Messages are copies that the driver's engines carry from GPU to GPU; what is combined is copied beside its "
         "destination first, and a kernel there does the rest. Path `peer` (the default) opens the GPUs' memory to each "
         "other, path `staged` leaves it closed, so that the driver goes through the host. The algorithm `nccl` stands "
-        "for NCCL's own allreduce, allgather and broadcast (`pip install linkwright[cuda-libraries]`, or "
-        "[cuda13-libraries]). With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver and "
-        "`pip install linkwright[cuda]`, or [cuda13]."
+        f"for NCCL's own allreduce, allgather and broadcast ({install('cuda-libraries', 'cuda13-libraries')}). "
+        "With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver, and "
+        f"{install('cuda', 'cuda13')}."
     )
     own = (
         OwnAlgorithm(
             NCCL,
             "NCCL's own collective, through CuPy",
             ("allreduce", "allgather", "broadcast"),
-            "pip install linkwright[cuda-libraries], or [cuda13-libraries]",
+            install("cuda-libraries", "cuda13-libraries"),
         ),
     )
 
@@ -71,6 +71,8 @@ class Gpus(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process with a context on each GPU, or in this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.gpus.launch", launch)
         from .launch import Measurer

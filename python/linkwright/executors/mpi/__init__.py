@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from linkwright.errors import ShapeError
+from linkwright.extras import install
 from linkwright.store.record import Outcome, Record
 
 from ..protocol import ANY, Executor, Extent, Launch, OwnAlgorithm, Shared, Target
@@ -38,7 +39,7 @@ class Mpi(Executor):
         "start each repetition at an agreed time of synchronised clocks, or after a barrier where that fails. "
         "The algorithm `mpi-native` stands for the library's own collective. Started by `mpirun -np N "
         "linkwright run ... --on mpi`, or by the job script that `--slurm` prints; needs mpi4py "
-        "(`pip install linkwright[mpi]`) and Open MPI or MPICH."
+        f"({install('mpi')}) and Open MPI or MPICH."
     )
     is_host = True
     own = (

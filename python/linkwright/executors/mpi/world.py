@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwright import _native
 from linkwright.errors import MpiError, UsageError
+from linkwright.extras import install
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -151,7 +152,7 @@ def _start() -> Any:
         import mpi4py
     except ImportError as error:
         raise MpiError(
-            f"--on mpi: mpi4py is not installed on {platform.node()}; `pip install linkwright[mpi]` there"
+            f"--on mpi: mpi4py is not installed on {platform.node()}; type {install('mpi')} there"
         ) from error
     mpi4py.rc.thread_level = "funneled"
     try:

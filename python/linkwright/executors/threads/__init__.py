@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from linkwright import _native
 from linkwright.store.record import Outcome
 
-from .. import process
 from ..protocol import LAST_CACHE, Executor, Extent, Launch, Target
 
 
@@ -45,6 +44,8 @@ class Threads(Executor):
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process, or on fresh threads of this one."""
+        from .. import process
+
         if isolated:
             return process.fresh("linkwright.executors.threads.launch", launch)
         from .launch import Host

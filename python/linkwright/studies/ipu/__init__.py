@@ -12,7 +12,7 @@ Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU archite
 from __future__ import annotations
 
 from linkwright.compare import scoring
-from linkwright.errors import unknown
+from linkwright.errors import UnknownNameError
 from linkwright.machines import devices, load
 from linkwright.report import plain
 from linkwright.studies import Options
@@ -66,7 +66,7 @@ def chosen(keys: tuple[str, ...]) -> list[Table]:
     known = {table.key: table for table in tables()}
     missing = next((key for key in keys if key not in known), None)
     if missing is not None:
-        raise unknown("table", missing, known)
+        raise UnknownNameError(f"unknown table `{missing}`; known: {', '.join(known)}")
     return [known[key] for key in keys] if keys else list(known.values())
 
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 from linkwright.errors import BackendError, UsageError
 from linkwright.executors import ModelledTarget, Recipe, described
 from linkwright.experiment import Experiment
+from linkwright.extras import install
 from linkwright.suite import rows
 from linkwright.suite.model import Finished, Work, simulate
 
@@ -185,8 +186,7 @@ def _connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         import distributed
     except ImportError as error:
         raise UsageError(
-            "--backend dask: the package `distributed` is missing; "
-            "`pip install 'linkwright[dask]'`, or leave out --backend"
+            f"--backend dask: the package `distributed` is missing; {install('dask')} brings it; or leave out --backend"
         ) from error
     for name in ("distributed", *logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":

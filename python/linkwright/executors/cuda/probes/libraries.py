@@ -21,6 +21,7 @@ from types import ModuleType
 import numpy as np
 
 from linkwright.errors import CudaError, WaivedError, WrongResultError
+from linkwright.extras import install
 from linkwright.probes import Setting, work
 from linkwright.store.record import Record, remarks
 
@@ -40,8 +41,8 @@ _SINCE = {"tf32": 80, "bf16": 80, "f8": 89}
 # How long to go on working only to see the energy counter step.
 _POWER_S = 2.0
 CURES = {
-    "torch": "PyTorch (`pip install torch`)",
-    "cupy": "CuPy with the library (`pip install linkwright[cuda-libraries]`, or [cuda13-libraries])",
+    "torch": "PyTorch (`.venv/bin/pip install torch`)",
+    "cupy": f"CuPy with the library ({install('cuda-libraries', 'cuda13-libraries')})",
 }
 
 
