@@ -22,7 +22,7 @@ from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.experiment import DTYPES, MAX_RANKS, Experiment
+from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, check_whole
 from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
@@ -403,6 +403,7 @@ def run(
     experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
     options = Options(samples=samples, seed=seed)
     executor = target.executor
+    executors.check_obeyed(executor, experiment)
 
     def measure() -> list[Outcome]:
         asked = (Launch(number, [experiment], budget_s, options) for number in range(launches))
@@ -455,8 +456,9 @@ def _bytes(size: int | str, dtype: str) -> int:
     if dtype not in DTYPES:
         raise unknown("data type", dtype, DTYPES)
     size_bytes = size if isinstance(size, int) else parse_size(size)
-    if size_bytes < 0 or size_bytes % DTYPES[dtype]:
-        raise UsageError(f"size {size}: not a whole number of {dtype} elements of {DTYPES[dtype]} bytes")
+    if size_bytes < 0:
+        raise UsageError(f"size {size}: below 0; give the bytes of one vector")
+    check_whole(size_bytes, dtype)
     return size_bytes
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
+from linkwright.errors import ShapeError
 from linkwright.units import format_size
 
 # Data type -> bytes of one element.
@@ -24,6 +25,17 @@ MAX_RANKS = 1 << 22
 HOW = ("issue", "path", "skew")
 # Fields that are columns of the same name.
 _SAME = ("part", "collective", "algorithm", "ranks", "size_bytes", "dtype", "op", *HOW)
+
+
+def check_whole(size_bytes: int, dtype: str) -> None:
+    """Refuse a size that is not a whole number of elements: part of it would not be moved, but reported."""
+    element = DTYPES[dtype]
+    if size_bytes % element:
+        below = size_bytes // element * element
+        raise ShapeError(
+            f"size {size_bytes} is not a whole number of {dtype} elements of {element} bytes; "
+            f"use {below or element} or another data type"
+        )
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ def shape(experiment: Experiment) -> dict[str, Any]:
     return found
 
 
+def moved_bytes(experiment: Experiment) -> int:
+    """Bytes that all messages of a traffic pattern move, in both directions together if it has both."""
+    return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
+
+
 def read(path: Path) -> _native.Schedule:
     """The schedule in the text file at `path`."""
     return _native.Schedule.parse(read_text(path, "a schedule in text form"), path.name)

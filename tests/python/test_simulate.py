@@ -123,6 +123,50 @@ def test_dissecting_a_modelled_machine(tmp_path):
     assert json.loads(again.out)["counts"] == {"SAME": len(table[table["metric"] == "time"].dropna(subset="value"))}
 
 
+def of_size(ranks, tmp_path):
+    """The file of a crossbar with so many endpoints."""
+    text = registry.machine_path("crossbar").read_text().replace('count = "any"', f"count = {ranks}")
+    (tmp_path / "sized.toml").write_text(text)
+    return str(tmp_path / "sized.toml")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "asked", "used", "said"),
+    [
+        (72, (), 72, None),
+        (72, ("--ranks", "64"), 64, "# 64 of 72 endpoints take part, the first ones; --ranks 72 takes all"),
+        (256, (), 256, None),
+        (257, (), 64, "# 64 of 257 endpoints take part, evenly spread; --ranks 257 takes all"),
+        (257, ("--ranks", "257"), 257, None),
+    ],
+)
+def test_the_head_says_where_only_some_endpoints_take_part(ranks, asked, used, said, tmp_path):
+    result = invoke("simulate", "broadcast", "-a", "binomial", "--sizes", "8", "--on", of_size(ranks, tmp_path), *asked)
+    assert result.status == 0, result.err
+    heads = [line for line in result.out.splitlines() if "take part" in line]
+    assert heads == ([said] if said else [])
+    assert f"broadcast/binomial, {used} ranks" in result.out
+
+
+def test_a_suite_takes_64_of_more_endpoints_and_says_so(tmp_path):
+    text = """
+[suite]
+format = 1
+name = "few"
+summary = "s"
+[[part]]
+name = "p"
+summary = "s"
+collectives = ["broadcast"]
+algorithms = ["binomial"]
+sizes = ["8"]
+"""
+    (tmp_path / "few.toml").write_text(text)
+    on = of_size(72, tmp_path)
+    result = invoke("dissect", str(tmp_path / "few.toml"), "--on", on, "--runs", str(tmp_path / "runs"))
+    assert "# 64 of 72 endpoints take part, evenly spread; --ranks 72 takes all" in result.out, result.err
+
+
 # --- verification ------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from linkwright import _native, errors, predict, registry
 from linkwright.cli import training_table
+from linkwright.cli.options import Share
 from linkwright.machines import load
 from linkwright.predict.training import Wanted, training
 from linkwright.predict.training.compute import from_rates
@@ -88,8 +89,8 @@ parameters = 500
 """
 
 
-def pair(rate="1"):
-    return _native.Machine.parse(MACHINE.replace("RATE", rate), "pair.toml")
+def pair(rate="1", cores="500"):
+    return _native.Machine.parse(MACHINE.replace("RATE", rate).replace("value = 500", f"value = {cores}"), "pair.toml")
 
 
 def trained(machines=None, text=APP, **asked):
@@ -121,7 +122,7 @@ def test_a_step_by_hand():
     assert step(input="serial").time_ns == pytest.approx(37_000)
     assert step(gpus=[1]).time_ns == pytest.approx(48_000)
     # Prefetched input shows where it is the longest: at 100 % of a peak of 6e12 two samples take 2 us.
-    fast = step(peak=6e12, efficiency=1.0, text=APP.replace("6000", "36000"))
+    fast = step(pair(cores="3000"), efficiency=1.0, text=APP.replace("6000", "36000"))
     assert fast.time_ns == pytest.approx(1_000 + 36_000)
     assert sum(fast.causes_ns.values()) == pytest.approx(fast.time_ns)
 
@@ -319,7 +320,14 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is not a rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
+        (["cifarnet", "--on", "gx8-p100", "--peak", "1e12"], "here all do: gx8-p100 8.795 TFlop/s (single"),
         (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),
+        (
+            ["cifarnet", "--on", "gx8-p100", "--efficiency", "40"],
+            "`40` could be 40 % or 4000 %; write `40%`",
+        ),
+        (["cifarnet", "--on", "gx8-p100", "--efficiency", "1"], "`1` could be 1 % or 100 %; write `1%` or `100%`"),
+        (["cifarnet", "--on", "gx8-p100", "--imbalance", "5"], "`5` could be 5 % or 500 %; write `5%` or `500%`"),
         (["cifarnet", "--on", "gx8-p100", "--imbalance", "-5%"], "is not a share"),
         (["cifarnet", "--on", "gx8-p100", "--no-overlap"], "add --bucket SIZE"),
         (["cifarnet", "--on", "gx8-p100", "--depth", "3"], "no depth to choose"),
@@ -360,6 +368,25 @@ def test_bad_wishes_name_the_cure(words, message, monkeypatch):
 def test_bad_files_name_the_cure(old, new, message):
     with pytest.raises(errors.UsageError, match=re.escape(message)):
         trained(text=APP.replace(old, new))
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), ("5 %", 0.05), ("0", 0.0), ("250%", 2.5)])
+def test_a_share_is_a_percentage_or_below_one(text, share):
+    assert Share().convert(text, None, None) == pytest.approx(share)
+
+
+def test_a_given_peak_serves_the_machines_that_state_none():
+    without = _native.Machine.parse(MACHINE.replace("RATE", "2").split("[facts]")[0], "pair-2.toml")
+    steps = trained([pair(), without], peak=2e12).steps
+    assert steps["pair-1"][0].causes_ns["compute"] == pytest.approx(24_000)
+    assert steps["pair-2"][0].causes_ns["compute"] == pytest.approx(12_000)
+
+
+def test_a_given_peak_serves_a_precision_that_no_file_states():
+    (found,) = trained([tensor()], precision="bf16", peak=4e12).steps["pair-1"]
+    assert found.causes_ns["compute"] == pytest.approx(6_000)
+    with pytest.raises(errors.UsageError, match=r"pair-1 8 TFlop/s \(bf16 on tensor cores\); leave it out"):
+        trained([tensor(tensor_bf16=8)], precision="bf16", peak=4e12)
 
 
 # --- peaks by precision -----------------------------------------------------------------------------

@@ -4,14 +4,18 @@
 //! Every element that the spec gives an initial contribution gets the value of [`Fill`] for
 //! (rank, element of the rank's initial buffer). Every other byte gets a pattern that no result
 //! consists of, so that missing data are noticed. The postcondition names, per chunk, whose
-//! contributions it must hold; their values are known, hence so is the chunk.
+//! contributions it must hold; their values are known, hence so is the chunk. A pattern has no
+//! postcondition; what its messages leave is in [`crate::traffic`].
 
+pub use crate::aligned::AlignedBytes;
 use crate::dtype::{DType, ReduceOp};
 use crate::error::{ExecError, Result};
 use crate::fill::{wrong_elements, Fill};
 use crate::free_memory::available_memory;
+use crate::traffic::Traffic;
 use linkwright_schedule::ir::{Buffer, BufferId, Combine, Op, Owner, Schedule};
-use linkwright_schedule::spec::Expected;
+use linkwright_schedule::spec::{Collective, Expected};
+use linkwright_schedule::verify::is_deterministic;
 use std::ops::Range;
 
 /// What initial memory without a contribution holds.
@@ -53,35 +57,6 @@ impl Data {
     }
 }
 
-/// Bytes aligned for every element type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlignedBytes {
-    words: Vec<u64>,
-    bytes: usize,
-}
-
-impl AlignedBytes {
-    /// All zero.
-    pub fn new(bytes: usize) -> Self {
-        AlignedBytes {
-            words: vec![0; bytes.div_ceil(8)],
-            bytes,
-        }
-    }
-
-    /// The bytes.
-    pub fn get(&self) -> &[u8] {
-        // SAFETY: the words hold at least this many bytes.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
-    }
-
-    /// The bytes.
-    pub fn get_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the words hold at least this many bytes.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.bytes) }
-    }
-}
-
 /// A contiguous piece of an operation, in bytes of the two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -116,13 +91,15 @@ fn overlap_unequally(extents: &[Extent]) -> bool {
 }
 
 /// A schedule together with its data: sizes, initial values, expected values.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Contents<'a> {
     /// The schedule.
     pub schedule: &'a Schedule,
     /// Type, operation, seed.
     pub data: Data,
     initial: Option<BufferId>,
+    /// The contents of a pattern's messages, which its spec leaves open.
+    traffic: Option<Traffic>,
 }
 
 impl<'a> Contents<'a> {
@@ -138,8 +115,10 @@ impl<'a> Contents<'a> {
             schedule,
             data,
             initial: None,
+            traffic: None,
         };
         contents.initial = contents.initial_buffer();
+        contents.traffic = contents.traffic()?;
         Ok(contents)
     }
 
@@ -286,8 +265,32 @@ impl<'a> Contents<'a> {
         Some(BufferId(index as u8))
     }
 
+    /// The contents of a pattern's messages; `None` for other schedules, and where they depend on a race.
+    fn traffic(&self) -> Result<Option<Traffic>> {
+        let schedule = self.schedule;
+        if schedule.spec.collective != Collective::Pattern || !is_deterministic(schedule) {
+            return Ok(None);
+        }
+        let sizes = (0..self.participants())
+            .flat_map(|who| (0..schedule.buffers.len()).map(move |buffer| (who, buffer)))
+            .map(|(who, buffer)| self.bytes(who, buffer))
+            .collect();
+        let mut traffic = Traffic::new(schedule, self.data.fill(schedule.ranks), sizes);
+        for (id, op) in schedule.ops().iter().enumerate() {
+            if op.moves_data() {
+                for Extent { src, dst, bytes } in self.extents(id as u32, op)? {
+                    traffic.follow(schedule, op, src..src + bytes, dst);
+                }
+            }
+        }
+        Ok(Some(traffic))
+    }
+
     /// Writes the initial state of one buffer.
     pub fn initialise(&self, participant: u32, buffer: usize, memory: &mut [u8]) {
+        if let Some(traffic) = &self.traffic {
+            return traffic.initialise(participant, buffer, memory);
+        }
         memory.fill(UNDEFINED);
         let (schedule, fill) = (self.schedule, self.data.fill(self.schedule.ranks));
         let description = &schedule.buffers[buffer];
@@ -318,6 +321,9 @@ impl<'a> Contents<'a> {
         buffer: usize,
         memory: &[u8],
     ) -> Result<u64> {
+        if let Some(traffic) = &self.traffic {
+            return self.check_traffic(traffic, executor, participant, buffer, memory);
+        }
         let schedule = self.schedule;
         let description = &schedule.buffers[buffer];
         let mut checked = 0;
@@ -348,6 +354,36 @@ impl<'a> Contents<'a> {
             checked += elements as u64;
         }
         Ok(checked)
+    }
+
+    /// Compares one buffer with what the messages of a pattern leave there.
+    fn check_traffic(
+        &self,
+        traffic: &Traffic,
+        executor: &'static str,
+        participant: u32,
+        buffer: usize,
+        memory: &[u8],
+    ) -> Result<u64> {
+        let size = self.data.dtype.size();
+        let (wrong, compared) = traffic.compare(participant, buffer, memory);
+        let Some(place) = wrong else {
+            return Ok((compared / size) as u64);
+        };
+        let described = &self.schedule.buffers[buffer];
+        let span = |chunk: u32| self.span(BufferId(buffer as u8), chunk..chunk + 1);
+        let mut chunks = 0..described.chunks();
+        let chunk = chunks
+            .find(|&chunk| span(chunk).contains(&place))
+            .unwrap_or(0);
+        Err(ExecError::WrongResult {
+            executor,
+            rank: participant,
+            buffer: described.name.clone(),
+            chunk,
+            wrong: 1,
+            elements: span(chunk).len() / size,
+        })
     }
 
     /// Elements of `got` that are not the combination of `contributions`.

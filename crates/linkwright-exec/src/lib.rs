@@ -5,6 +5,7 @@
 //! ([`sampling`], [`guard`], with their constants in [`measurement`]), data whose results are exactly
 //! predictable ([`dtype`], [`fill`], [`buffers`]) and the processors ([`topology`]).
 
+mod aligned;
 pub mod buffers;
 pub mod compute;
 mod crew;
@@ -25,5 +26,6 @@ pub mod sampling;
 pub mod threads;
 pub mod timer;
 pub mod topology;
+mod traffic;
 
 pub use error::{ExecError, Result};

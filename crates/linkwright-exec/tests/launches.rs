@@ -12,6 +12,7 @@ use linkwright_exec::ExecError;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives;
 use linkwright_schedule::ir::{Buffer, Schedule};
+use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::spec::Collective;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -135,6 +136,26 @@ fn a_wrong_schedule_yields_no_number() {
             assert_eq!((executor, rank), ("threads", 0));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_messages_of_every_pattern_are_compared() {
+    for pattern in patterns::REGISTRY {
+        let traffic = Traffic {
+            count: 2,
+            ..Traffic::new(Shape::new(4, 1000))
+        };
+        let schedule = (pattern.build)(&traffic).unwrap();
+        let launch = run(&schedule, &few_samples()).unwrap();
+        // Before and after the samples, and every slot holds one message: of a ping-pong, one place for all.
+        let distinct = if pattern.name == "ping_pong" { 4 } else { 1 };
+        let moved = pattern.bytes(&traffic) / u64::from(schedule.element_bytes);
+        assert!(
+            launch.checked_elements >= 2 * moved / distinct,
+            "{}",
+            pattern.name
+        );
     }
 }
 

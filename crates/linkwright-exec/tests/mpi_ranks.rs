@@ -14,6 +14,7 @@ use linkwright_exec::mpi::Mpi;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::REGISTRY;
 use linkwright_schedule::ir::Buffer;
+use linkwright_schedule::patterns::Traffic;
 use linkwright_schedule::{Collective, Schedule};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -225,6 +226,22 @@ fn every_algorithm_agrees_with_the_reference() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_messages_of_every_pattern_are_compared() {
+    for pattern in linkwright_schedule::patterns::REGISTRY {
+        let traffic = Traffic {
+            both_ways: true,
+            ..Traffic::new(Shape::new(6, 5))
+        };
+        let schedule = (pattern.build)(&traffic).unwrap();
+        assert!(
+            agree(&schedule, DATA, 1 << 30, pattern.name) > 0,
+            "{}",
+            pattern.name
+        );
     }
 }
 

@@ -45,7 +45,7 @@ mod _native {
     #[pymodule_export]
     use super::programs::dma_programs;
     #[pymodule_export]
-    use super::registry::{algorithms, bus_factor, collectives, patterns};
+    use super::registry::{algorithms, bus_factor, collectives, pattern_bytes, patterns};
     #[pymodule_export]
     use super::sampling::sample_work;
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! Registries as lists of dictionaries.
 
+use crate::errors;
+use crate::schedule::shape;
 use linkwright_schedule::{collectives as algorithm_files, patterns as pattern_files, Collective};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,6 +39,29 @@ pub fn patterns(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         Ok(row)
     };
     pattern_files::REGISTRY.iter().map(entry).collect()
+}
+
+/// Bytes that all messages of a traffic pattern move together; the arguments are those of `Schedule.pattern`.
+#[pyfunction]
+#[pyo3(signature = (key, ranks, elements, *, element_bytes=1, root=0, grid=None, count=1, both_ways=false))]
+#[allow(clippy::too_many_arguments)] // the keywords of one Python function
+pub fn pattern_bytes(
+    key: &str,
+    ranks: u32,
+    elements: u64,
+    element_bytes: u32,
+    root: u32,
+    grid: Option<(u32, u32)>,
+    count: u32,
+    both_ways: bool,
+) -> PyResult<u64> {
+    let traffic = pattern_files::Traffic {
+        count,
+        both_ways,
+        ..pattern_files::Traffic::new(shape(ranks, elements, element_bytes, root, grid))
+    };
+    let pattern = pattern_files::find(key).map_err(errors::schedule)?;
+    Ok(pattern.bytes(&traffic))
 }
 
 /// All collectives: `key, blocked, rooted, reduces`; a blocked one counts S as p equal blocks.

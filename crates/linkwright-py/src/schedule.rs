@@ -416,7 +416,8 @@ impl Schedule {
     }
 }
 
-fn shape(
+/// What an algorithm or a pattern is asked for.
+pub fn shape(
     ranks: u32,
     elements: u64,
     element_bytes: u32,

@@ -10,7 +10,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError, unknown
-from linkwright.experiment import DTYPES, MAX_RANKS, OPS
+from linkwright.experiment import DTYPES, MAX_RANKS, OPS, check_whole
 
 
 class Size(click.ParamType):
@@ -40,6 +40,31 @@ class Duration(click.ParamType):
             return value if isinstance(value, float) else units.parse_duration_s(str(value), self._with_unit)
         except UsageError as error:
             self.fail(str(error), param, ctx)
+
+
+class Share(click.ParamType):
+    """A share of a whole; a `proper` one is above 0 and below all of it."""
+
+    name = "SHARE"
+
+    def __init__(self, proper: bool = False):
+        self._proper = proper
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """0.05 from `5%` or `0.05`; a bare `5` could mean 5 % or 500 %."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(%?)", str(value).strip(), re.ASCII)
+        if not match:
+            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
+        number, percent = float(match[1]), bool(match[2])
+        if number >= 1 and not percent:
+            whole = f"{100 * number:g}"
+            self.fail(f"`{value}` could be {number:g} % or {whole} %; write `{number:g}%` or `{whole}%`", param, ctx)
+        share = number / 100 if percent else number
+        if self._proper and not 0 < share < 1:
+            self.fail(f"`{value}` is not above 0 and below 100 %; write one such as `5%`", param, ctx)
+        return share
 
 
 class Grid(click.ParamType):
@@ -134,27 +159,8 @@ watts = click.option(
 )  # fmt: skip
 
 
-class Precision(click.ParamType):
-    """A share of a value, as percent or as a number below 1."""
-
-    name = "PERCENT"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """0.02 from `2%` or `0.02`."""
-        if isinstance(value, float):
-            return value
-        text = str(value)
-        try:
-            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            found = 0.0
-        if not 0 < found < 1:
-            self.fail(f"{text}: not a precision; write 2% or 0.02", param, ctx)
-        return found
-
-
 target = click.option(
-    "--target", type=Precision(), default="5%", show_default=True,
+    "--target", type=Share(proper=True), default="5%", show_default=True,
     help="Measure each value until half of its 95 % interval is within this share of it, or time runs out.",
 )  # fmt: skip
 time_budget = click.option(
@@ -180,11 +186,7 @@ def chosen_sizes(
     for size in found:
         if size == 0:
             raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
-        if size % DTYPES[dtype]:
-            raise ShapeError(
-                f"size {size} is not a whole number of {dtype} elements of {DTYPES[dtype]} bytes; "
-                f"use {size // DTYPES[dtype] * DTYPES[dtype] or DTYPES[dtype]} or another --dtype"
-            )
+        check_whole(size, dtype)
     return tuple(dict.fromkeys(found))
 
 

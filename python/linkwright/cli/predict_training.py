@@ -30,19 +30,6 @@ class Counts(click.ParamType):
         return list(dict.fromkeys(int(part) for part in str(value).split(",")))
 
 
-class Percent(click.ParamType):
-    """A share such as `5%` or `0.05`."""
-
-    name = "PERCENT"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """0.05 from `5%`."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", str(value), re.ASCII)
-        if not match:
-            self.fail(f"`{value}` is not a share; write `5%` or `0.05`", param, ctx)
-        return float(match[1]) / (100 if match[2] else 1)
-
-
 class Positive(click.ParamType):
     """A number above 0 such as `8.8e12`."""
 
@@ -72,7 +59,7 @@ _OPTIONS = (
         help="Training: samples per second measured on one device, `250`, or by local batch, `16:210,64:250`.",
     ),
     click.option(
-        "--efficiency", type=Percent(),
+        "--efficiency", type=options.Share(),
         help="Training: share of the peak that one device reaches; default: 50 %, from 25 to 75 %.",
     ),
     click.option(
@@ -83,7 +70,7 @@ _OPTIONS = (
         "--samples", type=click.IntRange(1), metavar="N",
         help="Training: samples of the whole training, for the time to train; default: data set x epochs of the file.",
     ),
-    click.option("--peak", type=Positive(), help="Training: operations per second of one device, if no file has it."),
+    click.option("--peak", type=Positive(), help="Training: operations per second of a device whose file states none."),
     click.option(
         "--algorithm", "-a", metavar="NAME",
         help="Training: allreduce algorithm (default ring), `best`, `nccl-1.3.4` or `nccl-2.3.5`.",
@@ -98,7 +85,7 @@ _OPTIONS = (
         "--input", type=click.Choice(["prefetched", "serial", "none"]),
         help="Training: copy input during the step (prefetched, default), before it (serial), or not at all.",
     ),
-    click.option("--imbalance", type=Percent(), help="Training: how much longer the last device computes."),
+    click.option("--imbalance", type=options.Share(), help="Training: how much longer the last device computes."),
     click.option(
         "--skew", type=options.Duration(with_unit=True), help="Training: how much later the last device starts.",
     ),

@@ -54,6 +54,9 @@ class Request:
         return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
 
 
+# Machines with at most so many endpoints are simulated whole: even a message between every two takes a second.
+MOST_SIMULATED = 256
+
 Planned = list[tuple[Target, list[Experiment]]]
 
 
@@ -92,7 +95,7 @@ def _plan(request: Request) -> Planned:
         from linkwright import interop  # its formats are loaded if one is asked for
 
         interop.check_output(path)
-    targets = resolve(request.on, request.ranks, request.grid, request.mode)
+    targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED)
     for file in request.files.values():
         check_place(file, str(file))
     for target in targets:

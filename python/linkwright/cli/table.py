@@ -109,6 +109,8 @@ class LiveTable(Watcher):
         self._progress = Progress(len(experiments), target.name)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         self._echo(f"# {target.name}: {target.machine_name}; {how}; {len(experiments)} experiments")
+        if target.partial:
+            self._echo(f"# {target.partial}")
         if target.modelled:
             fitted, numbers = target.machine.fitted, len(target.machine.numbers())
             paths = dict.fromkeys(e.path or target.machine.paths[0] for e in experiments)
@@ -152,6 +154,9 @@ class LiveTable(Watcher):
         self._bimodal += "mode1" in metrics
         self._note_disturbance(experiment, metrics)
         heading = f"# {experiment.part}: {experiment.algorithm_key}, {experiment.ranks} ranks"
+        if "latency" in metrics and not experiment.probe:
+            trips = "a round trip" if experiment.messages == 1 else f"{experiment.messages} round trips"
+            heading += f"; time is that of {trips}, latency half of one"
         if experiment.probe:
             own = "" if experiment.part == experiment.probe else f"{experiment.part}: "
             heading = f"# {own}probe {experiment.probe}"
@@ -204,6 +209,7 @@ class LiveTable(Watcher):
             times = sorted(row["value"] for row in self._matrix)
             low, middle, high = (units.format_time(times[i]) for i in (0, len(times) // 2, -1))
             metric = self._matrix[0]["metric"]
+            metric = "latency (half a round trip)" if metric == "latency" else metric
             self._write(
                 f"# {metric} of {len(times)} pairs of endpoints: fastest {low}, median {middle}, slowest {high}"
             )

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from linkwright import machines, registry
 from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright.experiment import Experiment
 
 from .cuda import Cuda
 from .gpus import Gpus
 from .mpi import Mpi
-from .protocol import ANY, Executor, Target
+from .protocol import ANY, CONDITIONS, MOST_RANKS, Executor, Target
 from .reference import Reference
 from .sim import ModelledTarget, Recipe, Sim
 from .threads import Threads
@@ -35,11 +36,16 @@ def is_host(key: str | None) -> bool:
 
 
 def resolve(
-    names: str, ranks: int | None = None, grid: tuple[int, int] | None = None, walk: str | None = None
+    names: str,
+    ranks: int | None = None,
+    grid: tuple[int, int] | None = None,
+    walk: str | None = None,
+    most: int = MOST_RANKS,
 ) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
 
-    `walk` (`fold` or `stream`) simulates machines without a schedule. Raises a `UsageError` or a `ShapeError`.
+    `walk` (`fold` or `stream`) simulates machines without a schedule; `most` ranks of a described machine take part
+    without a choice. Raises a `UsageError` or a `ShapeError`.
     """
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
@@ -52,14 +58,18 @@ def resolve(
         raise UsageError(
             f"--on {names}: {' and '.join(on_host)} would compete for the processors of this host; make two runs"
         )
-    found = [resolve_one(name, ranks, grid, walk) for name in wanted]
+    found = [resolve_one(name, ranks, grid, walk, most) for name in wanted]
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
     return found
 
 
 def resolve_one(
-    name: str, ranks: int | None = None, grid: tuple[int, int] | None = None, walk: str | None = None
+    name: str,
+    ranks: int | None = None,
+    grid: tuple[int, int] | None = None,
+    walk: str | None = None,
+    most: int = MOST_RANKS,
 ) -> Target:
     """The target of one name after --on."""
     if name in EXECUTORS:
@@ -69,12 +79,26 @@ def resolve_one(
         known = [*registry.keys("machines"), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
-    return described(Recipe(name, *machines.source(name), ranks, grid, walk))
+    return described(Recipe(name, *machines.source(name), ranks, grid, walk, most))
 
 
 def described(recipe: Recipe) -> ModelledTarget:
     """The described machine of a recipe, with a size if its file leaves that open."""
     return EXECUTORS["sim"].described(recipe)
+
+
+def check_obeyed(executor: Executor, experiment: Experiment) -> None:
+    """Refuse an experiment under a condition that the executor would ignore, though its rows would name it."""
+    for name, usual in CONDITIONS.items():
+        value = getattr(experiment, name)
+        if value != usual and name not in executor.obeys:
+            stated = "->".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()
+            able = [f"--on {key}" for key, one in EXECUTORS.items() if name in one.obeys and not one.modelled]
+            raise UsageError(
+                f"{experiment.part}: `{name} = {stated}`: --on {executor.key} cannot obey it, and its rows would name "
+                f"what was not done; leave it out, or ask a described machine (suites: `modelled = {{ {name} = ... }}`)"
+                + (f" or {', '.join(able)}" if able else "")
+            )
 
 
 def entries() -> list[dict[str, object]]:

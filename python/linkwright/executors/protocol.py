@@ -28,6 +28,10 @@ LAST_CACHE = 1 << 20
 # Most ranks by default, because every pair of them is an experiment.
 MOST_RANKS = 64
 ANY = "any collective"
+# Conditions that no schedule holds, so that an executor must see to them: field of `Experiment` -> usual value.
+CONDITIONS: Mapping[str, object] = {
+    "issue": None, "path": None, "skew": None, "arithmetic": True, "placement": None,
+}  # fmt: skip
 
 Shared = TypeVar("Shared")
 # The least time of an experiment in ns and the name of what bounds it.
@@ -57,6 +61,7 @@ class Target:
     endpoint_names: tuple[str, ...]
     about: Mapping[str, object] | None = None  # for `environment.json`
     handle: object = None  # private to the executor
+    partial: str | None = None  # if the machine has more endpoints than take part: how many, and how to take all
 
     @property
     def modelled(self) -> bool:
@@ -124,6 +129,8 @@ class Executor(Protocol):
     # What a vendor's library works on, if it cannot be confined to some endpoints.
     library_takes: ClassVar[str | None] = None
     own: ClassVar[tuple[OwnAlgorithm, ...]] = ()
+    # Which of `CONDITIONS` it obeys; everything else of an experiment is in the schedule or the data.
+    obeys: ClassVar[frozenset[str]] = frozenset()
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
         """The target that `--on KEY` means; raises a `ShapeError` if it has fewer than `ranks` ranks."""
@@ -176,8 +183,13 @@ class Executor(Protocol):
         return {"key": self.key, "summary": self.summary, "description": self.description}
 
 
-def sampled(ranks: int) -> tuple[int, ...] | None:
-    """Endpoints that represent a machine with too many: evenly spread, so that every level has its share."""
-    if ranks <= MOST_RANKS:
+def partial(used: int, ranks: int, what: str, how: str) -> str | None:
+    """The words of `Target.partial`."""
+    return f"{used} of {ranks} {what} take part, {how}; --ranks {ranks} takes all" if used < ranks else None
+
+
+def sampled(ranks: int, most: int = MOST_RANKS) -> tuple[int, ...] | None:
+    """Endpoints that represent a machine with more than `most`: evenly spread, so that every level has its share."""
+    if ranks <= most:
         return None
     return tuple(rank * ranks // MOST_RANKS for rank in range(MOST_RANKS))

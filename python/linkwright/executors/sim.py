@@ -9,7 +9,7 @@ from linkwright import _native
 from linkwright.errors import ShapeError
 from linkwright.store.record import Outcome
 
-from .protocol import LAST_CACHE, Executor, Extent, Launch, Target, sampled
+from .protocol import CONDITIONS, LAST_CACHE, MOST_RANKS, Executor, Extent, Launch, Target, partial, sampled
 
 # Ranks of a machine whose file leaves the number open, unless the user asks for a number.
 OPEN_RANKS = 16
@@ -26,6 +26,7 @@ class Recipe:
     ranks: int | None = None
     grid: tuple[int, int] | None = None
     walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
+    most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,7 @@ class Sim(Executor):
         "machine with --on; `linkwright list machines` shows those that are shipped, and a path names a file of yours."
     )
     modelled = True
+    obeys = frozenset(CONDITIONS)
     untimed = "name a machine to simulate on"
 
     def described(self, recipe: Recipe) -> ModelledTarget:
@@ -62,7 +64,7 @@ class Sim(Executor):
             ranks = ranks or OPEN_RANKS
         if ranks is not None and not machine.open_size and ranks > machine.ranks:
             raise ShapeError(f"--ranks {ranks}: {recipe.name} has {machine.ranks} ranks; ask for at most that many")
-        sample = None if ranks or folded else sampled(machine.ranks)
+        sample = None if ranks or folded else sampled(machine.ranks, recipe.most)
         used = ranks or len(sample or range(machine.ranks))
         whole = machine.rank_grid if used == machine.ranks else None
         names = tuple(endpoint["name"] for endpoint in machine.endpoints())
@@ -75,6 +77,7 @@ class Sim(Executor):
             machine=machine,
             recipe=recipe,
             sample=sample,
+            partial=partial(used, machine.ranks, "endpoints", "evenly spread" if sample else "the first ones"),
         )
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from .model import Axis, BoxPlot, Curve, Plot
 from .sections.spread import box
 
 NOT_KEYS = ("predicted", "low", "high", "reference", "unit", "split", "erratum")  # of a cell; all others are keys
-_ENOUGH = 8  # cells of one unit that make a chart
+_ENOUGH = 8  # cells of one base unit that make a chart
+_WORDS = {"s": "times", "B": "sizes", "B/s": "rates", "1": "counts and ratios", "%": "shares"}  # of a base unit
 
 
 def error(cell: Mapping[str, Any]) -> float | None:
@@ -27,7 +28,7 @@ def charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:
     """Predicted over published for each unit with enough cells, and the errors per table."""
     scored = {name: [c for c in cells if _scored(c)] for name, cells in by_table.items()}
     scored = {name: cells for name, cells in scored.items() if cells}
-    counts = Counter(cell["unit"] for cells in scored.values() for cell in cells)
+    counts = Counter(quantity.base(cell["unit"])[0] for cells in scored.values() for cell in cells)
     units = sorted(unit for unit, count in counts.items() if count >= _ENOUGH)
     return [*(_agreement(scored, unit) for unit in units), *([_errors(scored)] if scored else [])]
 
@@ -37,23 +38,25 @@ def _scored(cell: Mapping[str, Any]) -> bool:
 
 
 def _agreement(scored: Mapping[str, list], unit: str) -> Plot:
-    """Predicted over published values; the diagonal is the line of perfect agreement."""
-    name, factor = quantity.base(unit)
+    """Predicted over published values of one base unit; the diagonal is the line of perfect agreement."""
     curves, seen = [], []
     for table, cells in scored.items():
-        cells = sorted(
-            (c for c in cells if c["unit"] == unit and c["reference"] > 0 < c["predicted"]),
-            key=lambda c: c["reference"],
-        )
-        if cells:
-            x = [c["reference"] * factor for c in cells]
-            curves.append(Curve(table, x, [c["predicted"] * factor for c in cells], notes=[key_of(c) for c in cells]))
+        own = [
+            (cell["reference"] * factor, cell["predicted"] * factor, key_of(cell))
+            for cell in cells
+            for base, factor in [quantity.base(cell["unit"])]
+            if base == unit and cell["reference"] > 0 < cell["predicted"]
+        ]
+        if own:
+            x, y, notes = zip(*sorted(own, key=lambda point: point[0]), strict=True)
+            curves.append(Curve(table, x, y, notes=notes))
             seen += x
     ends = [min(seen), max(seen)] if seen else []
     diagonal = Curve("perfect agreement", ends, ends, kind="limit")
     help = "Each point is one cell: the published value across, the predicted value up. On the line they agree."
-    title = f"Predicted and published, {unit}"
-    return Plot(title, Axis("published", name, "log10"), Axis("predicted", name, "log10"), [*curves, diagonal], help)
+    scale: Literal["log2", "log10"] = "log2" if unit == "B" else "log10"
+    axes = Axis("published", unit, scale), Axis("predicted", unit, scale)
+    return Plot(f"Predicted and published {_WORDS.get(unit, unit)}", *axes, [*curves, diagonal], help, scatter=True)
 
 
 def _errors(scored: Mapping[str, list]) -> BoxPlot:

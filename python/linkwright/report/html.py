@@ -14,7 +14,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -23,10 +23,13 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
-from . import quantity
-from .model import BoxPlot, Cell, HeatMap, Item, Plot, Report, Section, Table, Text
+from linkwright.stats import grade as grades
 
-_SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "start.js")
+from . import quantity, series
+from .model import BoxPlot, Cell, Choice, Column, Curve, HeatMap, Item, Plot, Report, Section, Table, Text
+
+_SCRIPTS = ("base.js", "theme.js", "table.js", "curve.js", "boxplot.js", "heatmap.js", "choice.js", "start.js")
+_LEAST_SIDE = 4  # rows and columns from which a matrix is a picture; below, a table says more
 
 
 def page(report: Report) -> str:
@@ -37,6 +40,7 @@ def page(report: Report) -> str:
         .render(
             report=report,
             anchors=_anchors(report),
+            chart_data=partial(chart_data, looks=series.looks(report)),
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
             licence=_asset("vendor/uplot", "LICENSE"),
             prefixes=_script_json(quantity.PREFIXES),
@@ -55,28 +59,56 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(identity=id, runs_of_charts=runs_of_charts, breakable=breakable)
-    environment.globals.update(kind=kind, chart_data=chart_data, points=points, extremes=extremes, as_cell=as_cell)
+    environment.globals.update(kind=kind, points=points, extremes=extremes, as_cell=as_cell)
     return environment
 
 
 def kind(item: Item) -> str:
     """The macro of the template that draws the item."""
-    return {Table: "table", Plot: "plot", HeatMap: "heat", BoxPlot: "box", Text: "text"}[type(item)]
+    return {Table: "table", Plot: "plot", HeatMap: "heat", BoxPlot: "box", Choice: "choice", Text: "text"}[type(item)]
 
 
 def runs_of_charts(items: Sequence[Item]) -> list[tuple[bool, list[Item]]]:
     """Groups of consecutive charts, which share a grid, and the tables and texts between them."""
+    shown = [matrix_table(item) if isinstance(item, HeatMap) and _is_small(item) else item for item in items]
     return [
         (together, list(group))
-        for together, group in groupby(items, lambda item: kind(item) in ("plot", "heat", "box"))
+        for together, group in groupby(shown, lambda item: kind(item) in ("plot", "heat", "box", "choice"))
     ]
 
 
+def _is_small(heat: HeatMap) -> bool:
+    return min(len(heat.rows), len(heat.columns)) < _LEAST_SIDE
+
+
+def matrix_table(heat: HeatMap) -> Table:
+    """A small matrix as a table, its longer side downwards."""
+    across = len(heat.columns) > len(heat.rows)
+    names, heads = (heat.columns, heat.rows) if across else (heat.rows, heat.columns)
+    titles = (heat.columns_title, heat.rows_title) if across else (heat.rows_title, heat.columns_title)
+    grids = [None if part is None else part.T if across else part for part in (heat.values, heat.low, heat.high)]
+    body = [
+        [Cell(name), *(_matrix_cell(heat, grids, row, column) for column in range(len(heads)))]
+        for row, name in enumerate(names)
+    ]
+    columns = [Column(f"{titles[0]} \\ {titles[1]}"), *(Column(name, heat.unit, numeric=True) for name in heads)]
+    return Table(heat.title, columns, body, heat.how_to_read)
+
+
+def _matrix_cell(heat: HeatMap, grids: Sequence[np.ndarray | None], row: int, column: int) -> Cell:
+    found = (math.nan if grid is None else float(grid[row, column]) for grid in grids)
+    value, low, high = (number if math.isfinite(number) else None for number in found)
+    if value is None:
+        return Cell("", detail=heat.missing, tone="quiet")
+    precision = grades.precision(value, low, high)
+    return Cell(quantity.text(value, heat.unit), value, "" if precision is None else quantity.plus_minus(precision))
+
+
 def breakable(text: str) -> Markup:
-    """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit."""
+    """`text`, escaped, with line breaks allowed after `_` or `/` but not between a number and its unit, nor in B/s."""
     kept = re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,5}\b|%)|(?<=\bn) (?=\d)", "\u00a0", text)
-    kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept)
-    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(kept))))
+    kept = re.sub(r"(?<=\d) – (?=\d)", "\u00a0–\u00a0", kept).replace(" – ", "\u00a0– ")
+    return Markup(re.sub(r"(_|/(?!s\b))(?=\w)", r"\1<wbr>", str(escape(kept))))
 
 
 def as_cell(value: Cell | str) -> Cell:
@@ -84,10 +116,11 @@ def as_cell(value: Cell | str) -> Cell:
     return value if isinstance(value, Cell) else Cell(value)
 
 
-def chart_data(item: Plot | HeatMap | BoxPlot) -> Markup:
+def chart_data(item: Plot | HeatMap | BoxPlot, looks: dict[str, series.Look]) -> Markup:
     """The JSON block of a chart, safe inside <script> whatever the names contain."""
-    builder = {Plot: _plot, HeatMap: _heat, BoxPlot: _box}[type(item)]
-    return _script_json(builder(item))
+    if isinstance(item, Plot):
+        return _script_json(_plot(item, looks))
+    return _script_json(_heat(item) if isinstance(item, HeatMap) else _box(item))
 
 
 def _script_json(value: Any) -> Markup:
@@ -116,23 +149,28 @@ def extremes(heat: HeatMap) -> str:
     return f"{len(heat.rows):,} × {len(heat.columns):,} cells, least {low}, median {middle}, most {high}{gone}"
 
 
-def _rows(curve) -> Iterator[tuple]:
+def _rows(curve: Curve) -> Iterator[tuple]:
     empty = [None] * len(curve.x)
     notes = curve.notes or [""] * len(curve.x)
     return zip(curve.x, curve.y, curve.low or empty, curve.high or empty, notes, strict=True)
 
 
-def _plot(plot: Plot) -> dict[str, Any]:
+def _plot(plot: Plot, looks: dict[str, series.Look]) -> dict[str, Any]:
     return {
         "title": plot.title,
         "x": vars(plot.x),
         "y": vars(plot.y),
         "dodge": plot.dodge,
-        "curves": [
-            {"name": c.name, "kind": c.kind, "points": [list(row) for row in _rows(c) if _drawable(plot, row)]}
-            for c in plot.curves
-        ],
+        "scatter": plot.scatter,
+        "curves": [_curve(plot, curve, looks) for curve in plot.curves],
     }
+
+
+def _curve(plot: Plot, curve: Curve, looks: dict[str, series.Look]) -> dict[str, Any]:
+    colour, marker = looks.get(series.of(curve), (None, None)) if not curve.group else (None, None)
+    points = [list(row) for row in _rows(curve) if _drawable(plot, row)]
+    look = {"colour": colour, "marker": marker}
+    return {"name": curve.name, "kind": curve.kind, "group": curve.group, "points": points} | look
 
 
 def _drawable(plot: Plot, row: tuple) -> bool:

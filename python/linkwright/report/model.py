@@ -11,10 +11,11 @@ knows nothing about collectives, machines or papers. A new kind of result theref
         Plot       Axis, Curve    points with intervals, modelled lines, limits
         HeatMap                   any size up to a few million cells
         BoxPlot    Box            spread over ranks or launches
+        Choice                    one of several charts, which the reader chooses
         Text                      paragraphs or preformatted text
 
 The types enforce three rules: a value has a unit; a missing value is None with a reason (never 0, never "N/A"); a
-measured curve is drawn as points with intervals, and only a model or a limit is a line.
+measured curve is drawn as points with intervals, which a faint line joins, and only a model or a limit is a line.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Cell:
     detail: str = ""  # a second line in a muted colour: an interval, a reason
     tone: Literal["", "good", "warn", "bad", "quiet", "strong"] = ""
     share: float | None = None  # 0..1: a bar behind the text, for percent of limit
+    mark: str = ""  # a word beside the text that is no grade: `disturbed`
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """One series of points: `measured` is drawn as points, `model` as a line with points, `limit` as a dashed line."""
+    """One series of points: `measured` is drawn as points, `model` as a line with points, `limit` as a dashed line.
+
+    Curves of one `series` (default: the name) have one colour and marker on the whole page; a limit takes the colour of
+    the series that it names. Curves of one `group` are drawn in grey, and share one entry of the legend.
+    """
 
     name: str
     x: Sequence[float]
@@ -88,6 +94,8 @@ class Curve:
     high: Sequence[float | None] = ()
     kind: Literal["measured", "model", "limit"] = "measured"
     notes: Sequence[str] = ()  # per point, shown on hover: n, status, name of the limit
+    series: str = ""
+    group: str = ""
 
     def __post_init__(self) -> None:
         for part in ("y", "low", "high", "notes"):
@@ -107,6 +115,8 @@ class Plot:
     how_to_read: str = ""
     wide: bool = False
     dodge: bool = False  # spread measured points of one x sideways, so that none hides another
+    summary: str = ""  # one line below the title: what the chart says
+    scatter: bool = False  # measured points are not joined
 
 
 @dataclass(frozen=True)
@@ -161,6 +171,15 @@ class BoxPlot:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Charts of one kind, of which the reader sees the one that is chosen; first the first."""
+
+    title: str
+    items: Sequence[Plot | HeatMap | BoxPlot]
+    how_to_read: str = ""
+
+
+@dataclass(frozen=True)
 class Text:
     """Paragraphs, or one preformatted block under a heading that expands on click."""
 
@@ -169,7 +188,7 @@ class Text:
     preformatted: bool = False
 
 
-Item = Table | Plot | HeatMap | BoxPlot | Text
+Item = Table | Plot | HeatMap | BoxPlot | Choice | Text
 
 
 @dataclass(frozen=True)
@@ -184,7 +203,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Badge:
-    """A count in the header: 214 ok, 3 unconverged."""
+    """A count in the header: 214 ok, 3 failed."""
 
     count: int
     label: str

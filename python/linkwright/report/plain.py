@@ -17,7 +17,7 @@ from . import model
 _TYPES = {
     kind.__name__: kind
     for kind in (
-        *(model.Axis, model.Box, model.BoxPlot, model.Cell, model.Column, model.Curve),
+        *(model.Axis, model.Box, model.BoxPlot, model.Cell, model.Choice, model.Column, model.Curve),
         *(model.HeatMap, model.Plot, model.Section, model.Table, model.Text),
     )
 }

@@ -102,3 +102,8 @@ def percent(share: float) -> str:
     """0.724 is 72 %; one decimal below 10 %."""
     value = 100 * share
     return f"{value:,.1f} %" if abs(value) < 9.95 else f"{value:,.0f} %"
+
+
+def plus_minus(precision: float) -> str:
+    """0.012 is ±1.2 %."""
+    return f"±{percent(precision)}"

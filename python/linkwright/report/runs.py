@@ -2,8 +2,9 @@
 
 ``runs/<id>/`` holds results.parquet (tidy rows), samples.parquet (raw), environment.json,
 suite.toml and, for a reproduced study, study.json. Added here, computed once: `unit` in base units
-with value, interval, limit and reference scaled to it; `share`, the part of its limit that a row
-reaches; `modelled`; `source` and `destination` of a placement ``a>b``; `part` of the suite;
+with value, interval, limits and reference scaled to it; `yardstick`, what a row is compared with,
+its name and its kind, a `limit` or the `best seen`; `share`, the part of it that the row reaches;
+`modelled`; `source` and `destination` of a placement ``a>b``; `part` of the suite;
 `label`, what the row is about; `modes`, where launch medians form two groups.
 """
 
@@ -30,7 +31,8 @@ from linkwright.store.topology import Topology
 from . import quantity
 
 COLUMNS = tuple(schema.RESULTS)
-_NUMBERS = ("ranks", "size_bytes", "value", "ci_low", "ci_high", "n", "limit")
+_SCALED = ("value", "ci_low", "ci_high", "limit", "bound", "best_seen", "reference_value")
+_NUMBERS = ("ranks", "size_bytes", "value", "ci_low", "ci_high", "n", "precision", "limit", "bound", "best_seen")
 _WORDS = [
     "experiment",
     "machine",
@@ -39,14 +41,16 @@ _WORDS = [
     "algorithm",
     "placement",
     "reason",
+    "grade",
     "limit_name",
+    "bound_name",
+    "best_seen_name",
     "unit",
     "part",
     "code",
     "flags",
 ]
-_SCALED = ("value", "ci_low", "ci_high", "limit", "reference_value")
-
+LIMIT, BEST_SEEN = "limit", "best seen"  # kinds of yardsticks
 _PATTERNS = ("", "pattern")  # what stands for the collective in a row of a traffic pattern
 
 
@@ -87,6 +91,16 @@ class Run:
         """Measured machines first, each group by name: the order of every table and chart."""
         order = self.rows[["machine", "modelled"]].drop_duplicates().sort_values(["modelled", "machine"])
         return order["machine"].drop_duplicates().tolist()
+
+    @cached_property
+    def has_measured(self) -> bool:
+        """Whether any row was measured."""
+        return not self.rows["modelled"].all()
+
+    @cached_property
+    def has_modelled(self) -> bool:
+        """Whether any row was computed by a model."""
+        return bool(self.rows["modelled"].any())
 
     def topology(self, machine: str) -> Topology:
         """What the host says of itself, where `machine` is its processors; else nothing: a model, or a GPU in it."""
@@ -136,6 +150,10 @@ def normalise(raw: pd.DataFrame) -> pd.DataFrame:
     rows["modelled"] = (
         rows["executor"].map({key: executors.is_modelled(key) for key in rows["executor"].unique()}).astype(bool)
     )
+    limited = rows["limit"].notna()
+    rows["yardstick"] = rows["limit"].where(limited, rows["best_seen"])
+    rows["yardstick_name"] = rows["limit_name"].where(limited, rows["best_seen_name"])
+    rows["yardstick_kind"] = np.where(limited, LIMIT, np.where(rows["best_seen"].notna(), BEST_SEEN, ""))
     rows["share"] = _share(rows)
     rows["label"] = rows["collective"].where(~rows["collective"].isin(_PATTERNS), rows["algorithm"])
     codes, placements = _words(rows["placement"])
@@ -169,8 +187,8 @@ def is_rate(unit: str) -> bool:
 
 
 def _share(rows: pd.DataFrame) -> pd.Series:
-    """Part of the limit reached: limit/value of a time, value/limit of a rate; 1 is at the limit."""
-    value, limit = rows["value"], rows["limit"]
+    """Part of the yardstick reached: limit/value of a time, value/limit of a rate; 1 is at the limit."""
+    value, limit = rows["value"], rows["yardstick"]
     rate = rows["unit"].map(is_rate).astype(bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(rate, value / limit, limit / value)

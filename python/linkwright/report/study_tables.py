@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from . import quantity
-from .model import Axis, BoxPlot, Cell, Column, Curve, Item, Plot, Section, Table
+from .model import Axis, BoxPlot, Cell, Choice, Column, Curve, Item, Plot, Section, Table
 from .sections.spread import box
 from .sections.values import missing, words
 
@@ -30,8 +30,8 @@ _SUFFIXES = {
 }
 _PLACES = ("rank", "x", "y")
 _MOST_CURVES = 16
-_MOST_TOGETHER = 8  # curves of several columns in one chart
-_MOST_CHARTS = 12
+_MOST_COLUMNS = 8  # curves of several columns in one chart
+_MOST_TOGETHER = 4  # charts of one table; more than these are chosen from
 _MOST_ROWS = 2000  # of a folded table; the JSON of the study holds the rest
 
 
@@ -47,11 +47,12 @@ def sections(
 
 def part(name: str, frame: pd.DataFrame, note: str = "") -> Section:
     """The charts of one table, and the table."""
-    items: list[Item] = list(charts(frame))[:_MOST_CHARTS]
+    found = list(charts(frame))
+    items: list[Item] = [Choice("Show", found)] if len(found) > _MOST_TOGETHER else list(found)
     return Section(words(name).capitalize(), [*items, in_full(name, frame)], note)
 
 
-def charts(frame: pd.DataFrame) -> Iterator[Item]:
+def charts(frame: pd.DataFrame) -> Iterator[Plot | BoxPlot]:
     """What the columns allow to draw; nothing if there is no x axis or too many series."""
     flags = [name for name in frame if frame[name].map(lambda value: isinstance(value, bool)).all()]
     numbers = [name for name in frame if name not in flags and pd.api.types.is_numeric_dtype(frame[name])]
@@ -122,7 +123,7 @@ def _together(rows: pd.DataFrame, values: list[str], names: list[str], alone: bo
     groups: list[list[str]] = []
     for name in values:
         base = unit(name)[0]
-        fits = not alone and base in ("s", "%") and groups and (len(groups[-1]) + 1) * series <= _MOST_TOGETHER
+        fits = not alone and base in ("s", "%") and groups and (len(groups[-1]) + 1) * series <= _MOST_COLUMNS
         if fits and unit(groups[-1][0])[0] == base:
             groups[-1].append(name)
         else:
@@ -143,8 +144,8 @@ def _curves(
             continue
         seen.add(points)
         name = ", ".join([*map(str, key), *([title(value)] if several else [])]) or title(value)
-        name = {"limit": f"theory of {name}", "measured": f"published, {name}"}.get(kind, name)
-        yield Curve(name, *map(list, points), kind=kind)
+        shown = {"limit": f"theory of {name}", "measured": f"published, {name}"}.get(kind, name)
+        yield Curve(shown, *map(list, points), kind=kind, series=name if kind == "limit" else "")
 
 
 def _boxes(rows: pd.DataFrame, x: str, values: list[str], names: list[str], about: str) -> Iterator[BoxPlot]:

@@ -104,7 +104,7 @@ _DEFAULTS = {f.name: f.default for f in dataclasses.fields(Record) if f.default 
 def to_json(outcome: Outcome) -> dict[str, object]:
     """An outcome as one object of the journal; fields at their default are left out."""
     if isinstance(outcome, Ended):
-        return {"ended": vars(outcome)}
+        return {"ended": {name: value for name, value in vars(outcome).items() if value is not None}}
     return {
         "samples": {k: v for k, v in vars(outcome).items() if v != {} and (k not in _DEFAULTS or v != _DEFAULTS[k])}
     }

@@ -139,7 +139,7 @@ CODES = {
 
 # Metric -> (unit, better, meaning). `better` is `low` or `high`, or `` where neither is.
 METRICS = {
-    "time": ("ns", "low", "time of the slowest rank; of a probe, of one operation"),
+    "time": ("ns", "low", "time of the slowest rank, of a ping-pong its round trips; of a probe, of one operation"),
     "time_min": ("ns", "low", "smallest sample"),
     "time_p95": ("ns", "low", "95th percentile of all samples"),
     "time_p99": ("ns", "low", "99th percentile of all samples"),
@@ -159,8 +159,8 @@ METRICS = {
     "time_rank_min": ("ns", "low", "fastest rank"),
     "time_rank_median": ("ns", "low", "median over the ranks' own times"),
     "time_rank_p95": ("ns", "low", "95th percentile over the ranks' own times"),
-    "latency": ("ns", "low", "half a round trip; of a probe, the time of its operation"),
-    "bandwidth": ("B/s", "high", "bytes of all messages over the time of the slowest, one direction"),
+    "latency": ("ns", "low", "half a round trip of a ping-pong; of a probe, the time of its operation"),
+    "bandwidth": ("B/s", "high", "bytes that all messages of a pattern move, over the time of the slowest rank"),
     "alg_bw": ("B/s", "high", "S / t"),
     "bus_bw": ("B/s", "high", "alg_bw times the collective's factor, see the table of collectives"),
     "half_peak_size": ("B", "low", "n_1/2: the size at which a sweep reaches half of its peak rate"),

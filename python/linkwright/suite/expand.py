@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from linkwright import probes, registry
 from linkwright.errors import ShapeError, unknown
-from linkwright.executors import elsewhere
-from linkwright.executors.protocol import Extent
+from linkwright.executors import check_obeyed, elsewhere
+from linkwright.executors.protocol import Extent, Target
 from linkwright.experiment import DTYPES, Experiment
 
 from . import axes
@@ -27,6 +27,14 @@ def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = la
     """All experiments of `suite` on a machine of this extent for which `only` is true."""
     found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
     assert len({e.key for e in found}) == len(found), "two experiments have the same key"
+    return found
+
+
+def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
+    """The experiments of `suite` on a target; refuses conditions that its executor would ignore."""
+    found = expand(suite.at(level), target.extent)
+    for experiment in found:
+        check_obeyed(target.executor, experiment)
     return found
 
 
@@ -87,10 +95,9 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
         for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
-            if part.root >= ranks:
-                raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+            _check_root(part, ranks)
             made = collective_experiment(
-                part.name, collective, algorithm, ranks, size, part.dtype, part.op, skew=part.skew, **_how(part),
+                part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
                 grid=extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None,
                 root=part.root if _collectives()[collective]["rooted"] else 0,
             )  # fmt: skip
@@ -102,9 +109,10 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
 
 def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
     for ranks, size, pair in itertools.product(_ranks(part, extent), part.sizes, _placements(part, extent)):
+        _check_root(part, ranks)
         made = Experiment(
-            part.name, None, part.pattern, ranks, size, part.dtype, placement=pair, messages=part.messages,
-            both_ways=part.both_ways, **_how(part),
+            part.name, None, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
+            messages=part.messages, both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
         yield made
         if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":
@@ -121,6 +129,11 @@ def _further(last: Experiment, before: int, rising_to: int) -> Iterator[Experime
         seen, last = last, following
 
 
+def _check_root(part: Part, ranks: int) -> None:
+    if part.root >= ranks:
+        raise ShapeError(f"root {part.root}: there are ranks 0 to {ranks - 1}; choose one of them")
+
+
 def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
     """Topology order, every ordered pair of endpoints, or the first endpoint paired with 1, 2, 4, ... and the last."""
     if part.placement == "topology":
@@ -132,7 +145,7 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
 
 
 def _how(part: Part) -> dict[str, object]:
-    return {"issue": part.issue, "path": part.path, "arithmetic": part.arithmetic}
+    return {"issue": part.issue, "path": part.path, "skew": part.skew, "arithmetic": part.arithmetic}
 
 
 def _ranks(part: Part, extent: Extent) -> list[int]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from linkwright import toml
-from linkwright.errors import FileError, UsageError
-from linkwright.experiment import DTYPES, OPS
+from linkwright.errors import FileError, ShapeError, UsageError
+from linkwright.experiment import DTYPES, OPS, check_whole
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
 from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Place, Tables, only, whole
@@ -98,6 +98,10 @@ SUITE = {
     ),
     "part": Key(Tables(PART), "groups of experiments with common axes", required=True),
 }
+
+
+_PATTERN_LACKS = ("algorithms", "op")
+_ONLY_PATTERNS = ("placement", "messages", "both_ways")
 
 
 @dataclass(frozen=True)
@@ -192,19 +196,42 @@ def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
     """The part, if its axes fit together."""
     if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
         raise place.wrong("name exactly one of `pattern`, `collectives` and `probe`")
+    keys = {**stated, **{key: None for override in part.overrides.values() for key in override}}
     if part.probe:
-        for key in {**stated, **{key: None for override in part.overrides.values() for key in override}}:
+        for key in keys:
             if key not in ("name", "summary", "probe", "axes", "placement", "level"):
                 raise place.wrong(f"`{key}` means nothing to a probe; state its `axes` instead")
         return part
     if part.axes:
         raise place.wrong("`axes` are those of a `probe`; name one, or leave them out")
+    for key in _PATTERN_LACKS if part.pattern else _ONLY_PATTERNS:
+        if key in keys:
+            cure = "a pattern has no algorithms and combines nothing" if part.pattern else "only patterns have it"
+            raise place.wrong(f"`{key}`: {cure}; leave it out")
     for kind in KINDS:
-        if not part.on(kind).sizes:
-            raise place.wrong(f"no `sizes` for {kind} machines")
+        _check_on(kind, part.on(kind), place)
     if part.rising_to is not None and (not part.pattern or len(part.on("measured").sizes) < 2):
         raise place.wrong("`rising_to` continues the sweep of a `pattern` over at least two sizes; leave it out")
     return part
+
+
+def _check_on(kind: str, part: Part, place: Place) -> None:
+    """Refuse a part that would report on this kind of machines what it cannot."""
+    if not part.sizes:
+        raise place.wrong(f"no `sizes` for {kind} machines")
+    if "latency" in part.metrics and part.pattern != "ping_pong":
+        raise place.wrong(
+            "metrics: `latency` is half of a round trip, which only pattern `ping_pong` makes; leave it out"
+        )
+    if "bandwidth" in part.metrics and not part.pattern:
+        raise place.wrong(
+            "metrics: `bandwidth` is that of a pattern's messages; a collective has `alg_bw` and `bus_bw`"
+        )
+    try:
+        for size in part.sizes:
+            check_whole(size, part.dtype)
+    except ShapeError as error:
+        raise place.wrong(f"sizes: {error}") from error
 
 
 def _stated(part: Part) -> Iterator[tuple[str, object]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright import probes
+from linkwright import probes, schedules
 from linkwright.executors import Target
 from linkwright.executors.measured import Measured, median
 from linkwright.executors.threads import canary
@@ -233,8 +233,9 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
     ends = {key: time[key] for key in ("value", "limit")}
     for metric in metrics:
         if metric == "latency":
-            halves = {key: _half(time[key]) for key in ("value", "ci_low", "ci_high", "limit")}
-            yield context.measured(experiment, metric, **halves, **copied)
+            trips = 2 * experiment.messages
+            one_way = {key: time[key] and time[key] / trips for key in ("value", "ci_low", "ci_high", "limit")}
+            yield context.measured(experiment, metric, **one_way, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
             rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}
             # The shortest time is the highest rate.
@@ -244,16 +245,10 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
                 yield context.measured(experiment, metric, **rates, **copied)
 
 
-def _half(time_ns: float | None) -> float | None:
-    return None if time_ns is None else time_ns / 2
-
-
 def _rate(metric: str, experiment: Experiment, time_ns: float | None) -> float | None:
     if time_ns is None or (experiment.collective and experiment.ranks == 1):
         return None  # one rank moves nothing, so it has no rate
     if metric == "bus_bw":
         return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
-    size = experiment.size_bytes
-    if metric == "bandwidth":
-        size *= experiment.messages * (experiment.ranks // 2)
-    return bandwidth.alg_bw(size, time_ns)
+    moved = schedules.moved_bytes(experiment) if metric == "bandwidth" else experiment.size_bytes
+    return bandwidth.alg_bw(moved, time_ns)

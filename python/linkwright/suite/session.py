@@ -31,7 +31,7 @@ from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json
 from . import rows
 from .backends import Backend, Local
 from .budget import Needs, Plan, plan
-from .expand import expand
+from .expand import expand_on
 from .load import Suite, parse
 from .measure import State, measure
 from .model import Finished, Work, in_order, known_rows
@@ -76,7 +76,8 @@ class Outcome:
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
     targets = resolve(request.on, request.ranks, request.grid)
-    if not any(expand(suite.at(request.level), target.extent) for target in targets):
+    found = [expand_on(suite, target, request.level) for target in targets]  # of all, so that a refusal comes first
+    if not any(found):
         raise UsageError(
             f"suite {suite.name}: has no experiment for {', '.join(target.name for target in targets)}; "
             "ask for other algorithms, ranks or threads, or name other machines with --on"
@@ -113,7 +114,7 @@ def _execute(
         records = run.records()
         try:
             for target in targets:
-                experiments = expand(suite.at(request.level), target.extent)
+                experiments = expand_on(suite, target, request.level)
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)

@@ -97,7 +97,6 @@ def test_without_waiting_for_each_other_data_are_wrong():
         ("there is no path `eth`; use `peer` or `staged`", 2, collective("allreduce/ring", 2, path="eth"), {}),
         ("a quarter of a GPU's memory", 2, collective("allreduce/ring", 2, 1 << 29), {}),
         ("between GPUs it is not measured", 2, Experiment("test", None, "matmul", 2, None, None, axes=()), {}),
-        ("all GPUs are released at once", 2, collective("allreduce/ring", 2, skew="late:1:3ms"), {}),
     ],
 )
 def test_what_cannot_be_is_waived(reason, gpus, experiment, environment):

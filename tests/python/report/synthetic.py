@@ -74,7 +74,13 @@ class Threads:
         common |= {"part": part, "experiment": f"{key}/{more.get('placement', 'topology')}", "dtype": "f32"}
         common |= {"unit": "B/s" if metric == "bandwidth" else "ns", "limit_name": "latency"}
         about = {"collective": collective, "algorithm": algorithm, "metric": metric}
-        return common | about | self.value(value) | {"placement": "topology"} | more
+        return self.compared(common | about | self.value(value) | {"placement": "topology"} | more)
+
+    @staticmethod
+    def compared(row: dict) -> dict:
+        """A measured machine knows the best that it has shown, and no limit."""
+        name = "cache_line" if row.pop("limit_name") == "latency" else "copy_rate"
+        return row | {"best_seen": row.pop("limit", None), "best_seen_name": name}
 
     def pairs(self) -> list[dict]:
         return [self.pair(f"core{a}", f"core{b}", a != b, 24 * a) for a in range(2) for b in range(2)]
@@ -103,12 +109,20 @@ class Threads:
         ]
 
     def collectives(self) -> list[dict]:
-        return [
+        times = [
             self.collective(kind, algorithm, index, size)
             for kind, algorithms in ALGORITHMS.items()
             for index, algorithm in enumerate(algorithms.split())
             for size in ([0] if kind == "barrier" else SIZES)
         ]
+        return times + [self.bus_bandwidth(row) for row in times if row["size_bytes"] and row["status"] == "ok"]
+
+    @staticmethod
+    def bus_bandwidth(row: dict) -> dict:
+        """The bus bandwidth of a time, with the factor 1; the ends of an interval swap."""
+        names = {"value": "value", "ci_low": "ci_high", "ci_high": "ci_low", "limit": "limit", "best_seen": "best_seen"}
+        rates = {name: 1e9 * row["size_bytes"] / row[of] for name, of in names.items() if row.get(of)}
+        return row | rates | {"metric": "bus_bw", "unit": "B/s", "bound": None}
 
     def collective(self, kind: str, algorithm: str, index: int, size: int) -> dict:
         p, rounds = self.ranks, math.log2(self.ranks)
@@ -137,6 +151,10 @@ class Tiles(Threads):
 
     def value(self, value: float) -> dict:
         return {"status": "ok", "value": value}
+
+    @staticmethod
+    def compared(row: dict) -> dict:
+        return row | {"bound": row["value"] * 0.9, "bound_name": "port"} if row["unit"] == "ns" else row
 
     def pairs(self) -> list[dict]:
         tiles = [(x, y) for y in (1, 2, 3, 4, 5, 7, 8, 9) for x in (1, 2, 3, 4, 6, 7, 8, 9)]

@@ -83,13 +83,13 @@ def whole() -> runs.Run:
 def test_one_plot_per_probe_and_series_named_by_what_varies(whole):
     latency, bandwidth, load, _ = memory.section(whole).items
     assert [curve.name for curve in latency.curves] == [
-        "host, pages 4K", "host, pages 2M", "L1d claimed, 32 KiB", "L2 claimed, 512 KiB", "L3 claimed, 32 MiB",
+        "pages 4K", "pages 2M", "L1d claimed, 32 KiB", "L2 claimed, 512 KiB", "L3 claimed, 32 MiB",
     ]  # fmt: skip
     assert [curve.kind for curve in latency.curves] == ["measured"] * 2 + ["limit"] * 3
-    names = [f"host, {kernel}, {count}" for kernel in RATES for count in ("1 thread", "2 threads")]
+    names = [f"{kernel}, {count}" for kernel in RATES for count in ("1 thread", "2 threads")]
     assert sorted(curve.name for curve in bandwidth.curves) == sorted(names)
     assert [(curve.name, curve.x) for curve in load.curves] == [
-        ("host, memory", [1e9, 8e9, 20e9]), ("host, shared cache", [1e9, 8e9, 20e9]),
+        ("memory", [1e9, 8e9, 20e9]), ("shared cache", [1e9, 8e9, 20e9]),
     ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_parts_of_one_curve_stand_in_one_plot():
     ]
     plots = memory.section(run_of(*latencies(("4K",)), *further, *streams)).items
     found = [[curve.name for curve in plot.curves if curve.kind == "measured"] for plot in plots[:2]]
-    assert found == [["host, pages 4K", "host, pages 2M"], ["host, neighbours 0", "host, neighbours 1"]]
+    assert found == [["pages 4K", "pages 2M"], ["neighbours 0", "neighbours 1"]]
 
 
 def test_many_series_are_split_by_kernel():
@@ -112,7 +112,7 @@ def test_many_series_are_split_by_kernel():
     ]
     plots = memory.section(run_of(*widths)).items
     assert [plot.title for plot in plots] == [f"Memory bandwidth, {kernel}: bandwidth" for kernel in RATES]
-    assert [curve.name for curve in plots[0].curves] == [f"host, width {width}" for width in ("64", "128", "256")]
+    assert [curve.name for curve in plots[0].curves] == [f"width {width}" for width in ("64", "128", "256")]
 
 
 def test_levels_found_beside_levels_claimed(whole):
@@ -204,16 +204,15 @@ def test_headlines_of_the_other_probes():
     }
 
 
-def test_variants_of_a_probe_are_matrices_of_their_own(whole):
-    *maps, groups = matrices.section(whole).items
-    assert [heat.title for heat in maps] == [
-        "host: cache line latency, compare and swap", "host: cache line latency, read write",
+def test_variants_of_a_probe_are_columns_of_few_pairs(whole):
+    (pairs,) = matrices.section(whole).items
+    assert [column.title for column in pairs.columns] == [
+        "From → to", "cache line latency, compare and swap", "cache line latency, read write",
     ]  # fmt: skip
-    assert [[cell.text for cell in row[:4]] for row in groups.rows] == [
-        ["cache line latency, compare and swap", "same cache (L3)", "1", "35 ns"],
-        ["cache line latency, read write", "same cache (L3)", "1", "70 ns"],
-    ]
-    assert groups.rows[0][0].detail == "symmetric within 0 %"
+    assert [[cell.text.replace("\u00a0", " ") for cell in row] for row in pairs.rows] == [
+        ["cpu 0 → cpu 1", "35.00 ns", "70.00 ns"], ["cpu 1 → cpu 0", "35.00 ns", "70.00 ns"],
+    ]  # fmt: skip
+    assert pairs.rows[0][0].detail == "same cache (L3)"
 
 
 def test_a_described_machine_has_curves_and_a_headline_but_no_picture():

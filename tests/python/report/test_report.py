@@ -14,7 +14,6 @@ from reading import words
 
 from linkwright import report
 from linkwright.errors import StoreError
-from linkwright.executors import peaks
 from linkwright.report import dissect, html, model, plain, quantity, reproduce, runs, study_tables
 from linkwright.report.sections import collectives, matrices, spread, status, values
 
@@ -30,12 +29,29 @@ def test_the_first_table_on_a_terminal(tmp_path):
     assert pages.glance(tmp_path) == (pages.GOLDEN / "glance.txt").read_text(encoding="utf-8")
 
 
-def test_a_value_above_a_measured_limit_says_what_that_means():
-    row = {"share": 1.09, "limit": 3.4e11, "unit": "Flop/s"}
-    measured = values.of_limit(pd.Series({**row, "limit_name": peaks.FMA_PEAK}))
-    assert (measured.text, measured.share) == ("109 %", 1.0)
-    assert measured.detail == "of 340 GFlop/s, measured fma peak, which was measured at a slower moment"
-    assert values.of_limit(pd.Series({**row, "limit_name": "gpu_peak"})).detail == "of 340 GFlop/s, gpu peak"
+def test_what_a_share_is_of():
+    run = run_of(
+        {"value": 3.7e11, "unit": "Flop/s", "best_seen": 3.4e11, "best_seen_name": "fma_peak"},
+        {"value": 3.4e11, "unit": "Flop/s", "limit": 6.8e11, "limit_name": "gpu_peak"},
+    )
+    seen, limited = (values.of_limit(row) for _, row in run.rows.iterrows())
+    assert (seen.text, seen.share, seen.detail) == ("109 %", 1.0, "of the best seen, 340 GFlop/s (fma peak)")
+    assert (limited.text, limited.share, limited.detail) == ("50 %", 0.5, "of 680 GFlop/s, gpu peak")
+
+
+@pytest.mark.parametrize(
+    ("grade", "more", "tone", "mark", "detail"),
+    [
+        ("tight", {"precision": 0.012, "n": 12}, "strong", "", "±1.2 %, tight, n 12"),
+        ("fair", {"precision": 0.07, "n": 6, "flags": "moved,disturbed"}, "strong", "disturbed", "±7.0 %, fair, n 6"),
+        ("wide", {"precision": 60.7, "n": 6}, "warn", "", "±6,070 %, wide, n 6"),
+        ("single", {"n": 2}, "quiet", "", "single, n 2"),
+        (None, {"executor": "sim"}, "strong", "", ""),
+    ],
+)
+def test_every_value_says_how_far_to_trust_it(grade, more, tone, mark, detail):
+    cell = values.value(run_of({"value": 34, "grade": grade} | more).rows.iloc[0])
+    assert (cell.tone, cell.mark, cell.detail) == (tone, mark, detail)
 
 
 def test_one_part_is_its_own_summary(tmp_path):
@@ -118,7 +134,7 @@ def test_winners_split_where_the_order_changes():
     ]
     section = collectives.section(run_of(*rows))
     table = next(item for item in section.parts[0].items if getattr(item, "title", "").startswith("Fastest algorithm"))
-    found = [[row[1].text, row[2].text, row[3].text, row[-1].detail] for row in table.rows]
+    found = [[row[0].text, row[1].text, row[2].text, row[-1].detail] for row in table.rows]
     assert found == [
         ["8 B", "64 B", "tree", "not separable from ring"],
         ["512 B", "512 B", "ring", "over tree"],
@@ -134,15 +150,41 @@ def test_missing_is_empty_with_its_reason():
     assert "nan" not in page.lower().split()
 
 
-def test_a_full_set_of_pairs_is_a_matrix_with_direction():
-    pairs = [("a", "b", 10), ("b", "a", 20), ("a", "a", 1)]
+def pairs_of(names: str, values_ns: dict[tuple[str, str], float]) -> runs.Run:
     about = {"collective": "pattern", "algorithm": "ping_pong", "metric": "latency", "size_bytes": 8}
-    heat, groups = matrices.section(run_of(*(about | {"placement": f"{s}>{d}", "value": v} for s, d, v in pairs))).items
-    assert [row[1].text for row in groups.rows] == ["all pairs"]
-    assert heat.rows == ["a", "b"]
+    every = ((a, b) for a in names for b in names if a != b)
+    return run_of(*(about | {"placement": f"{a}>{b}", "value": values_ns.get((a, b), 10)} for a, b in every))
+
+
+def test_a_full_set_of_pairs_is_a_matrix_with_direction():
+    heat, groups = matrices.section(pairs_of("abcd", {("b", "a"): 20})).items
+    assert [row[1].text for row in groups.rows] == ["level 1", "level 2"]
+    assert heat.rows == ["a", "b", "c", "d"]
     assert heat.values[0, 1] == np.float32(10e-9)
     assert heat.values[1, 0] == np.float32(20e-9)
     assert np.isnan(heat.values[1, 1])
+
+
+def test_few_pairs_are_a_table():
+    table = matrices.section(pairs_of("ab", {("b", "a"): 20})).items[0]
+    assert [[cell.text.replace("\u00a0", " ") for cell in row] for row in table.rows] == [
+        ["a → b", "10 ns"],
+        ["b → a", "20 ns"],
+    ]
+
+
+@pytest.mark.parametrize(("rows", "columns", "tables"), [(3, 9, 1), (9, 3, 1), (4, 4, 0)])
+def test_a_map_below_four_by_four_is_a_table(rows, columns, tables):
+    grid = np.arange(rows * columns, dtype=float).reshape(rows, columns) + 1
+    heat = model.HeatMap("m", "s", [f"r{n}" for n in range(rows)], [f"c{n}" for n in range(columns)], grid)
+    page = html.page(model.Report("r", sections=[model.Section("s", [heat])]))
+    assert page.count("<table") == tables
+    if tables:
+        shown = html.matrix_table(heat)
+        assert (len(shown.rows), len(shown.columns)) == (9, 4)
+        cells = {(row[0].text, head.title): cell.sort for row in shown.rows
+                 for head, cell in zip(shown.columns[1:], row[1:], strict=True)}  # fmt: skip
+        assert cells[("c1", "r2") if rows == 3 else ("r2", "c1")] == grid[2, 1]
 
 
 def test_modes_are_told():
@@ -253,8 +295,8 @@ def test_collectives_on_the_most_ranks_are_told():
     sections = {section.title: section for section in dissect.report(run_of(*rows)).sections}
     questions = [[row[0].text, row[1].detail.splitlines()[0]] for row in sections["At a glance"].items[0].rows]
     assert questions == [["allreduce, 64 B", "tree, 8 ranks"], ["allreduce, 512 B", "tree, 8 ranks"]]
-    winners = next(i for i in sections["Collectives"].parts[0].items if i.title == "Fastest algorithm by size")
-    assert [row[3].text for row in winners.rows] == ["tree, 8 ranks"]
+    winners = next(i for i in sections["Collectives"].parts[0].items if i.title.startswith("Fastest algorithm"))
+    assert [row[2].text for row in winners.rows] == ["tree, 8 ranks"]
 
 
 def test_patterns_of_one_part_are_told_apart():

@@ -28,6 +28,7 @@ pub static PERMUTATION: Pattern = Pattern {
     description: "Every port carries the same load, so any slowness is the network's.",
     needs: "",
     source: DALLY_TOWLES,
+    messages: |traffic| traffic.shape.ranks.into(),
     build: permutation,
 };
 
@@ -39,6 +40,7 @@ pub static UNIFORM: Pattern = Pattern {
                  models assume.",
     needs: "",
     source: DALLY_TOWLES,
+    messages: |traffic| traffic.shape.ranks.into(),
     build: uniform,
 };
 

@@ -39,6 +39,7 @@ pub static PAIRS: Pattern = Pattern {
                  when many send at once.",
     needs: "",
     source: "OSU micro-benchmarks, osu_mbw_mr",
+    messages: |traffic| u64::from(traffic.shape.ranks / 2),
     build: |traffic| {
         let half = traffic.shape.ranks / 2;
         PAIRS.each(traffic, |r| (r < half).then_some((r, r + half)))
@@ -53,6 +54,7 @@ pub static COMPLEMENT: Pattern = Pattern {
                  network.",
     needs: "",
     source: DALLY_TOWLES,
+    messages: |traffic| u64::from(traffic.shape.ranks / 2 * 2),
     build: |traffic| {
         let p = traffic.shape.ranks;
         COMPLEMENT.each(traffic, |r| Some((r, p - 1 - r)))
@@ -67,6 +69,10 @@ pub static NEIGHBOUR: Pattern = Pattern {
                  halo exchange.",
     needs: "",
     source: DALLY_TOWLES,
+    messages: |traffic| {
+        let (columns, rows) = traffic.grid();
+        u64::from(traffic.shape.ranks) * (u64::from(columns > 1) + u64::from(rows > 1))
+    },
     build: neighbour,
 };
 
@@ -78,6 +84,7 @@ pub static TORNADO: Pattern = Pattern {
                  torus are idle: the worst case for shortest-path routing.",
     needs: "an axis of three or more ranks",
     source: DALLY_TOWLES,
+    messages: |traffic| traffic.shape.ranks.into(),
     build: tornado,
 };
 
@@ -89,6 +96,10 @@ pub static TRANSPOSE: Pattern = Pattern {
                  the diagonal. Without a grid it takes the squarest one.",
     needs: "ranks that form a grid with more than one row",
     source: DALLY_TOWLES,
+    messages: |traffic| {
+        let (columns, rows) = grid_to_transpose(traffic);
+        u64::from(traffic.shape.ranks - common_divisor(columns - 1, rows - 1) - 1)
+    },
     build: transpose,
 };
 
@@ -119,18 +130,33 @@ fn tornado(traffic: &Traffic) -> Result<Schedule> {
 
 fn transpose(traffic: &Traffic) -> Result<Schedule> {
     TRANSPOSE.check(traffic)?;
-    let p = traffic.shape.ranks;
-    let squarest = || {
-        let rows = (1..=p.isqrt()).rev().find(|rows| p % rows == 0);
-        rows.map_or((p, 1), |rows| (p / rows, rows))
-    };
-    let (columns, rows) = traffic.shape.grid.unwrap_or_else(squarest);
+    let (columns, rows) = grid_to_transpose(traffic);
     if columns == 1 || rows == 1 {
         return Err(TRANSPOSE.waive(format!(
             "the transpose of {columns}x{rows} ranks moves nothing; use a grid with columns and rows"
         )));
     }
     TRANSPOSE.each(traffic, |r| Some((r, r % columns * rows + r / columns)))
+}
+
+/// The given grid, or the squarest one of as many ranks.
+fn grid_to_transpose(traffic: &Traffic) -> (u32, u32) {
+    let p = traffic.shape.ranks;
+    let squarest = || {
+        let rows = (1..=p.isqrt()).rev().find(|rows| p % rows == 0);
+        rows.map_or((p, 1), |rows| (p / rows, rows))
+    };
+    traffic.shape.grid.unwrap_or_else(squarest)
+}
+
+/// The greatest common divisor. One more than that of columns - 1 and rows - 1 is the number of ranks that a
+/// transpose leaves where they are: those n with n (rows - 1) a multiple of p - 1, and the last.
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 {
+        a
+    } else {
+        common_divisor(b, a % b)
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub struct Pattern {
     pub needs: &'static str,
     /// Where it was published or is commonly used.
     pub source: &'static str,
+    /// Messages of one round in one direction, where the pattern serves the ranks.
+    pub messages: fn(&Traffic) -> u64,
     /// Make the schedule; [`ScheduleError::Waived`] where the ranks do not suit.
     pub build: fn(&Traffic) -> Result<Schedule>,
 }
@@ -28,6 +30,13 @@ impl Pattern {
     /// `pattern/name`.
     pub fn key(&self) -> String {
         format!("pattern/{}", self.name)
+    }
+
+    /// Bytes of all messages, where the pattern serves the ranks: those that the schedule moves, without making it.
+    pub fn bytes(&self, traffic: &Traffic) -> u64 {
+        let ways = 1 + u64::from(traffic.both_ways);
+        let messages = (self.messages)(traffic) * u64::from(traffic.count) * ways;
+        messages * traffic.shape.elements * u64::from(traffic.shape.element_bytes)
     }
 
     /// The error of a pattern that cannot serve the ranks.

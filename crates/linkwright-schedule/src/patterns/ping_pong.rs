@@ -27,6 +27,7 @@ pub static PATTERN: Pattern = Pattern {
                  ranks, every pair plays at once: latency under load.",
     needs: "",
     source: "Hockney, Parallel Computing 1991",
+    messages: |traffic| u64::from(traffic.shape.ranks / 2) * 2,
     build,
 };
 

@@ -23,6 +23,7 @@ pub static HOT_SPOT: Pattern = Pattern {
     description: "Measures the port of one rank, and whether the senders share it fairly.",
     needs: "",
     source: "Pfister and Norton, IEEE Transactions on Computers 1985",
+    messages: |traffic| u64::from(traffic.shape.ranks - 1),
     build: |traffic| HOT_SPOT.each(traffic, |r| Some((r, traffic.shape.root))),
 };
 
@@ -33,5 +34,6 @@ pub static ONE_TO_MANY: Pattern = Pattern {
     description: "Measures how fast one rank can feed many: its port and its cost per message.",
     needs: "",
     source: "TT-Metalium data movement tests, one to all",
+    messages: |traffic| u64::from(traffic.shape.ranks - 1),
     build: |traffic| ONE_TO_MANY.each(traffic, |r| Some((traffic.shape.root, r))),
 };

@@ -156,6 +156,34 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_are_those_of_the_schedule() {
+        let grids = |ranks: u32| {
+            (1..=ranks)
+                .filter(move |c| ranks % c == 0)
+                .map(move |c| (c, ranks / c))
+        };
+        for pattern in REGISTRY {
+            let mut served = 0;
+            for ranks in 2..=17 {
+                for grid in grids(ranks).map(Some).chain([None]) {
+                    for (count, both_ways) in [(1, false), (3, false), (2, true)] {
+                        let mut asked = traffic(ranks, count, both_ways);
+                        asked.shape.grid = grid;
+                        let Ok(schedule) = (pattern.build)(&asked) else {
+                            continue;
+                        };
+                        let moved: u64 =
+                            schedule.ops().iter().map(|op| schedule.op_bytes(op)).sum();
+                        assert_eq!(pattern.bytes(&asked), moved, "{} {asked:?}", pattern.name);
+                        served += 1;
+                    }
+                }
+            }
+            assert!(served > 30, "{}", pattern.name);
+        }
+    }
+
+    #[test]
     fn who_sends_to_whom() {
         let line = |ranks| Shape::new(ranks, 1);
         let messages = |name: &str, shape: Shape| -> Vec<Message> {

@@ -58,6 +58,17 @@ pub fn verify(schedule: &Schedule) -> Result<Verified, VerifyError> {
     ordered.map(|()| report)
 }
 
+/// Whether every execution of a schedule within bounds ends like the one by id: no hazard lacks an order.
+pub fn is_deterministic(schedule: &Schedule) -> bool {
+    let mut report = Verified::default();
+    let mut races = || {
+        let barriers = order::check(schedule, &mut report)?;
+        let cells = Cells::of(schedule)?;
+        race::check(schedule, &cells, &barriers, &mut report)
+    };
+    races().is_ok()
+}
+
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]

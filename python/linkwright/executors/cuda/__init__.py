@@ -24,7 +24,7 @@ from linkwright.errors import ShapeError
 from linkwright.extras import install
 from linkwright.store.record import Outcome
 
-from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, sampled
+from ..protocol import LAST_CACHE, Executor, Extent, Launch, OwnAlgorithm, Target, partial, sampled
 
 # How experiments name the allreduce of native.py.
 NATIVE = "cuda-native"
@@ -45,6 +45,7 @@ class Cuda(Executor):
     )
     shares_memory = True
     fit_model = "chip"
+    obeys = frozenset({"path", "skew", "placement"})
     library_takes = "all SMs"
     own = (
         OwnAlgorithm(
@@ -76,6 +77,7 @@ class Cuda(Executor):
             endpoint_names=tuple(f"SM {sm}" for sm in chosen),
             about={**about, "calibration": clocks.calibration(), "endpoints": chosen},
             handle=tuple(chosen),
+            partial=partial(len(chosen), len(sms), "SMs", "the first ones" if ranks else "evenly spread"),
         )
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:

@@ -41,6 +41,7 @@ class Gpus(Executor):
         "With one GPU every experiment is waived. Needs NVIDIA GPUs with their driver, and "
         f"{install('cuda', 'cuda13')}."
     )
+    obeys = frozenset({"path", "placement"})
     own = (
         OwnAlgorithm(
             NCCL,

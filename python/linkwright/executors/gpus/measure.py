@@ -58,8 +58,6 @@ def run(node: Node, experiment: Experiment, how: Sampling) -> Record:
         raise WaivedError(
             f"probe {experiment.probe}: waived: between GPUs it is not measured; `--on cuda` asks one of them"
         )
-    if experiment.skew:
-        raise WaivedError("gpus: waived: all GPUs are released at once; ask for arrival skew --on cuda, threads or mpi")
     native = experiment.algorithm == NCCL
     if native and experiment.path == STAGED:
         raise WaivedError(f"gpus: waived: NCCL finds its own way, not path `{STAGED}`; leave the path out")

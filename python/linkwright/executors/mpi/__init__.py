@@ -42,6 +42,7 @@ class Mpi(Executor):
         f"({install('mpi')}) and Open MPI or MPICH."
     )
     is_host = True
+    obeys = frozenset({"skew", "placement"})
     own = (
         OwnAlgorithm(NATIVE, "the collective of the MPI library itself", (ANY,)),
         OwnAlgorithm(

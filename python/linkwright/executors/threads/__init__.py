@@ -29,6 +29,7 @@ class Threads(Executor):
     shares_memory = True
     starts_together = False
     fit_model = "caches"
+    obeys = frozenset({"skew", "placement"})
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
         """All processors that this process may use; ranks beyond them share, and the rows say so."""

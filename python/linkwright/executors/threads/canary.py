@@ -58,5 +58,5 @@ def moved(probes: Sequence[Sequence[float | None]]) -> str | None:
     before, after = max(far, key=lambda pair: abs(np.log(pair[1] / pair[0])))
     return (
         f"the machine moved during {len(far)} of {len(known)} launches: "
-        f"a ping-pong took {before:.4g} ns before and {after:.4g} ns after"
+        f"a round trip took {before:.4g} ns before and {after:.4g} ns after"
     )

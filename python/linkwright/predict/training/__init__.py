@@ -102,6 +102,7 @@ def training(document: Table, head: Table, machines: list[_native.Machine], want
         raise UsageError(f"{head.where}: no batch is given; add `batches = [64]` to the file, or give --batch")
     if len({machine.name for machine in machines}) < len(machines):
         raise UsageError("two of the machines have the same name; name each machine once")
+    _check_peak(workload, machines, wanted)
     trainers = [Trainer(workload, machine, _compute(workload, machine, wanted), wanted.choices) for machine in machines]
     counts = wanted.gpus or workload.gpus or _counts(machines)
     cases = [(batch, gpus) for batch in batches for gpus in counts]
@@ -118,9 +119,19 @@ def training(document: Table, head: Table, machines: list[_native.Machine], want
     )
 
 
+def _check_peak(workload: Workload, machines: list[_native.Machine], wanted: Wanted) -> None:
+    """Refuse a peak that no machine needs; which one to believe is not for this program to choose."""
+    stated = {machine.name: rates.stated(machine, workload.precision) for machine in machines}
+    if wanted.peak and wanted.rate is None and all(stated.values()):
+        told = ", ".join(f"{name} {peak.words}" for name, peak in stated.items() if peak)
+        raise UsageError(f"--peak is for machines whose files state none, and here all do: {told}; leave it out")
+
+
 def _compute(workload: Workload, machine: _native.Machine, wanted: Wanted) -> rates.Compute:
     if wanted.rate is None:
-        return rates.from_flops(workload, machine, wanted.peak, wanted.efficiency)
+        # What is asked for serves the machines whose files state no peak.
+        peak = None if rates.stated(machine, workload.precision) else wanted.peak
+        return rates.from_flops(workload, machine, peak, wanted.efficiency)
     if wanted.peak or wanted.efficiency:
         raise UsageError("--rate is a measured rate and needs no --peak or --efficiency; give one or the other")
     return rates.from_rates(wanted.rate)

@@ -91,6 +91,12 @@ def peak_of(machine: _native.Machine, precision: str) -> Peak | None:
     return None if single is None else Peak(single, SINGLE, VECTOR)
 
 
+def stated(machine: _native.Machine, precision: str) -> Peak | None:
+    """The peak in exactly this precision, if the machine file states one."""
+    peak = peak_of(machine, precision)
+    return peak if peak and peak.precision == precision else None
+
+
 def _facts(machine: _native.Machine) -> dict[str, dict]:
     return {row["key"].removeprefix("facts."): row for row in machine.numbers() if row["key"].startswith("facts.")}
 

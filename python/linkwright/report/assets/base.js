@@ -14,6 +14,12 @@ LW.text = (value, unit, digits = 4) => {
   return name ? `${shown} ${name}` : shown;
 };
 
+// Half the width of an interval over the value, as quantity.py writes it: ±1.2 %.
+LW.plusMinus = (value, low, high) => {
+  const percent = (50 * (high - low)) / Math.abs(value);
+  return `±${percent.toLocaleString("en", { minimumFractionDigits: percent < 9.95 ? 1 : 0, maximumFractionDigits: percent < 9.95 ? 1 : 0 })} %`;
+};
+
 // On an axis the label states the unit once, unless a prefix makes it differ from tick to tick.
 LW.tick = (value, unit) => LW.text(value, LW.prefixes[unit] || unit === "%" ? unit : "1", 3);
 LW.axisLabel = (axis) => (LW.prefixes[axis.unit] || ["%", "1", ""].includes(axis.unit) ? axis.title : `${axis.title}, ${axis.unit}`);

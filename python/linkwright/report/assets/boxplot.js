@@ -49,7 +49,7 @@ LW.boxplot = (target, data) => {
     show(next);
     return next;
   });
-  return { redraw: () => chart.redraw(false, true), resize: (width) => chart.setSize({ width: width || target.clientWidth, height: spec.height }) };
+  return { redraw: () => chart.redraw(false, true), resize: (width) => chart.setSize({ width: width || target.clientWidth || 480, height: spec.height }) };
 };
 
 // The smallest n such that every n-th name fits below its box.

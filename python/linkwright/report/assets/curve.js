@@ -16,31 +16,11 @@ LW.star = (points) => (c, x, y, r) => {
 };
 LW.markers = [
   (c, x, y, r) => c.arc(x, y, r, 0, 2 * Math.PI),
-  LW.polygon(4, 0.5, 1.3), LW.polygon(3, 0, 1.35), LW.polygon(4, 0, 1.35),
-  LW.polygon(3, 1.5, 1.35), LW.polygon(5, 0, 1.2), LW.polygon(3, 0.75, 1.35), LW.polygon(6, 0.5, 1.15),
-  LW.star(4), LW.polygon(3, 2.25, 1.35), LW.star(5),
+  LW.polygon(4, 0.5, 1.3), LW.polygon(3, 0, 1.4), LW.polygon(4, 0, 1.4),
+  LW.polygon(3, 1.5, 1.4), LW.star(4), LW.polygon(3, 0.75, 1.4), LW.star(5),
 ];
-LW.seen = new Map(); // name of a series -> its number: an algorithm keeps its colour on the whole page
-
-// Colour and shape of each curve; a chart repeats a colour only when all are in use.
-LW.styles = (curves) => {
-  const taken = new Set();
-  const styles = curves.map((curve) => {
-    if (curve.kind === "limit") return null;
-    if (!LW.seen.has(curve.name)) LW.seen.set(curve.name, LW.seen.size);
-    const number = LW.seen.get(curve.name);
-    const all = LW.markers.length;
-    let colour = number % all;
-    for (let tries = 0; taken.has(colour) && tries < all; tries++) colour = (colour + 1) % all;
-    taken.add(colour);
-    return { colour: `--s${colour}`, marker: LW.markers[colour] };
-  });
-  return styles.map((style, i) => {
-    if (style) return style;
-    const owner = curves.findIndex((c) => curves[i].name === `limit of ${c.name}`);
-    return { colour: owner >= 0 ? styles[owner].colour : "--limit", marker: null };
-  });
-};
+// The look of a curve: colour and marker as series.py gave them to its series; curves of a group and limits of none are grey.
+LW.style = (curve) => ({ colour: curve.colour === null ? "--limit" : `--s${curve.colour}`, marker: LW.markers[curve.marker ?? 0], faint: Boolean(curve.group) });
 
 // Tick positions: powers of two or ten, thinned to fit; round steps below one decade.
 LW.ticks = (min, max, scale, room) => {
@@ -98,16 +78,18 @@ LW.uplot = (target, spec, hooks) => new uPlot({
 }, [spec.x.range, spec.y.range], target);
 
 LW.curve = (target, data) => {
-  const styles = LW.styles(data.curves), hidden = new Set();
-  let placed = [], chart = null, lifted = null;
+  const styles = data.curves.map(LW.style), hidden = new Set();
+  let placed = [], chart = null, lifted = [];
   const drawn = data.curves.flatMap((c) => c.points);
+  // Between counts, such as 3 and 4 GPUs, there is nothing to mark.
+  const marks = (a, values, ticks) => (a.unit === "1" && a.scale === "linear" && values.every(Number.isInteger) ? ticks.filter(Number.isInteger) : ticks);
   const axis = (a, values, room) => ({
     scale: a.scale, range: LW.range(values, a.scale), label: LW.axisLabel(a), text: (v) => LW.tick(v, a.unit),
-    splits: (u, i, min, max) => LW.ticks(min, max, a.scale, room()),
+    splits: (u, i, min, max) => marks(a, values, LW.ticks(min, max, a.scale, room())),
   });
   const spec = {
     height: 300,
-    x: axis(data.x, LW.abreast(drawn.map((p) => p[0]), data), () => target.clientWidth / 80),
+    x: axis(data.x, LW.abreast(drawn.map((p) => p[0]), data), () => (target.clientWidth || 480) / (30 + LW.widest(drawn.map((p) => LW.tick(p[0], data.x.unit))))),
     y: axis(data.y, drawn.flatMap((p) => [p[1], p[2], p[3]]), () => 6),
   };
 
@@ -124,8 +106,8 @@ LW.curve = (target, data) => {
         low: low === null ? null : u.valToPos(data.y.scale === "linear" ? low : Math.max(low, spec.y.range[0] / 10), "y", true),
         high: high === null ? null : u.valToPos(high, "y", true),
       }));
-      c.globalAlpha = lifted === null || lifted === i ? 1 : 0.18;
-      LW.drawCurve(c, curve.kind, at, styles[i], dpr);
+      c.globalAlpha = !lifted.length || lifted.includes(i) ? 1 : 0.18;
+      LW.drawCurve(c, curve.kind, at, styles[i], dpr, data.scatter);
       at.forEach((p, k) => placed.push({ x: p.x / dpr, y: p.y / dpr, curve: i, point: k }));
     });
     c.restore();
@@ -162,24 +144,30 @@ LW.curve = (target, data) => {
   });
 
   const legend = LW.element("div", target, "legend");
-  const swatches = data.curves.map((curve, i) => {
+  const entries = new Map(); // name in the legend -> its curves: one, or all of a group
+  data.curves.forEach((curve, i) => {
+    const name = curve.group || curve.name;
+    entries.set(name, [...(entries.get(name) || []), i]);
+  });
+  const swatches = [...entries].map(([name, its]) => {
     const button = LW.element("button", legend);
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
+    if (data.curves[its[0]].group) button.title = its.map((i) => data.curves[i].name).join(", ");
     const swatch = LW.element("canvas", button);
-    LW.element("span", button, "", curve.name);
+    LW.element("span", button, "", name);
     button.addEventListener("click", () => {
-      if (!hidden.delete(i)) hidden.add(i);
-      button.setAttribute("aria-pressed", String(!hidden.has(i)));
+      for (const i of its) if (!hidden.delete(i)) hidden.add(i);
+      button.setAttribute("aria-pressed", String(!hidden.has(its[0])));
       chart.redraw();
     });
-    button.addEventListener("mouseenter", () => { lifted = i; chart.redraw(); });
-    button.addEventListener("mouseleave", () => { lifted = null; chart.redraw(); });
-    return () => LW.swatch(swatch, curve.kind, styles[i]);
+    button.addEventListener("mouseenter", () => { lifted = its; chart.redraw(); });
+    button.addEventListener("mouseleave", () => { lifted = []; chart.redraw(); });
+    return () => LW.swatch(swatch, data.curves[its[0]].kind, styles[its[0]]);
   });
   const redraw = () => { swatches.forEach((paint) => paint()); chart.redraw(false, true); };
   redraw();
-  return { redraw, target, points: () => placed, resize: (width) => chart.setSize({ width: width || target.clientWidth, height: spec.height }) };
+  return { redraw, target, points: () => placed, resize: (width) => chart.setSize({ width: width || target.clientWidth || 480, height: spec.height }) };
 };
 
 // Sideways shift of each measured curve in canvas pixels, within a fraction of the distance between neighbouring x.
@@ -187,7 +175,7 @@ LW.dodge = (u, curves, hidden) => {
   const side = curves.map((c, i) => i).filter((i) => curves[i].kind === "measured" && !hidden.has(i));
   const xs = [...new Set(side.flatMap((i) => curves[i].points.map((p) => u.valToPos(p[0], "x", true))))].sort((a, b) => a - b);
   const gap = Math.min(...xs.slice(1).map((x, k) => x - xs[k]), 400);
-  const step = Math.min(9 * (devicePixelRatio || 1), (0.6 * gap) / Math.max(1, side.length));
+  const step = Math.min(4 * (devicePixelRatio || 1), (0.6 * gap) / Math.max(1, side.length));
   return (i) => (side.includes(i) ? (side.indexOf(i) - (side.length - 1) / 2) * step : 0);
 };
 
@@ -200,20 +188,27 @@ LW.abreast = (values, data) => {
   return [xs[0] - shift, xs.at(-1) + shift].map((x) => (log ? Math.exp(x) : x));
 };
 
-LW.drawCurve = (c, kind, at, style, dpr) => {
-  const colour = LW.colour(style.colour);
-  c.strokeStyle = c.fillStyle = colour;
-  if (kind !== "measured") {
-    c.lineWidth = (kind === "limit" ? 1.25 : 1.5) * dpr;
+LW.drawCurve = (c, kind, at, style, dpr, scatter) => {
+  c.strokeStyle = c.fillStyle = LW.colour(style.colour);
+  const whole = c.globalAlpha;
+  if (style.faint) c.globalAlpha = 0.6 * whole;
+  if (!scatter || kind !== "measured") {
+    c.save();
+    if (kind === "measured") c.globalAlpha *= 0.45; // guides the eye; only the points were measured
+    c.lineWidth = (kind === "model" && !style.faint ? 1.5 : 1.25) * dpr;
     c.setLineDash(kind === "limit" ? [5 * dpr, 4 * dpr] : []);
     c.beginPath(); at.forEach((p, k) => (k ? c.lineTo(p.x, p.y) : c.moveTo(p.x, p.y))); c.stroke();
-    c.setLineDash([]);
+    c.restore();
   }
-  if (kind === "limit") return;
+  if (kind !== "limit") LW.drawPoints(c, kind, at, style, dpr);
+  c.globalAlpha = whole;
+};
+
+LW.drawPoints = (c, kind, at, style, dpr) => {
   c.lineWidth = 1.5 * dpr;
-  const r = (kind === "model" ? 2.4 : 3.6) * dpr, cap = 2.6 * dpr;
+  const r = (style.faint ? 1.6 : kind === "model" ? 2.8 : 3.4) * dpr, cap = 2.6 * dpr;
   for (const p of at) {
-    if (p.low !== null && p.high !== null && p.low - p.high > 2 * r) {
+    if (!style.faint && p.low !== null && p.high !== null && p.low - p.high > 2 * r) {
       c.beginPath(); c.moveTo(p.x, p.low); c.lineTo(p.x, p.high);
       for (const y of [p.low, p.high]) { c.moveTo(p.x - cap, y); c.lineTo(p.x + cap, y); }
       c.stroke();
@@ -227,7 +222,7 @@ LW.swatch = (canvas, kind, style) => {
   canvas.width = 22 * dpr; canvas.height = 12 * dpr; canvas.style.width = "22px"; canvas.style.height = "12px";
   const none = { low: null, high: null }, y = 6 * dpr;
   const at = kind === "limit" ? [{ x: 1 * dpr, y }, { x: 21 * dpr, y }] : kind === "model" ? [{ x: 2 * dpr, y, ...none }, { x: 11 * dpr, y, ...none }, { x: 20 * dpr, y, ...none }] : [{ x: 11 * dpr, y, ...none }];
-  LW.drawCurve(canvas.getContext("2d"), kind, at, style, dpr);
+  LW.drawCurve(canvas.getContext("2d"), kind, at, style, dpr, true);
 };
 
 // A chart in the tab order: arrow keys step through what can be hovered, Escape leaves.

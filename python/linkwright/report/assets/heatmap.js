@@ -93,7 +93,7 @@ LW.heat = async (target, data) => {
   const words = ({ row, column }) => {
     const k = row * columns + column, v = values[k];
     const value = v === v ? LW.text(v, data.unit) : `no value: ${data.missing}`;
-    const interval = v === v && low && high && low[k] === low[k] ? `95 % interval ${LW.text(low[k], data.unit)} – ${LW.text(high[k], data.unit)}` : "";
+    const interval = v === v && low && high && low[k] === low[k] ? `${LW.plusMinus(v, low[k], high[k])}, 95 % interval ${LW.text(low[k], data.unit)} – ${LW.text(high[k], data.unit)}` : "";
     return [`${data.rows[row]} → ${data.columns[column]}`, [value, interval]];
   };
   const point = (found, x, y) => {
@@ -168,7 +168,8 @@ LW.heatNames = (c, gutter, sx, sy, wide, tall, cell, data) => {
   c.textAlign = "center";
   for (let i = Math.floor(sx), step = every(widest); i < sx + wide; i++) {
     const x = gutter.left + (i + 0.5 - sx) * cell;
-    if (i % step === 0 && x > gutter.left - 2) c.fillText(data.columns[i], x, gutter.top / 2);
+    const right = x + c.measureText(data.columns[i]).width / 2;
+    if (i % step === 0 && x > gutter.left - 2 && right < gutter.left + wide * cell + 4) c.fillText(data.columns[i], x, gutter.top / 2);
   }
 };
 

@@ -2,20 +2,28 @@
 LW.live = LW.element("div", document.body, "hidden");
 LW.live.setAttribute("aria-live", "polite");
 
-LW.start = async () => {
+// Draws a chart once: at the start, or when it is chosen for the first time.
+LW.draw = async (target) => {
+  if (target.dataset.begun) return;
+  target.dataset.begun = "true";
   const kinds = { plot: LW.curve, heat: LW.heat, box: LW.boxplot };
+  const data = JSON.parse(target.parentElement.querySelector('script[type="application/json"]').textContent);
+  const chart = await kinds[target.dataset.chart](target, data);
+  LW.charts.push({ ...chart, target });
+  chart.redraw();
+};
+
+LW.start = async () => {
   document.querySelectorAll("table.sortable").forEach(LW.sortable);
+  document.querySelectorAll(".choice").forEach(LW.choice);
   document.getElementById("theme").addEventListener("click", () => LW.theme.next());
-  for (const target of document.querySelectorAll("[data-chart]")) {
-    const data = JSON.parse(target.parentElement.querySelector('script[type="application/json"]').textContent);
-    LW.charts.push(await kinds[target.dataset.chart](target, data));
-  }
+  for (const target of document.querySelectorAll("[data-chart]")) if (!target.closest("[hidden]")) await LW.draw(target);
   LW.theme.apply();
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
     width = innerWidth;
-    for (const chart of LW.charts) chart.resize();
+    for (const chart of LW.charts) if (!chart.target.closest("[hidden]")) chart.resize();
   });
   LW.follow();
   document.body.dataset.ready = "true";

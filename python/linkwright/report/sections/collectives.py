@@ -1,31 +1,35 @@
-"""Collectives: time by size of every algorithm against the limit, the fastest by size, and all numbers.
+"""Collectives: bus bandwidth and time by size, the fastest algorithm by size, and all numbers.
 
-Each collective has one plot per machine (measured points or the modelled line, the limit dashed), a table of winners
-with their crossovers, and a collapsed table with time and percent of limit of each algorithm at each size. A winner
-whose interval overlaps the next one's is reported as not separable: either may be chosen at that size.
+Each machine of a collective has two plots (measured points or modelled lines; the limit of the problem, or the best
+seen, is dashed), a table of winners with their crossovers, and a folded table of every value. A winner whose interval
+overlaps the next one's is reported as not separable: either may be chosen at that size.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
 from ..runs import Run, ok
-from . import values
+from . import rising, values
 
-HOW_TO_READ = (
-    "Time is that of the slowest rank, and sizes count as in nccl-tests. Points are measured and lines are models. The "
-    "dashed line is the least time that any algorithm could take: for a model, its latency, port and cut bounds; for a "
-    "measured machine, the best cache line and copy rate of this run. Lower is faster. The lead says how many times "
-    "longer the next algorithm takes; 'not separable' means that their intervals overlap somewhere in that range. "
-    "Measured points of one size are spread sideways. Click a name below a chart to hide its curve. Drag in a chart to "
-    "zoom; double-click to see everything again."
+INTRO = (
+    "Time is that of the slowest rank. Sizes and bus bandwidth (bytes over time, times the factor of the collective) "
+    "are those of nccl-tests. The lead says how many times longer the next algorithm takes."
 )
-_OF_LIMIT = 5  # this column of the winners
-ALL_HELP = (
-    "Time of the slowest rank, with the percent of the limit below. Bold: the fastest at each size on the most ranks."
+MEASURED = (
+    "Points are measured, with their 95 % intervals; those of one size are spread sideways, and faint lines join them. "
+    "'Not separable' means that the intervals of two algorithms overlap somewhere in that range. 'Best seen' is what "
+    "the best cache line and copy rate ever seen on this host would give; it is not a physical limit."
 )
+MODELLED = "Solid lines are models. The limit holds for every algorithm: no schedule for this problem is faster."
+HANDLING = "Click a name to hide its curve; drag to zoom, double-click to see everything again."
+_MOST_CURVES = 8  # that are told apart in one chart; the others are grey
+_SIZE = Axis("message size", "B", "log2")
 
 
 def section(run: Run) -> Section | None:
@@ -33,7 +37,8 @@ def section(run: Run) -> Section | None:
     parts = [part for part in (_collective(run, kind) for kind in run.collectives) if part]
     if not parts:
         return None
-    return Section("Collectives", intro=HOW_TO_READ, parts=parts)
+    intro = [INTRO, MEASURED if run.has_measured else "", MODELLED if run.has_modelled else "", HANDLING]
+    return Section("Collectives", intro=" ".join(filter(None, intro)), parts=parts)
 
 
 def times(run: Run, kind: str) -> pd.DataFrame:
@@ -68,73 +73,84 @@ def series_name(rows: pd.DataFrame) -> pd.Series:
 
 
 def _collective(run: Run, kind: str) -> Section | None:
-    plots: list[Item] = []
-    shares: list[Item | None] = []
-    winners: list[list[Cell | str]] = []
-    tables: list[Item] = []
-    for machine in run.machines:
-        rows = times(run, kind)
-        rows = rows[rows["machine"] == machine]
-        if rows.empty:
-            continue
-        rows = rows.assign(series=series_name(rows))
-        if ok(rows)["size_bytes"].nunique() > 1:
-            plots.append(_plot(machine, kind, ok(rows)))
-            shares.append(_share_plot(machine, kind, ok(rows)))
-        if not ok(rows).empty:
-            winners += _winners(machine, most_ranks(rows))
-        tables.append(_every_number(machine, kind, rows))
-    if not tables:
-        return None
-    return Section(kind, [*plots, *filter(None, shares), *([_winner_table(winners)] if winners else []), *tables])
+    found = times(run, kind)
+    by_machine = ((machine, ok(found[found["machine"] == machine])) for machine in run.machines)
+    items = [item for machine, rows in by_machine if not rows.empty for item in _machine(run, kind, machine, rows)]
+    return Section(kind, items) if items else None
 
 
-def _plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot:
-    curves = [values.curve(part, "size_bytes", name) for name, part in rows.groupby("series", sort=True)]
-    curves += filter(None, [values.limits(rows, "size_bytes", "limit")])
-    axes = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
-    return Plot(f"{kind} on {machine}", *axes, curves, dodge=True)
+def _machine(run: Run, kind: str, machine: str, rows: pd.DataFrame) -> Iterator[Item]:
+    rows = rows.assign(series=series_name(rows))
+    rates = ok(run.rows[(run.rows["collective"] == kind) & (run.rows["metric"] == "bus_bw")])
+    rates = rates[rates["machine"] == machine]
+    rates = rates.assign(series=rates["experiment"].map(dict(zip(rows["experiment"], rows["series"], strict=True))))
+    name, shown = f"{kind} on {machine}", _leading(rows)
+    if rows["size_bytes"].nunique() > 1:
+        if not rates.empty:
+            said = values.sentence(rising.words(most_ranks(rates), "series"))
+            yield _plot(f"{name}: bus bandwidth", rates, Axis("bus bandwidth", "B/s", "log10"), shown, said)
+        yield _plot(f"{name}: time", rows, Axis("time", "s", "log10"), shown, _quickest(rows))
+    rate_of = dict(zip(rates["experiment"], rates["value"], strict=True))
+    sized = " by size" if (rows["size_bytes"] > 0).any() else ""
+    yield _winner_table(f"Fastest algorithm{sized}: {name}", most_ranks(rows), rate_of)
+    yield _every_number(f"{name}: every number", rows, rate_of)
 
 
-def _share_plot(machine: str, kind: str, rows: pd.DataFrame) -> Plot | None:
-    curves = [values.shares(part, name) for name, part in rows.groupby("series", sort=True)]
-    curves = [curve for curve in curves if curve and len(set(curve.x)) > 1]
-    if not curves:
-        return None
-    sizes = sorted({x for curve in curves for x in curve.x})
-    limit = Curve("limit", sizes, [100.0] * len(sizes), kind="limit")
-    title = f"{kind} on {machine}: percent of the limit"
-    x, y = Axis("message size", "B", "log2"), Axis("percent of limit", "%")
-    return Plot(title, x, y, [*curves, limit], dodge=True)
+def _quickest(rows: pd.DataFrame) -> str:
+    """'8 B: 67.6 ns ±1.2 % (ring)', the fastest at the smallest size."""
+    row = fastest(rows).iloc[0]
+    return f"{quantity.size(row['size_bytes'])}: {values.in_words(row)} ({row['series']})"
 
 
-def _winner_table(rows: list[list[Cell | str]]) -> Table:
+def _leading(rows: pd.DataFrame) -> list[str]:
+    """The series that come nearest to the fastest at some size, the best first; as many as can be told apart."""
+    least = rows.groupby("size_bytes")["value"].transform("min")
+    nearest = (rows["value"] / least).groupby(rows["series"]).agg(["min", "mean"])
+    ranked = nearest.sort_values(["min", "mean"], kind="stable").index.tolist()
+    return ranked if len(ranked) <= _MOST_CURVES else ranked[: _MOST_CURVES - 1]
+
+
+def _plot(title: str, rows: pd.DataFrame, up: Axis, shown: list[str], summary: str = "") -> Plot:
+    by_name = {name: values.curve(part, "size_bytes", name) for name, part in rows.groupby("series", sort=True)}
+    others = sorted(set(by_name) - set(shown))
+    curves: list[Curve | None] = [by_name[name] for name in sorted(set(shown) & set(by_name))]
+    curves += [replace(by_name[name], group=f"{len(others)} slower") for name in others]
+    curves += [values.limits(rows, "size_bytes")]
+    return Plot(title, _SIZE, up, [curve for curve in curves if curve], dodge=True, summary=summary)
+
+
+def _winner_table(title: str, rows: pd.DataFrame, rate_of: dict[str, float]) -> Table:
+    sized, measured = bool((rows["size_bytes"] > 0).any()), not rows["modelled"].all()
+    kind = next(filter(None, rows["yardstick_kind"]), "")
+    kept = (sized, sized, True, True, measured, bool(rate_of), bool(kind), True)
     columns = (
-        Column("Machine"),
         Column("From", "B", numeric=True),
         Column("To", "B", numeric=True),
         Column("Fastest"),
         Column("Time", "s", numeric=True, help="at the first and the last size of the range"),
-        Column("Of limit", "%", numeric=True),
+        Column("±%", numeric=True, help="half the width of the 95 % interval; the narrowest and the widest"),
+        Column("Bus bandwidth", "B/s", numeric=True, help="at the first and the last size of the range"),
+        Column(f"% of {kind}", "%", numeric=True, help="the least and the greatest of the range"),
         Column("Lead", numeric=True),
     )
-    if any(row[_OF_LIMIT].text for row in rows):
-        return Table("Fastest algorithm by size", columns, rows)
-    kept = [n for n in range(len(columns)) if n != _OF_LIMIT]  # no limit is known for any machine here
-    shorter = [[row[n] for n in kept] for row in rows]
-    return Table("Fastest algorithm by size", [columns[n] for n in kept], shorter)
+    body = [_winner_row(run, rate_of) for run in _reigns(rows)]
+    return Table(title, _kept(columns, kept), [_kept(row, kept) for row in body])
 
 
-def _winners(machine: str, rows: pd.DataFrame) -> list[list[Cell | str]]:
-    """One row per run of sizes with the same fastest series."""
-    steps = [_contest(part) for _, part in rows.groupby("size_bytes", sort=True)]
-    runs: list[list[tuple]] = []
-    for step in steps:
-        if runs and runs[-1][-1][0]["series"] == step[0]["series"]:
-            runs[-1].append(step)
+def _kept(cells, kept: tuple[bool, ...]) -> list:
+    return [cell for cell, keep in zip(cells, kept, strict=True) if keep]
+
+
+def _reigns(rows: pd.DataFrame) -> list[list[tuple]]:
+    """Consecutive sizes with the same fastest series."""
+    reigns: list[list[tuple]] = []
+    for _, part in rows.groupby("size_bytes", sort=True, dropna=False):
+        contest = _contest(part)
+        if reigns and reigns[-1][-1][0]["series"] == contest[0]["series"]:
+            reigns[-1].append(contest)
         else:
-            runs.append([step])
-    return [_winner_row(machine, run) for run in runs]
+            reigns.append([contest])
+    return reigns
 
 
 def _contest(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series | None, bool]:
@@ -149,59 +165,83 @@ def _contest(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series | None, bool]:
     return first, second, bool(first["ci_high"] < second["ci_low"])
 
 
-def _winner_row(machine: str, run: list[tuple]) -> list[Cell | str]:
-    first, last = run[0][0], run[-1][0]
-    ends = [first] if len(run) == 1 else [first, last]
-    shares = sorted(step[0]["share"] for step in run if step[0]["share"] == step[0]["share"])
-    share = "" if not shares else " – ".join(dict.fromkeys(quantity.percent(s) for s in (shares[0], shares[-1])))
+def _winner_row(reign: list[tuple], rate_of: dict[str, float]) -> list[Cell | str]:
+    rows = [step[0] for step in reign]
+    first, last = rows[0], rows[-1]
+    ends = rows if len(rows) == 1 else [first, last]
+    shares = sorted(row["share"] for row in rows if row["share"] == row["share"])
+    found = [rate_of[row["experiment"]] for row in ends if row["experiment"] in rate_of]
     return [
-        machine,
-        Cell(quantity.size(first["size_bytes"]), float(first["size_bytes"])),
-        Cell(quantity.size(last["size_bytes"]), float(last["size_bytes"])),
+        values.size(first),
+        values.size(last),
         Cell(str(first["series"]), tone="strong"),
-        Cell(" – ".join(quantity.text(row["value"], "s") for row in ends), float(first["value"])),
-        Cell(share, shares[-1]) if shares else values.missing("no limit known"),
-        _lead(run),
+        Cell(_span(quantity.text(row["value"], "s") for row in ends), float(first["value"])),
+        _precisions(rows),
+        Cell(_span(quantity.text(rate, "B/s") for rate in found), found[-1]) if found else values.missing(""),
+        Cell(_span(quantity.percent(s) for s in (shares[0], shares[-1])), shares[-1])
+        if shares
+        else values.missing("not known"),
+        _lead(reign),
     ]
 
 
-def _lead(run: list[tuple]) -> Cell:
-    rivals = [(second["value"] / first["value"], second["series"]) for first, second, _ in run if second is not None]
+def _span(texts) -> str:
+    return " – ".join(dict.fromkeys(texts))
+
+
+def _precisions(rows: list[pd.Series]) -> Cell:
+    """The narrowest and the widest precision, in the tone of the worst grade."""
+    found = sorted(row["precision"] for row in rows if row["precision"] == row["precision"])
+    worst = max((row["grade"] for row in rows), key=("", "tight", "fair", "single", "wide").index)
+    shown = _span(values.bare_percent(share) for share in found[:1] + found[-1:])
+    marks = next(filter(None, map(values.mark, rows)), "")
+    tone = values.tone(worst) if found else "quiet"
+    return Cell(shown, found[-1] if found else None, worst, "" if tone == "strong" else tone, mark=marks)
+
+
+def _lead(reign: list[tuple]) -> Cell:
+    rivals = [(second["value"] / first["value"], second["series"]) for first, second, _ in reign if second is not None]
     if not rivals:
         return values.missing("no other algorithm ran")
     rivals.sort()
     low, high = rivals[0][0], rivals[-1][0]
     names = ", ".join(sorted({name for _, name in rivals}))
-    shown = f"{low:.2f}×" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}× – {high:.2f}×"
-    apart = all(step[2] for step in run)
-    return Cell(
-        shown,
-        high,
-        f"over {names}" if apart else f"not separable from {names}",
-        tone="" if apart else "quiet",
+    apart = all(step[2] for step in reign)
+    told = f"over {names}" if apart else f"not separable from {names}"
+    return Cell(_span((f"{low:.2f}×", f"{high:.2f}×")), high, told, tone="" if apart else "quiet")
+
+
+def _every_number(title: str, rows: pd.DataFrame, rate_of: dict[str, float]) -> Table:
+    measured, kind = not rows["modelled"].all(), next(filter(None, rows["yardstick_kind"]), "")
+    kept = (True, True, True, measured, measured, bool(rate_of), bool(kind), bool(rows["bound"].notna().any()))
+    columns = (
+        Column("Size", "B", numeric=True),
+        Column("Algorithm"),
+        Column("Time", "s", numeric=True),
+        Column("±%", numeric=True, help="half the width of the 95 % interval"),
+        Column("Grade"),
+        Column("Bus bandwidth", "B/s", numeric=True),
+        Column(f"% of {kind}", "%", numeric=True),
+        Column("Bound of this schedule", "s", numeric=True, help="what it could not beat with its own traffic"),
     )
+    best = set(fastest(rows)["experiment"])
+    ranked = rows.sort_values(["size_bytes", "value", "series"], kind="stable")
+    body = [_kept(_numbers(row, rate_of, row["experiment"] in best), kept) for _, row in ranked.iterrows()]
+    help = "Bold: the fastest at each size on the most ranks. What has no value is listed at the end of the page."
+    return Table(title, _kept(columns, kept), body, help, collapsed=True)
 
 
-def _every_number(machine: str, kind: str, rows: pd.DataFrame) -> Table:
-    names = sorted(rows["series"].unique())
-    best = {row["size_bytes"]: row["series"] for _, row in fastest(rows).iterrows()}
-    found = {(row["size_bytes"], row["series"]): row for _, row in rows.iterrows()}
-    body = [
-        [
-            Cell(quantity.size(size), float(size)),
-            *(_time(found.get((size, name)), best.get(size)) for name in names),
-        ]
-        for size in sorted(rows["size_bytes"].dropna().unique())
+def _numbers(row: pd.Series, rate_of: dict[str, float], is_best: bool) -> list[Cell]:
+    rate, bound = rate_of.get(row["experiment"]), row["bound"]
+    return [
+        values.size(row),
+        Cell(str(row["series"]), tone="strong" if is_best else ""),
+        Cell(quantity.text(row["value"], "s"), float(row["value"]), row["modes"], "strong" if is_best else ""),
+        values.plus_minus(row),
+        Cell(row["grade"], tone=values.tone(row["grade"]), mark=values.mark(row)),
+        Cell(quantity.text(rate, "B/s"), rate) if rate else values.missing(""),
+        Cell(quantity.percent(row["share"]), row["share"]) if row["share"] == row["share"] else values.missing(""),
+        Cell(quantity.text(bound, "s"), bound, values.limit_words(row["bound_name"]))
+        if bound == bound
+        else values.missing(""),
     ]
-    columns = [Column("Size", "B", numeric=True), *(Column(name, "s", numeric=True) for name in names)]
-    return Table(f"{kind} on {machine}: every number", columns, body, ALL_HELP, collapsed=True)
-
-
-def _time(row: pd.Series | None, best: str | None) -> Cell:
-    if row is None:
-        return values.missing("not in the suite")
-    if row["status"] not in ("ok", "unconverged") or row["value"] != row["value"]:
-        return values.missing(f"{row['status']}: {row['reason'] or 'no reason recorded'}")
-    limit = "" if row["share"] != row["share"] else f"{quantity.percent(row['share'])} of limit"
-    cell = values.value(row, limit)
-    return Cell(cell.text, cell.sort, cell.detail, "strong" if row["series"] == best else "")

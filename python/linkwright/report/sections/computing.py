@@ -13,8 +13,8 @@ from ..runs import Run, ok
 from . import axes, memory, values
 
 INTRO = (
-    "What the cores achieve, compared with their peak. Dashed lines are the rate of multiply-adds on registers alone, "
-    "or of storing numbers without generating them, in the same run; on a GPU, the first is what its SMs do at their "
+    "What the cores achieve, compared with their peak. Dashed lines are the best rate seen of multiply-adds on "
+    "registers alone, or of storing numbers without generating them; on a GPU, the limit is what its SMs do at their "
     "clock. Small sizes show the cost of a call."
 )
 # Probe -> the x axis of its plot: (name in the rows, title, unit).
@@ -58,7 +58,7 @@ def _plots(run: Run, rows: pd.DataFrame, over: tuple[str, str, str]) -> Iterator
         curves = []
         for machine in run.machines:
             for series, points in part[part["machine"] == machine].groupby("series"):
-                curves += values.with_limit(points, "x", f"{machine}, {series}")
+                curves += values.with_limit(points, "x", values.series_name(run, machine, str(series)))
         heading = ", ".join(filter(None, [part["algorithm"].iloc[0], name]))
         yield Plot(
             heading, Axis(title, unit, "log2"), Axis(values.words(metric), part["unit"].iloc[0], "log10"), curves

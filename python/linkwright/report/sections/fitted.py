@@ -101,9 +101,10 @@ def _plot(collective: str, predictions: list[dict]) -> Plot:
         low = [max(0.0, (p["measured_ns"] - p["error_ns"]) * 1e-9) or None for p in its]
         high = [(p["measured_ns"] + p["error_ns"]) * 1e-9 for p in its]
         curves.append(Curve(name, x, measured, low, high))
-        curves.append(Curve(f"{name}, model", x, [p["predicted_ns"] * 1e-9 for p in its], kind="model"))
+        predicted = [p["predicted_ns"] * 1e-9 for p in its]
+        curves.append(Curve(f"{name}, model", x, predicted, kind="model", series=name))
     x, y = Axis("message size", "B", "log2"), Axis("time", "s", "log10")
-    return Plot(f"{collective}: held out from the fit", x, y, curves, dodge=True)
+    return Plot(f"{collective}: held out from the fit", x, y, curves, dodge=True, scatter=True)
 
 
 def _choices(choices: list[dict]) -> Table:

@@ -118,7 +118,7 @@ def _curves(run: Run, rows: pd.DataFrame, x: str) -> list[Curve]:
     curves = []
     for machine in run.machines:
         for series, points in rows[rows["machine"] == machine].groupby("series", sort=False):
-            curves += values.with_limit(points, x, ", ".join(filter(None, [machine, series])))
+            curves += values.with_limit(points, x, values.series_name(run, machine, str(series)))
     return curves
 
 

@@ -1,4 +1,4 @@
-"""Round trips: one heat map per machine, transport and statistic, laid out like the published tables."""
+"""Round trips: a table of transports and sizes, or maps laid out like the published tables for a full grid of sizes."""
 
 from __future__ import annotations
 
@@ -9,46 +9,69 @@ import pandas as pd
 from linkwright import units
 
 from .. import quantity
-from ..model import HeatMap, Section
+from ..model import Cell, Choice, Column, HeatMap, Item, Section, Table
 from ..runs import Run, ok
 from . import axes, values
 
-INTRO = (
-    "A request goes to another process (or to an accelerator) and its reply comes back, one at a time. Rows are sizes "
-    "of the reply, columns sizes of the request, as in the published tables of accelerators; darker is less. The maps "
-    "show the median, the mean and the 99th percentile of the trips."
-)
+INTRO = "A request goes to another process (or to an accelerator) and its reply comes back, one at a time."
+MAPS = "Rows are sizes of the reply, columns sizes of the request, as in the published tables; darker is less."
 PROBES = ("round_trip",)
-METRICS = ("round_trip_p50", "round_trip_mean", "round_trip_p99")
+METRICS = {"round_trip_p50": "Median", "round_trip_mean": "Mean", "round_trip_p99": "99th percentile"}
+_LEAST_SIDE = 4  # sizes each way from which a map says more than a table
+_SIZES = ["size_bytes", "reply"]
 
 
 def section(run: Run) -> Section | None:
-    """All grids of the run."""
+    """One table or one choice of maps for each machine."""
     rows = ok(run.rows)
-    maps = list(_maps(run, rows[rows["metric"].isin(METRICS)]))
-    return Section("Round trips", maps, INTRO) if maps else None
-
-
-def _maps(run: Run, rows: pd.DataFrame) -> Iterator[HeatMap]:
+    rows = rows[rows["metric"].isin(list(METRICS))]
     stated = rows["axes"].map(axes.stated)
     rows = rows.assign(
-        transport=[given.get("transport", "") for given in stated],
-        reply=[units.parse_size(given.get("out_bytes", "0")) for given in stated],
+        transport=[values.words(given.get("transport", "")) for given in stated],
+        reply=[float(units.parse_size(given.get("out_bytes", "0"))) for given in stated],
     )
-    for machine in run.machines:
-        here = rows[rows["machine"] == machine]
-        for transport in here["transport"].unique():
-            for metric in METRICS:
-                found = here[(here["transport"] == transport) & (here["metric"] == metric)]
-                if found["size_bytes"].nunique() > 1 or found["reply"].nunique() > 1:
-                    yield _map(machine, transport, metric, found)
+    by_machine = ((machine, rows[rows["machine"] == machine]) for machine in run.machines)
+    items = [_shown(machine, here) for machine, here in by_machine if not here.empty]
+    maps = any(isinstance(item, Choice) for item in items)
+    return Section("Round trips", items, f"{INTRO} {MAPS}" if maps else INTRO) if items else None
 
 
-def _map(machine: str, transport: str, metric: str, rows: pd.DataFrame) -> HeatMap:
+def _shown(machine: str, rows: pd.DataFrame) -> Item:
+    if rows[_SIZES].nunique().min() < _LEAST_SIDE:
+        return _table(machine, rows)
+    return Choice(f"{machine}:", list(_maps(machine, rows)))
+
+
+def _table(machine: str, rows: pd.DataFrame) -> Table:
+    found = [name for name in METRICS if (rows["metric"] == name).any()]
+    columns = [Column("Transport"), Column("Request", "B", numeric=True), Column("Reply", "B", numeric=True)]
+    columns += [Column(METRICS[name], "s", numeric=True) for name in found]
+    body = []
+    for (transport, request, reply), part in rows.groupby(["transport", *_SIZES], sort=False):
+        by_metric = {row["metric"]: _cell(row) for _, row in part.iterrows()}
+        sizes = (Cell(quantity.size(size), float(size)) for size in (request, reply))
+        body.append([Cell(transport), *sizes, *(by_metric.get(name) or values.missing("") for name in found)])
+    return Table(f"{machine}: round trips by transport and size", columns, body)
+
+
+def _cell(row: pd.Series) -> Cell:
+    """The modes are those of the median, so that the other statistics do not repeat them."""
+    return values.value(row if row["metric"] == next(iter(METRICS)) else pd.Series({**row, "modes": ""}))
+
+
+def _maps(machine: str, rows: pd.DataFrame) -> Iterator[HeatMap]:
+    for transport in rows["transport"].unique():
+        for metric, words in METRICS.items():
+            found = rows[(rows["transport"] == transport) & (rows["metric"] == metric)]
+            if not found.empty:
+                yield _map(f"{transport}, {words.lower()}", found)
+
+
+def _map(title: str, rows: pd.DataFrame) -> HeatMap:
     replies, requests = sorted(rows["reply"].unique()), sorted(rows["size_bytes"].unique())
     at = (rows["reply"].map(replies.index).to_numpy(), rows["size_bytes"].map(requests.index).to_numpy())
     return HeatMap(
-        f"{machine}: {values.words(transport)}, {values.words(metric)}",
+        title,
         unit=rows["unit"].iloc[0],
         rows=[quantity.size(size) for size in replies],
         columns=[quantity.size(size) for size in requests],

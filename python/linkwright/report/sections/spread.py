@@ -66,4 +66,5 @@ def _label(experiment: str, named: pd.DataFrame) -> str:
         return experiment
     row = named.loc[experiment]
     about = dict.fromkeys([values.words(row["label"]), values.words(row["algorithm"])])
-    return " ".join([*about, quantity.size(row["size_bytes"]) if row["size_bytes"] > 0 else ""]).strip()
+    size = quantity.size(row["size_bytes"]).replace(" ", "\u00a0") if row["size_bytes"] > 0 else ""  # on one line
+    return " ".join([*about, size]).strip()

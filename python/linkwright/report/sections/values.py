@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from linkwright.stats import grade as grades
+
 from .. import quantity
 from ..model import Cell, Curve
+from ..runs import LIMIT, Run, is_rate
 
-DETERMINISTIC = "deterministic"
+_TONES = {grades.WIDE: "warn", grades.SINGLE: "quiet"}
 
 
 def words(name: str) -> str:
@@ -29,36 +33,65 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def count(row: pd.Series) -> str:
-    """The number of launches behind a row, or that it is deterministic."""
-    if row["modelled"]:
-        return DETERMINISTIC
-    return "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
+def how_drawn(run: Run) -> str:
+    """How the charts of this run draw what was measured and what was modelled."""
+    measured = (
+        "Points are measured medians with their 95 % intervals, which faint lines join." if run.has_measured else ""
+    )
+    modelled = "Solid lines are models." if run.has_modelled else ""
+    kinds = set(run.rows["yardstick_kind"]) - {""}
+    dashed = f"Dashed lines are the {' or the '.join(sorted(kinds))}." if kinds else ""
+    return " ".join(filter(None, [measured, modelled, dashed]))
 
 
-def spread(row: pd.Series) -> str:
-    """The interval and n of a row in words: '41.0 – 47.9, n 12', or 'deterministic' for a model."""
+def trust(row: pd.Series) -> str:
+    """How far to trust a measured value: '±1.2 %, tight, n 12'; empty for a model, which is deterministic."""
     if row["modelled"]:
-        return DETERMINISTIC
-    ends = number(row["ci_low"]), number(row["ci_high"])
-    _, interval = quantity.with_interval(row["value"], *ends, row["unit"])
-    if not interval and not row["modes"]:  # two modes say more than an interval, and are shown below
-        return ", ".join(part for part in (count(row), "no interval") if part)
-    state = "unconverged" if row["status"] == "unconverged" else ""
-    return ", ".join(part for part in (interval, count(row), state) if part)
+        return ""
+    precision = "" if math.isnan(row["precision"]) else quantity.plus_minus(row["precision"])
+    launches = "" if math.isnan(row["n"]) else f"n {row['n']:.0f}"
+    return ", ".join(filter(None, [precision, row["grade"], launches]))
+
+
+def tone(grade: str) -> str:
+    """The tone of a value of this grade: amber only where its interval is wide, grey where it has none."""
+    return _TONES.get(grade, "strong")
+
+
+def bare_percent(share: float) -> str:
+    """0.012 is 1.2, for a column whose head has the unit."""
+    return quantity.percent(share).removesuffix(" %")
+
+
+def plus_minus(row: pd.Series) -> Cell:
+    """The precision for a column headed `±%`, in the tone of the grade."""
+    if math.isnan(row["precision"]):
+        return missing("" if row["modelled"] else "no interval")
+    colour = tone(row["grade"])
+    return Cell(bare_percent(row["precision"]), float(row["precision"]), tone="" if colour == "strong" else colour)
+
+
+def mark(row: pd.Series) -> str:
+    """`disturbed` where something else ran in every launch, whatever the grade."""
+    return "disturbed" if "disturbed" in row["flags"].split(",") else ""
 
 
 def value(row: pd.Series, about: str = "") -> Cell:
-    """The value with its interval and n below it; `about` names the chosen size or algorithm."""
+    """The value with its precision, grade and n below it; `about` names the chosen size or algorithm."""
     shown, _ = quantity.with_interval(row["value"], number(row["ci_low"]), number(row["ci_high"]), row["unit"])
-    unconverged = row["status"] == "unconverged"
-    parts = (about, spread(row), row["modes"])
-    return Cell(
-        shown,
-        sort=float(row["value"]),
-        detail="\n".join(part for part in parts if part),
-        tone="warn" if unconverged else "strong",
-    )
+    detail = "\n".join(part for part in (about, trust(row), row["modes"]) if part)
+    return Cell(shown, float(row["value"]), detail, tone(row["grade"]), mark=mark(row))
+
+
+def in_words(row: pd.Series) -> str:
+    """The value in a sentence: '22.3 GB/s ±1.2 %'."""
+    precision = "" if math.isnan(row["precision"]) else f" {quantity.plus_minus(row['precision'])}"
+    return f"{quantity.text(row['value'], row['unit'])}{precision}"
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital letter at its start."""
+    return text[:1].upper() + text[1:]
 
 
 def missing(reason: str) -> Cell:
@@ -67,14 +100,20 @@ def missing(reason: str) -> Cell:
 
 
 def of_limit(row: pd.Series) -> Cell:
-    """Percent of the limit, with the limit and its name."""
+    """Percent of the limit, or of the best seen on a measured machine, with what that is."""
     if math.isnan(row["share"]):
         return missing("no limit known")
-    name = f", {limit_words(row['limit_name'])}" if row["limit_name"] else ""
-    detail = f"of {quantity.text(row['limit'], row['unit'])}{name}"
-    if row["share"] > 1 and (row["limit_name"] or "").startswith("measured_"):
-        detail += ", which was measured at a slower moment"
+    name = limit_words(row["yardstick_name"])
+    shown = quantity.text(row["yardstick"], row["unit"])
+    limited = row["yardstick_kind"] == LIMIT
+    detail = ", ".join(filter(None, [f"of {shown}", name])) if limited else f"of the best seen, {shown} ({name})"
     return Cell(quantity.percent(row["share"]), float(row["share"]), detail, share=min(row["share"], 1.0))
+
+
+def size(row: pd.Series) -> Cell:
+    """The message size of a row; empty where it has none."""
+    found = number(row["size_bytes"])
+    return Cell("") if found is None else Cell(quantity.size(found), found)
 
 
 def published(row: pd.Series) -> Cell:
@@ -101,45 +140,37 @@ def curve(rows: pd.DataFrame, x: str, name: str) -> Curve:
     )
 
 
-def limits(rows: pd.DataFrame, x: str, name: str) -> Curve | None:
-    """The limit at every x of `rows` as a dashed line; the loosest one where rows differ."""
-    known = rows[rows["limit"].notna()]
+def limits(rows: pd.DataFrame, x: str, name: str = "", series: str = "") -> Curve | None:
+    """What `rows` are compared with at every x, as a dashed line: `limit` or `best seen`, followed by `name`."""
+    known = rows[rows["yardstick"].notna()]
     if known.empty:
         return None
-    rate = known["unit"].str.endswith("/s").iloc[0]
-    best = known.groupby(x)["limit"].max() if rate else known.groupby(x)["limit"].min()
-    names = known.groupby(x)["limit_name"].first()
+    best = known.sort_values([x, "yardstick"], kind="stable").drop_duplicates(x, keep=_loosest(known))
+    kinds = " or ".join(sorted(best["yardstick_kind"].unique()))
     return Curve(
-        name=name,
-        x=[float(v) for v in best.index],
-        y=[float(v) for v in best],
+        name=f"{kinds} {name}".strip(),
+        x=[float(v) for v in best[x]],
+        y=[float(v) for v in best["yardstick"]],
         kind="limit",
-        notes=[limit_words(names[v]) for v in best.index],
+        notes=[limit_words(name) for name in best["yardstick_name"]],
+        series=series,
     )
+
+
+def _loosest(rows: pd.DataFrame) -> Literal["first", "last"]:
+    """Where rows differ: the greatest rate, or the least time."""
+    return "last" if is_rate(rows["unit"].iloc[0]) else "first"
 
 
 def with_limit(rows: pd.DataFrame, x: str, name: str) -> list[Curve]:
-    """The rows as one series, and their limit if one is known."""
-    return [curve(rows, x, name), *filter(None, [limits(rows, x, f"limit of {name}")])]
+    """The rows as one series, and what they are compared with, if that is known."""
+    return [curve(rows, x, name), *filter(None, [limits(rows, x, f"of {name}", name)])]
 
 
-def shares(rows: pd.DataFrame, name: str) -> Curve | None:
-    """Percent of the limit over size; the ends of an interval swap, since the shorter time is the greater share."""
-    rows = rows[rows["share"].notna()].sort_values(["size_bytes", "experiment"], kind="stable")
-    if rows.empty:
-        return None
-    return Curve(
-        name=name,
-        x=[float(v) for v in rows["size_bytes"]],
-        y=[100 * float(v) for v in rows["share"]],
-        low=[number(100 * v) for v in rows["limit"] / rows["ci_high"]],
-        high=[number(100 * v) for v in rows["limit"] / rows["ci_low"]],
-        kind="model" if rows["modelled"].all() else "measured",
-        notes=[
-            f"limit {quantity.text(row['limit'], row['unit'])}, {limit_words(row['limit_name'])}"
-            for _, row in rows.iterrows()
-        ],
-    )
+def series_name(run: Run, machine: str, *words: str) -> str:
+    """The words of a series, with its machine if the page shows several, or if there are no other words."""
+    told = [word for word in words if word]
+    return ", ".join([machine, *told] if len(run.machines) > 1 or not told else told)
 
 
 def matrices(rows: pd.DataFrame, at: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]) -> dict:
@@ -162,9 +193,5 @@ def varying(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
 
 
 def _note(row: pd.Series) -> str:
-    parts = [count(row)] if count(row) else []
-    if not math.isnan(row["share"]):
-        parts.append(f"{quantity.percent(row['share'])} of limit")
-    parts += [row["modes"]] if row["modes"] else []
-    parts += ["unconverged"] if row["status"] == "unconverged" else []
-    return " · ".join(parts)
+    share = "" if math.isnan(row["share"]) else f"{quantity.percent(row['share'])} of {row['yardstick_kind']}"
+    return " · ".join(filter(None, [trust(row), share, row["modes"], mark(row)]))

@@ -6,11 +6,11 @@ their distance changes, rather than their absolute positions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from linkwright.predict.training.lead import Lead
 from linkwright.report import plain
-from linkwright.report.model import Axis, Curve, Plot, Section
+from linkwright.report.model import Axis, Choice, Curve, Plot, Section
 
 from .machine_pair import NAMES, Machines
 from .training import GPUS, Scaling, by_library, late_ranks, scalings
@@ -31,15 +31,24 @@ def section(machines: Machines) -> dict:
         Section(
             "Figure 13: ResNet/x",
             [
-                plot
-                for batch in sorted({scaling.batch for scaling in small})
-                for own in [[scaling for scaling in small if scaling.batch == batch]]
-                for plot in (_rates(f"Batch {batch}", own), _leads(f"Leads at batch {batch}", own))
+                Choice("Iterations per second,", [_rates(f"batch {batch}", own) for batch, own in _by_batch(small)]),
+                Choice("Leads,", [_leads(f"batch {batch}", own) for batch, own in _by_batch(small)]),
             ],
         ),
     ]
     intro = "Training steps on the model, one allreduce after the backward pass. No published points: there are none."
     return plain.dump(Section("Training", parts=parts, intro=intro))
+
+
+def _by_batch(found: Sequence[Scaling]) -> Iterator[tuple[int, list[Scaling]]]:
+    for batch in sorted({scaling.batch for scaling in found}):
+        yield batch, [scaling for scaling in found if scaling.batch == batch]
+
+
+def _name(scaling: Scaling, own: Sequence[Scaling]) -> str:
+    """The network, with its batch where a chart shows several."""
+    batches = {other.batch for other in own}
+    return scaling.network if len(batches) == 1 else f"{scaling.network}, {scaling.batch}"
 
 
 def _rates(title: str, own: Sequence[Scaling]) -> Plot:
@@ -49,7 +58,7 @@ def _rates(title: str, own: Sequence[Scaling]) -> Plot:
             steps = [step for step in scaling.steps[name] if step.causes_ns]
             curves.append(
                 Curve(
-                    f"{scaling.network}, {scaling.batch}, {name}",
+                    f"{_name(scaling, own)}, {name}",
                     [step.gpus for step in steps],
                     [1e9 / step.time_ns for step in steps],
                     [1e9 / step.high_ns for step in steps],
@@ -65,8 +74,7 @@ def _leads(title: str, own: Sequence[Scaling]) -> Plot:
     for scaling in own:
         leads = [lead for lead in scaling.leads if lead.lead is not None]
         values = [[100 * value for value in column] for column in zip(*map(_ends, leads), strict=True)]
-        name = f"{scaling.network}, {scaling.batch}"
-        curves.append(Curve(name, [lead.gpus for lead in leads], *values, kind="model"))
+        curves.append(Curve(_name(scaling, own), [lead.gpus for lead in leads], *values, kind="model"))
     return Plot(title, COUNT, LEAD, curves, how_to_read=HOW)
 
 

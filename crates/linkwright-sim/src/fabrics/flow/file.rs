@@ -1,10 +1,8 @@
 //! `[fabric]` of a machine whose kind is `flow`.
 //!
-//! Nodes are called by their names. An edge is `"A - B"`; either side may be `*`, all ranks, or a run
-//! of names that end in numbers, `GPU 0..3`. A side of several nodes means an edge to each, so that
-//! `"GPU 0..3 - GPU 0..3"` is a full mesh. A side may be dealt out in blocks, each to one node of the other
-//! side: `"GPU 0..63 / 8 - switch 0..7"` are eight switches with eight GPUs each.
+//! Nodes are called by their names; [`super::edges`] has the spellings of edges.
 
+use super::edges::{run_of_names, sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
@@ -124,79 +122,6 @@ fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
     }
     all.finish()?;
     Ok(classes)
-}
-
-type Side = Vec<u32>;
-
-/// The nodes on both sides of an edge, several times where one side is dealt out in blocks.
-fn sides(topology: &Topology, edge: &str) -> Result<Vec<(Side, Side)>, String> {
-    let (a, b) = edge
-        .split_once(" - ")
-        .ok_or("an edge is two nodes, `A - B`")?;
-    let blocks = |text: &str| {
-        let (nodes, size) = text.rsplit_once(" / ")?;
-        Some((nodes.trim().to_string(), size.trim().parse::<usize>().ok()?))
-    };
-    let (dealt, size, others) = match (blocks(a), blocks(b)) {
-        (None, None) => return Ok(vec![(side(topology, a.trim())?, side(topology, b.trim())?)]),
-        (Some((nodes, size)), None) => (nodes, size, b),
-        (None, Some((nodes, size))) => (nodes, size, a),
-        _ => return Err("both sides are dealt out in blocks; write ` / ` on one of them".into()),
-    };
-    let (nodes, others) = (side(topology, &dealt)?, side(topology, others.trim())?);
-    if size == 0 || nodes.len() != size * others.len() {
-        let (count, wanted) = (nodes.len(), others.len());
-        return Err(format!(
-            "{count} nodes in blocks of {size} do not fit {wanted} nodes on the other side; give one for each block"
-        ));
-    }
-    let pairs = nodes.chunks(size).zip(others);
-    Ok(pairs
-        .map(|(block, other)| (block.to_vec(), vec![other]))
-        .collect())
-}
-
-/// The nodes that one side of an edge names.
-fn side(topology: &Topology, text: &str) -> Result<Side, String> {
-    if text == "*" {
-        return Ok((0..topology.ranks).collect());
-    }
-    let one = |name: &String| {
-        let cure = || {
-            format!(
-                "no node `{name}`; endpoints and `switches` are nodes, such as {}",
-                some(topology)
-            )
-        };
-        topology.find(name).ok_or_else(cure)
-    };
-    if !text.contains("..") {
-        return Ok(vec![one(&text.to_string())?]);
-    }
-    let names = run_of_names(text).ok_or_else(|| {
-        format!("`{text}` is not a run of names; write `GPU 0..3`, both ends included")
-    })?;
-    names.iter().map(one).collect()
-}
-
-/// `GPU 0..3` as its four names; `None` where `text` is not a run.
-fn run_of_names(text: &str) -> Option<Vec<String>> {
-    let (head, last) = text.split_once("..")?;
-    let digits = head.len() - head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (prefix, first) = head.split_at(head.len() - digits);
-    let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-    (first <= last).then(|| (first..=last).map(|i| format!("{prefix}{i}")).collect())
-}
-
-fn some(topology: &Topology) -> String {
-    let names: Vec<&str> = topology
-        .names
-        .iter()
-        .rev()
-        .take(3)
-        .map(String::as_str)
-        .collect();
-    names.join(", ")
 }
 
 fn node(topology: &Topology, s: &Section<'_>, key: &str, name: &str) -> Read<u32> {
@@ -420,28 +345,27 @@ fn way(topology: &Topology, s: &mut Section<'_>, from: u32, to: u32) -> Read<Opt
 mod tests {
     use super::*;
 
-    fn topology() -> Topology {
-        let names = ["GPU 0", "GPU 1", "GPU 2", "GPU 3", "switch 0", "switch 1"];
-        Topology::new(names.map(String::from).to_vec(), 4, 4)
-    }
-
+    /// The links of the shipped DGX-1, written one by one.
     #[test]
-    fn a_side_in_blocks_is_dealt_out_to_the_other() {
-        let found = sides(&topology(), "GPU 0..3 / 2 - switch 0..1").unwrap();
-        assert_eq!(found, [(vec![0, 1], vec![4]), (vec![2, 3], vec![5])]);
-        let turned = sides(&topology(), "switch 0..1 - * / 2").unwrap();
-        assert_eq!(turned, found);
-        let whole = sides(&topology(), "switch 0 - GPU 2..3").unwrap();
-        assert_eq!(whole, [(vec![4], vec![2, 3])]);
-    }
-
-    #[test]
-    fn blocks_that_do_not_come_out_even_name_their_cure() {
-        let error = |edge: &str| sides(&topology(), edge).unwrap_err();
-        assert!(error("GPU 0..3 / 3 - switch 0..1").contains("4 nodes in blocks of 3"));
-        assert!(error("* / 4 - switch 0..1").contains("one for each block"));
-        assert!(error("* / 2 - switch 0..1 / 2").contains("on one of them"));
-        assert!(error("GPU 3..0 - switch 0").contains("not a run of names"));
+    fn runs_of_names_stand_for_the_links_that_they_replace() {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../python/linkwright/machines/dgx1-p100.toml"
+        );
+        let text = std::fs::read_to_string(file).unwrap();
+        let machine = Machine::parse(&text, "dgx1-p100.toml").unwrap();
+        let topology = read(&machine).unwrap().routing.topology;
+        let joined: Vec<(u32, u32)> = (0..8)
+            .flat_map(|a| (a + 1..8).map(move |b| (a, b)))
+            .filter(|&(a, b)| topology.is_connected(a, b, 0))
+            .collect();
+        let (left, right) = ([(0, 1), (0, 2), (0, 3), (0, 4)], [(1, 2), (1, 3), (1, 5)]);
+        let (back, mesh) = (
+            [(2, 3), (2, 6), (3, 7)],
+            [(4, 5), (4, 6), (4, 7), (5, 6), (5, 7), (6, 7)],
+        );
+        assert_eq!(joined, [&left[..], &right, &back, &mesh].concat());
+        assert!(joined.iter().all(|&(a, b)| topology.is_connected(b, a, 0)));
     }
 
     #[test]

@@ -29,6 +29,7 @@
 //! Quinson and Suter, "Versatile, scalable, and accurate simulation of distributed applications and
 //! platforms" (JPDC 2014) for flows in place of packets.
 
+mod edges;
 mod fair;
 mod fifo;
 mod file;
