@@ -13,7 +13,7 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python lint format generate bench clean
+.PHONY: help setup setup-dev dissect test test-slow test-rust test-python lint format generate bench pictures clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -79,6 +79,9 @@ generate: setup-dev ## write generated files again: golden texts, tables in docu
 bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); the simulator beside SimGrid, where installed
 	$(PYTHON) benches/allreduce_vs_mpi.py
 	$(BIN)/python benches/simulators.py
+
+pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes
+	$(BIN)/python benches/pictures.py
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)

@@ -101,7 +101,8 @@ def test_what_does_not_fit_has_no_time(tmp_path):
     app.write_text(head + 'memory = "1M"\n' + STEP + 'time = "1us"\nmemory = "464K"\n')
     result = invoke("predict", str(app), "--on", "wormhole-n150")
     assert result.status == 1
-    assert "does not fit: needs 1,488.0 KiB at each endpoint (fullest in s), where there are 1,464.0 KiB" in result.out
+    told = " ".join(result.out.split())
+    assert "does not fit: needs 1,488.0 KiB at each endpoint (fullest in s), where there are 1,464.0 KiB" in told
     found = json.loads(invoke("predict", str(app), "--on", "wormhole-n150", "--json").out)
     assert found["fits"] is False
     assert found["time_ns"] is None
@@ -144,12 +145,27 @@ def test_machines_stand_side_by_side(tmp_path):
     assert result.status == 0, result.err
     alone = [forecast(app.read_text(), name).time_ns for name in machines]
     header, *lines = result.out.partition("side by side")[2].splitlines()[1:]
-    assert header.split() == ["part", *machines, "lead", "over", "crossbar", "lead", "over", "wormhole-n150"]
-    assert [line.split("  ")[0] for line in lines] == ["s: work", "s: messages", "in all"]
+    assert header.split() == ["part", "loggp", "crossbar", "/", "loggp", "wormhole-n150", "/", "loggp"]
+    assert [line.split("  ")[0] for line in lines[:3]] == ["s: work", "s: messages", "in all"]
     found = json.loads(invoke("predict", str(app), "--on", ",".join(machines), "--json").out)
     assert [one["time_ns"] for one in found["forecasts"]] == alone
     assert [lead["lead"] for lead in found["leads"]] == [pytest.approx(time / alone[0] - 1) for time in alone[1:]]
-    assert f"{alone[1] / alone[0] - 1:+.1%}" in lines[-1]
+    assert f"{alone[1] / alone[0]:.2f}" in lines[2]
+    faster, slower = ("loggp", "crossbar") if alone[0] <= alone[1] else ("crossbar", "loggp")
+    ratio = max(alone[:2]) / min(alone[:2])
+    assert lines[3].startswith(f"{faster} is {ratio:.2f} x faster than {slower}, with ")
+
+
+def test_a_page_has_the_parts_of_every_machine(tmp_path):
+    app, page = tmp_path / "x.toml", tmp_path / "x.html"
+    app.write_text(
+        HEAD + 'memory = "1M"\n' + STEP + 'time = "5us"\n[[superstep.message]]\npattern = "neighbour"\nsize = "2M"'
+    )
+    result = invoke("predict", str(app), "--on", "loggp,wormhole-n150", "--report", str(page))
+    assert result.status == 1  # 3 MiB do not fit on a tile
+    text = page.read_text(encoding="utf-8")
+    for words in ("On loggp", "On wormhole-n150", "s: messages", "which does not fit", "Time and its causes"):
+        assert words in text
 
 
 def test_a_machine_without_room_is_compared_all_the_same(tmp_path):

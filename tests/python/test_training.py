@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 from linkwright import _native, errors, predict, registry
+from linkwright.cli import training_table
 from linkwright.cli.options import Share
 from linkwright.machines import load
 from linkwright.predict.training import Wanted, training
 from linkwright.predict.training.compute import from_rates
 from linkwright.predict.training.gradients import buckets
+from linkwright.predict.training.lead import verdict
 from linkwright.predict.training.step import Choices
 from linkwright.predict.training.workload import read
+from linkwright.report import forecast
+from linkwright.report.model import Plot
 from linkwright_cases import invoke
 
 ROOT = Path(__file__).parent.parent.parent
@@ -286,7 +290,7 @@ def test_what_fits_nowhere_says_so():
     result = invoke("predict", "googlenet", "--on", "dgx1-p100", "--batch", "512", "--gpus", "1")
     assert result.status == 1
     # 4 B x 10.8 M x 512
-    assert "too big  22.1 GB of 16 GB" in result.out
+    assert "too big: 22.1 GB of 16 GB" in result.out
     assert "fits on none of these: split over more devices" in result.out
     result = invoke("predict", "googlenet", "--on", NODES, "--batch", "512", "--gpus", "1", "--json")
     assert result.status == 1
@@ -296,23 +300,27 @@ def test_what_fits_nowhere_says_so():
 
 def test_large_numbers_are_written_out():
     result = invoke("predict", "alexnet", "--on", "dgx1-p100", "--batch", "1000000", "--gpus", "2")
-    assert "11,667  too big  2.8 TB of 16 GB" in result.out
+    assert "too big: 2.8 TB of 16 GB" in result.out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8; give --gpus up to that"),
+        (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8 GPUs; give other --gpus"),
         (["cifarnet", "--on", "loggp"], "its file states no peak"),
         (["cifarnet", "--on", "dgx1-p100", "--skew", "5"], "duration `5` has no unit; write `5ns`, `5us`"),
         (["cifarnet", "--on", "torus-2d", "--rate", "5"], "is a grid of any size"),
-        (["cifarnet", "--on", "gx8-p100", "--batch", "4"], "batch 4 on 8 GPUs leaves some without a sample"),
+        (
+            ["cifarnet", "--on", "gx8-p100", "--batch", "4", "--gpus", "8"],
+            "8 GPUs: fewer samples than GPUs; give other",
+        ),
+        (["cifarnet", "--on", "gx8-p100", "--report", "x.htm"], "give a name that ends in .html"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
         (["cifarnet", "--on", "gx8-p100,gx8-p100"], "two of the machines have the same name"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "0"], "rate `0` is not a rate"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "50:9,9:1"], "50 samples would take"),
         (["cifarnet", "--on", "gx8-p100", "--rate", "5", "--peak", "1e12"], "give one or the other"),
-        (["cifarnet", "--on", "gx8-p100", "--peak", "1e12"], "and here all do: gx8-p100 8.795 TFlop/s; leave it out"),
+        (["cifarnet", "--on", "gx8-p100", "--peak", "1e12"], "here all do: gx8-p100 8.795 TFlop/s (single"),
         (["cifarnet", "--on", "gx8-p100", "--efficiency", "120%"], "at most 100 %"),
         (
             ["cifarnet", "--on", "gx8-p100", "--efficiency", "40"],
@@ -347,6 +355,8 @@ def test_bad_wishes_name_the_cure(words, message, monkeypatch):
     [
         ("times = 2", "tims = 2", "two.toml: layer[0]: unknown key `tims`; did you mean `times`?"),
         ("times = 2", 'times = "depth"', "times is `depth`, and [app] has no `depth`"),
+        ("batches = [4]", "batches = [4]\nepochs = 2", "gives `epochs` without `dataset`"),
+        ("batches = [4]", 'batches = [4]\nprecision = "fp8"', "precision `fp8`"),
         ("parameters = 500", "parameters = 0", "so there is nothing to train"),
         ("parameters = 500", "parameters = 0.5", "write a whole number"),
         ("flops = 1e6", "flops = { value = 1, low = 2 }", "are not in this order"),
@@ -370,3 +380,188 @@ def test_a_given_peak_serves_the_machines_that_state_none():
     steps = trained([pair(), without], peak=2e12).steps
     assert steps["pair-1"][0].causes_ns["compute"] == pytest.approx(24_000)
     assert steps["pair-2"][0].causes_ns["compute"] == pytest.approx(12_000)
+
+
+def test_a_given_peak_serves_a_precision_that_no_file_states():
+    (found,) = trained([tensor()], precision="bf16", peak=4e12).steps["pair-1"]
+    assert found.causes_ns["compute"] == pytest.approx(6_000)
+    with pytest.raises(errors.UsageError, match=r"pair-1 8 TFlop/s \(bf16 on tensor cores\); leave it out"):
+        trained([tensor(tensor_bf16=8)], precision="bf16", peak=4e12)
+
+
+# --- peaks by precision -----------------------------------------------------------------------------
+
+
+def tensor(**facts):
+    """The pair, 1 TFlop/s by its cores, with further peaks in TFlop/s."""
+    lines = "".join(
+        f'{key} = {{ value = {value}, unit = "TFLOP/s", status = "assumed", source = "by definition" }}\n'
+        for key, value in facts.items()
+    )
+    return _native.Machine.parse(MACHINE.replace("RATE", "1") + lines, "pair.toml")
+
+
+@pytest.mark.parametrize(
+    ("facts", "precision", "tflops", "words"),
+    [
+        ({"tensor_bf16": 8}, "bf16", 8, "8 TFlop/s (bf16 on tensor cores)"),
+        ({"tensor_bf16": 8, "vector_half": 2}, "half", 2, "2 TFlop/s (half on vector units)"),
+        ({"tensor_tf32": 4}, "tf32", 4, "4 TFlop/s (tf32 on tensor cores)"),
+        ({"tensor_bf16": 8}, "single", 1, "1 TFlop/s (single on vector units)"),
+        ({"vector_single": 3}, "single", 3, "3 TFlop/s (single on vector units)"),
+        ({}, "half", 1, "1 TFlop/s (single on vector units)"),
+    ],
+)
+def test_products_use_the_unit_of_their_precision(facts, precision, tflops, words):
+    made = trained([tensor(**facts)], precision=precision)
+    ((found,),) = made.steps.values()
+    assert found.causes_ns["compute"] == pytest.approx(24_000 / tflops)
+    assert words in made.basis["pair-1"]
+
+
+def test_the_reader_learns_of_idle_tensor_cores_and_of_a_missing_rate():
+    idle = trained([tensor(tensor_bf16=8, tensor_half=8)]).notes[0]
+    assert idle == "pair-1: single products leave its tensor cores idle; they serve --precision half or bf16"
+    missing = trained([tensor()], precision="bf16").notes[0]
+    assert missing == "pair-1: its file states no rate for bf16 (fact `tensor_bf16`), so products run as single"
+    assert not any("products" in note for note in trained([tensor()], precision="single").notes)
+
+
+def test_a_peak_in_another_unit_is_refused():
+    fact = 'tensor_half = { value = 1, unit = "GB/s", status = "assumed", source = "by definition" }\n'
+    machine = _native.Machine.parse(MACHINE.replace("RATE", "1") + fact, "pair.toml")
+    with pytest.raises(errors.UsageError, match=r"facts.tensor_half is in GB/s; state it in GFLOP/s"):
+        trained([machine], precision="half")
+
+
+def test_half_needs_half_the_memory_unless_it_runs_as_single():
+    assert step(tensor(tensor_half=8), precision="half").needed_bytes == 2 * 2 * 30_000
+    assert step(tensor(), precision="half").needed_bytes == step().needed_bytes == 2 * 4 * 30_000
+
+
+def test_figures_of_p100_are_those_without_tensor_cores():
+    # 3,584 cores x 2 x 1.227 GHz
+    (basis,) = trained([load("dgx1-p100")], shipped_text("cifarnet")).basis.values()
+    assert "peak 8.795 TFlop/s (single on vector units)" in basis
+
+
+def shipped_text(name):
+    return registry.workload_path(name).read_text(encoding="utf-8")
+
+
+# --- what a machine cannot do -----------------------------------------------------------------------
+
+
+def test_a_count_that_one_machine_lacks_is_a_row_of_its_own():
+    small, large = tensor(), _native.Machine.parse(open_sized(), "wide.toml")
+    made = trained([small, large], gpus=[2, 4])
+    assert [(one.gpus, one.time_ns is None, one.why) for one in made.steps["pair-1"]] == [
+        (2, False, ""),
+        (4, True, "pair-1 has 2 GPUs"),
+    ]
+    assert [one.time_ns is None for one in made.steps["wide"]] == [False, False]
+    assert [lead.why for lead in made.leads] == ["", "pair-1 has 2 GPUs"]
+    assert made.fits
+
+
+def open_sized():
+    """A machine of any number of devices that compute like those of the pair."""
+    numbers = {"latency": (1, "us"), "gap": (0.1, "us"), "bandwidth": (1, "GB/s")}
+    lines = "".join(
+        f'{key} = {{ value = {value}, unit = "{unit}", status = "assumed", source = "by definition" }}\n'
+        for key, (value, unit) in numbers.items()
+    )
+    head = (
+        MACHINE.partition("[[endpoints.memory]]")[0].replace("count = 2", 'count = "any"').replace("pair-RATE", "wide")
+    )
+    tail = MACHINE.partition("[path.put]")[2].replace("fused_combine = true", "fused_combine = true\n" + START)
+    return f'{head}[fabric]\nkind = "loggp"\n{lines}[path.put]{tail}'
+
+
+START = 'start = { value = 1, unit = "us", status = "assumed", source = "by definition" }'
+
+
+def test_a_batch_too_small_for_a_count_is_a_row_of_its_own(tmp_path):
+    result = invoke("predict", "cifarnet", "--on", "gx8-p100", "--batch", "4")
+    assert result.status == 0
+    assert "    4     8  fewer samples than GPUs\n" in result.out
+
+
+def test_what_an_algorithm_refuses_on_one_machine_is_a_row():
+    asked = ("--rate", "500", "--batch", "64", "--gpus", "8", "-a", "nccl-2.3.5")
+    result = invoke("predict", "cifarnet", "--on", "dgx1-p100,knl-omnipath", *asked)
+    assert result.status == 1
+    assert "needs a network `dma`" in result.out
+    assert "gradients by nccl-2.3.5" in result.out
+
+
+# --- how it is told ---------------------------------------------------------------------------------
+
+
+def test_the_faster_machine_is_named_with_its_ratio():
+    # Steps of 30 and 34 us: 6 and 10 us of them in messages.
+    made = trained([pair(), pair("0.5")])
+    assert verdict(made.leads) == (
+        "pair-1 is 1.13 x faster (batch 4 on 2 GPUs), with 20.0 % of the step in messages; pair-0.5 has 29.4 %"
+    )
+    assert verdict(trained([pair("0.5"), pair()]).leads) == verdict(made.leads)
+    assert verdict(trained([pair(), pair("0.9999")]).leads) == "both take equally long, within 0.5 %"
+
+
+def test_samples_and_time_to_train():
+    # 4 samples in 30 us; 401 samples are 101 steps.
+    found = step()
+    assert found.samples_per_s == pytest.approx(4 / 30e-6)
+    assert found.training_s(401) == pytest.approx(101 * 30e-6)
+    stated = APP.replace("sample = 6000", "sample = 6000\ndataset = 40\nepochs = 3")
+    assert trained(text=stated).workload.samples == 120
+    assert trained(text=stated, samples=7).workload.samples == 7
+    asked = ("predict", "cifarnet", "--on", NODES, "--samples", "1000000", "--batch", "100", "--gpus", "1")
+    assert "to train" in invoke(*asked).out
+    one = json.loads(invoke(*asked, "--json").out)["steps"][0]
+    assert one["training_s"] == pytest.approx(10_000 * one["step_ns"] / 1e9)
+    assert one["samples_per_s"] == pytest.approx(100 / one["step_ns"] * 1e9)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(45, "45 s"), (90, "1.5 min"), (7200, "2 h"), (3 * 86400, "3 days")])
+def test_long_times_are_told_in_their_own_units(seconds, text):
+    assert training_table.long(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [((5.04e6, 212.7e6), "5.04 to 213 ms"), ((812.0, 3.1e3), "0.812 to 3.1 us"), ((5, 3.1e6), "5 ns to 3.1 ms")],
+)
+def test_a_span_has_one_unit_where_that_leaves_digits(ends, text):
+    assert training_table.span(*ends) == text
+
+
+@pytest.mark.parametrize("more", [[], ["--samples", "1000000"], ["--imbalance", "2%"]])
+def test_lines_fit_into_80_columns(more):
+    result = invoke("predict", "resnet", "--depth", "2", "--batch", "16,64", "--on", NODES, *more)
+    assert result.status == 0
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "intensity/GPU" in invoke("predict", "resnet", "--depth", "2", "--batch", "16", "--on", NODES, "--wide").out
+
+
+def test_the_page_divides_the_step_and_says_what_it_assumes(tmp_path):
+    page = tmp_path / "f.html"
+    asked = ("predict", "resnet", "--depth", "8", "--batch", "16", "--gpus", "1,8,16", "--samples", "1000000")
+    result = invoke(*asked, "--on", NODES, "--report", str(page))
+    assert result.status == 0
+    assert result.out.endswith(f"page: {page}\n")
+    text = page.read_text(encoding="utf-8")
+    for words in ("Exposed messages", "Waiting", "Time to train", "dgx1-p100 has", "Assumptions", "Left out: "):
+        assert words in text
+    made = trained([load(name) for name in NODES.split(",")], shipped_text("resnet"), batches=[16], gpus=[1, 8])
+    built = forecast.training(made)
+    (where,) = (section for section in built.sections if section.title.startswith("Where"))
+    for table in where.items:
+        for row in table.rows:
+            assert sum(cell.share for cell in row[3:]) == pytest.approx(1.0)
+    (plot,) = (item for item in built.sections[0].items if isinstance(item, Plot))
+    assert [(curve.name, curve.kind) for curve in plot.curves] == [
+        ("dgx1-p100, batch 16", "model"),
+        ("gx8-p100, batch 16", "model"),
+        ("compute alone", "limit"),
+    ]

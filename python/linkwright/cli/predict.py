@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,11 +13,30 @@ from linkwright.cli import options
 from linkwright.cli.predict_training import training_options
 from linkwright.errors import UsageError
 
+if TYPE_CHECKING:
+    from linkwright.report import Report
+
 # Kind of program -> module that answers and prints.
 VIEWS = {
     "supersteps": "linkwright.cli.predict_supersteps",
     "training": "linkwright.cli.predict_training",
 }
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the answer is shown."""
+
+    as_json: bool
+    wide: bool
+    report: Path | None
+
+    def write(self, page: Report) -> None:
+        """Write the page, and say where unless JSON is printed."""
+        from linkwright import report
+
+        report.render(page, self.report)
+        click.echo(f"page: {self.report}", err=self.as_json)
 
 
 @click.command(name="predict")
@@ -24,14 +46,19 @@ VIEWS = {
     help="Described machines, or machine files; the first is compared with each of the others.",
 )  # fmt: skip
 @training_options
+@click.option("--wide", is_flag=True, help="All columns, also where they need more than 80 characters.")
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
+    help="Also write the forecast as a page: where the time goes, a chart, the tables, the assumptions.",
+)  # fmt: skip
 @options.as_json
-def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
+def command(app: str, machines: str, wide: bool, report: Path | None, as_json: bool, **asked: object) -> int:
     """Forecast the program APP on described machines.
 
     APP is a TOML file or a shipped network (`linkwright list workloads`), of one of two kinds that docs/predict.md
     explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
     layers of a network, and the options below say how to train it. Messages are simulated on the machine's fabric.
-    The exit status is 1 if the program does not fit into the memory of an endpoint.
+    The exit status is 1 if a machine cannot hold the program.
     """
     from linkwright import predict
     from linkwright.machines import load
@@ -39,5 +66,8 @@ def command(app: str, machines: str, as_json: bool, **asked: object) -> int:
     names = [name.strip() for name in machines.split(",")]
     if not all(names):
         raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
+    if report is not None and report.suffix != ".html":
+        raise UsageError(f"--report {report}: the page is HTML; give a name that ends in .html")
     found = predict.read(predict.find(app))
-    return importlib.import_module(VIEWS[found.kind]).answer(found, [load(name) for name in names], asked, as_json)
+    shown = Shown(as_json, wide, report)
+    return importlib.import_module(VIEWS[found.kind]).answer(found, [load(name) for name in names], asked, shown)

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from linkwright.cli.output import print_json, print_table
+from linkwright.cli.training_table import say
 from linkwright.errors import UsageError
 from linkwright.units import format_time
 
 if TYPE_CHECKING:
     from linkwright import _native
+    from linkwright.cli.predict import Shown
     from linkwright.predict import Forecast, Program
 
 
-def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], as_json: bool) -> int:
+def answer(found: Program, machines: list[_native.Machine], asked: dict[str, object], shown: Shown) -> int:
     """Print the forecast; the status says whether it fits."""
     from linkwright.predict import supersteps
 
@@ -24,9 +26,9 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
         raise UsageError(f"--{given[0]} is for programs of kind training; {found.head.where} has kind {found.kind}")
     forecasts = [supersteps.forecast(found.document, found.head, machine) for machine in machines]
     first, *others = forecasts
-    if as_json and not others:
+    if shown.as_json and not others:
         print_json(first.as_dict())
-    elif as_json:
+    elif shown.as_json:
         leads = [{"first": first.machine, "second": other.machine, "lead": first.lead(other)} for other in others]
         print_json({"forecasts": [forecast.as_dict() for forecast in forecasts], "leads": leads})
     else:
@@ -35,12 +37,17 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
             _print(forecast)
         if others:
             _print_side_by_side(forecasts)
+    if shown.report is not None:
+        from linkwright.report import forecast as pages
+
+        shown.write(pages.supersteps(forecasts))
     return 1 if any(forecast.room.fits is False for forecast in forecasts) else 0
 
 
 def _print(found: Forecast) -> None:
     click.echo(f"{found.app} ({found.kind}) on {found.machine}, {found.endpoints} endpoints")
-    click.echo(_room(found) + "\n")
+    say(_room(found))
+    click.echo()
     if not found.parts:
         return
     rows = []
@@ -51,29 +58,49 @@ def _print(found: Forecast) -> None:
         rows.append([part.name, str(part.times), once, format_time(part.time_ns), share, cause, part.choice])
     print_table(["part", "times", "once", "together", "share", "mostly", "by"], rows, left=(0, 5, 6))
     shares = ", ".join(f"{share:.1%} {cause}" for cause, share in found.shares().items())
-    click.echo(f"\n{format_time(found.time_ns)} in all: {shares}")
+    click.echo()
+    say(f"{format_time(found.time_ns)} in all: {shares}")
 
 
 def _print_side_by_side(forecasts: list[Forecast]) -> None:
-    """Every part and the whole on all machines, and how far the first is ahead of each other one."""
+    """Every part and the whole on all machines, and how many times longer each takes than on the first."""
     first, *others = forecasts
-    click.echo(f"\nside by side; lead of {first.machine}: how much longer the other takes")
+    click.echo(f"\nside by side; / {first.machine}: how many times as long as there")
     parts = [forecast.parts for forecast in forecasts]
     rows = []
     # The parts of a program are the same everywhere, unless a machine has no room for it.
     if all(parts):
         rows = [[group[0].name, *(part.time_ns for part in group)] for group in zip(*parts, strict=True)]
     rows.append(["in all", *(forecast.time_ns if forecast.parts else None for forecast in forecasts)])
-    header = ["part", *(forecast.machine for forecast in forecasts), *(f"lead over {o.machine}" for o in others)]
+    header = ["part", first.machine, *(cell for o in others for cell in (o.machine, f"/ {first.machine}"))]
     print_table(header, [_compared(name, times) for name, *times in rows])
+    for other in others:
+        if (lead := first.lead(other)) is not None:
+            say(_verdict(first, other, lead))
+
+
+def _verdict(first: Forecast, second: Forecast, lead: float) -> str:
+    from linkwright.predict.training.lead import ratio, times_faster
+
+    faster, slower = (first, second) if lead >= 0 else (second, first)
+    return (
+        f"{faster.machine} is {ratio(times_faster(lead))} faster than {slower.machine}, with "
+        f"{100 * faster.message_share:.1f} % of the time in messages; {slower.machine} has "
+        f"{100 * slower.message_share:.1f} %"
+    )
 
 
 def _compared(name: str, times_ns: list[float | None]) -> list[str]:
     from linkwright.predict import lead
 
-    leads = [lead(times_ns[0], other) for other in times_ns[1:]]
-    told = ["does not fit" if time is None else format_time(time) for time in times_ns]
-    return [name, *told, *("-" if share is None else f"{share:+.1%}" for share in leads)]
+    def told(time_ns: float | None) -> str:
+        return "does not fit" if time_ns is None else format_time(time_ns)
+
+    row = [name, told(times_ns[0])]
+    for other in times_ns[1:]:
+        ahead = lead(times_ns[0], other)
+        row += [told(other), "-" if ahead is None else f"{1 + ahead:.2f}"]
+    return row
 
 
 def _room(found: Forecast) -> str:

@@ -52,14 +52,16 @@ class _Object:
 
 def _render(content: Content) -> str:
     """The XML of one machine of the run."""
-    rows = [row for row in content.rows if row["placement"] and "->" in row["placement"]]
+    rows = [row for row in content.rows if _is_of_a_matrix(row)]
     if not rows:
         raise StoreError(f"{content.run}: holds no matrix between endpoints; run the suite `dissect` for one")
     machine = content.only_machine(rows, "matrices")
-    measured = not is_modelled(rows[0]["executor"])
     names = _endpoints(rows)
+    processors = {name: int(match[1]) for name in names if (match := re.fullmatch(r"cpu (\d+)", name))}
+    # Only processors of a measured host are in the topology that its system claims; SMs of its GPU are not.
+    measured = not is_modelled(rows[0]["executor"]) and bool(processors) and bool(content.environment.get("topology"))
     if measured:
-        numbers = {name: int(match[1]) for name in names if (match := re.fullmatch(r"cpu (\d+)", name))}
+        numbers = processors
         objects = _claimed(content.environment)
     else:
         numbers = {name: number for number, name in enumerate(names)}
@@ -72,6 +74,11 @@ def _render(content: Content) -> str:
     ElementTree.indent(topology)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
     return head + ElementTree.tostring(topology, encoding="unicode") + "\n"
+
+
+def _is_of_a_matrix(row: dict) -> bool:
+    """Whether it is of messages between two endpoints; a probe between them, such as `cache_line`, sends none."""
+    return bool(row["placement"]) and "->" in row["placement"] and row["size_bytes"] is not None and not row["axes"]
 
 
 def _endpoints(rows: list[dict]) -> list[str]:
@@ -96,7 +103,7 @@ def _claimed(environment: dict) -> list[_Object]:
         for cache in row["caches"]:
             if cache["type"] != "Instruction" and cache["level"] in ("1", "2", "3") and cache["size"]:
                 bytes_ = int(cache["size"].removesuffix("K")) * 1024
-                kind = {"Unified": "0", "Data": "1"}[cache["type"]]
+                kind = "1" if cache["type"] == "Data" else "0"
                 # Older runs did not note line size and ways; 0 means unknown to hwloc.
                 line, ways = (cache.get(key) or "0" for key in ("coherency_line_size", "ways_of_associativity"))
                 size = {"cache_size": str(bytes_), "depth": cache["level"], "cache_type": kind}

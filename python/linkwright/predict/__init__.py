@@ -42,6 +42,7 @@ class Part:
     times: int
     causes_ns: dict[str, float]
     choice: str = ""  # what was decided for the program, such as an algorithm
+    messages: bool = False  # whether it sends, instead of working
 
     @property
     def time_ns(self) -> float:
@@ -85,6 +86,11 @@ class Forecast:
         by_cause = {c: sum(p.times * p.causes_ns.get(c, 0.0) for p in self.parts) for c in CAUSES}
         ordered = sorted(by_cause.items(), key=lambda item: -item[1])
         return {cause: spent / total for cause, spent in ordered if spent > 0}
+
+    @property
+    def message_share(self) -> float:
+        """Share of the time in messages."""
+        return sum(p.time_ns for p in self.parts if p.messages) / self.time_ns if self.time_ns else 0.0
 
     def lead(self, second: Forecast) -> float | None:
         """How much longer the program takes on `second`; None unless it fits on both."""

@@ -133,5 +133,5 @@ def _parts(step: Step, times: int, machine: _native.Machine, path: str | None) -
         parts.append(Part(f"{step.name}: work", times * step.times, step.work_ns))
     for one in step.exchanges:
         choice, _, causes = one.simulate(machine, path)
-        parts.append(Part(f"{step.name}: messages", times * step.times, causes, choice))
+        parts.append(Part(f"{step.name}: messages", times * step.times, causes, choice, messages=True))
     return parts

@@ -39,7 +39,7 @@ def run_of(tmp_path, machines):
         schema.row(
             run=made.id, experiment=f"c/allreduce/{name}/{size}", machine=machine, executor="mpi",
             collective="allreduce", algorithm=name, ranks=2, size_bytes=size, dtype="f32", metric="time",
-            value=1e3 * us, unit="ns", status="ok",
+            value=1e3 * us, unit="ns", status="ok", ci_low=0.99e3 * us, ci_high=1.01e3 * us,
         )
         for machine in machines
         for size, times in TIMES.items()
@@ -57,9 +57,9 @@ def test_rules_name_the_fastest_algorithm_that_open_mpi_has(run):
         "1 # communicator sizes",
         "2 # processes",
         "3 # message sizes",
-        "0 3 0 0 # from 0 B: recursive_doubling_latency",
-        "4096 4 0 0 # from 4096 B: ring",
-        "65536 6 0 0 # from 65536 B: recursive_doubling_bandwidth",
+        "0 3 0 0 # from 0 B: recursive_doubling_latency, separably faster than 1 of 1 others",
+        "4096 4 0 0 # from 4096 B: ring, 33% faster than recursive_doubling_latency",
+        "65536 6 0 0 # from 65536 B: recursive_doubling_bandwidth, 33% faster than ring",
     ]
 
 

@@ -4,6 +4,11 @@ Either from operations, which give only bounds:
 
     time = images x 3 x forward operations / (peak x efficiency)      3: forward, and two products backward
 
+The peak is that of the unit which computes products of the program's precision, by the facts of the machine file:
+
+    half, bf16, tf32    `tensor_half`, ... of tensor cores; else `vector_half`, ...; else as single
+    single              `vector_single`, or `cores` x 2 x `clock`
+
 with low (few operations, high efficiency) and high (the reverse) as bounds; such a forecast is `uncalibrated`. Or from
 rates measured on one device, in samples per second, for one or several local batches: the time is linear between two
 of them and continues on that line beyond, so costs that do not shrink with the batch remain. Never from a rate of the
@@ -17,6 +22,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from linkwright.errors import UsageError
+from linkwright.predict.training.workload import PRECISIONS, SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +35,26 @@ PASSES = 3
 FORWARD_SHARE = 1 / PASSES
 # Convolution libraries reach a quarter to three quarters of the peak, by shape and batch; an assumption.
 EFFICIENCY = (0.25, 0.5, 0.75)
+_FLOPS = {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15}
 _HZ = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Operations per second of one device, and what reaches them."""
+
+    flops_per_s: float
+    precision: str
+    unit: str  # `tensor cores`, `vector units`, `given`
+
+    @property
+    def words(self) -> str:
+        """`989 TFlop/s (bf16 on tensor cores)`."""
+        where = self.unit if self.unit == GIVEN else f"{self.precision} on {self.unit}"
+        return f"{self.flops_per_s / 1e12:,.4g} TFlop/s ({where})"
+
+
+TENSOR, VECTOR, GIVEN = "tensor cores", "vector units", "given"
 
 
 @dataclass(frozen=True)
@@ -41,24 +66,65 @@ class Compute:
     high_ns: Callable[[float], float]
     calibrated: bool
     basis: str  # where the time comes from, in words
+    peak: Peak | None = None  # None: from measured rates
+    notes: tuple[str, ...] = ()  # what a reader must know of the unit that was taken
 
 
 def peak_flops(machine: _native.Machine) -> float | None:
-    """Single-precision operations per second of one device: cores x 2 x clock, if the machine file states them."""
-    facts = {row["key"]: row for row in machine.numbers()}
-    if "facts.cores" not in facts or "facts.clock" not in facts:
+    """Single-precision operations per second of one device, if the machine file states them."""
+    facts = _facts(machine)
+    if "vector_single" in facts:
+        return _flops(machine, facts["vector_single"])
+    if "cores" not in facts or "clock" not in facts:
         return None
-    clock = facts["facts.clock"]
-    return float(facts["facts.cores"]["value"]) * 2 * float(clock["value"]) * _HZ[clock["unit"]]
+    clock = facts["clock"]
+    return float(facts["cores"]["value"]) * 2 * float(clock["value"]) * _HZ[clock["unit"]]
+
+
+def peak_of(machine: _native.Machine, precision: str) -> Peak | None:
+    """The peak of the unit that computes products of this precision; None if the machine file states none."""
+    facts = _facts(machine)
+    for unit, key in ((TENSOR, f"tensor_{precision}"), (VECTOR, f"vector_{precision}")):
+        if key in facts:
+            return Peak(_flops(machine, facts[key]), precision, unit)
+    single = peak_flops(machine)
+    return None if single is None else Peak(single, SINGLE, VECTOR)
+
+
+def stated(machine: _native.Machine, precision: str) -> Peak | None:
+    """The peak in exactly this precision, if the machine file states one."""
+    peak = peak_of(machine, precision)
+    return peak if peak and peak.precision == precision else None
+
+
+def _facts(machine: _native.Machine) -> dict[str, dict]:
+    return {row["key"].removeprefix("facts."): row for row in machine.numbers() if row["key"].startswith("facts.")}
+
+
+def _flops(machine: _native.Machine, row: dict) -> float:
+    if row["unit"] not in _FLOPS:
+        raise UsageError(f"machine {machine.name}: {row['key']} is in {row['unit']}; state it in {', '.join(_FLOPS)}")
+    return float(row["value"]) * _FLOPS[row["unit"]]
+
+
+def _notes(machine: _native.Machine, precision: str, peak: Peak) -> tuple[str, ...]:
+    if peak.unit == GIVEN:
+        return ()
+    if peak.precision != precision:
+        return (f"its file states no rate for {precision} (fact `tensor_{precision}`), so products run as single",)
+    idle = [name for name in PRECISIONS if f"tensor_{name}" in _facts(machine)]
+    if peak.unit == VECTOR and idle:
+        return (f"{precision} products leave its tensor cores idle; they serve --precision {' or '.join(idle)}",)
+    return ()
 
 
 def from_flops(workload: Workload, machine: _native.Machine, peak: float | None, efficiency: float | None) -> Compute:
     """From operations, a peak and the share of it that is reached."""
-    found = peak or peak_flops(machine)
+    found = Peak(peak, workload.precision, GIVEN) if peak else peak_of(machine, workload.precision)
     if found is None:
         raise UsageError(
-            f"machine {machine.name}: its file states no peak (facts `cores` and `clock`); give --rate, a rate "
-            "measured on one device, or --peak in operations per second"
+            f"machine {machine.name}: its file states no peak (facts `tensor_{workload.precision}`, `vector_single`, "
+            "or `cores` and `clock`); give --rate, a rate measured on one device, or --peak in operations per second"
         )
     flops = workload.flops
     if flops.value == 0:
@@ -66,13 +132,14 @@ def from_flops(workload: Workload, machine: _native.Machine, peak: float | None,
     low, usual, high = (efficiency,) * 3 if efficiency else EFFICIENCY
 
     def line(operations: float, share: float) -> Callable[[float], float]:
-        return lambda images: images * PASSES * operations / (found * share) * 1e9
+        return lambda images: images * PASSES * operations / (found.flops_per_s * share) * 1e9
 
     share = f"{usual:.0%} of it, given" if efficiency else f"{usual:.0%} of it, assumed ({low:.0%} to {high:.0%})"
-    basis = f"{PASSES} x {_giga(flops)} forward per sample, peak {found / 1e12:.2f} TFlop/s, {share}"
+    basis = f"{PASSES} x {_giga(flops)} forward per sample, peak {found.words}, {share}"
     return Compute(
-        line(flops.value, usual), line(flops.low, high), line(flops.high, low), calibrated=False, basis=basis
-    )
+        line(flops.value, usual), line(flops.low, high), line(flops.high, low), calibrated=False, basis=basis,
+        peak=found, notes=_notes(machine, workload.precision, found),
+    )  # fmt: skip
 
 
 def _giga(flops: Quantity) -> str:

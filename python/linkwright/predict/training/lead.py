@@ -27,7 +27,7 @@ LEVEL = 0.005
 
 @dataclass(frozen=True)
 class Lead:
-    """The lead of `first` over `second` for one batch on this number of devices; None unless it fits on both."""
+    """The lead of `first` over `second` for one batch on this number of devices; None unless both have a time."""
 
     first: str
     second: str
@@ -38,8 +38,10 @@ class Lead:
     low: float | None = None
     high: float | None = None
     communication: float | None = None  # f
+    first_communication: float | None = None  # the same share of the first's step
     allreduce: float | None = None  # a
     late: dict[str, float] | None = None  # who has a late rank -> lead
+    why: str = ""  # there is no lead
 
     @property
     def simple(self) -> float | None:
@@ -53,9 +55,21 @@ class Lead:
             return None
         return "level" if abs(self.lead) < LEVEL else self.first if self.lead > 0 else self.second
 
+    @property
+    def times_faster(self) -> float | None:
+        """Time of the slower machine over that of the faster one, at least 1."""
+        return None if self.lead is None else times_faster(self.lead)
+
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
-        return {**vars(self), "simple_model": self.simple, "leader": self.leader}
+        return {
+            **vars(self), "simple_model": self.simple, "leader": self.leader, "times_faster": self.times_faster,
+        }  # fmt: skip
+
+
+def times_faster(lead: float) -> float:
+    """Of a lead: 0.25 and -0.2 are both 1.25 times."""
+    return max(1 + lead, 1 / (1 + lead))
 
 
 def leads(first: Trainer, second: Trainer, cases: Sequence[tuple[int, int]]) -> list[Lead]:
@@ -64,16 +78,16 @@ def leads(first: Trainer, second: Trainer, cases: Sequence[tuple[int, int]]) -> 
 
 
 def _lead(first: Trainer, second: Trainer, batch: int, gpus: int) -> Lead:
-    one, two = first.step(batch, gpus), second.step(batch, gpus)
+    one, two = first.attempt(batch, gpus), second.attempt(batch, gpus)
     head = (one.machine, two.machine, batch, one.batch, gpus)
     if not (one.causes_ns and two.causes_ns):
-        return Lead(*head)
+        return Lead(*head, why=one.why or two.why)
     # Compute is the same assumption on both sides, so its ends go together.
     ends = sorted((two.low_ns / one.low_ns - 1, two.high_ns / one.high_ns - 1))
     lead = two.time_ns / one.time_ns - 1
-    share = sum(two.causes_ns[cause] for cause in COMMUNICATION) / two.time_ns
+    shares = two.share(*COMMUNICATION), one.share(*COMMUNICATION)
     gain = two.allreduce_ns / one.allreduce_ns - 1 if one.allreduce_ns else 0.0
-    return Lead(*head, lead, min(lead, ends[0]), max(lead, ends[1]), share, gain, _late(first, second, batch, gpus))
+    return Lead(*head, lead, min(lead, ends[0]), max(lead, ends[1]), *shares, gain, _late(first, second, batch, gpus))
 
 
 def _late(first: Trainer, second: Trainer, batch: int, gpus: int) -> dict[str, float] | None:
@@ -94,6 +108,28 @@ def _late(first: Trainer, second: Trainer, batch: int, gpus: int) -> dict[str, f
     return {who: two.time_ns / one.time_ns - 1 for who, (one, two) in pairs.items()}
 
 
+def verdict(found: Sequence[Lead]) -> str:
+    """The largest lead of one pair of machines in words; `crossovers` says where none has a time on both."""
+    known = [lead for lead in found if lead.lead is not None]
+    if not known:
+        return "no comparison"
+    best = max(known, key=lambda lead: lead.times_faster)
+    if best.leader == "level":
+        return "both take equally long, within 0.5 %"
+    shares = {best.first: best.first_communication, best.second: best.communication}
+    other = best.second if best.leader == best.first else best.first
+    most = "up to " if len(known) > 1 else ""
+    return (
+        f"{best.leader} is {most}{ratio(best.times_faster)} faster (batch {best.batch} on {best.gpus} GPUs), with "
+        f"{100 * shares[best.leader]:.1f} % of the step in messages; {other} has {100 * shares[other]:.1f} %"
+    )
+
+
+def ratio(times: float) -> str:
+    """`1.07 x`, `12.3 x`, `1,234 x`."""
+    return f"{times:,.0f} x" if times >= 100 else f"{times:.1f} x" if times >= 10 else f"{times:.2f} x"
+
+
 def crossovers(found: Sequence[Lead]) -> list[str]:
     """For every batch and pair of machines, which one leads on how many devices, in words."""
     lines = []
@@ -107,7 +143,7 @@ def crossovers(found: Sequence[Lead]) -> list[str]:
         turns = [lead.gpus for before, lead in pairwise(leading) if lead.leader != before.leader]
         if leading:
             words.append("crossover at " + _listed([str(gpus) for gpus in turns]) if turns else "no crossover")
-        lines.append(f"batch {batch}: {'; '.join(words) or 'nothing fits on both'}")
+        lines.append(f"batch {batch}: {'; '.join(words) or 'no count has a time on both'}")
     return lines
 
 

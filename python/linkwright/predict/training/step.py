@@ -9,17 +9,17 @@
 
 Images are split evenly (`strong`: the batch is fixed; `weak`: the batch of each device is). One late rank computes
 `imbalance` longer and starts `skew` later; the others wait for it in the allreduce. A device must at least hold the
-activations of its images, 4 B each: necessary, not sufficient. Left out: the update of the parameters, processors that
-prepare images, and links that input and gradients share.
+activations of its images, 4 B each, or 2 B in half and bf16: necessary, not sufficient. Left out: the update of the
+parameters, processors that prepare images, and links that input and gradients share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from linkwright.errors import UsageError
+from linkwright.errors import LinkwrightError, UsageError
 from linkwright.predict.rates import capacity_bytes
 from linkwright.predict.training.compute import FORWARD_SHARE, Compute
 from linkwright.predict.training.gradients import Allreduce, Buckets, buckets
@@ -51,7 +51,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a batch on a number of devices; without `causes_ns` if it does not fit."""
+    """One step of a batch on a number of devices; without `causes_ns`, and with `why`, if it cannot be done."""
 
     machine: str
     batch: int
@@ -64,6 +64,7 @@ class Step:
     allreduce_ns: float = 0.0  # of all gradients by themselves, all ranks on time
     causes_ns: dict[str, float] = field(default_factory=dict)
     choice: str = ""
+    why: str = ""  # there is no time
 
     @property
     def fits(self) -> bool | None:
@@ -75,9 +76,18 @@ class Step:
         """Time of the step; None if it does not fit."""
         return sum(self.causes_ns.values()) if self.causes_ns else None
 
-    def share(self, cause: str) -> float:
-        """Of the time."""
-        return self.causes_ns[cause] / self.time_ns
+    @property
+    def samples_per_s(self) -> float | None:
+        """Of all devices; None without a time."""
+        return self.batch / self.time_ns * 1e9 if self.time_ns else None
+
+    def training_s(self, samples: int) -> float | None:
+        """Seconds of as many whole steps as that number of samples needs; None without a time."""
+        return -(-samples // self.batch) * self.time_ns / 1e9 if self.time_ns else None
+
+    def share(self, *causes: str) -> float:
+        """Of the time, by all these causes together."""
+        return sum(self.causes_ns[cause] for cause in causes) / self.time_ns
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
@@ -86,6 +96,7 @@ class Step:
             "low_ns": self.low_ns,
             "high_ns": self.high_ns,
             "steps_per_s": 1e9 / self.time_ns if self.time_ns else None,
+            "samples_per_s": self.samples_per_s,
             "allreduce_ns": self.allreduce_ns,
             "causes_ns": self.causes_ns,
             "algorithm": self.choice,
@@ -98,6 +109,7 @@ class Step:
             "fits": self.fits,
             "memory_needed_bytes": self.needed_bytes,
             "memory_capacity_bytes": self.capacity_bytes,
+            "reason": self.why or None,
             **(timed if self.causes_ns else dict.fromkeys(timed)),
         }
 
@@ -109,6 +121,35 @@ class Trainer:
         self.machine, self.compute, self.choices = machine, compute, choices
         self._workload = workload
         self._parts: dict[int, tuple[Allreduce, Staging]] = {}
+        self._attempts: dict[tuple[int, int], Step] = {}
+        self.errors: list[LinkwrightError] = []  # of attempts that had the devices
+
+    def attempt(self, batch: int, gpus: int) -> Step:
+        """One step, or the reason why this machine cannot make it."""
+        if (batch, gpus) not in self._attempts:
+            self._attempts[batch, gpus] = self._attempted(batch, gpus)
+        return self._attempts[batch, gpus]
+
+    def _attempted(self, batch: int, gpus: int) -> Step:
+        bare = Step(self.machine.name, self._whole(batch, gpus), gpus, 0, 0, None)
+        if not self.machine.open_size and gpus > self.machine.ranks:
+            return replace(bare, why=f"{self.machine.name} has {self.machine.ranks} GPUs")
+        if self.choices.scaling == "strong" and batch < gpus:
+            return replace(bare, why="fewer samples than GPUs")
+        try:
+            return self.step(batch, gpus)
+        except LinkwrightError as error:
+            self.errors.append(error)
+            return replace(bare, why=str(error))
+
+    @property
+    def precision(self) -> str:
+        """That of the products as this machine computes them."""
+        return self.compute.peak.precision if self.compute.peak else self._workload.precision
+
+    def _whole(self, batch: int, gpus: int) -> int:
+        """The batch of all devices."""
+        return batch if self.choices.scaling == "strong" else batch * gpus
 
     def step(self, batch: int, gpus: int, choices: Choices | None = None) -> Step:
         """One step; `batch` is that of all devices, or of each in weak scaling."""
@@ -119,17 +160,17 @@ class Trainer:
                 f"batch {batch} on {gpus} GPUs leaves some without a sample; use fewer --gpus, or weak scaling"
             )
         images = -(-batch // gpus) if strong else batch
-        needed = self._workload.activation_bytes(images)
+        needed = self._workload.activation_bytes(images, self.precision)
         head = (
             self.machine.name,
-            batch if strong else batch * gpus,
+            self._whole(batch, gpus),
             gpus,
             images,
             needed,
             capacity_bytes(self.machine),
         )
         if Step(*head).fits is False:
-            return Step(*head)
+            return Step(*head, why=f"too big: {_bytes(needed)} of {_bytes(head[-1])}")
         allreduce, staging = self._on(gpus)
         order = buckets(self._workload.layers, how.bucket_bytes)
         low, usual, high = (
@@ -168,12 +209,13 @@ class Trainer:
         causes["input"] = input_ns if how.input == "serial" else max(0.0, input_ns - rest)
         return causes
 
-    def notes(self, gpus: int) -> list[str]:
-        """Notes on this machine and this network for the reader."""
-        found = []
+    def notes(self) -> list[str]:
+        """Notes on this machine and this network for the reader, once a step was made."""
+        described = any(staging.described for _, staging in self._parts.values())
+        found = list(self.compute.notes)
         if self.choices.input != "none" and self._workload.sample_bytes is None:
             found.append("input costs nothing: the network states no `sample`")
-        elif self.choices.input != "none" and not self._on(gpus)[1].described:
+        elif self.choices.input != "none" and self._parts and not described:
             found.append("input costs nothing: the machine describes no way from host memory")
         if capacity_bytes(self.machine) is None:
             found.append("the machine states no capacity, so it was not checked whether a batch fits")
@@ -194,6 +236,13 @@ def _exposed(exposed_ns: float, allreduce: Allreduce, order: Buckets) -> dict[st
         return dict.fromkeys((*names, "combining"), 0.0) | {"serialisation": exposed_ns}
     causes = {name: exposed_ns * shares.get(name, 0.0) / total for name in names}
     return causes | {"combining": exposed_ns * shares.get("compute", 0.0) / total}
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size / 1e3:.3g} kB"
 
 
 def sized(machine: _native.Machine, gpus: int) -> _native.Machine:

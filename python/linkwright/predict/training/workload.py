@@ -3,6 +3,8 @@
     work        batch x activations
     intensity   batch x activations / parameters     computation over communication
     payload     4 B x parameters, or `gradient` where a layer states it: what an allreduce carries
+    precision   of the products, which decides what unit of a device computes them (compute.py)
+    dataset     samples of an epoch; with `epochs`, how long the training takes
 
 A number is a plain one, or `{ value, low, high, status, source }`: `low` and `high` bound what is plausible, and
 every forecast carries them through.
@@ -16,13 +18,16 @@ from typing import TYPE_CHECKING
 from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 from linkwright.predict import head_keys
-from linkwright.toml import AMOUNT, SIZE, TEXT, Either, Key, Many, OneTable, Tables, only, whole
+from linkwright.toml import AMOUNT, SIZE, TEXT, Choice, Either, Key, Many, OneTable, Tables, only, whole
 
 if TYPE_CHECKING:
     from linkwright.toml import Table
 
 BYTES_PER_NUMBER = DTYPES["f32"]
 DEPTH = "depth"
+SINGLE = "single"
+# Precision of the products -> bytes of an activation. Gradients are 4 B each in all of them, as in mixed precision.
+PRECISIONS = {SINGLE: 4, "tf32": 4, "half": 2, "bf16": 2}
 
 QUANTITY = Either(
     AMOUNT,
@@ -49,6 +54,9 @@ HEAD = head_keys(
     sample=Key(QUANTITY, "bytes of one sample in host memory"),
     batches=Key(_COUNTS, "batch sizes, unless --batch names some", default=()),
     gpus=Key(_COUNTS, "numbers of GPUs, unless --gpus names some", default=()),
+    precision=Key(Choice(PRECISIONS), "precision of the products, unless --precision names one", default=SINGLE),
+    dataset=Key(whole(1), "samples of one epoch; from it follows the time to train, unless --samples names a number"),
+    epochs=Key(whole(1), "how often training goes through the data set", default=1),
 )
 LAYER = {
     "name": Key(TEXT, "name of the layer", required=True),
@@ -95,6 +103,8 @@ class Workload:
     sample_bytes: int | None
     batches: list[int]
     gpus: list[int]
+    precision: str = SINGLE
+    samples: int | None = None  # of all epochs
 
     @property
     def activations(self) -> int:
@@ -125,9 +135,9 @@ class Workload:
         """Activations of a batch per parameter."""
         return self.work(batch) / self.parameters
 
-    def activation_bytes(self, images: int) -> int:
+    def activation_bytes(self, images: int, precision: str) -> int:
         """Least memory that these samples need on a device: their activations."""
-        return BYTES_PER_NUMBER * self.work(images)
+        return PRECISIONS[precision] * self.work(images)
 
 
 def read(document: Table, head: Table, depth: int | None = None) -> Workload:
@@ -139,7 +149,11 @@ def read(document: Table, head: Table, depth: int | None = None) -> Workload:
         _whole(head, "sample") if "sample" in head else None,
         list(head["batches"]),
         list(head["gpus"]),
+        head["precision"],
+        head["dataset"] * head["epochs"] if head["dataset"] else None,
     )
+    if "epochs" in head and not head["dataset"]:
+        raise head.error("gives `epochs` without `dataset`, the samples of one; add it, or leave `epochs` out")
     if workload.parameters == 0 or workload.gradient_bytes == 0:
         raise head.error("no layer has `parameters`, so there is nothing to train; add them")
     return workload
