@@ -151,14 +151,20 @@ def test_the_cheapest_are_started_so_that_most_are():
     assert chosen == EXPERIMENTS[:3]
 
 
-def test_time_is_shared_by_need():
-    needs = {EXPERIMENTS[0].key: 3.0, EXPERIMENTS[1].key: 1.0}
-    launch = Launch(0, EXPERIMENTS[:2], 8.0, needs=needs)
-    assert launch.share_s(8.0, launch.work) == 6.0
+def test_each_experiment_has_its_share(monkeypatch):
+    estimates = {e.key: 0.1 * (i + 1) for i, e in enumerate(EXPERIMENTS)}
+    monkeypatch.setattr(budget, "estimate_s", lambda e: estimates[e.key])
+    # A launch starts in 0.3 s, and the estimates sum up to 7.8 s.
+    assert budget.shares_s(EXPERIMENTS, EXPERIMENTS, 16 * 8.1) == pytest.approx(estimates)
+    assert budget.shares_s(EXPERIMENTS, EXPERIMENTS, 16 * (0.3 + 78.0)) == pytest.approx(
+        {key: 10 * share for key, share in estimates.items()}
+    )
+    assert budget.shares_s(EXPERIMENTS, EXPERIMENTS, 1.0) == pytest.approx(estimates)
+    launch = Launch(0, EXPERIMENTS[:2], 8.0, shares={EXPERIMENTS[0].key: 3.0})
+    assert launch.share_s(8.0, launch.work) == 3.0
+    assert launch.share_s(2.0, launch.work) == 2.0
     assert launch.share_s(2.0, launch.work[1:]) == 2.0
     assert Launch(0, EXPERIMENTS, 12.0).share_s(12.0, EXPERIMENTS) == 1.0
-    capped = Launch(0, EXPERIMENTS, 12.0, most_s={EXPERIMENTS[0].key: 0.25})
-    assert capped.share_s(12.0, EXPERIMENTS) == 0.25
 
 
 @pytest.mark.parametrize(("rate_at_512", "further"), [(2.0, [2048, 8192]), (1.04, [])])

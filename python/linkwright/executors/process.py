@@ -3,7 +3,7 @@
 Most of the variation between runs comes from there. The process reads one JSON document from standard input and writes
 a JSON line as soon as an experiment ends, so a process that dies costs only its current experiment.
 
-    in    {"number": 2, "deadline_s": 9.5, "options": {...}, "needs": {...}, "most_s": {...},
+    in    {"number": 2, "deadline_s": 9.5, "options": {...}, "shares": {...},
            "work": [{experiment}, ...], "about": {...}}
     out   {"samples": {...}}  |  {"ended": {...}}
 
@@ -138,9 +138,7 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
         asked = json.load(sys.stdin)
         work = [Experiment.from_json(values) for values in asked["work"]]
         options = Options(**asked["options"])
-        launch = Launch(
-            asked["number"], work, asked["deadline_s"], options, needs=asked["needs"], most_s=asked["most_s"]
-        )
+        launch = Launch(asked["number"], work, asked["deadline_s"], options, shares=asked["shares"])
         try:
             for outcome in outcomes(lambda: measurer(asked["about"]), launch):
                 out.write(json.dumps(to_json(outcome)) + "\n")
@@ -159,8 +157,7 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "deadline_s": left,
             "options": vars(launch.options),
             "work": [experiment.to_json() for experiment in work],
-            "needs": dict(launch.needs),
-            "most_s": dict(launch.most_s),
+            "shares": dict(launch.shares),
             "about": dict(about or {}),
         }
         finished, patience_s = 0, 0.5

@@ -82,7 +82,7 @@ class Options:
 class Launch:
     """One launch: a list of experiments, in this order, within `deadline_s`.
 
-    Time is shared in proportion to `needs`, equally where they are empty; none gets more than its `most_s`.
+    Each experiment samples for its share of the time, in seconds; for an equal one where `shares` does not name it.
     """
 
     number: int
@@ -90,13 +90,11 @@ class Launch:
     deadline_s: float
     options: Options = field(default_factory=Options)
     folder: Path | None = None  # of the run, for the files of ranks
-    needs: Mapping[str, float] = field(default_factory=dict)  # key of an experiment -> seconds
-    most_s: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)  # key of an experiment -> seconds
 
     def share_s(self, left_s: float, rest: Sequence[Experiment]) -> float:
         """Seconds for the first of the experiments that are left; time that it saves goes to the others."""
-        first, *others = (self.needs.get(experiment.key, 1.0) for experiment in rest)
-        return min(left_s * first / (first + sum(others)), self.most_s.get(rest[0].key, left_s))
+        return min(left_s, self.shares.get(rest[0].key, left_s / len(rest)))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from linkwright.experiment import Experiment
 from linkwright.stats.interval import MIN_VALUES
 
 MAX_LAUNCHES = 50
+# The interval of so many launches excludes three of them at each end.
+GOOD_LAUNCHES = 16
 # Before the first launch: a process starts, and an experiment warms up, fills its memory and takes 100 samples.
 LAUNCH_S = 0.3
 LEAST_S = 0.006
@@ -73,6 +75,17 @@ def plan(experiments: Sequence[Experiment], budget_s: float, needs: Needs) -> Pl
     launches = int(budget_s / needs.launch_of(started))
     enough_s = MIN_VALUES * needs.launch_of(experiments)
     return Plan(tuple(started), left_out, max(1, min(launches, MAX_LAUNCHES)), 5.0 * math.ceil(enough_s / 5))
+
+
+def shares_s(experiments: Sequence[Experiment], first: Sequence[Experiment], left_s: float) -> dict[str, float]:
+    """Seconds that each experiment may sample in a launch, by key; `first`: those of the first launch.
+
+    Launches differ more than the samples of one launch, so the shares aim at `GOOD_LAUNCHES` short launches; but no
+    share is below the estimate.
+    """
+    estimates_s = sum(map(estimate_s, first))
+    scale = max(1.0, (left_s / GOOD_LAUNCHES - LAUNCH_S) / estimates_s)
+    return {experiment.key: scale * estimate_s(experiment) for experiment in experiments}
 
 
 def affordable(experiments: Sequence[Experiment], left_s: float, launches: int, needs: Needs) -> list[Experiment]:

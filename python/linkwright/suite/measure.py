@@ -24,9 +24,9 @@ from linkwright.stats.interval import MIN_VALUES
 from linkwright.store.journal import Journal
 from linkwright.store.record import Ended, Outcome, Record, to_json
 
-from .budget import MAX_LAUNCHES, Needs, affordable, by_worth
+from .budget import MAX_LAUNCHES, Needs, affordable, by_worth, shares_s
 
-# How much longer than the last time an experiment may take, so that what is saved buys further launches.
+# An experiment that needs a longer share gets so much more than it said.
 SLACK = 1.2
 # A rate that grows by less from one size to the next has reached its plateau.
 RISE = 1.05
@@ -87,7 +87,7 @@ def measure(
     folder: Path | None = None,
 ) -> None:
     """Run launches until all experiments are within the target, ended, or the time budget is used up."""
-    end, needs = time.monotonic() + budget_s, Needs()
+    end, needs, shares = time.monotonic() + budget_s, Needs(), {}
     for number in range(MAX_LAUNCHES):
         work = [e for e in experiments if state.wants(e, number, target)]
         left = end - time.monotonic()
@@ -105,10 +105,11 @@ def measure(
         random.Random(f"{options.seed}/{number}").shuffle(work)
         # The first tells how long a launch takes to start, so it should be short itself.
         work.insert(0, work.pop(work.index(min(work, key=needs.of))))
-        weights = {experiment.key: needs.of(experiment) for experiment in work}
-        most_s = {key: SLACK * took_s for key, took_s in needs.by_key.items()}
-        asked = Launch(number, work, left / missing, options, folder, weights, most_s)
+        shares = shares or shares_s(experiments, work, left)
+        asked = Launch(number, work, left / missing, options, folder, shares)
         for done, outcome in enumerate(_timed(launch(asked), work, needs), 1):
+            if isinstance(outcome, Ended) and outcome.need_s:
+                shares[outcome.experiment] = needs.by_key[outcome.experiment] = SLACK * outcome.need_s
             state.take(outcome)
             journal.append(to_json(outcome))
             progress(number, done, f"launch {number + 1}: {done} of {len(work)}  {outcome.experiment}")
@@ -120,9 +121,7 @@ def _timed(outcomes: Iterator[Outcome], work: list[Experiment], needs: Needs) ->
     before, first = time.monotonic(), True
     for outcome in outcomes:
         took = time.monotonic() - before
-        if isinstance(outcome, Ended) and outcome.need_s:
-            needs.by_key[outcome.experiment] = SLACK * outcome.need_s
-        elif first:
+        if first:
             needs.launch_s = max(0.0, took - expected[outcome.experiment])
         else:
             needs.by_key[outcome.experiment] = took
