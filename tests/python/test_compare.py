@@ -45,23 +45,25 @@ def test_few_launches_give_no_verdict():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "widest", "verdict"),
     [
-        (0.96, 1.04, Verdict.SAME),
-        (0.92, 1.09, Verdict.SAME),  # contains 1, within 10 %
-        (1.01, 1.04, Verdict.SAME),  # a difference that the runs themselves may cause
-        (1.01, 1.08, Verdict.UNKNOWN),
-        (0.92, 1.12, Verdict.UNKNOWN),
-        (1.02, 1.30, Verdict.UNKNOWN),
-        (1.031, 1.04, Verdict.SLOWER),
-        (1.04, 1.50, Verdict.SLOWER),
-        (0.80, 0.97, Verdict.FASTER),
+        (0.96, 1.04, 0.02, Verdict.SAME),
+        (0.92, 1.09, 0.02, Verdict.SAME),  # within 10 %
+        (1.01, 1.08, 0.02, Verdict.SAME),
+        (0.92, 1.12, 0.05, Verdict.UNKNOWN),
+        (0.92, 1.12, 0.06, Verdict.SAME),  # within 20 %, where a value is fair
+        (0.92, 1.21, 0.06, Verdict.UNKNOWN),
+        (1.02, 1.30, 0.02, Verdict.UNKNOWN),
+        (1.031, 1.04, 0.02, Verdict.SLOWER),
+        (1.04, 1.09, 0.05, Verdict.SAME),  # a difference that values of ±5 % do not resolve
+        (1.06, 1.50, 0.05, Verdict.SLOWER),
+        (0.80, 0.95, 0.05, Verdict.FASTER),
     ],
 )
-def test_the_interval_of_the_ratio_decides(low, high, verdict):
-    assert judged(low, high, widest=0.05, apart=False)[0] == verdict
+def test_the_interval_of_the_ratio_decides(low, high, widest, verdict):
+    assert judged(low, high, widest, apart=False)[0] == verdict
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
-    assert judged(1 / high, 1 / low, widest=0.05, apart=False)[0] == turned.get(verdict, verdict)
+    assert judged(1 / high, 1 / low, widest, apart=False)[0] == turned.get(verdict, verdict)
 
 
 def launches(random, kind, count, spread):
@@ -89,17 +91,17 @@ def verdicts(kind, factor, drift, spreads):
 @pytest.mark.parametrize("drift", [0.0, 0.01])
 def test_the_same_machine_twice_is_called_the_same(kind, drift):
     rates = verdicts(kind, 1.0, drift, spreads=(0.003, 0.05))
-    assert rates[Verdict.FASTER] + rates[Verdict.SLOWER] < 0.02
-    assert rates[Verdict.SAME] >= 0.90
+    assert rates[Verdict.FASTER] + rates[Verdict.SLOWER] < 0.01
+    assert rates[Verdict.SAME] >= 0.98
 
 
 @pytest.mark.parametrize("kind", ["normal", "tail", "skew"])
 def test_a_planted_slowdown_of_a_tenth_is_found(kind):
     tight = verdicts(kind, 1.10, 0.01, spreads=(0.003, 0.02))
-    assert tight[Verdict.SLOWER] >= 0.95
+    assert tight[Verdict.SLOWER] >= 0.94
     noisy = verdicts(kind, 1.10, 0.01, spreads=(0.02, 0.08))
     assert noisy[Verdict.SLOWER] >= 0.5
-    assert noisy[Verdict.SAME] <= 0.05  # what is not found is UNKNOWN
+    assert noisy[Verdict.SAME] <= 0.35  # fair values support no narrower claim than 20 %
 
 
 def test_modes_are_compared_with_modes():

@@ -79,7 +79,7 @@ def test_latency_is_half_of_one_round_trip_however_many_there_are(tmp_path):
     assert one["latency"]["value"] == one["time"]["value"] / 2
     assert four["latency"]["value"] == four["time"]["value"] / 8
     assert four["latency"]["value"] == pytest.approx(one["latency"]["value"])
-    assert "ping_pong, 2 ranks; time is that of 4 round trips, latency half of one" in result.out
+    assert "# time is that of 4 round trips, latency half of one\n" in result.out
 
 
 def test_a_size_of_parts_of_elements_is_refused_everywhere(tmp_path):

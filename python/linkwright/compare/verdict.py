@@ -3,17 +3,17 @@
 The launch medians of both sides are compared by the interval of their ratio r, second over first. It holds the factors
 that a Mann-Whitney rank test at 5 % does not refuse (`stats/ratio.py`), so an interval without 1 means p < 0.05.
 
-    FASTER / SLOWER   the interval lies beyond 1 by more than 3 %: a smaller difference may come from the runs
-                      themselves, in which a machine is never quite the same
-    SAME              the interval lies within 5 % of 1, or contains 1 and lies within 10 %, from which on a
-                      difference usually matters; so a change by 10 % is called SAME in one case of 40
+    FASTER / SLOWER   the interval lies beyond 1 by more than 3 %, or than the precision of the less precise value: a
+                      smaller difference may come from the runs themselves, in which a machine is never quite the same
+    SAME              the interval lies within 10 % of 1 where both values are tight, within 20 % where one is fair:
+                      twice what the grade promises of each
     UNKNOWN           otherwise, with the reason
 
 A wide value (`stats/grade.py`) is never SAME, and FASTER or SLOWER only if the intervals of both medians are disjoint
 too. Where launches fall into modes, modes are compared with modes; a mean over both would call a change of their shares
 a change of speed. Modelled values are exact, so any difference is one.
 
-Source: Hoefler and Belli (SC 2015), rules 6 and 8; Lakens (2017), "Equivalence tests", for the two margins.
+Source: Hoefler and Belli (SC 2015), rules 6 and 8; Lakens (2017), "Equivalence tests", for the margins.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.stats.grade import FAIR, precision
+from linkwright.stats.grade import FAIR, TARGET, precision
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.stats.modes import Mode, modes
 from linkwright.stats.ratio import ratio_interval
 
 # Shares by which a ratio differs from 1.
 RESOLVED = 0.03
-SAME_WITHIN = 0.05
-MATTERS = FAIR
+SAME_IF_TIGHT = 2 * TARGET
+SAME_IF_FAIR = 2 * FAIR
 
 
 class Verdict(enum.StrEnum):
@@ -143,16 +143,14 @@ def judged(low: float, high: float, widest: float, apart: bool) -> tuple[Verdict
     """The verdict on an interval of the ratio; `apart`: the intervals of the medians are disjoint."""
     if widest > FAIR and not apart:
         return Verdict.UNKNOWN, Why.WIDE
-    if low > 1 + RESOLVED:
+    resolved = max(RESOLVED, widest)
+    if low > 1 + resolved:
         return Verdict.SLOWER, None
-    if high < 1 / (1 + RESOLVED):
+    if high < 1 / (1 + resolved):
         return Verdict.FASTER, None
     if widest > FAIR:
         return Verdict.UNKNOWN, Why.WIDE
-    if _within(low, high, SAME_WITHIN) or (low <= 1 <= high and _within(low, high, MATTERS)):
+    margin = SAME_IF_TIGHT if widest <= TARGET else SAME_IF_FAIR
+    if 1 / (1 + margin) <= low and high <= 1 + margin:
         return Verdict.SAME, None
     return Verdict.UNKNOWN, Why.UNCLEAR
-
-
-def _within(low: float, high: float, share: float) -> bool:
-    return low >= 1 / (1 + share) and high <= 1 + share
