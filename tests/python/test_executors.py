@@ -174,6 +174,18 @@ def test_a_launch_that_dies_costs_one_experiment(tmp_path, monkeypatch):
     assert "status 7" in found[1].reason
 
 
+def test_a_process_that_cannot_start_is_started_once(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text(
+        f"open({str(tmp_path / 'started')!r}, 'a').write('x')\nimport no_such_module\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    work = [collective_experiment("t", "allreduce", "ring", 2, size, "f32", "sum") for size in (16, 8, 32)]
+    found = list(process.fresh("broken", Launch(0, work, 60.0, Options())))
+    assert [(outcome.experiment, outcome.status) for outcome in found] == [(e.key, "failed") for e in work]
+    assert "ended with status 1 before it could measure" in found[0].reason
+    assert (tmp_path / "started").read_text(encoding="utf-8") == "x"
+
+
 @pytest.mark.parametrize(
     "experiment",
     [

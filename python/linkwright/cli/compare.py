@@ -32,9 +32,8 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
 
     The 95 % interval of the ratio, second over first, decides. FASTER and SLOWER: it lies beyond 1 by more than 3 %,
     or than the precision of the less precise value. SAME: it lies within 10 % of 1 if both values are tight, within
-    20 % if one is fair. All else is UNKNOWN, with the reason. What
-    changed is listed, worst first; what cannot be judged is counted by reason. Name a run by its id, its path, `latest`
-    or `latest~1`.
+    20 % if one is fair. All else is UNKNOWN, with the reason. What changed is listed, worst first; what cannot be
+    judged is counted by reason. Name a run by its id, its path, `latest` or `latest~1`.
     """
     from linkwright.compare.runs import compare_runs
     from linkwright.compare.verdict import Verdict

@@ -5,7 +5,7 @@ a JSON line as soon as an experiment ends, so a process that dies costs only its
 
     in    {"number": 2, "deadline_s": 9.5, "options": {...}, "shares": {...},
            "work": [{experiment}, ...], "about": {...}}
-    out   {"samples": {...}}  |  {"ended": {...}}
+    out   {"ready": true}, then {"samples": {...}}  |  {"ended": {...}}  for each experiment
 
 The parent calls `fresh`; the module that it starts calls `serve` with what measures there.
 """
@@ -139,6 +139,7 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
         work = [Experiment.from_json(values) for values in asked["work"]]
         options = Options(**asked["options"])
         launch = Launch(asked["number"], work, asked["deadline_s"], options, shares=asked["shares"])
+        out.write(json.dumps({"ready": True}) + "\n")
         try:
             for outcome in outcomes(lambda: measurer(asked["about"]), launch):
                 out.write(json.dumps(to_json(outcome)) + "\n")
@@ -160,13 +161,15 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "shares": dict(launch.shares),
             "about": dict(about or {}),
         }
-        finished, patience_s = 0, 0.5
+        finished, patience_s, ready = 0, 0.5, False
         process = _Child(module, asked)
         try:
             for line in process.lines():
-                finished += 1
                 outcome = from_json(json.loads(line))
-                assert outcome is not None
+                if outcome is None:
+                    ready = True
+                    continue
+                finished += 1
                 yield outcome
             patience_s = EXIT_S
         finally:
@@ -176,6 +179,10 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
         if status == ANOTHER_PROCESS and finished:
             work = work[finished:]
             continue
+        if not ready:  # another process would end the same way
+            reason = f"the launch's process ended with {_ended_by(status)} before it could measure"
+            yield from (Ended(e.key, launch.number, "failed", reason, PROCESS_ENDED) for e in work)
+            return
         reason = f"the launch's process ended with {_ended_by(status)} during this experiment"
         yield Ended(work[finished].key, launch.number, "failed", reason, PROCESS_ENDED)
         work = work[finished + 1 :]
