@@ -18,7 +18,7 @@ use linkwright_core::EndpointId;
 use std::collections::BTreeMap;
 
 /// Endpoints among which the shortest way is searched.
-const SEARCHED: usize = 24;
+const SEARCHED: usize = 128;
 
 /// The machine as news sees it.
 pub(super) struct Distances<'a, F: ?Sized> {
