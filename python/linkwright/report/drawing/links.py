@@ -59,8 +59,9 @@ def _link_names(machine: _native.Machine) -> list[str]:
 
 
 def _between(links: list[str]) -> list[tuple[str, str]]:
-    ends = [tuple(name.split(" -> ")) for name in links if name.count(" -> ") == 1 and not name.endswith(" turn")]
-    return list(dict.fromkeys(tuple(sorted(pair)) for pair in ends))  # type: ignore[misc]
+    named = [name for name in links if name.count(" -> ") == 1 and not name.endswith(" turn")]
+    ends = [(first, second) for first, _, second in (name.partition(" -> ") for name in named)]
+    return list(dict.fromkeys((min(pair), max(pair)) for pair in ends))
 
 
 def _ring(links: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from linkwright import executors
 from linkwright.compare.verdict import Verdict, measured
 from linkwright.errors import StoreError
 from linkwright.stats.interval import MIN_VALUES
+from linkwright.stats.launches import launch_medians
 
 from .. import quantity
 from ..runs import Run, load
@@ -84,8 +86,7 @@ def _comparable(run: Run, folder: Path) -> bool:
 
 def when(run: Run) -> str:
     """When the earlier run began: `2026-11-22 19:32`."""
-    day, hour, minute, _ = _STAMPED.fullmatch(run.id).groups()  # type: ignore[union-attr]
-    return f"{day[:4]}-{day[4:6]}-{day[6:]} {hour}:{minute}"
+    return _STAMPED.sub(lambda found: f"{datetime.fromisoformat(found[1]):%Y-%m-%d} {found[2]}:{found[3]}", run.id)
 
 
 def change(run: Run, row: pd.Series) -> Change | None:
@@ -113,15 +114,7 @@ def _values(run: Run) -> dict[tuple[str, str, str], float]:
 
 @lru_cache(maxsize=4)
 def _launch_medians(run: Run) -> dict[str, np.ndarray]:
-    """Experiment -> the median of each launch that counts."""
-    samples = run.samples
-    if samples.empty:
-        return {}
-    samples = samples[samples["rank"].isna()]
-    if "set_aside" in samples:
-        samples = samples[samples["set_aside"].isna()]
-    medians = samples.groupby(["experiment", "launch"])["value_ns"].median()
-    return {key: found.to_numpy() for key, found in medians.groupby(level=0)}
+    return launch_medians(run.samples)
 
 
 def words(run: Run, row: pd.Series) -> tuple[str, str] | None:

@@ -18,9 +18,9 @@ from ..model import Tile
 from ..runs import Run, is_rate, ok
 from ..sections import collectives, headline, levels, memory, picture, values
 from ..sections.groups import groups
+from ..sections.rising import is_rising
 from . import earlier
 
-_RISING = 1.05  # the last size is not the best one if it is this much better than the one before
 _AT_LIMIT = 0.9  # a curve that has reached this share of its limit rises no more
 _NOT_RUN = "not in this run"
 _FIRST = "allreduce"  # the collective that stands for all, if the run has it
@@ -111,12 +111,11 @@ def sweep(run: Run, machine: str) -> pd.DataFrame | None:
 
 
 def rising(rows: pd.DataFrame) -> bool:
-    """Whether the best rate is that of the largest size, clearly above the size before, and not at its limit."""
-    best = rows.groupby("size_bytes")["value"].max()
-    mark = yardstick(rows.loc[rows["value"].idxmax()])
-    if mark and best.iloc[-1] >= _AT_LIMIT * mark.value:
-        return False
-    return len(best) > 1 and bool(best.iloc[-1] > _RISING * best.iloc[:-1].max())
+    """Whether the best rate is that of the largest size, clearly above every smaller one, and not at its limit."""
+    best = rows.loc[rows["value"].idxmax()]
+    mark = yardstick(best)
+    at_limit = mark is not None and best["value"] >= _AT_LIMIT * mark.value
+    return not at_limit and is_rising(rows)
 
 
 def _all_at_once(run: Run, machine: str) -> Iterator[str]:

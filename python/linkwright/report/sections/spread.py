@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from linkwright.stats.launches import launch_medians
+
 from .. import quantity
 from ..model import Axis, Box, BoxPlot, Section
 from ..runs import Run, ok
@@ -25,7 +27,7 @@ INTRO = (
 
 def section(run: Run) -> Section | None:
     """A box per experiment, the widest first."""
-    medians = launch_medians(run)
+    medians = off_median(run)
     spread = {name: np.subtract(*np.percentile(found, (75, 25))) for name, found in medians.items()}
     widest = sorted(spread, key=lambda name: (-spread[name], name))[:_SHOWN]
     if not widest:
@@ -36,18 +38,11 @@ def section(run: Run) -> Section | None:
     return Section("How steady", [plot], INTRO)
 
 
-def launch_medians(run: Run) -> dict[str, np.ndarray]:
+def off_median(run: Run) -> dict[str, np.ndarray]:
     """Experiment -> its launch medians, in percent off their median."""
-    if run.samples.empty:
-        return {}
-    slowest = run.samples[run.samples["rank"].isna()]
-    if "set_aside" in slowest:
-        slowest = slowest[slowest["set_aside"].isna()]
-    medians = slowest.groupby(["experiment", "launch"], sort=True)["value_ns"].median()
-    found = {name: part.to_numpy() for name, part in medians.groupby(level=0)}
     return {
         name: 100 * (part / np.median(part) - 1)
-        for name, part in found.items()
+        for name, part in launch_medians(run.samples).items()
         if len(part) >= _LAUNCHES and np.median(part) > 0
     }
 
