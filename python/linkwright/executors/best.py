@@ -107,8 +107,8 @@ def _best(entry: dict) -> Best:
     return Best(Bounds(None if line is None else _positive(line), rates), Peaks(flops, stores))
 
 
-def _positive(number: object) -> float:
-    value = float(number)  # type: ignore[arg-type]
+def _positive(number: float | str) -> float:
+    value = float(number)
     if not (math.isfinite(value) and value > 0):
         raise ValueError(number)
     return value
