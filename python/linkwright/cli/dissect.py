@@ -85,8 +85,8 @@ def command(
     """Find out what a machine can do, and how good that is.
 
     SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
-    If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks takes the first
-    so many instead.
+    If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks N takes the
+    first N instead.
 
     Measured machines share the time budget; modelled ones take as long as their simulation. Modelled experiments run
     on all cores, and their rows are the same bytes for any number of jobs and on every backend. --jobs above 1 and

@@ -21,7 +21,7 @@ from linkwright.cli import options
 )  # fmt: skip
 @click.option(
     "--ranks", "-p", type=options.RANKS,
-    help="Take pairs, and `all` of an axis, from the first so many endpoints; default: all, or 64.",
+    help="Take pairs, and `all` of an axis, from the first N endpoints; default: all, or 64.",
 )  # fmt: skip
 @click.option("--every-pair", is_flag=True, help="Measure every ordered pair of endpoints.")
 @options.sampling

@@ -56,7 +56,7 @@ class Request:
         return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
 
 
-# Machines with at most so many endpoints are simulated whole: even a message between every two takes a second.
+# The most endpoints of a machine that is simulated whole: even a message between every two takes a second.
 MOST_SIMULATED = 256
 
 Planned = list[tuple[Target, list[Experiment]]]

@@ -33,7 +33,7 @@ from .protocol import Protocol
 from .regimes import Fit
 from .search import check_enough, constants, cost, protocol_times_ns, search, sweeps
 
-# A put of so many bytes travels in the cache line of its flag: `MAIL_BYTES` of `threads/flags.rs`.
+# A put of this many bytes or fewer travels in the cache line of its flag: `MAIL_BYTES` of `threads/flags.rs`.
 EAGER_BYTES = 48
 # What of a shared cache one program has for itself.
 SHARES = (1.0, 0.5, 0.25)

@@ -23,7 +23,7 @@ from . import Axes, Setting, recorded
 
 # Calls that a launch needs at least: two to size a batch, some of warm-up, one sample.
 CALLS = 10
-# A call of so many seconds is not estimated again.
+# A call that takes this many seconds is not estimated again.
 LONG_S = 0.2
 
 

@@ -33,7 +33,7 @@ class Mpi(Executor):
     """The job that `mpirun` started; rank 0 leads, the others serve."""
 
     key = "mpi"
-    summary = "ranks are processes of an MPI job, on one host or on many; the library's own collectives beside ours"
+    summary = "ranks are processes of an MPI job, on one host or many; the library's own collectives compared with ours"
     description = (
         "Each transfer is an Isend and an Irecv, a notice a message of 0 bytes; combinations are ours. Ranks "
         "start each repetition at an agreed time of synchronised clocks, or after a barrier where that fails. "

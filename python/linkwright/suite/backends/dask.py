@@ -45,7 +45,7 @@ ENTRY = {
     "needs": "the extra `linkwright[dask]`; on other machines a scheduler and workers with this linkwright",
 }
 
-# Without --grain a machine's experiments become at most so many tasks: a task costs the scheduler a millisecond.
+# The most tasks that a machine's experiments become without --grain: a task costs the scheduler a millisecond.
 MOST_TASKS = 512
 # Dask logs a traceback for every lost worker; our own messages say what matters.
 SILENT = logging.CRITICAL + 1
