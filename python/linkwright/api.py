@@ -211,7 +211,7 @@ def verify(schedule: _native.Schedule) -> Proof:
         >>> lw.verify(lw.schedule("allreduce", "ring", ranks=4, size="4K")).exact
         True
     """
-    return Proof(**schedule.verify())
+    return Proof(**_is_schedule(schedule).verify())
 
 
 @dataclass(frozen=True)
@@ -401,6 +401,7 @@ def simulate(
         >>> lw.simulate(schedule, "loggp", issue="window(2)", skew="late:0:2us", arithmetic=False).time_us > 9
         True
     """
+    _is_schedule(schedule)
     described = on if isinstance(on, _native.Machine) else machines.load(on)
     if described.open_size:
         described = described.with_endpoints(schedule.ranks)
@@ -458,7 +459,7 @@ def run(
         >>> lw.run(schedule, on="threads", launches=2, samples=10).time_us > 0
         True
     """
-    schedule.verify()
+    _is_schedule(schedule).verify()
     dtype = dtype or _dtype_of(schedule)
     target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
     if isinstance(target, ModelledTarget):
@@ -523,6 +524,16 @@ def _bytes(size: int | str, dtype: str) -> int:
         raise UsageError(f"size {size}: below 0; give the bytes of one vector")
     check_whole(size_bytes, dtype)
     return size_bytes
+
+
+def _is_schedule(value: object) -> _native.Schedule:
+    """The value, if it is a schedule."""
+    if not isinstance(value, _native.Schedule):
+        raise UsageError(
+            f"{value!r:.60} is not a schedule; make one with lw.schedule(...) or lw.Builder(...), for example "
+            'lw.schedule("allreduce", "ring", ranks=4, size="4K")'
+        )
+    return value
 
 
 def _dtype_of(schedule: _native.Schedule) -> str:

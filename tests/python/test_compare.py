@@ -219,8 +219,7 @@ def test_what_did_not_change_is_counted_and_what_changed_is_listed_worst_first(t
         "SLOWER   2.000    -     -   1 ns    2 ns  a\n"
         "\n"
         "UNKNOWN, by reason; --all lists them:\n"
-        "1  missing  no value in one of the runs\n"
-        "      such as real/late\n"
+        "1 missing: no value in one of the runs; such as real/late\n"
         "1 experiment only in the first run, such as old on m\n"
     )
     everything = compared(tmp_path, first, second, "--all").out

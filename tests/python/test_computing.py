@@ -8,7 +8,7 @@ import pytest
 from linkwright import _native, probes
 from linkwright.errors import OutOfTimeError, WaivedError, WrongResultError
 from linkwright.executors.measured import Measured
-from linkwright.executors.peaks import FMA_PEAK, STORE, Peaks
+from linkwright.executors.peaks import FLOP_RATE, STORE, Peaks
 from linkwright.probes import Setting, convolution, matmul, random
 from linkwright.studies.references import reference_rows
 from linkwright.suite import axes as suite_axes
@@ -141,12 +141,12 @@ def test_products_are_shares_of_the_peak_of_the_same_type_and_threads():
     )
     product = experiment("matmul", n="10", dtype="f32", threads="2")
     found = measured(2000, 40.0)
-    assert peaks.best(product, found) == (20.0, FMA_PEAK)
+    assert peaks.best(product, found) == (20.0, FLOP_RATE)
     assert peaks.best(experiment("matmul", n="10", dtype="f64"), found) is None
     assert peaks.best(experiment("random", generator="numpy_sfc64"), found) == (700.0, STORE)
     assert peaks.best(experiment("random", generator="store"), found) is None
 
-    rows = of_samples(Context("r", "s", "m", "threads", (), watts=5), product, (), found, (20.0, FMA_PEAK))
+    rows = of_samples(Context("r", "s", "m", "threads", (), watts=5), product, (), found, (20.0, FLOP_RATE))
     rate, efficiency = (next(r for r in rows if r["metric"] == m) for m in ("flop_rate", "flop_rate_per_watt"))
     assert (rate["value"], rate["best_seen"], rate["unit"]) == (50e9, 100e9, "Flop/s")
     assert (efficiency["value"], efficiency["unit"]) == (10e9, "Flop/s/W")

@@ -27,7 +27,7 @@ def test_describe_prints_the_largest_first():
     status, out, _ = invoke("describe", "alltoall", "--limit", "--on", "dgx1-p100", "--sizes", "8,64M")
     assert status == 0
     title, _, header, *lines = out.splitlines()
-    assert title == "alltoall over 8 ranks of dgx1-p100; no schedule beats the first line of a size"
+    assert title == "alltoall, 8 ranks of dgx1-p100; no schedule beats the first of a size"
     assert header.split() == ["size", "limit", "time", "from"]
     assert [line.split()[:2] for line in lines[:2]] == [["8", "none"], ["64M", "cut"]]
     status, out, _ = invoke("describe", "allreduce/ring", "--limit", "--on", "loggp", "-p", "4", "--json")

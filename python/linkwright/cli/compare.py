@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ def command(first: str, second: str, as_json: bool, everything: bool, fail_slowe
     from linkwright.store import run as runs
 
     sides = runs.find(root_folder, first), runs.find(root_folder, second)
+    if sides[0].id == sides[1].id:
+        raise UsageError(f"{first} and {second} are one run, {sides[0].id}; name two (`linkwright list runs`)")
     found = compare_runs(*sides)
     if not found.pairs:
         names = " and ".join(side.id for side in sides)
@@ -83,9 +86,9 @@ def _print(found: RunComparison, everything: bool) -> None:
     unjudged = found.unjudged()
     if unjudged:
         click.echo("\nUNKNOWN, by reason" + ("" if everything else "; --all lists them") + ":")
-        rows = [[str(len(pairs)), str(why), MEANINGS[why]] for why, pairs in unjudged.items()]
-        for line, pairs in zip(aligned([], rows, (1, 2), terminal_columns()), unjudged.values(), strict=True):
-            click.echo(f"{line}\n      such as {pairs[0][0][0]}")
+        for why, pairs in unjudged.items():
+            text = f"{len(pairs)} {why}: {MEANINGS[why]}; such as {pairs[0][0][0]}"
+            click.echo(textwrap.fill(text, terminal_columns(), subsequent_indent="    ", break_on_hyphens=False))
     for side, keys in (("first", found.only_first), ("second", found.only_second)):
         if keys:
             click.echo(f"{units.counted(len(keys))} only in the {side} run, such as {keys[0][0]} on {keys[0][1]}")

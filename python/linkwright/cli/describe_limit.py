@@ -22,9 +22,10 @@ def show(
         raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
     collective, _ = options.collective_and_algorithm(named, "all")
     machine = machines.load(on)
-    ranks = ranks or machine.ranks
+    grid = choices.get("grid")
+    ranks = ranks or (grid[0] * grid[1] if grid else machine.ranks)
     if not ranks:
-        raise UsageError(f"{on} has any number of ranks; choose one with --ranks")
+        raise UsageError(f"{on} has any number of ranks; choose one with --ranks, or --grid")
     if collective == "barrier" and sizes:
         raise UsageError("a barrier moves no data; omit --sizes")
     found = [
@@ -34,7 +35,9 @@ def show(
     if as_json:
         print_json([{"collective": collective, "machine": machine.name, "ranks": ranks, **row} for row in _rows(found)])
         return
-    click.echo(f"{collective} over {ranks} ranks of {machine.name}; no schedule beats the first line of a size\n")
+    click.echo(
+        f"{collective}, {units.counted(ranks, 'rank')} of {machine.name}; no schedule beats the first of a size\n"
+    )
     print_table(("size", "limit", "time", "from"), list(_lines(found)), left=(1, 3))
 
 

@@ -311,7 +311,7 @@ def _heading(group: Sequence[Line], common: Sequence[str]) -> str:
     part = [] if first.part == (first.probe or what) else [f"{first.part}:"]
     words = [" ".join([*part, what])]
     if not first.probe:
-        words += [f"{first.ranks} ranks"] if _in_heading("ranks", group) else []
+        words += [units.counted(first.ranks, "rank")] if _in_heading("ranks", group) else []
         words += [" ".join(filter(None, [first.dtype, first.op]))]
         words += _hows(first) if _in_heading("how", group) else []
     return f"# {', '.join(words)}" + (f"; {', '.join(common)}" if common else "")

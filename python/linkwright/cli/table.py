@@ -6,6 +6,7 @@ soon as its number is final (`wide.py`). Lines that begin with `#` are not resul
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Mapping
 
@@ -58,7 +59,8 @@ class LiveTable(Watcher):
         self._begin(target.modelled)
         how = "modelled, deterministic" if target.modelled else "measured, time of the slowest rank"
         names = dict.fromkeys((target.name, target.machine_name))
-        self._note(f"{': '.join(names)}; {how}; {counted(len(experiments))}")
+        certain = sum(not experiment.rising for experiment in experiments)
+        self._note(f"{': '.join(names)}; {how}; {counted(certain)}")
         if target.partial:
             self._note(target.partial)
         if target.modelled:
@@ -154,6 +156,7 @@ class LiveTable(Watcher):
     def _add_cell(self, line: groups.Line) -> None:
         """Keep one cell of a matrix, which is summed up when the next thing begins."""
         heading = wide.heading(line.experiment, {})
+        heading += "".join(f", {axis}" for axis in line.experiment.named)
         if self._matrix and heading != self._matrix_heading:
             self._end_matrix()
         self._matrix_heading = heading
@@ -166,7 +169,7 @@ class LiveTable(Watcher):
             self._end_group()
             self._under(self._matrix_heading)
             times = sorted(row["value"] for row in cells)
-            low, middle, high = (units.format_time(times[i]) for i in (0, len(times) // 2, -1))
+            low, middle, high = map(units.format_time, (times[0], statistics.median(times), times[-1]))
             metric = "latency (half a round trip)" if cells[0]["metric"] == "latency" else cells[0]["metric"]
             pairs = f"{metric} of {len(times)} pairs of endpoints"
             self._note(f"{pairs}: fastest {low}, median {middle}, slowest {high}")

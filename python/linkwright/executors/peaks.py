@@ -1,10 +1,10 @@
 """What computing probes take at best on a measured machine: the best values that the same cores gave.
 
-    flops      t >= operations / peak        peak: `fma_peak` of the same type and number of threads
+    flops      t >= operations / peak        peak: the best `fma_peak` or product of the same type and number of threads
     samples    t >= t_store                  `random` with generator `store`, same block and number of threads
 
-A product cannot multiply faster than the multiply-add kernel, and a generator must store what it makes. Neither is
-physical: it is what was seen at best, over all runs of the host (`best.py`).
+Products use the units of the multiply-add kernel, and a generator must store what it makes. Neither is physical: it is
+what was seen at best, over all runs of the host (`best.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from linkwright.experiment import Experiment
 
 from .measured import Measured
 
-FMA_PEAK = "fma_peak"
+FLOP_RATE = "flop_rate"
 STORE = "store"
 # What computes with the multiply-add units.
 _PRODUCTS = ("matmul", "convolution")
@@ -37,8 +37,9 @@ class Peaks:
             if measured is None or not experiment.probe:
                 continue
             axes, best_ns = dict(experiment.axes), measured.summary().min
-            if experiment.probe == "fma_peak":
-                flops[axes["dtype"], axes["threads"]] = measured.carried["work_rate"] / best_ns
+            if experiment.probe == "fma_peak" or experiment.probe in _PRODUCTS:
+                key = axes["dtype"], axes["threads"]
+                flops[key] = max(measured.carried["work_rate"] / best_ns, flops.get(key, 0.0))
             elif experiment.probe == "random" and axes["generator"] == "store":
                 stores[axes["block"], axes["threads"]] = best_ns
         return cls(flops, stores)
@@ -57,7 +58,7 @@ class Peaks:
         axes = dict(experiment.axes or ())
         if experiment.probe in _PRODUCTS:
             peak = self.flops.get((axes["dtype"], axes["threads"]))
-            return (measured.carried["work_rate"] / peak, FMA_PEAK) if peak else None
+            return (measured.carried["work_rate"] / peak, FLOP_RATE) if peak else None
         if experiment.probe == "random" and axes["generator"] != "store":
             store_ns = self.stores.get((axes["block"], axes["threads"]))
             return (store_ns, STORE) if store_ns else None

@@ -83,7 +83,7 @@ RESULTS = {
     "best_seen_name": (
         "string",
         True,
-        "what was seen at best: `cache_line`, `copy_rate`, `fma_peak` or `store`",
+        "what was seen at best: `cache_line`, `copy_rate`, `flop_rate` or `store`",
     ),
     "reference": ("double", True, "published value, in `unit`"),
 }

@@ -21,7 +21,7 @@ MAX_LAUNCHES = 50
 GOOD_LAUNCHES = 16
 # Before the first launch: a process starts, and an experiment warms up, fills its memory and takes 100 samples.
 LAUNCH_S = 0.3
-LEAST_S = 0.006
+LEAST_S = 0.009
 FILL_BYTES_PER_S = 0.3e9
 
 

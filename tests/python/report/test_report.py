@@ -31,7 +31,7 @@ def test_the_first_table_on_a_terminal(tmp_path):
 
 def test_what_a_share_is_of():
     run = run_of(
-        {"value": 3.7e11, "unit": "Flop/s", "best_seen": 3.4e11, "best_seen_name": "fma_peak"},
+        {"value": 3.7e11, "unit": "Flop/s", "best_seen": 3.4e11, "best_seen_name": "flop_rate"},
         {"value": 3.4e11, "unit": "Flop/s", "limit": 6.8e11, "limit_name": "gpu_peak"},
     )
     seen, limited = (values.of_limit(row) for _, row in run.rows.iterrows())

@@ -144,7 +144,7 @@ def _refuse_if_hopeless(trainers: list[Trainer], steps: dict[str, list[Step]]) -
     if errors and not any(step.causes_ns for step in found if step.gpus > 1):
         raise errors[0]
     if not any(step.causes_ns or step.fits is False for step in found):
-        raise UsageError(f"{found[0].gpus} GPUs: {found[0].why}; give other --gpus or a larger --batch")
+        raise UsageError(f"{found[0].gpus} GPUs: {found[0].why}; give another --gpus or --batch")
 
 
 def _counts(machines: list[_native.Machine]) -> list[int]:
