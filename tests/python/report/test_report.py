@@ -35,7 +35,7 @@ def test_what_a_share_is_of():
         {"value": 3.4e11, "unit": "Flop/s", "limit": 6.8e11, "limit_name": "gpu_peak"},
     )
     seen, limited = (values.of_limit(row) for _, row in run.rows.iterrows())
-    assert (seen.text, seen.share, seen.detail) == ("109 %", 1.0, "of the best seen, 340 GFlop/s (fma peak)")
+    assert (seen.text, seen.share, seen.detail) == ("109 %", 1.0, "of the best seen, 340 GFlop/s (flop rate)")
     assert (limited.text, limited.share, limited.detail) == ("50 %", 0.5, "of 680 GFlop/s, gpu peak")
 
 
