@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.executors import is_modelled
+from linkwright.stats.launches import launch_medians
 from linkwright.store.run import Run
 
 from .verdict import Comparison, Verdict, Why, exact, measured, unknown
@@ -42,7 +43,7 @@ class RunComparison:
 def compare_runs(first: Run, second: Run) -> RunComparison:
     """Compare every experiment that has a value in one of the runs and stands in both."""
     times = _times(first), _times(second)
-    medians = _launch_medians(first), _launch_medians(second)
+    medians = [launch_medians(run.samples().to_pandas()) for run in (first, second)]
     pairs = []
     for key in sorted(times[0].keys() & times[1].keys()):
         rows = times[0][key], times[1][key]
@@ -72,12 +73,3 @@ def _times(run: Run) -> dict[Key, Row]:
         for row in run.results().to_pylist()
         if row["metric"] == "time"
     }
-
-
-def _launch_medians(run: Run) -> dict[str, np.ndarray]:
-    frame = run.samples().to_pandas()
-    slowest = frame[frame["rank"].isna()]
-    if "set_aside" in frame:  # runs of earlier versions do not say which launches were disturbed
-        slowest = slowest[slowest["set_aside"].isna()]
-    medians = slowest.groupby(["experiment", "launch"])["value_ns"].median()
-    return {key: group.to_numpy() for key, group in medians.groupby(level=0)}

@@ -17,7 +17,7 @@ from linkwright.experiment import Experiment
 from linkwright.stats.interval import MIN_VALUES
 
 MAX_LAUNCHES = 50
-# The interval of so many launches excludes three of them at each end.
+# The interval over this many launches excludes three of them at each end.
 GOOD_LAUNCHES = 16
 # Before the first launch: a process starts, and an experiment warms up, fills its memory and takes 100 samples.
 LAUNCH_S = 0.3
@@ -89,7 +89,7 @@ def shares_s(experiments: Sequence[Experiment], first: Sequence[Experiment], lef
 
 
 def affordable(experiments: Sequence[Experiment], left_s: float, launches: int, needs: Needs) -> list[Experiment]:
-    """Those that get so many launches in the time that is left, in their order; always the cheapest one."""
+    """The experiments for which there is time for that many launches, in their order; at least the cheapest one."""
     rest = left_s / launches - needs.launch_s
     chosen: set[str] = set()
     for experiment in sorted(experiments, key=needs.of):
