@@ -54,8 +54,11 @@ def test_two_runs_compare(tmp_path):
     assert len(compared["pairs"]) >= 2
     assert {pair["verdict"] for pair in compared["pairs"]} <= {"SAME", "FASTER", "SLOWER", "UNKNOWN"}
     # Two experiments; one whose launches fall into two modes is compared mode by mode.
-    words = invoke("compare", first, first, "--runs", str(tmp_path)).out.splitlines()[0]
+    words = invoke("compare", first, "latest", "--runs", str(tmp_path)).out.splitlines()[0]
     assert int(words.partition(" compared: ")[0]) in (2, 3, 4)
+    itself = invoke("compare", first, first, "--runs", str(tmp_path))
+    assert (itself.status, itself.out) == (2, "")
+    assert f"{first} and {first} are one run, {first}; name two (`linkwright list runs`)" in itself.err
     counted = invoke("query", "select count(distinct run) as runs from results", "--json", "--runs", str(tmp_path))
     assert json.loads(counted.out) == [{"runs": 2}]
 

@@ -8,6 +8,8 @@ import pytest
 
 import linkwright as lw
 from linkwright import _native, registry, schedules
+from linkwright.compare.runs import compare_runs
+from linkwright.compare.verdict import Verdict
 from linkwright.store import run as runs
 from linkwright_cases import invoke
 
@@ -119,8 +121,8 @@ def test_dissecting_a_modelled_machine(tmp_path):
     pairs = table[(table["metric"] == "latency") & table["placement"].str.contains("->")]
     assert len(pairs) == 12
     assert set(table["collective"].dropna()) >= {"allreduce", "alltoall", "barrier"}
-    again = invoke("compare", run.id, run.id, "--json", "--runs", str(tmp_path))
-    assert json.loads(again.out)["counts"] == {"SAME": len(table[table["metric"] == "time"].dropna(subset="value"))}
+    counts = compare_runs(run, run).counts()
+    assert counts == {Verdict.SAME: len(table[table["metric"] == "time"].dropna(subset="value"))}
 
 
 def of_size(ranks, tmp_path):

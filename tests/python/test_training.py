@@ -306,13 +306,13 @@ def test_large_numbers_are_written_out():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8 GPUs; give other --gpus"),
+        (["cifarnet", "--on", "dgx1-p100", "--gpus", "9"], "9 GPUs: dgx1-p100 has 8 GPUs; give another --gpus"),
         (["cifarnet", "--on", "loggp"], "its file states no peak"),
         (["cifarnet", "--on", "dgx1-p100", "--skew", "5"], "duration `5` has no unit; write `5ns`, `5us`"),
         (["cifarnet", "--on", "torus-2d", "--rate", "5"], "is a grid of any size"),
         (
             ["cifarnet", "--on", "gx8-p100", "--batch", "4", "--gpus", "8"],
-            "8 GPUs: fewer samples than GPUs; give other",
+            "8 GPUs: fewer samples than GPUs; give another",
         ),
         (["cifarnet", "--on", "gx8-p100", "--report", "x.htm"], "give a name that ends in .html"),
         (["cifarnet", "--on", "gx8-p100,", "--batch", "4"], "has an empty name"),
