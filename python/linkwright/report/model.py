@@ -41,7 +41,7 @@ class Cell:
     detail: str = ""  # a second line in a muted colour: an interval, a reason
     tone: Literal["", "good", "warn", "bad", "quiet", "strong"] = ""
     share: float | None = None  # 0..1: a bar behind the text, for percent of limit
-    mark: str = ""  # a word beside the text that is no grade: `disturbed`
+    mark: str = ""  # a word after the text, for what is not a grade: `disturbed`
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def find(run: Run) -> Run | None:
     names = [path.name for path in folder.parent.iterdir() if _of_suite(path, named[4]) and path.name < folder.name]
     for name in sorted(names, reverse=True)[:_MOST_TRIED]:
         if _comparable(run, folder.parent / name):
-            with suppress(StoreError):  # a broken neighbour is no reason to refuse this page
+            with suppress(StoreError):  # this page does not depend on a run that cannot be read
                 return load(folder.parent / name)
     return None
 
