@@ -194,3 +194,16 @@ def test_only_sweeps_of_patterns_rise():
         load.one_part("p", "s", collectives=("allreduce",), sizes=(8, 16), rising_to=64)
     modelled = load.one_part("p", "s", pattern="pairs", sizes=(8, 16), rising_to=64).parts[0]
     assert len(expand.expand(load.Suite("s", "s", (modelled,)), Extent("modelled", 2))) == 2
+
+
+def test_what_is_clearly_slower_than_a_precise_rival_comes_last():
+    # ring is precise at 100 ns; swing scatters around 300 ns, so it cannot win; the other size has no rival.
+    ring, swing, alone = experiment(8, "ring"), experiment(8, "swing"), experiment(32, "ring")
+    state = measure.State()
+    medians = {ring: [100.0] * 6, swing: [250, 280, 300, 310, 340, 380.0], alone: [90, 95, 100, 101, 103, 106.0]}
+    for e, values in medians.items():
+        for number, value in enumerate(values):
+            state.take(Record(experiment=e.key, launch=number, values_ns=[value], first_ns=1.0))
+    needs = Needs({e.key: 1.0 for e in medians}, launch_s=0.0)
+    chosen = [budget.by_worth([swing, alone], medians, state.measured, left_s, needs) for left_s in (1.0, 2.0)]
+    assert chosen == [[alone], [alone, swing]]

@@ -101,9 +101,16 @@ def affordable(experiments: Sequence[Experiment], left_s: float, launches: int, 
 
 
 def by_worth(
-    experiments: Iterable[Experiment], measured: Callable[[str], Measured | None], left_s: float, needs: Needs
+    wanted: Sequence[Experiment],
+    experiments: Iterable[Experiment],
+    measured: Callable[[str], Measured | None],
+    left_s: float,
+    needs: Needs,
 ) -> list[Experiment]:
-    """Those that one more launch has time for: what matters first, the widest interval first."""
+    """The wanted ones for which one more launch has time: what matters first, the widest interval first.
+
+    What matters is judged among all `experiments`: the fastest algorithm may be precise already.
+    """
     found = {experiment: measured(experiment.key) for experiment in experiments}
     fastest = _fastest(found)
 
@@ -113,7 +120,7 @@ def by_worth(
         return (not _matters(experiment, its, fastest), -math.inf if precision is None else -precision)
 
     rest, chosen = left_s - needs.launch_s, []
-    for experiment in sorted(found, key=worth):
+    for experiment in sorted(wanted, key=worth):
         if needs.of(experiment) <= rest:
             rest -= needs.of(experiment)
             chosen.append(experiment)

@@ -26,7 +26,7 @@ from linkwright.store.record import Ended, Outcome, Record, to_json
 
 from .budget import MAX_LAUNCHES, Needs, affordable, by_worth, shares_s
 
-# An experiment that needs a longer share gets so much more than it said.
+# An experiment that says how long a share it needs gets this much more.
 SLACK = 1.2
 # A rate that grows by less from one size to the next has reached its plateau.
 RISE = 1.05
@@ -96,12 +96,16 @@ def measure(
         if left <= 0:
             return
         missing = max(1, MIN_VALUES - number)
-        work = affordable(work, left, missing, needs) if missing > 1 else by_worth(work, state.measured, left, needs)
+        if missing > 1:
+            work = affordable(work, left, missing, needs)
+        else:
+            work = by_worth(work, experiments, state.measured, left, needs)
         if not work:
             return
         if missing == MIN_VALUES:
             # What has no time for all launches of an interval is not started later either.
-            experiments = [e for e in experiments if e in work or e.key in state.launches or e.rising]
+            started = {e.key for e in work} | state.launches.keys()
+            experiments = [e for e in experiments if e.key in started or e.rising]
         random.Random(f"{options.seed}/{number}").shuffle(work)
         # The first tells how long a launch takes to start, so it should be short itself.
         work.insert(0, work.pop(work.index(min(work, key=needs.of))))
