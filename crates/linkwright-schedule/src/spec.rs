@@ -3,7 +3,9 @@
 //! A *contribution* is one chunk of one rank's initial data, written `(rank, chunk)`. The initial
 //! state puts one contribution into some chunks; the postcondition demands that some chunks end
 //! with exactly a set of contributions, each once. Where the table says "in place", input and
-//! output are one buffer called `output`; elsewhere the input must be unchanged at the end.
+//! output are one buffer called `output`; elsewhere the input must be unchanged at the end. A
+//! collective that is in place here may also be asked for *out of place*, as plans of other tools
+//! have it: then `input` holds the data at the start, only those, and `output` nothing.
 //!
 //! | collective | initial | at the end |
 //! |---|---|---|
@@ -93,6 +95,18 @@ impl Collective {
         )
     }
 
+    /// Whether input and output are one buffer, unless a spec is out of place.
+    pub fn is_in_place(self) -> bool {
+        matches!(
+            self,
+            Collective::Allreduce
+                | Collective::Reduce
+                | Collective::Broadcast
+                | Collective::ReduceScatter
+                | Collective::Allgather
+        )
+    }
+
     /// Whether one rank is special.
     pub fn is_rooted(self) -> bool {
         matches!(
@@ -146,17 +160,22 @@ pub struct Spec {
     pub collective: Collective,
     /// The special rank of rooted collectives, else 0.
     pub root: u32,
-    /// How often the collective runs back to back; see [`Spec::multiplicity`].
+    /// How often the collective runs back to back. An allreduce in place that runs again combines p equal
+    /// vectors, so each contribution counts p times as often as before.
     pub repeats: u32,
+    /// Whether a collective that is usually in place has its data in `input` and its result in `output`.
+    pub out_of_place: bool,
 }
 
 impl Spec {
-    /// How often each contribution of [`Expected::All`] is counted at the end, modulo 2^128.
-    ///
-    /// An allreduce in place that runs again combines p equal vectors, so each contribution
-    /// counts p times as often as before: p^(repeats - 1).
-    pub fn multiplicity(&self, ranks: u32) -> u128 {
-        u128::from(ranks).wrapping_pow(self.repeats - 1)
+    /// The collective once, in place if it can be.
+    pub fn new(collective: Collective, root: u32) -> Self {
+        Spec {
+            collective,
+            root,
+            repeats: 1,
+            out_of_place: false,
+        }
     }
 
     /// The contribution chunk that `buffer[chunk]` of `participant`, one of `ranks` or a memory, holds at the
@@ -174,6 +193,10 @@ impl Spec {
         }
         let block = chunk / buffer.slices;
         let holds = match self.collective {
+            _ if self.out_of_place => {
+                buffer.name == "input"
+                    && (self.collective != Collective::Broadcast || participant == self.root)
+            }
             Collective::Allreduce | Collective::Reduce | Collective::ReduceScatter => {
                 buffer.name == "output"
             }
@@ -208,7 +231,11 @@ impl Spec {
         match self.collective {
             Collective::Allreduce => Expected::All { chunk },
             Collective::Reduce if participant == self.root => Expected::All { chunk },
+            Collective::ReduceScatter if self.out_of_place => Expected::All {
+                chunk: participant * buffer.slices + slice,
+            },
             Collective::ReduceScatter if block == participant => Expected::All { chunk },
+            Collective::Allgather if self.out_of_place => one(block, slice),
             Collective::Broadcast => one(self.root, chunk),
             Collective::Allgather | Collective::Barrier => one(block, chunk),
             Collective::Gather if participant == self.root => one(block, slice),

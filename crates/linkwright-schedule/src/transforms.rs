@@ -156,16 +156,51 @@ pub fn one_lane(schedule: &Schedule) -> Schedule {
     merged
 }
 
+/// The same schedule over vectors of `elements` elements of `element_bytes`: its chunks are cuts of a vector,
+/// so operations and waits stay as they are.
+///
+/// Where S counts equal blocks per rank, the elements are rounded down to a multiple of the ranks. Computes
+/// have a fixed amount of work, which no size explains, so a schedule that has some keeps its size.
+pub fn resized(schedule: &Schedule, elements: u64, element_bytes: u32) -> Result<Schedule> {
+    let elements = match schedule.spec.collective.is_blocked() {
+        true => elements / u64::from(schedule.ranks) * u64::from(schedule.ranks),
+        false => elements,
+    };
+    let same = (elements, element_bytes) == (schedule.elements, schedule.element_bytes);
+    if schedule.computes() && !same {
+        return Err(ScheduleError::Shape(format!(
+            "{} elements of {} bytes are part of a schedule that computes; ask for this size",
+            schedule.elements, schedule.element_bytes
+        )));
+    }
+    let largest = schedule.buffers.iter().map(|b| u64::from(b.mul)).max();
+    let bytes = (elements.checked_mul(u64::from(element_bytes)))
+        .and_then(|bytes| bytes.checked_mul(largest.unwrap_or(1).max(1)));
+    if element_bytes == 0 || bytes.is_none() {
+        return Err(ScheduleError::Shape(format!(
+            "{elements} elements of {element_bytes} bytes are not a size that 64 bits count"
+        )));
+    }
+    Ok(Schedule {
+        elements,
+        element_bytes,
+        ..schedule.clone()
+    })
+}
+
 /// Run the schedule `times` times back to back.
 ///
 /// An allreduce in place then combines what the run before left, so its contributions count
-/// p^(times - 1) times. Reductions that leave partial results behind cannot be repeated.
+/// p^(times - 1) times. Reductions in place that leave partial results behind cannot be repeated.
 pub fn repeat(schedule: &Schedule, times: u32) -> Result<Schedule> {
     positive(times, "repetitions")?;
-    if matches!(
-        schedule.spec.collective,
-        Collective::Reduce | Collective::ReduceScatter
-    ) {
+    let in_place = !schedule.spec.out_of_place;
+    if in_place
+        && matches!(
+            schedule.spec.collective,
+            Collective::Reduce | Collective::ReduceScatter
+        )
+    {
         return Err(ScheduleError::Shape(format!(
             "{} in place leaves partial results behind and cannot be repeated; repeat an allreduce",
             schedule.spec.collective.name()

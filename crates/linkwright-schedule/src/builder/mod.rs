@@ -113,11 +113,7 @@ impl Builder {
             false => shape.elements,
         };
         let draft = Draft {
-            spec: Spec {
-                collective,
-                root: shape.root,
-                repeats: 1,
-            },
+            spec: Spec::new(collective, shape.root),
             ranks: shape.ranks,
             memories: 0,
             elements,
@@ -138,6 +134,11 @@ impl Builder {
             conflicts: Conflicts::default(),
             error: shape.check().err(),
         }
+    }
+
+    /// Let `input` hold the data at the start and `output` nothing, also of collectives that are usually in place.
+    pub fn out_of_place(&mut self) {
+        self.orderer.out.spec.out_of_place = true;
     }
 
     /// Add a passive memory; returns its participant number.

@@ -64,11 +64,7 @@ impl Program {
             false => shape.elements,
         };
         Ok(Program {
-            spec: Spec {
-                collective,
-                root: shape.root,
-                repeats: 1,
-            },
+            spec: Spec::new(collective, shape.root),
             group,
             elements,
             element_bytes: shape.element_bytes,

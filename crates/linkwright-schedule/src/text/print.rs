@@ -40,12 +40,13 @@ pub fn write(schedule: &Schedule, out: &mut impl io::Write) -> io::Result<()> {
 
 fn header(s: &Schedule) -> String {
     let mut text = format!(
-        "{VERSION_LINE}\nranks {}\nmemories {}\nelements {}\nelement_bytes {}\nspec {}\nroot {}\n",
+        "{VERSION_LINE}\nranks {}\nmemories {}\nelements {}\nelement_bytes {}\nspec {}{}\nroot {}\n",
         s.ranks,
         s.memories,
         s.elements,
         s.element_bytes,
         s.spec.collective.name(),
+        if s.spec.out_of_place { " out_of_place" } else { "" },
         s.spec.root
     );
     if s.spec.repeats != 1 {

@@ -74,4 +74,6 @@ mod mutants;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod place_tests;
+#[cfg(test)]
 mod tests;

@@ -156,7 +156,9 @@ fn demanded(
     }
     match schedule.spec.collective {
         Collective::Reduce | Collective::Gather if rank != schedule.spec.root => none,
-        Collective::ReduceScatter => rank * buffer.slices..(rank + 1) * buffer.slices,
+        Collective::ReduceScatter if !schedule.spec.out_of_place => {
+            rank * buffer.slices..(rank + 1) * buffer.slices
+        }
         _ => all,
     }
 }
@@ -206,8 +208,12 @@ fn sum_of<'a, V: Value>(schedule: &Schedule, chunk: u32, sums: &'a mut Vec<V>) -
         for rank in 0..schedule.ranks {
             sums[index].add(&V::one(rank, chunk));
         }
-        // Each repetition of an allreduce in place combines p equal vectors.
-        for _ in 1..schedule.spec.repeats {
+        // Each repetition of an allreduce in place combines p equal vectors; out of place, the input stays.
+        let more = match schedule.spec.out_of_place {
+            true => 0,
+            false => schedule.spec.repeats - 1,
+        };
+        for _ in 0..more {
             sums[index].scale(schedule.ranks);
         }
     }

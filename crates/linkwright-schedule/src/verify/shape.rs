@@ -2,7 +2,7 @@
 
 use super::outcome::VerifyError;
 use crate::ir::{Buffer, Owner, Schedule, MAX_CHUNKS, MAX_OPS, MAX_RANKS};
-use crate::spec::Collective;
+use crate::spec::{Collective, Spec};
 
 /// Check everything but the operations.
 pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
@@ -34,6 +34,12 @@ fn counts(s: &Schedule) -> Result<(), VerifyError> {
     }
     if s.spec.repeats == 0 {
         return error("the collective runs 0 times; once is the least".to_string());
+    }
+    if s.spec.out_of_place && !s.spec.collective.is_in_place() {
+        return error(format!(
+            "{} is never in place; leave `out_of_place` out",
+            s.spec.collective.name()
+        ));
     }
     if s.element_bytes == 0 {
         return error("elements of 0 bytes; at least 1 is needed".to_string());
@@ -124,10 +130,25 @@ enum Whose {
     Root,
 }
 
-/// The buffers that the spec of a collective speaks of.
-fn needed(collective: Collective) -> &'static [(&'static str, Cut, Whose)] {
+/// The buffers that a spec speaks of.
+fn needed(spec: &Spec) -> &'static [(&'static str, Cut, Whose)] {
     use {Cut::*, Whose::*};
-    match collective {
+    match spec.collective {
+        Collective::Allreduce if spec.out_of_place => {
+            &[("input", Vector, Everyone), ("output", Vector, Everyone)]
+        }
+        Collective::Reduce if spec.out_of_place => {
+            &[("input", Vector, Everyone), ("output", Vector, Root)]
+        }
+        Collective::Broadcast if spec.out_of_place => {
+            &[("input", Vector, Root), ("output", Vector, Everyone)]
+        }
+        Collective::ReduceScatter if spec.out_of_place => {
+            &[("input", PerRank, Everyone), ("output", Block, Everyone)]
+        }
+        Collective::Allgather if spec.out_of_place => {
+            &[("input", Block, Everyone), ("output", PerRank, Everyone)]
+        }
         Collective::Allreduce | Collective::Broadcast | Collective::Reduce => {
             &[("output", Vector, Everyone)]
         }
@@ -145,14 +166,18 @@ fn needed(collective: Collective) -> &'static [(&'static str, Cut, Whose)] {
 fn layout(s: &Schedule) -> Result<(), VerifyError> {
     let name = s.spec.collective.name();
     let error = |problem: String| VerifyError::Shape(format!("{name}: {problem}"));
-    let mut slices = None;
-    for &(buffer, cut, whose) in needed(s.spec.collective) {
+    let (mut slices, mut vector) = (None, None);
+    for &(buffer, cut, whose) in needed(&s.spec) {
         let missing = || error(format!("there is no buffer `{buffer}`; declare it"));
         let known = s.buffer(s.buffer_named(buffer).ok_or_else(missing)?);
         owner(s, known, whose).map_err(error)?;
         blocks(s, known, cut).map_err(error)?;
-        if *slices.get_or_insert(known.slices) != known.slices {
-            let problem = "`input` and `output` have different slices per block";
+        let blocks = if cut == Cut::Vector { known.blocks } else { 0 };
+        if *slices.get_or_insert(known.slices) != known.slices
+            || *vector.get_or_insert(blocks) != blocks
+        {
+            let problem =
+                "`input` and `output` have different blocks, or slices per block; cut them alike";
             return Err(error(problem.to_string()));
         }
     }

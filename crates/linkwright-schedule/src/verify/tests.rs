@@ -32,7 +32,7 @@ pub(super) fn random(seed: u64) -> impl FnMut(usize) -> usize {
 }
 
 /// Whether verify and the oracle agree that `schedule` is right.
-fn agree(name: &str, schedule: &Schedule, change: &dyn Debug) -> bool {
+pub(super) fn agree(name: &str, schedule: &Schedule, change: &dyn Debug) -> bool {
     let (found, due) = (verify(schedule), judge(schedule));
     assert_eq!(
         found.is_ok(),

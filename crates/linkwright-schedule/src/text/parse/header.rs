@@ -25,7 +25,11 @@ impl Parser {
             "element_bytes" => s.element_bytes = line.number32("a number of bytes")?,
             "root" => s.spec.root = line.number32("a rank")?,
             "repeats" => s.spec.repeats = line.number32("a number of repetitions")?,
-            "spec" => s.spec.collective = collective(&mut line)?,
+            "spec" => {
+                s.spec.collective = collective(&mut line)?;
+                line.space();
+                s.spec.out_of_place = line.take(b"out_of_place");
+            }
             "buffer" => self.buffer(&mut line)?,
             "set" => self.set(&mut line)?,
             "edges" => {

@@ -63,11 +63,7 @@ struct Parser {
 
 impl Parser {
     fn new() -> Self {
-        let spec = Spec {
-            collective: Collective::Pattern,
-            root: 0,
-            repeats: 1,
-        };
+        let spec = Spec::new(Collective::Pattern, 0);
         Parser {
             part: Part::Version,
             schedule: Schedule {
