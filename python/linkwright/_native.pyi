@@ -60,6 +60,13 @@ class _Rule(TypedDict):
     evidence: str
     post_hoc: bool
 
+class _Library(TypedDict):
+    name: str
+    versions: list[str]
+    links: int
+    modes: dict[str, str]
+    source: str
+
 class _Measurement:
     CONFIDENCE: float
     MIN_LAUNCHES: int
@@ -284,6 +291,7 @@ class Machine:
     def endpoints(self) -> list[_Endpoint]: ...
     def numbers(self) -> list[_Number]: ...
     def rules(self) -> list[_Rule]: ...
+    def library(self) -> _Library | None: ...
     def memory_levels(self) -> list[int]: ...
     @property
     def name(self) -> str: ...

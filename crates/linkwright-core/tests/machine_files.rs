@@ -158,3 +158,15 @@ fn every_unit_is_documented() {
         );
     }
 }
+
+#[test]
+fn a_library_says_what_its_words_mean_here() {
+    assert_eq!(read(EXAMPLE).unwrap().library(), None);
+    let stated = "\n[library]\nname = \"rings\"\nversions = [\"2\", \"1\"]\nlinks = \"west\"\n\
+                  modes = { normal = \"write\" }\nsource = \"data sheet\"\n";
+    let machine = read(&format!("{EXAMPLE}{stated}")).unwrap();
+    let library = machine.library().expect("the file states one");
+    assert_eq!((library.name.as_str(), library.links), ("rings", 1));
+    assert_eq!(library.versions, ["2", "1"], "the default first");
+    assert_eq!(library.modes["normal"], "write");
+}

@@ -344,6 +344,30 @@ impl Machine {
         self.described.rules().iter().map(row).collect()
     }
 
+    /// The communication library that the machine runs.
+    ///
+    /// Returns:
+    ///     A dictionary of `name`, `versions` (the default first), `links` (the number of the network on which
+    ///     ranks one link apart are neighbours), `modes` (mode of the library -> path of the machine) and
+    ///     `source`; None if the file states no library.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> library = lw.machine("dgx1-p100").library()
+    ///     >>> library["name"], library["versions"], library["modes"]["normal"]
+    ///     ('nccl', ['1.3.4', '2.3.5'], 'flags')
+    fn library<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(library) = self.described.library() else {
+            return Ok(None);
+        };
+        let row = PyDict::new(py);
+        row.set_item("name", &library.name)?;
+        row.set_item("versions", &library.versions)?;
+        row.set_item("links", library.links)?;
+        row.set_item("modes", &library.modes)?;
+        row.set_item("source", &library.source)?;
+        Ok(Some(row))
+    }
+
     /// How many numbers are fitted.
     #[getter]
     fn fitted(&self) -> usize {

@@ -11,6 +11,7 @@
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
+//! | `[library]` | the library whose plans are the machine's own algorithms; optional | [`library`] |
 //! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
 //! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
 //! | `[facts]` | numbers for people and reports, which no model reads; optional | |
@@ -26,6 +27,7 @@
 pub mod endpoints;
 pub mod hints;
 pub mod levels;
+pub mod library;
 mod memo;
 pub mod memory;
 mod number;
@@ -42,6 +44,7 @@ pub mod unit;
 pub use endpoints::{Endpoint, EndpointKind};
 pub use hints::Hints;
 pub use levels::{Level, Nearness};
+pub use library::Library;
 pub use memo::Memo;
 pub use memory::Memory;
 pub use number::Status;
@@ -75,6 +78,7 @@ pub struct Machine {
     fabric_kind: String,
     paths: Vec<Path>,
     hints: Hints,
+    library: Option<Library>,
     rules: Vec<Rule>,
     memo: Memo,
 }
@@ -130,6 +134,9 @@ impl Machine {
         let hints = hints.transpose()?.unwrap_or_default();
         let levels: Vec<&str> = layout.levels.iter().map(|l| l.name.as_str()).collect();
         let paths = path::read(root.section("path")?, hints.networks(), &levels)?;
+        let library = root.optional_section("library")?;
+        let library = library.map(|s| Library::read(s, hints.networks(), &paths));
+        let library = library.transpose()?;
         let rules = rules::read(root.sections("rule")?)?;
         if let Some(facts) = root.optional_section("facts")? {
             check_facts(&facts)?;
@@ -149,6 +156,7 @@ impl Machine {
             fabric_kind,
             paths,
             hints,
+            library,
             rules,
             context,
             tree,
@@ -331,6 +339,11 @@ impl Machine {
     /// What a schedule's hints mean here.
     pub fn hints(&self) -> &Hints {
         &self.hints
+    }
+
+    /// The library that the machine runs, where the file states one.
+    pub fn library(&self) -> Option<&Library> {
+        self.library.as_ref()
     }
 
     /// What readers have worked out of this machine.
