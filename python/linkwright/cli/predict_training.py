@@ -73,9 +73,13 @@ _OPTIONS = (
     click.option("--peak", type=Positive(), help="Training: operations per second of a device whose file states none."),
     click.option(
         "--algorithm", "-a", metavar="NAME",
-        help="Training: allreduce algorithm (default ring), `best`, `nccl-1.3.4` or `nccl-2.3.5`.",
+        help="Training: allreduce algorithm, or `best`; default: the plan of the machine's library if it has one and "
+        "no --path is given, otherwise ring.",
     ),
-    click.option("--path", metavar="NAME", help="Training: path of the machine for allreduces; default: its first."),
+    click.option(
+        "--path", metavar="NAME",
+        help="Training: path of the machine for allreduces; default: what the library's plan takes, or its first.",
+    ),
     click.option(
         "--bucket", type=options.Size(), metavar="SIZE",
         help="Training: send gradients in buckets of at least SIZE during the backward pass; default: whole, after it.",

@@ -122,9 +122,8 @@ def elsewhere(algorithm: str) -> UsageError | None:
         for own in executor.own:
             if own.key == algorithm:
                 has = ", ".join(own.collectives)
-                return UsageError(
-                    f"algorithm `{algorithm}`: only `--on {executor.key}` has it ({has}); ask there, or for another one"
-                )
+                where = own.needs if executor.modelled else f"`--on {executor.key}`"
+                return UsageError(f"algorithm `{algorithm}`: only {where} has it ({has}); ask there, or for another one")
     return None
 
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright import _native
+from linkwright import _native, library
 from linkwright.errors import ShapeError
 from linkwright.store.record import Outcome
 
-from .protocol import CONDITIONS, LAST_CACHE, MOST_RANKS, Executor, Extent, Launch, Target, partial, sampled
+from .protocol import (
+    CONDITIONS,
+    LAST_CACHE,
+    MOST_RANKS,
+    Executor,
+    Extent,
+    Launch,
+    OwnAlgorithm,
+    Target,
+    partial,
+    sampled,
+)
 
 # Ranks of a machine whose file leaves the number open, unless the user asks for a number.
 OPEN_RANKS = 16
@@ -55,6 +67,10 @@ class Sim(Executor):
     modelled = True
     obeys = frozenset(CONDITIONS)
     untimed = "name a machine to simulate on"
+    own = tuple(
+        OwnAlgorithm(f"{name}-{version}", *about, f"a machine whose file names {name} {version} in `[library]`")
+        for name, version, *about in library.entries()
+    )
 
     def described(self, recipe: Recipe) -> ModelledTarget:
         """The machine of a recipe, with a size if its file leaves that open."""
@@ -72,7 +88,9 @@ class Sim(Executor):
             name=recipe.name,
             executor=self,
             machine_name=machine.name,
-            extent=Extent("modelled", used, grid or whole, last_cache=_last_cache(machine)),
+            extent=Extent(
+                "modelled", used, grid or whole, functools.partial(library.algorithms, machine), _last_cache(machine)
+            ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,
             recipe=recipe,

@@ -13,7 +13,10 @@ order of ranks is all that comes out; ring algorithms take it (`rings=`) and kno
 Sources: NCCL 1.3.4 and 2.3.5.
 """
 
+from linkwright.nccl.planned import COLLECTIVES, MODES, planned
 from linkwright.nccl.protocol import Plan, low_latency, plan
 from linkwright.nccl.search import VERSIONS, nvlinks, rings
 
-__all__ = ["VERSIONS", "Plan", "low_latency", "nvlinks", "plan", "rings"]
+NAME = "NCCL"
+
+__all__ = ["COLLECTIVES", "MODES", "NAME", "VERSIONS", "Plan", "low_latency", "nvlinks", "plan", "planned", "rings"]

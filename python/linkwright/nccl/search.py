@@ -91,17 +91,18 @@ def nearest_first(distance: Matrix) -> Ring:
     return ring
 
 
-def nvlinks(machine: _native.Machine, network: str = "dma") -> list[list[int]]:
-    """1 where one link of `network` joins two ranks, 0 elsewhere."""
-    return [[int(hops == 1) for hops in row] for row in hop_matrix(machine, network)]
+def nvlinks(machine: _native.Machine) -> list[list[int]]:
+    """1 where one link of the network that the machine's library uses joins two ranks, 0 elsewhere."""
+    library = machine.library()
+    if library is None:
+        raise UsageError(f"{machine.name}: states no library, so nothing says which links rings take; add [library]")
+    return [[int(hops == 1) for hops in row] for row in hop_matrix(machine, library["links"])]
 
 
-def hop_matrix(machine: _native.Machine, network: str) -> list[list[int | None]]:
-    """Links between every two ranks on `network`; None where it does not lead there, 0 on the diagonal."""
-    if network not in machine.networks:
-        raise unknown("network", network, machine.networks, where=machine.name)
-    ranks, number = machine.ranks, machine.networks.index(network)
+def hop_matrix(machine: _native.Machine, network: int) -> list[list[int | None]]:
+    """Links between every two ranks on a network; None where it does not lead there, 0 on the diagonal."""
+    ranks = machine.ranks
     pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
-    found = dict(zip(pairs, _native.quiet(machine, pairs, 0, number), strict=True))
+    found = dict(zip(pairs, _native.quiet(machine, pairs, 0, network), strict=True))
     at = {pair: None if route is None else route[0] for pair, route in found.items()}
     return [[0 if a == b else at[a, b] for b in range(ranks)] for a in range(ranks)]

@@ -3,7 +3,7 @@
 One `[[superstep.message]]` is one of
 
     pattern = "neighbour"                  a traffic pattern, `size` bytes for each message
-    collective = "allreduce"               by `algorithm`, or by the best of all
+    collective = "allreduce"               by `algorithm`, by the plan of the machine's library, or by the best of all
     list = [[0, 1, "4K"], [1, 2, "4K"]]    from, to, size: all at once
 
 and starts when everything before it has finished everywhere.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright import _native, schedules
+from linkwright import _native, library, schedules
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
@@ -58,7 +58,9 @@ MESSAGE = {
     "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
     "messages": Key(whole(1), "messages per pair of a pattern", default=1),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way", default=False),
-    "algorithm": Key(TEXT, "algorithm of the collective; default: the best of all", default="best"),
+    "algorithm": Key(
+        TEXT, "algorithm of the collective, or `best`; default: the plan of the machine's library, or the best of all"
+    ),
     "dtype": Key(Choice(DTYPES), "data type of the collective", default="f32"),
     "root": Key(whole(0), "root of a pattern or collective", default=0),
 }
@@ -71,26 +73,45 @@ KEYS_OF_FORM = {
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """One message entry: equivalent schedules, of which the fastest counts."""
+class Where:
+    """Where messages travel: so many endpoints of a machine, on a path if one is asked for."""
 
-    choices: dict[str, _native.Schedule]  # what was chosen, in words -> its schedule
+    machine: _native.Machine
+    endpoints: int
+    grid: tuple[int, int] | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """A schedule with its path and issue policy; None: those of the machine."""
+
+    schedule: _native.Schedule
+    path: str | None = None
+    issue: str | None = None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One message entry: equivalent ways, of which the fastest counts."""
+
+    choices: dict[str, Way]  # what was chosen, in words -> how
     buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
-    def simulate(self, machine: _native.Machine, path: str | None) -> tuple[str, float, dict[str, float]]:
+    def simulate(self, machine: _native.Machine) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns."""
         found = []
-        for name, schedule in self.choices.items():
-            if len(self.choices) > 1 and schedule.memories > machine.memories:
+        for name, way in self.choices.items():
+            if len(self.choices) > 1 and way.schedule.memories > machine.memories:
                 continue
-            lowered = schedules.lowered(schedule, machine, path)
-            table = _native.simulate(lowered, machine, {"path": path})
+            lowered = schedules.lowered(way.schedule, machine, way.path)
+            table = _native.simulate(lowered, machine, {"path": way.path, "issue": way.issue})
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         time_ns, name, shares = min(found, key=lambda one: one[0])
         return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
 
 
-def exchange(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
+def exchange(table: Table, place: Where) -> Exchange:
     """Reads one message entry."""
     given = [form for form in KEYS_OF_FORM if form in table]
     if len(given) != 1:
@@ -100,35 +121,37 @@ def exchange(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exch
             raise table.error(f"`{key}` means nothing to a {given[0]}; leave it out")
     if given[0] != "list" and "size" not in table:
         raise table.error("missing key `size`; add it")
-    return {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, endpoints, grid)
+    return {"pattern": _pattern, "collective": _collective, "list": _listed}[given[0]](table, place)
 
 
-def _pattern(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    name = table["pattern"]
+def _pattern(table: Table, place: Where) -> Exchange:
+    name, endpoints = table["pattern"], place.endpoints
     experiment = Experiment(
-        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=grid,
+        "app", None, name, endpoints, table["size"], dtype="u8", root=_root(table, endpoints), grid=place.grid,
         messages=table["messages"], both_ways=table["both_ways"],
     )  # fmt: skip
     try:
         schedule = schedules.of(experiment)
     except LinkwrightError as error:
         raise table.error(str(error)) from error
-    return Exchange({name: schedule}, _arriving(schedule, endpoints))
+    return Exchange({name: Way(schedule, place.path)}, _arriving(schedule, endpoints))
 
 
-def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    name, size, wanted = table["collective"], table["size"], table["algorithm"]
+def _collective(table: Table, place: Where) -> Exchange:
+    name, size, endpoints, path = table["collective"], table["size"], place.endpoints, place.path
+    own = [] if path else library.algorithms(place.machine, name)
+    wanted = table["algorithm"] or next(iter(own), "best")
     (traits,) = (row for row in _native.collectives() if row["key"] == name)
     if wanted == "best" and endpoints > BEST_OF_ALL_RANKS:
         raise table.error(f"{endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     root = _root(table, endpoints) if traits["rooted"] else 0
     choices, why = {}, ""
-    for algorithm in algorithms_of(name, ("all",) if wanted == "best" else (wanted,)):
+    for algorithm in algorithms_of(name, ("all",) if wanted == "best" else (wanted,), own):
         experiment = collective_experiment(
-            "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=grid
+            "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=place.grid
         )  # fmt: skip
         try:
-            choices[f"{name}/{algorithm}"] = schedules.of(experiment)
+            choices[f"{name}/{algorithm}"] = _way(experiment, place, algorithm in own)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
@@ -136,8 +159,15 @@ def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> E
     return Exchange(choices, size)
 
 
-def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    messages = table["list"]
+def _way(experiment: Experiment, place: Where, own: bool) -> Way:
+    if not own:
+        return Way(schedules.of(experiment), place.path)
+    plan = library.plan(place.machine, experiment)
+    return Way(plan.schedule, plan.path, plan.issue)
+
+
+def _listed(table: Table, place: Where) -> Exchange:
+    messages, endpoints = table["list"], place.endpoints
     for source, target, _ in messages:
         for end in (source, target):
             if end >= endpoints:
@@ -147,7 +177,7 @@ def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Excha
                 f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
             )
     schedule = _schedule_of(table, messages, endpoints)
-    return Exchange({f"{len(messages)} messages": schedule}, _arriving(schedule, endpoints))
+    return Exchange({f"{len(messages)} messages": Way(schedule, place.path)}, _arriving(schedule, endpoints))
 
 
 def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.predict import Forecast, Part, Room, head_keys
-from linkwright.predict.messages import MESSAGE, Exchange, exchange
+from linkwright.predict.messages import MESSAGE, Exchange, Where, exchange
 from linkwright.predict.rates import DTYPES, Rates, capacity_bytes
 from linkwright.toml import AMOUNT, SIZE, TEXT, TIME, Choice, Key, Many, OneTable, Tables, whole
 
@@ -72,13 +72,12 @@ def forecast(document: Table, head: Table, machine: _native.Machine) -> Forecast
     memory, times = head["memory"], head["times"]
     machine, endpoints, grid = _sized(head, machine)
     rates = Rates(machine, head)
-    steps = [_step(table, rates, memory, endpoints, grid) for table in document["superstep"]]
+    place = Where(machine, endpoints, grid, head["path"])
+    steps = [_step(table, rates, memory, place) for table in document["superstep"]]
     fullest = max(steps, key=lambda step: step.memory_bytes + step.buffer_bytes)
     needed = memory + fullest.memory_bytes + fullest.buffer_bytes
     room = Room(needed, capacity_bytes(machine), fullest.name)
-    parts = (
-        [] if room.fits is False else [part for step in steps for part in _parts(step, times, machine, head["path"])]
-    )
+    parts = [] if room.fits is False else [part for step in steps for part in _parts(step, times, machine)]
     return Forecast(head["name"], "supersteps", machine.name, endpoints, room, parts)
 
 
@@ -105,13 +104,13 @@ def _sized(head: Table, machine: _native.Machine) -> tuple[_native.Machine, int,
     return machine, endpoints, grid or (machine.rank_grid if endpoints == machine.ranks else None)
 
 
-def _step(table: Table, rates: Rates, held: int, endpoints: int, grid: tuple[int, int] | None) -> Step:
+def _step(table: Table, rates: Rates, held: int, place: Where) -> Step:
     return Step(
         table["name"],
         table["times"],
         _work(table, rates, held + table["memory"]),
         table["memory"],
-        [exchange(entry, endpoints, grid) for entry in table["message"]],
+        [exchange(entry, place) for entry in table["message"]],
     )
 
 
@@ -127,11 +126,11 @@ def _work(table: Table, rates: Rates, working_set: int) -> dict[str, float]:
     return {"compute": compute} if compute >= memory else {"memory": memory}
 
 
-def _parts(step: Step, times: int, machine: _native.Machine, path: str | None) -> list[Part]:
+def _parts(step: Step, times: int, machine: _native.Machine) -> list[Part]:
     parts = []
     if sum(step.work_ns.values()) > 0:
         parts.append(Part(f"{step.name}: work", times * step.times, step.work_ns))
     for one in step.exchanges:
-        choice, _, causes = one.simulate(machine, path)
+        choice, _, causes = one.simulate(machine)
         parts.append(Part(f"{step.name}: messages", times * step.times, causes, choice, messages=True))
     return parts

@@ -187,7 +187,8 @@ def _assumptions(made: Training) -> Text:
         f"in buckets of {quantity.size(choices.bucket_bytes)}, "
         + ("during the backward pass" if choices.overlap else "after the backward pass")
     )  # fmt: skip
-    told.append(f"Gradients are sent {how}, by {choices.algorithm}; {choices.scaling} scaling; input: {choices.input}.")
+    by = f", by {', '.join(made.algorithms)}" if made.algorithms else ""
+    told.append(f"Gradients are sent {how}{by}; {choices.scaling} scaling; input: {choices.input}.")
     if not choices.balanced:
         told.append(
             f"The last GPU computes {100 * choices.imbalance:g} % longer and starts {choices.skew_ns / 1e3:g} µs later."

@@ -62,6 +62,12 @@ class Training:
     leads: list[Lead]
 
     @property
+    def algorithms(self) -> list[str]:
+        """What carries the gradients, each once."""
+        found = (step.choice for steps in self.steps.values() for step in steps)
+        return list(dict.fromkeys(choice for choice in found if choice))
+
+    @property
     def fits(self) -> bool:
         """Whether every machine has a time for some step."""
         return all(any(step.causes_ns for step in found) for found in self.steps.values())

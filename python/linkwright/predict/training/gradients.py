@@ -57,7 +57,7 @@ class Reduced:
 class Allreduce:
     """Allreduces of one algorithm over `ranks` devices of one machine; results are kept."""
 
-    def __init__(self, machine: _native.Machine, ranks: int, algorithm: str, path: str | None):
+    def __init__(self, machine: _native.Machine, ranks: int, algorithm: str | None, path: str | None):
         self._machine, self._ranks = machine, ranks
         self._how = (algorithm, path)
         self._recipes: dict[int, list[Recipe]] = {}

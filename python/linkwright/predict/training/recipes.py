@@ -1,9 +1,10 @@
-"""Which schedules carry an allreduce: a registered algorithm, the best of all, or the rings that NCCL would build.
+"""Which schedules carry an allreduce: the library's plan, a registered algorithm, or the best of all.
 
+no name                      the plan of the machine's library; `ring` if it has none, or if a path is asked for
 ring, swing_bandwidth, ...   one algorithm on the path asked for
-best                         the fastest of all that work on it
+nccl-1.3.4, nccl-2.3.5       a plan of the machine's library, which chooses the path
+best                         the fastest of all that work on the path; plans of the library too, unless a path is named
 hierarchical                 not here: one node and one column of devices tell the whole (hierarchical.py)
-nccl-1.3.4, nccl-2.3.5       rings, slices and mode of that version, from the machine's links; they choose the path
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linkwright import _native, nccl, schedules
-from linkwright.errors import ScheduleError, ShapeError, UsageError, unknown
+from linkwright import _native, library, schedules
+from linkwright.errors import ScheduleError, ShapeError, UsageError
+from linkwright.experiment import Experiment
 from linkwright.predict.training.workload import BYTES_PER_NUMBER
 from linkwright.suite.expand import algorithms_of, collective_experiment
 
-VERSIONS = {f"nccl-{version}": version for version in nccl.VERSIONS}
-LINKS = "dma"  # the network whose one-link pairs NCCL treats as neighbours
-LOW_LATENCY, NORMAL = "low_latency", "flags"
+BEST, USUAL = "best", "ring"
 
 
 @dataclass(frozen=True)
@@ -31,49 +31,46 @@ class Recipe:
     issue: str | None = None
 
 
-def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> list[Recipe]:
+def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None) -> list[Recipe]:
     """Ways of an allreduce of `size` bytes; more than one for `best` only."""
     whole = -(-size // BYTES_PER_NUMBER) * BYTES_PER_NUMBER
-    if algorithm in VERSIONS:
-        return [_nccl(machine, ranks, whole, algorithm, path)]
-    if algorithm.startswith("nccl"):
-        raise unknown("version of NCCL", algorithm, VERSIONS)
-    found = list(_registered(machine, ranks, whole, algorithm, path))
+    found = list(_found(machine, ranks, whole, algorithm or _default(machine, path), path))
     if not found:
         raise UsageError(f"{machine.name}: no allreduce algorithm works on {ranks} devices; choose another --algorithm")
     return found
 
 
-def _registered(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> Iterator[Recipe]:
-    names = algorithms_of("allreduce", ("all",) if algorithm == "best" else (algorithm,))
-    for name in names:
-        experiment = collective_experiment("app", "allreduce", name, ranks, size, "f32", "sum")
+def _default(machine: _native.Machine, path: str | None) -> str:
+    return USUAL if path else library.default(machine, "allreduce") or USUAL
+
+
+def _found(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> Iterator[Recipe]:
+    best = algorithm == BEST
+    own = [] if best and path else library.algorithms(machine, "allreduce")
+    for name in algorithms_of("allreduce", ("all",) if best else (algorithm,), own):
         try:
-            schedule = schedules.of(experiment)
+            made = (_planned if name in own else _registered)(machine, ranks, size, name, path)
         except (ScheduleError, ShapeError):
-            if algorithm != "best":
+            if not best:
                 raise
             continue
-        if schedule.memories <= machine.memories:
-            yield Recipe(f"allreduce/{name}", schedules.lowered(schedule, machine, path), path)
+        if made.schedule.memories <= machine.memories:
+            yield made
 
 
-def _nccl(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> Recipe:
-    version = VERSIONS[algorithm]
+def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
+    schedule = schedules.of(_experiment(ranks, size, name))
+    if schedule.memories <= machine.memories:
+        schedule = schedules.lowered(schedule, machine, path)
+    return Recipe(f"allreduce/{name}", schedule, path)
+
+
+def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
     if path is not None:
-        raise UsageError(f"--algorithm {algorithm} chooses its path itself; leave --path {path} out")
-    missing = {LOW_LATENCY, NORMAL} - set(machine.paths)
-    if LINKS not in machine.networks or missing:
-        raise UsageError(
-            f"machine {machine.name}: {algorithm} needs a network `{LINKS}` and paths `{NORMAL}` and `{LOW_LATENCY}`; "
-            "describe them, or use --algorithm ring"
-        )
-    rings = nccl.rings(version, [row[:ranks] for row in nccl.nvlinks(machine)[:ranks]])
-    few = nccl.low_latency(size, ranks, len(rings)) if version == "2.3.5" else None
-    rings = rings[:few] if few else rings
-    plan = nccl.plan(version, "allreduce", size, ranks, len(rings))
-    schedule = _native.Schedule.build("allreduce/ring", ranks, size // BYTES_PER_NUMBER, rings=rings)
-    mode = LOW_LATENCY if few else NORMAL
-    lowered = schedules.lowered(schedule.pipeline(plan.slices), machine, mode)
-    number = f"{len(rings)} ring{'s' if len(rings) > 1 else ''}"
-    return Recipe(f"{algorithm} ({number}, {mode})", lowered, mode, plan.issue)
+        raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
+    plan = library.plan(machine, _experiment(ranks, size, name))
+    return Recipe(f"{name} ({plan.words})", schedules.lowered(plan.schedule, machine, plan.path), plan.path, plan.issue)
+
+
+def _experiment(ranks: int, size: int, name: str) -> Experiment:
+    return collective_experiment("app", "allreduce", name, ranks, size, "f32", "sum")

@@ -35,7 +35,7 @@ class Choices:
     """How to train."""
 
     scaling: str = "strong"
-    algorithm: str = "ring"
+    algorithm: str | None = None  # the plan of the machine's library, or `ring` where there is none
     path: str | None = None
     bucket_bytes: int | None = None  # whole gradients where None
     overlap: bool = True  # of buckets with the backward pass

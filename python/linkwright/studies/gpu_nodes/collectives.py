@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright import _native, nccl
+from linkwright import _native, library, nccl
 from linkwright.studies.outcome import Cell
 from linkwright.studies.references import reference_rows
+from linkwright.suite.expand import collective_experiment
 
 from .machine_pair import GPUS, PAYLOAD_BYTES, Machines, gib_per_s, paper_cell
 
@@ -52,20 +53,14 @@ def broadcast(machine: _native.Machine, size_bytes: int, ranks: int = GPUS, path
 
 
 def by_version(machine: _native.Machine, version: str, kind: str, size_bytes: int, ranks: int = GPUS) -> dict:
-    """A collective as NCCL `version` cuts it: rings, slices, and the low-latency mode where it has one."""
-    links = [row[:ranks] for row in nccl.nvlinks(machine)[:ranks]]
-    rings = nccl.rings(version, links)
-    few = nccl.low_latency(size_bytes, ranks, len(rings)) if version == "2.3.5" and kind == "allreduce" else None
-    path = "low_latency" if few else "flags"
-    rings = rings[:few] if few else rings
-    plan = nccl.plan(version, kind, size_bytes, ranks, len(rings))
-    schedule = _native.Schedule.build(f"{kind}/ring", ranks, size_bytes // ELEMENT_BYTES, rings=rings)
-    seconds = _seconds(schedule.pipeline(plan.slices), machine, path, plan.issue)
+    """A collective as NCCL `version` does it."""
+    plan = library.plan(machine, collective_experiment("", kind, f"nccl-{version}", ranks, size_bytes, "f32", "sum"))
+    seconds = _seconds(plan.schedule, machine, plan.path, plan.issue)
     rate = gib_per_s(size_bytes, seconds)
     return {
         "machine": machine.name, "version": version, "collective": kind, "gpus": ranks, "size_bytes": size_bytes,
         "alg_bw_gib_per_s": rate, "bus_bw_gib_per_s": rate * _native.bus_factor(kind, ranks),
-        "time_us": 1e6 * seconds, "rings": str(len(rings)), "mode": path,
+        "time_us": 1e6 * seconds, "rings": str(plan.rings), "mode": plan.path,
     }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ GAPS = "gaps.csv"
 EQUAL = 0.005  # rates that differ by less are equal
 CLOSE = 0.10  # a lead below this is a little one
 FAR_LESS = 0.1  # of the lead of AlexNet
-CALM = Choices()
+CALM = Choices(algorithm="ring")  # of the paper, with the start-up of a copy at each step
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _one_gpu(found: Sequence[Scaling]) -> Claim:
 
 def _host_gap(machines: Machines) -> Claim:
     """Claim 13, second half: with input that nothing hides, which is the most that the host links can do."""
-    found = scalings(machines, Choices(input="serial"))
+    found = scalings(machines, replace(CALM, input="serial"))
     own = [[scaling.lead(1) for scaling in found if scaling.network == f"ResNet/{depth}"] for depth in DEPTHS]
 
     def shrinks(take: Callable[[Lead], float]) -> bool:
@@ -229,7 +229,7 @@ def _gaps(found: Sequence[Scaling]) -> Claim:
 # What carries the gradients: the paper's one ring with either start-up, and a later library.
 LIBRARIES = {
     "ring": CALM,
-    "flags": Choices(path="flags"),
+    "flags": replace(CALM, path="flags"),
     "nccl-2.3.5": Choices(algorithm="nccl-2.3.5"),
 }
 
