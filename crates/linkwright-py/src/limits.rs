@@ -35,7 +35,7 @@ pub fn limits<'py>(
     let shape = read_shape(&mut given)?;
     given.finish()?;
     let mut asked = Options::new(options);
-    let choices = choices(&mut asked, 0)?;
+    let choices = choices(&mut asked, machine, 0)?;
     asked.finish()?;
     let described = &machine.described;
     let mut found = py

@@ -70,7 +70,7 @@ pub fn simulate<'py>(
     let operations = asked.take("operations")?.unwrap_or(false);
     let links = asked.take("links")?.unwrap_or(false);
     let trace: Option<String> = asked.take("trace")?;
-    let mut choices = choices(&mut asked, seed)?;
+    let mut choices = choices(&mut asked, machine, seed)?;
     choices.record_operations = operations || trace.is_some();
     asked.finish()?;
     let described = &machine.described;
@@ -85,10 +85,10 @@ pub fn simulate<'py>(
 }
 
 /// How a schedule runs, by the options that `simulate` names.
-pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
+pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyResult<Choices> {
     Ok(Choices {
         path: asked.take("path")?,
-        issue: issue(asked.take("issue")?)?,
+        issue: issue(asked.take("issue")?, machine)?,
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
         grid: asked.take("grid")?,
@@ -110,7 +110,7 @@ pub fn check_options(
     seed: u64,
 ) -> PyResult<()> {
     let mut asked = Options::new(Some(options));
-    let choices = choices(&mut asked, seed)?;
+    let choices = choices(&mut asked, machine, seed)?;
     asked.finish()?;
     check(&machine.described, ranks, &choices).map_err(errors::sim)
 }
@@ -212,9 +212,8 @@ pub fn quiet(
     Ok(pairs.iter().map(one).collect())
 }
 
-fn issue(text: Option<String>) -> PyResult<Issue> {
-    let read = text.map_or(Ok(Issue::default()), |text| text.parse());
-    read.map_err(errors::sim)
+fn issue(text: Option<String>, machine: &Machine) -> PyResult<Issue> {
+    Issue::asked(text.as_deref(), &machine.described).map_err(errors::sim)
 }
 
 /// A placement as Python gives it.

@@ -45,7 +45,7 @@ impl Simulations {
     fn new(machine: &Machine, experiments: Vec<Asked<'_>>, seed: u64, jobs: usize) -> Self {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
         for (place, asked) in experiments.into_iter().enumerate() {
-            match experiment(place, asked, seed) {
+            match experiment(machine, place, asked, seed) {
                 Ok(read) => right.push(read),
                 Err(error) => wrong.push((place, error)),
             }
@@ -87,7 +87,12 @@ impl Simulations {
     }
 }
 
-fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment> {
+fn experiment(
+    machine: &Machine,
+    place: usize,
+    asked: Asked<'_>,
+    seed: u64,
+) -> PyResult<Experiment> {
     let (kind, key, about, options) = asked;
     let question = match kind.as_str() {
         "probe" => Question::Probe(assignment(&key, &about)?),
@@ -119,7 +124,7 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
         }
     };
     let mut given = Options::new(options.as_ref());
-    let options = choices(&mut given, seed)?;
+    let options = choices(&mut given, machine, seed)?;
     given.finish()?;
     Ok(Experiment {
         place,

@@ -11,6 +11,7 @@
 //! | `[fabric]` | `kind` and the parameters of that model | the fabric, through [`Section`] |
 //! | `[path.NAME]` | software costs of one way to move data | [`path`] |
 //! | `[hints]` | networks for a schedule's hints; optional | [`hints`] |
+//! | `[issue]` | how many transfers a rank keeps under way; optional | [`issue`] |
 //! | `[library]` | the library whose plans are the machine's own algorithms; optional | [`library`] |
 //! | `[[rule]]` | structural rules of the model, with evidence; optional | [`rules`] |
 //! | `[probe.NAME]` | parameters of probes, such as memory levels; optional | the probe's model, through [`Section`] |
@@ -26,6 +27,7 @@
 
 pub mod endpoints;
 pub mod hints;
+pub mod issue;
 pub mod levels;
 pub mod library;
 mod memo;
@@ -78,6 +80,7 @@ pub struct Machine {
     fabric_kind: String,
     paths: Vec<Path>,
     hints: Hints,
+    issue: Option<&'static str>,
     library: Option<Library>,
     rules: Vec<Rule>,
     memo: Memo,
@@ -134,6 +137,8 @@ impl Machine {
         let hints = hints.transpose()?.unwrap_or_default();
         let levels: Vec<&str> = layout.levels.iter().map(|l| l.name.as_str()).collect();
         let paths = path::read(root.section("path")?, hints.networks(), &levels)?;
+        let issue = root.optional_section("issue")?.map(issue::read);
+        let issue = issue.transpose()?;
         let library = root.optional_section("library")?;
         let library = library.map(|s| Library::read(s, hints.networks(), &paths));
         let library = library.transpose()?;
@@ -156,6 +161,7 @@ impl Machine {
             fabric_kind,
             paths,
             hints,
+            issue,
             library,
             rules,
             context,
@@ -339,6 +345,11 @@ impl Machine {
     /// What a schedule's hints mean here.
     pub fn hints(&self) -> &Hints {
         &self.hints
+    }
+
+    /// The issue policy of a run that names none, where the file states one.
+    pub fn issue(&self) -> Option<&'static str> {
+        self.issue
     }
 
     /// The library that the machine runs, where the file states one.

@@ -75,7 +75,7 @@ class Bench:
 
     def _time(self, step: Superstep) -> float:
         if step not in self._times:
-            options = {"path": step.path, "issue": "unlimited", "operations_per_s": self.clock_hz()}
+            options = {"path": step.path, "operations_per_s": self.clock_hz()}
             if step.tiles is not None:
                 options["placement"] = list(step.tiles)
             if step.shuffle is not None:
