@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
+# Words for algorithms: all that are registered or the machine's own, and those that run where none is named.
+ALL, DEFAULT = "all", "default"
 OPS = ("sum", "max", "min", "prod")
 # Tables per rank must fit into memory; the native half has the same limit.
 MAX_RANKS = 1 << 22
@@ -113,7 +115,7 @@ class Experiment:
     both_ways: bool = False
     axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value each; None: a schedule
     named: tuple[str, ...] = ()  # axes of a probe as the key writes them
-    own: Own | None = None  # a schedule of the user's; None: what the registered algorithm makes
+    own: Own | None = None  # a schedule of the user's or of a library; None: what the registered algorithm makes
     # Keys of the same at two smaller sizes and their ratio: it is measured only while the rate rises between them.
     rising: tuple[str, str, int] | None = None
 

@@ -10,11 +10,13 @@ function `planned`, and one line in `LIBRARIES`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from linkwright import nccl
-from linkwright.errors import FileError, unknown
+from linkwright.errors import FileError, WaivedError, unknown
+from linkwright.experiment import Own
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -72,6 +74,21 @@ def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
     name, _, version = experiment.algorithm.partition("-")
     schedule, mode, issue, rings = LIBRARIES[name].planned(machine, stated["links"], version, experiment)
     return Plan(experiment.algorithm, schedule, stated["modes"][mode], issue, rings)
+
+
+def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Experiment) -> Experiment:
+    """`asked` with the schedule, path and issue policy of the library, if its algorithm is one of the library's.
+
+    With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
+    """
+    if not asked.collective or asked.algorithm not in algorithms(machine, asked.collective):
+        return asked
+    if asked.path or asked.issue:
+        error = WaivedError(f"{asked.algorithm}: chooses path and issue policy itself; leave --path and --issue out")
+        return replace(asked, own=Own(error=error))
+    at = tuple(sample[: asked.ranks]) if sample else asked.placement
+    made = plan(machine, replace(asked, placement=at))
+    return replace(asked, path=made.path, issue=made.issue, own=Own(made.schedule))
 
 
 def _checked(machine: _native.Machine, stated: _native._Library):

@@ -18,6 +18,9 @@ WORKLOADS = [registry.workload_path(key) for key in registry.keys("workloads")]
 
 # Mistakes that no schema sees: they depend on other keys, on a clock, or on the exact value.
 BEYOND_A_SCHEMA = {
+    "a library whose links are no network",
+    "a library whose mode takes no path of the file",
+    "a library with a version twice",
     "cycles without a clock", "too many digits", "time beyond 64 bits", "part of a byte", "not a number", "infinite",
     "level counts that do not multiply to the ranks", "two levels of one name", "open level of a machine of fixed size",
     "grid and count", "grid of one number", "grid without places", "columns without rows", "column outside the grid",

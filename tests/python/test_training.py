@@ -334,7 +334,10 @@ def test_large_numbers_are_written_out():
         (["cifarnet", "--on", "gx8-p100", "--algorithm", "rng"], "did you mean `ring`?"),
         (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2"], "did you mean `nccl-2.3.5`"),
         (["cifarnet", "--on", "gx8-p100", "-a", "nccl-2.3.5", "--path", "ring"], "leave --path ring out"),
-        (["cifarnet", "--on", "knl-omnipath", "--rate", "5", "-a", "nccl-2.3.5"], "only a machine whose file names nccl 2.3.5"),
+        (
+            ["cifarnet", "--on", "knl-omnipath", "--rate", "5", "-a", "nccl-2.3.5"],
+            "only a machine whose file names nccl 2.3.5",
+        ),
         (["resnet", "--on", "gx8-p100", "--depth", "33"], "depth 33: resnet has 1 to 32"),
         (["alexnt", "--on", "gx8-p100"], "did you mean `alexnet`"),
         (

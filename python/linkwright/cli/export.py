@@ -9,6 +9,7 @@ import click
 
 from linkwright.cli import options
 from linkwright.errors import UsageError
+from linkwright.experiment import ALL, DEFAULT
 
 
 @click.command(name="export")
@@ -59,7 +60,7 @@ def _schedule(what: str, format_key: str, machine: str | None, out: Path | None,
         raise UsageError(f"--machine {machine}: a schedule knows no machine; leave it out")
     subject = options.subject(what)
     names = subject.axes.get("algorithms", ("",))
-    if len(names) != 1 or names[0] == "all":
+    if len(names) != 1 or names[0] in (ALL, DEFAULT):
         raise UsageError(
             f"{what}: --as {format_key} writes one schedule; name it, such as `allreduce/ring` or `own.lw`"
         )

@@ -12,7 +12,7 @@ import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError, unknown
-from linkwright.experiment import DTYPES, MAX_RANKS, OPS, check_whole
+from linkwright.experiment import ALL, DEFAULT, DTYPES, MAX_RANKS, OPS, check_whole
 
 if TYPE_CHECKING:
     from linkwright.sources import Source
@@ -133,10 +133,11 @@ shape = _together(
     click.option(
         "--algorithm",
         "-a",
-        default="all",
-        show_default=True,
+        default=DEFAULT,
         metavar="A,B",
-        help="Algorithms, or `all`; sources among them are schedules of yours.",
+        help="Algorithms, `all`, or `own`, those of the machine's library; sources among them are schedules of yours.  "
+        "[default: the plan of a described machine's library if it has one and no path or issue policy is asked for, "
+        "otherwise all]",
     ),
     click.option("--ranks", "-p", type=RANKS, help="Number of ranks; default: all that the machine has."),
     click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
@@ -313,13 +314,13 @@ class Subject:
         return chosen_sizes(self.collective or "schedule", dtype, min_bytes, max_bytes, factor, size_list)
 
 
-def subject(named: str, algorithm: str = "all") -> Subject:
+def subject(named: str, algorithm: str = DEFAULT) -> Subject:
     """What the argument of a verb and its `--algorithm` name."""
     from linkwright import sources
 
     head = named.partition("/")[0]
     if sources.is_source(named) and not (head in _collectives() and "/" in named):
-        if algorithm != "all":
+        if algorithm not in (ALL, DEFAULT):
             raise UsageError(
                 f"{named}: says its collective itself; leave out --algorithm, or write COLLECTIVE -a {named}"
             )
@@ -328,7 +329,8 @@ def subject(named: str, algorithm: str = "all") -> Subject:
     collective, names = collective_and_algorithm(named, algorithm)
     listed = tuple(names.split(","))
     found = tuple(sources.find(name) for name in listed if sources.is_source(name))
-    return Subject(f"{collective} by {names}", {"collectives": (collective,), "algorithms": listed}, collective, found)
+    by = f" by {names}" if names != DEFAULT else ""
+    return Subject(f"{collective}{by}", {"collectives": (collective,), "algorithms": listed}, collective, found)
 
 
 def _given(*names: str) -> bool:
@@ -338,14 +340,14 @@ def _given(*names: str) -> bool:
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
 
 
-def collective_and_algorithm(named: str, algorithm: str = "all") -> tuple[str, str]:
+def collective_and_algorithm(named: str, algorithm: str = DEFAULT) -> tuple[str, str]:
     """The collective and the algorithms, from COLLECTIVE[/ALGORITHM] and `--algorithm`, which may repeat it."""
     collective, slash, named_algorithm = named.partition("/")
     _check_collective(collective)
     algorithm = own_names(collective, algorithm)
     if slash and not named_algorithm:
         raise UsageError(f"{named}: names no algorithm; write `{collective}`, or `{collective}/ring`")
-    if slash and algorithm not in ("all", named_algorithm):
+    if slash and algorithm not in (ALL, DEFAULT, named_algorithm):
         raise UsageError(f"{named}: --algorithm {algorithm} names a different one; give only one of them")
     return collective, named_algorithm or algorithm
 

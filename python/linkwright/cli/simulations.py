@@ -53,7 +53,11 @@ class Request:
 
     def experiments(self, target: Target) -> list[Experiment]:
         """The experiments on a machine."""
-        return [replace(experiment, **self.how) for experiment in expand(self.suite, target.extent)]
+        # A plan of the machine's library brings both, so whether they are asked for decides what is expanded.
+        chosen = {name: self.how[name] for name in ("path", "issue")}
+        others = {name: value for name, value in self.how.items() if name not in chosen}
+        suite = replace(self.suite, parts=tuple(replace(part, **chosen) for part in self.suite.parts))
+        return [replace(experiment, **others) for experiment in expand(suite, target.extent)]
 
 
 # The most endpoints of a machine that is simulated whole: even a message between every two takes a second.

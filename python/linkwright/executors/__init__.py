@@ -123,7 +123,9 @@ def elsewhere(algorithm: str) -> UsageError | None:
             if own.key == algorithm:
                 has = ", ".join(own.collectives)
                 where = own.needs if executor.modelled else f"`--on {executor.key}`"
-                return UsageError(f"algorithm `{algorithm}`: only {where} has it ({has}); ask there, or for another one")
+                return UsageError(
+                    f"algorithm `{algorithm}`: only {where} has it ({has}); ask there, or for another one"
+                )
     return None
 
 

@@ -46,6 +46,10 @@ class Extent:
     ranks: int
     grid: tuple[int, int] | None = None
     own_algorithms: Callable[[str], list[str]] = lambda collective: []  # by collective
+    # The own algorithm that a collective takes where none is named; None: all algorithms.
+    default: Callable[[str], str | None] = lambda collective: None
+    # An experiment of an own algorithm with the schedule of a described machine's library; any other as it is.
+    planned: Callable[[Experiment], Experiment] = lambda experiment: experiment
     last_cache: int = LAST_CACHE  # bytes of the last cache; sizes of probes may be multiples of it
 
 

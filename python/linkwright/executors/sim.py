@@ -89,7 +89,13 @@ class Sim(Executor):
             executor=self,
             machine_name=machine.name,
             extent=Extent(
-                "modelled", used, grid or whole, functools.partial(library.algorithms, machine), _last_cache(machine)
+                "modelled",
+                used,
+                grid or whole,
+                own_algorithms=functools.partial(library.algorithms, machine),
+                default=functools.partial(library.default if not recipe.walk else _none, machine),
+                planned=functools.partial(library.planned, machine, sample),
+                last_cache=_last_cache(machine),
             ),
             endpoint_names=tuple(names[endpoint] for endpoint in sample) if sample else names,
             machine=machine,
@@ -101,6 +107,10 @@ class Sim(Executor):
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """Never called: a modelled time is exact, so `suite.model` simulates each experiment once."""
         raise AssertionError("a modelled target has no launches")
+
+
+def _none(machine: _native.Machine, collective: str) -> None:
+    """Plans cannot be folded or streamed, so none is the default there."""
 
 
 def _sized(recipe: Recipe) -> _native.Machine:

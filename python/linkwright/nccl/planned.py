@@ -23,7 +23,7 @@ def planned(
     machine: _native.Machine, links: int, version: str, experiment: Experiment
 ) -> tuple[_native.Schedule, str, str, int]:
     """(schedule, mode, issue policy, number of rings) of a collective; rings take one link of network `links` a hop."""
-    collective, ranks, size_bytes = experiment.collective, experiment.ranks, experiment.size_bytes
+    collective, ranks, size_bytes = str(experiment.collective), experiment.ranks, int(experiment.size_bytes or 0)
     found = _rings(machine, links, version, experiment.placement or tuple(range(ranks)))
     fast = version == "2.3.5" and collective == "allreduce"
     few = low_latency(size_bytes, ranks, len(found)) if fast else None

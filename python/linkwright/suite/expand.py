@@ -14,7 +14,7 @@ from linkwright import probes, sources
 from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere
 from linkwright.executors.protocol import Extent, Target
-from linkwright.experiment import DTYPES, Experiment
+from linkwright.experiment import ALL, DEFAULT, DTYPES, Experiment
 
 from . import axes
 from .load import RANKS, Part, Suite
@@ -87,14 +87,14 @@ def _registered() -> dict[tuple[str, str], None]:
     return {(row["collective"], row["name"]): None for row in _native.algorithms()}
 
 
-def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequence[str] = ()) -> list[str]:
+def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequence[str] = ()) -> list[str]:
     """The algorithms of a collective that `wanted` names, in its order.
 
-    `all` stands for the whole registry and then the machine's `own`; `own` for those of the machine's library, if any.
+    `all` stands for the machine's `own`, those of its library, and then the whole registry; `own` for the former alone.
     Sources and algorithms of packages are run where they are named only.
     """
-    known = [name for of, name in _registered() if of == collective] + list(own)
-    if "all" in wanted:
+    known = [*own, *(name for of, name in _registered() if of == collective)]
+    if ALL in wanted:
         return known
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
@@ -124,7 +124,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             raise unknown(
                 "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
             )
-        names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
+        names = _names(part, extent, collective)
         placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, _source(collective, name)))
         for (algorithm, ranks), size in itertools.product(placed, part.sizes):
             _check_root(part, ranks)
@@ -136,7 +136,14 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
             if made not in seen:
                 seen.add(made)
-                yield made
+                yield extent.planned(made)
+
+
+def _names(part: Part, extent: Extent, collective: str) -> list[str]:
+    """The algorithms of a part; where it names none, the plan of the library, unless a path or policy is asked for."""
+    plan = None if part.path or part.issue else extent.default(collective)
+    usual = (plan or ALL,) if part.algorithms == (DEFAULT,) else part.algorithms
+    return algorithms_of(collective, usual, extent.own_algorithms(collective))
 
 
 def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:

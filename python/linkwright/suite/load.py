@@ -9,7 +9,7 @@ from pathlib import Path
 
 from linkwright import toml
 from linkwright.errors import FileError, ShapeError, UsageError
-from linkwright.experiment import DTYPES, OPS, check_whole
+from linkwright.experiment import DEFAULT, DTYPES, OPS, check_whole
 from linkwright.sources import within
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
@@ -62,7 +62,8 @@ AXES = {
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(
         Many(TEXT, single=True),
-        "algorithms by name, `all`, `own` (those of the machine's library), or sources such as `own.py:bucket`",
+        "algorithms by name, `all`, `own` (those of the machine's library), or sources such as `own.py:bucket`; "
+        "default: the plan of a described machine's library, if it has one and there is no `path` or `issue`, or all",
     ),
     "schedules": Key(Many(TEXT, single=True), "sources that say themselves which collective they are"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
@@ -119,7 +120,7 @@ class Part:
     probe: str | None = None
     axes: dict[str, object] = field(default_factory=dict)
     collectives: tuple[str, ...] = ()  # empty for a pattern; ("all",) for every one
-    algorithms: tuple[str, ...] = ("all",)
+    algorithms: tuple[str, ...] = (DEFAULT,)
     schedules: tuple[str, ...] = ()  # sources
     sizes: tuple[int, ...] = ()
     rising_to: int | None = None
