@@ -151,7 +151,7 @@ def _collective(table: Table, place: Where) -> Exchange:
             "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=place.grid
         )  # fmt: skip
         try:
-            choices[f"{name}/{algorithm}"] = _way(experiment, place, algorithm in own)
+            choices[experiment.algorithm_key] = _way(experiment, place, algorithm in own)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:

@@ -1,0 +1,164 @@
+"""The library of a machine: what its file states, what is planned, and where the plan is the default."""
+
+import json
+
+import pytest
+
+import linkwright as lw
+from linkwright import errors, library, registry
+from linkwright.executors import resolve_one
+from linkwright.machines import load
+from linkwright.suite.expand import algorithms_of, collective_experiment, expand
+from linkwright.suite.load import parse
+from linkwright_cases import invoke
+
+DGX1, GX8 = "dgx1-p100", "gx8-p100"
+OWN = ["nccl-1.3.4", "nccl-2.3.5"]
+SUITE = """
+[suite]
+format = 1
+name = "own"
+summary = "one part"
+[[part]]
+name = "part"
+summary = "collectives"
+collectives = ["allreduce", "alltoall"]
+sizes = ["64K"]
+"""
+
+
+def plan(machine, collective, version, size, ranks=8, **more):
+    asked = collective_experiment("", collective, f"nccl-{version}", ranks, size, "f32", "sum", **more)
+    return library.plan(load(machine), asked)
+
+
+def test_what_both_nodes_state():
+    for name in (DGX1, GX8):
+        assert library.algorithms(load(name), "allreduce") == OWN
+        assert library.algorithms(load(name), "alltoall") == []
+    assert library.algorithms(load("loggp"), "allreduce") == []
+    assert {entry["key"] for entry in registry.entries("own-algorithms")} >= set(OWN)
+
+
+@pytest.mark.parametrize(
+    ("machine", "version", "size", "words"),
+    [
+        (DGX1, "1.3.4", "4K", "1 ring, flags"),
+        # 64 threads carry 512 B per rank and ring: 4 KiB is one ring of the low-latency mode, 16 KiB are four.
+        (DGX1, "2.3.5", "4K", "1 ring, low_latency"),
+        (DGX1, "2.3.5", "16K", "4 rings, low_latency"),
+        # Four directed Hamiltonian cycles over NVLink, each used twice.
+        (DGX1, "2.3.5", "64M", "8 rings, flags"),
+        # No NVLink: one ring over PCIe.
+        (GX8, "2.3.5", "64M", "1 ring, flags"),
+    ],
+)
+def test_the_mode_and_the_rings_of_a_plan(machine, version, size, words):
+    assert plan(machine, "allreduce", version, lw.parse_size(size)).words == words
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "broadcast", "reduce", "allgather", "reduce_scatter"])
+@pytest.mark.parametrize("ranks", [1, 2, 5, 8])
+@pytest.mark.parametrize("version", ["1.3.4", "2.3.5"])
+def test_plans_are_right_for_any_shape(collective, version, ranks):
+    for size in (4 * ranks, 40_000 * ranks):
+        root = {"root": ranks - 1} if collective in ("broadcast", "reduce") else {}
+        made = plan(DGX1, collective, version, size, ranks, **root)
+        assert lw.verify(made.schedule).exact
+        assert made.schedule.collective == collective
+        assert lw.simulate(made.schedule, DGX1, path=made.path, issue=made.issue).time_us >= 0
+
+
+def test_the_chunks_of_a_plan_are_pipelined():
+    # 64 MiB over 8 ranks: blocks of 8 MiB are eight chunks of 1 MiB with two slices each; 14 steps of 8 ranks.
+    assert plan(DGX1, "allreduce", "1.3.4", 64 << 20).schedule.messages == 14 * 8 * 16
+
+
+def test_all_has_the_library_first():
+    assert algorithms_of("allreduce", ("all",), OWN) == [*OWN, *algorithms_of("allreduce")]
+    assert algorithms_of("allreduce", ("ring", "own"), OWN) == ["ring", *OWN]
+
+
+def names(text, machine=DGX1):
+    found = expand(parse(text, "own.toml"), resolve_one(machine).extent)
+    return [(e.collective, e.algorithm, e.path, e.issue) for e in found if e.collective == "allreduce"]
+
+
+def test_the_default_of_a_suite():
+    planned = ("allreduce", "nccl-1.3.4", "flags", "window(2)")
+    assert names(SUITE) == [planned]
+    assert names(SUITE + 'algorithms = "all"\n')[0] == planned
+    assert len(names(SUITE + 'algorithms = "all"\n')) > 10
+    assert len(names(SUITE, "loggp")) > 10
+    assert all(path == "flags" for _, _, path, _ in names(SUITE + 'path = "flags"\n'))
+    assert len(names(SUITE + 'path = "flags"\n')) > 10
+    # A collective that the library does not plan has no default.
+    found = expand(parse(SUITE, "own.toml"), resolve_one(DGX1).extent)
+    assert {e.algorithm for e in found if e.collective == "alltoall"} >= {"bruck", "pairwise"}
+
+
+def test_a_plan_takes_no_other_path(tmp_path):
+    result = invoke("simulate", "allreduce", "-a", "own", "--path", "ring", "--on", DGX1, "--sizes", "4K")
+    assert result.status == 1
+    assert "chooses path and issue policy itself" in " ".join(result.out.split())
+
+
+def test_traces_links_and_runs_of_a_plan(tmp_path):
+    trace, links = tmp_path / "t.json", tmp_path / "l.csv"
+    words = ("--on", DGX1, "--sizes", "64K", "--trace", str(trace), "--links", str(links))
+    assert invoke("simulate", "allreduce", *words).status == 0
+    assert json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    # Seven eighths of the vector twice over every hop of the ring: 3 to 4 is staged, so it leaves by PCIe.
+    assert "GPU 3 -> PLX 1," in links.read_text(encoding="utf-8")
+    assert ",114688," in links.read_text(encoding="utf-8")
+    rows = tmp_path / "rows.json"
+    runs = ("--runs", str(tmp_path / "runs"), "--output", str(rows))
+    assert invoke("run", "allreduce", "--on", DGX1, "--sizes", "64K", *runs).status == 0
+    (row,) = [row for row in json.loads(rows.read_text(encoding="utf-8"))["rows"] if row["metric"] == "time"]
+    assert (row["algorithm"], row["path"], row["issue"]) == ("nccl-1.3.4", "flags", "window(2)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('name = "nccl"', 'name = "ncl"', "did you mean `nccl`"),
+        ('"1.3.4", "2.3.5"', '"1.3.4", "2.3"', "unknown version of nccl `2.3`"),
+        (', low_latency = "low_latency" }', " }", "no path for mode `low_latency` of nccl; add `low_latency`"),
+        ('{ normal = "flags"', '{ fast = "ring", normal = "flags"', "unknown mode of nccl `fast`"),
+    ],
+)
+def test_a_wrong_library_is_refused(old, new, problem, tmp_path):
+    text = registry.machine_path(DGX1).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    result = invoke("simulate", "allreduce", "--on", str(file), "--sizes", "4K")
+    assert result.status == 2
+    assert problem in result.err
+
+
+def test_rings_need_a_library_that_says_which_links():
+    from linkwright import nccl
+
+    with pytest.raises(errors.UsageError, match="states no library"):
+        nccl.nvlinks(load("loggp").with_endpoints(4))
+
+
+def test_supersteps_take_the_plan(tmp_path):
+    app = tmp_path / "app.toml"
+    head = '[app]\nformat = 1\nkind = "supersteps"\nname = "x"\n{path}'
+    step = '[[superstep]]\nname = "s"\n[[superstep.message]]\ncollective = "allreduce"\nsize = "1M"\n'
+
+    def part(path="", algorithm=""):
+        app.write_text(head.format(path=path) + step + algorithm, encoding="utf-8")
+        result = invoke("predict", str(app), "--on", DGX1, "--json")
+        assert result.status == 0, result.err
+        (found,) = json.loads(result.out)["parts"]
+        return found["choice"], found["time_ns"]
+
+    made = plan(DGX1, "allreduce", "1.3.4", 1 << 20)
+    alone = 1e3 * lw.simulate(made.schedule, DGX1, path=made.path, issue=made.issue).time_us
+    assert part() == ("allreduce/nccl-1.3.4", pytest.approx(alone))
+    assert part(algorithm='algorithm = "best"\n') == ("allreduce/nccl-2.3.5", pytest.approx(36.7e3, rel=0.01))
+    assert part(algorithm='algorithm = "ring"\n')[0] == "allreduce/ring"
+    assert "nccl" not in part(path='path = "flags"\n')[0]
