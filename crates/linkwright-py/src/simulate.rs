@@ -213,7 +213,9 @@ pub fn quiet(
 }
 
 fn issue(text: Option<String>, machine: &Machine) -> PyResult<Issue> {
-    Issue::asked(text.as_deref(), &machine.described).map_err(errors::sim)
+    let stated = text.as_deref().or(machine.described.issue());
+    let read = stated.map_or(Ok(Issue::default()), str::parse);
+    read.map_err(errors::sim)
 }
 
 /// A placement as Python gives it.

@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::messages::Networks;
 use linkwright_core::machine::{Nearness, Path};
-use linkwright_core::{EndpointId, Machine, TimePs};
+use linkwright_core::{EndpointId, TimePs};
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,14 +49,6 @@ impl FromStr for Issue {
                 ),
             }),
         }
-    }
-}
-
-impl Issue {
-    /// The policy that is asked for; without one, that of `machine`.
-    pub fn asked(text: Option<&str>, machine: &Machine) -> Result<Self, SimError> {
-        let stated = text.or(machine.issue());
-        stated.map_or(Ok(Issue::default()), str::parse)
     }
 }
 
