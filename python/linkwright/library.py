@@ -10,6 +10,7 @@ function `planned`, and one line in `LIBRARIES`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -58,6 +59,12 @@ def entries() -> list[tuple[str, str, str, tuple[str, ...]]]:
         for name, found in LIBRARIES.items()
         for version in found.VERSIONS
     ]
+
+
+@functools.cache
+def is_plan(algorithm: str | None) -> bool:
+    """Whether an algorithm is a library's plan, of which path and issue policy are a part."""
+    return any(algorithm == f"{name}-{version}" for name, version, *_ in entries())
 
 
 def default(machine: _native.Machine, collective: str) -> str | None:

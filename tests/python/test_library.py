@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import linkwright as lw
@@ -10,6 +11,7 @@ from linkwright.executors import resolve_one
 from linkwright.machines import load
 from linkwright.suite.expand import algorithms_of, collective_experiment, expand
 from linkwright.suite.load import parse
+from linkwright.suite.sweeps import half_peaks
 from linkwright_cases import invoke
 
 DGX1, GX8 = "dgx1-p100", "gx8-p100"
@@ -95,6 +97,21 @@ def test_the_default_of_a_suite():
     # A collective that the library does not plan has no default.
     found = expand(parse(SUITE, "own.toml"), resolve_one(DGX1).extent)
     assert {e.algorithm for e in found if e.collective == "alltoall"} >= {"bruck", "pairwise"}
+
+
+def test_a_plan_with_two_paths_is_one_series(tmp_path):
+    """2.3.5 goes from its low-latency mode to the normal one, and the sweep is one all the same."""
+    from linkwright.report.sections.collectives import series_name
+
+    file = tmp_path / "rows.json"
+    runs = ("--runs", str(tmp_path / "runs"), "--output", str(file))
+    words = ("-a", "own,ring", "--on", DGX1, "--sizes", "4K,64K,256K,1M,4M,16M")
+    assert invoke("run", "allreduce", *words, *runs).status == 0
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    found = pd.DataFrame([row for row in rows if row["metric"] == "time"]).assign(label="")
+    assert set(found[found["algorithm"] == "nccl-2.3.5"]["path"]) == {"low_latency", "flags"}
+    assert set(series_name(found)) == {*OWN, "ring"}
+    assert sorted(row["algorithm"] for row in half_peaks(rows)) == sorted([*OWN, "ring"])
 
 
 def test_a_plan_takes_no_other_path(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from linkwright import library
 from linkwright.stats.bandwidth import half_peak_size
 from linkwright.store import schema
 
@@ -15,7 +16,7 @@ from .rows import Row
 
 # Fewer sizes do not make a sweep.
 MIN_SIZES = 3
-_SAME = ("machine", "executor", "collective", "algorithm", "ranks", "dtype", "op", "placement", "issue", "path")
+_SAME = ("machine", "executor", "collective", "algorithm", "ranks", "dtype", "op", "placement")
 _RATES = ("bandwidth", "alg_bw")
 
 
@@ -24,8 +25,9 @@ def half_peaks(rows: Iterable[Row]) -> Iterator[Row]:
     sweeps: dict[tuple, dict[int, Row]] = {}
     for row in rows:
         if row["metric"] in _RATES and row["value"] is not None:
-            part = row["part"]
-            sweeps.setdefault((part, row["metric"], *(row[key] for key in _SAME)), {})[row["size_bytes"]] = row
+            how = () if library.is_plan(row["algorithm"]) else (row["issue"], row["path"])
+            key = (row["part"], row["metric"], *(row[key] for key in _SAME), *how)
+            sweeps.setdefault(key, {})[row["size_bytes"]] = row
     for sweep in sweeps.values():
         if len(sweep) >= MIN_SIZES:
             yield _half_peak(sweep)

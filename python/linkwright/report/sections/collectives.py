@@ -12,6 +12,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from linkwright import library
+
 from .. import quantity
 from ..model import Axis, Cell, Column, Curve, Item, Plot, Section, Table
 from ..runs import Run, ok
@@ -63,12 +65,16 @@ def fastest(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def series_name(rows: pd.DataFrame) -> pd.Series:
-    """The algorithm and everything else that varies: ranks, data type, issue policy, path."""
-    extra = values.varying(rows, ("ranks", "dtype", "op", "placement", "issue", "path"))
+    """The algorithm and everything else that varies: ranks, data type, issue policy, path.
+
+    A library takes another path at another size, and it is the same plan.
+    """
+    planned = rows["algorithm"].map(library.is_plan)
+    rows = rows.assign(**{key: rows[key].mask(planned) for key in ("issue", "path")})
     name = rows["algorithm"].where(rows["algorithm"] != "", rows["label"])
-    for key in extra:
-        shown = rows[key].map(lambda v: f"{v:.0f} ranks" if isinstance(v, float) else str(v))
-        name = name + ", " + shown
+    for key in values.varying(rows, ("ranks", "dtype", "op", "placement", "issue", "path")):
+        shown = rows[key].map(lambda v: f", {v:.0f} ranks" if isinstance(v, float) else f", {v}")
+        name = name + shown.where(rows[key].notna(), "")
     return name
 
 
