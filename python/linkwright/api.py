@@ -418,8 +418,9 @@ def simulate(
         schedule: the schedule to simulate; it is verified first.
         on: a machine, the name of one, or the path of a machine file.
         path: the name of a path of the machine (`Machine.paths`); by default its first.
-        issue: how many transfers a lane keeps under way: `blocking` (one, the default), `window(k)` (up to k, each
-            completion frees one place), `batch(k)` (k at a time, then wait for all) or `unlimited`.
+        issue: how many transfers a lane keeps under way: `blocking` (one, the default unless the machine states
+            another), `window(k)` (up to k, each completion frees one place), `batch(k)` (k at a time, then wait for
+            all) or `unlimited`.
         skew: when ranks start: `none` (together, the default), `uniform:2us` (each at a random time within 2 us),
             `late:RANK:2us` (one rank 2 us after the others) or `list:0us,1us` (the delay of each rank). Times have a
             unit, `ns`, `us`, `ms` or `s`.

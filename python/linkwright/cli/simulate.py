@@ -21,8 +21,8 @@ from linkwright.cli import options
 @options.shape
 @options.sizes
 @options.data
-@click.option("--path", help="Software path of the machine file; default: its first.")
-@click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited.")
+@click.option("--path", help="Software path of the machine file; default: that of the plan, or its first.")
+@click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited; default: the machine's.")
 @options.skew
 @click.option(
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
