@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright import _native, library, schedules
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
-from linkwright.experiment import DTYPES, Experiment
+from linkwright.experiment import ALL, DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
 from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # With more endpoints than this, some algorithms have too many messages to simulate in a reasonable time.
 BEST_OF_ALL_RANKS = 1024
+BEST = "best"
 MOST_CHUNKS = 1 << 20
 
 
@@ -80,6 +81,7 @@ class Where:
     endpoints: int
     grid: tuple[int, int] | None = None
     path: str | None = None
+    placement: tuple[int, ...] | None = None  # endpoint of each rank; None: the first ones
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,17 @@ class Exchange:
     choices: dict[str, Way]  # what was chosen, in words -> how
     buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
-    def simulate(self, machine: _native.Machine) -> tuple[str, float, dict[str, float]]:
-        """(choice, time, time by cause) of the fastest, in ns."""
+    def simulate(
+        self, machine: _native.Machine, placement: tuple[int, ...] | None = None
+    ) -> tuple[str, float, dict[str, float]]:
+        """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
         found = []
         for name, way in self.choices.items():
             if len(self.choices) > 1 and way.schedule.memories > machine.memories:
                 continue
             lowered = schedules.lowered(way.schedule, machine, way.path)
-            table = _native.simulate(lowered, machine, {"path": way.path, "issue": way.issue})
+            options = {"path": way.path, "issue": way.issue, "placement": placement}
+            table = _native.simulate(lowered, machine, options)
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         time_ns, name, shares = min(found, key=lambda one: one[0])
         return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
@@ -138,31 +143,39 @@ def _pattern(table: Table, place: Where) -> Exchange:
 
 
 def _collective(table: Table, place: Where) -> Exchange:
-    name, size, endpoints, path = table["collective"], table["size"], place.endpoints, place.path
-    own = [] if path else library.algorithms(place.machine, name)
-    wanted = table["algorithm"] or next(iter(own), "best")
+    name = table["collective"]
     (traits,) = (row for row in _native.collectives() if row["key"] == name)
-    if wanted == "best" and endpoints > BEST_OF_ALL_RANKS:
-        raise table.error(f"{endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
-    root = _root(table, endpoints) if traits["rooted"] else 0
+    root = _root(table, place.endpoints) if traits["rooted"] else 0
+    try:
+        return collective(name, table["algorithm"], table["size"], table["dtype"], root, place)
+    except (ScheduleError, ShapeError) as error:
+        raise table.error(str(error)) from error
+
+
+def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, place: Where) -> Exchange:
+    """A collective of `size` bytes by `wanted`; by default the plan of the library of the machine, or else the best."""
+    own = [] if place.path else library.algorithms(place.machine, name)
+    wanted = wanted or next(iter(own), BEST)
+    if wanted == BEST and place.endpoints > BEST_OF_ALL_RANKS:
+        raise ShapeError(f"{place.endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     choices, why = {}, ""
-    for algorithm in algorithms_of(name, ("all",) if wanted == "best" else (wanted,), own):
-        experiment = collective_experiment(
-            "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=place.grid
+    for algorithm in algorithms_of(name, (ALL,) if wanted == BEST else (wanted,), own):
+        asked = collective_experiment(
+            "app", name, algorithm, place.endpoints, size, dtype, "sum", root=root, grid=place.grid
         )  # fmt: skip
         try:
-            choices[experiment.algorithm_key] = _way(experiment, place, algorithm in own)
+            choices[asked.algorithm_key] = _way(asked, place, algorithm in own)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
-        raise table.error(why)
+        raise ShapeError(why)
     return Exchange(choices, size)
 
 
-def _way(experiment: Experiment, place: Where, own: bool) -> Way:
+def _way(asked: Experiment, place: Where, own: bool) -> Way:
     if not own:
-        return Way(schedules.of(experiment), place.path)
-    plan = library.plan(place.machine, experiment)
+        return Way(schedules.of(asked), place.path)
+    plan = library.plan(place.machine, replace(asked, placement=place.placement))
     return Way(plan.schedule, plan.path, plan.issue)
 
 
@@ -176,6 +189,12 @@ def _listed(table: Table, place: Where) -> Exchange:
             raise table.error(
                 f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
             )
+    return listed(messages, place, table)
+
+
+def listed(messages: Sequence[tuple[int, int, int]], place: Where, table: Table) -> Exchange:
+    """Messages that all start at once, each from, to and size."""
+    endpoints = place.endpoints
     schedule = _schedule_of(table, messages, endpoints)
     return Exchange({f"{len(messages)} messages": Way(schedule, place.path)}, _arriving(schedule, endpoints))
 
