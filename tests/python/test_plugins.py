@@ -92,7 +92,7 @@ def test_the_example_is_listed_with_its_package(installed):
 
 def test_run_and_report(installed, tmp_path):
     arguments = ["--on", "tcp", "-p", "4", "--sizes", "1K", "--iters", "5", "--runs", str(tmp_path)]
-    done = linkwright(installed, "run", "allreduce/ring", *arguments, "--time-budget", "12s")
+    done = linkwright(installed, "run", "allreduce/ring", *arguments, "--time-budget", "8s")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = lw.results(folder=tmp_path)
     (row,) = rows[rows["metric"] == "time"].to_dict("records")

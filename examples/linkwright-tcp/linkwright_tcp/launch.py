@@ -38,6 +38,7 @@ from .rank import LOST
 
 START_S = 30.0  # for Python to start in all ranks
 GRACE_S = 2.0  # beyond the deadline, before the ranks are ended
+EXIT_S = 1.0  # for a rank to see that it is to end
 
 
 class Ranks:
@@ -47,7 +48,7 @@ class Ranks:
         self._processes, self._connections = [], []
         for _ in range(count):
             here, there = multiprocessing.Pipe()
-            command = [sys.executable, "-m", "linkwright_tcp.rank", str(there.fileno())]
+            command = [sys.executable, "-P", "-m", "linkwright_tcp.rank", str(there.fileno())]
             self._processes.append(subprocess.Popen(command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL))
             self._connections.append(here)
             there.close()
@@ -84,9 +85,10 @@ class Ranks:
         """End all processes: their connections close, and they see that."""
         for connection in self._connections:
             connection.close()
+        end = time.monotonic() + EXIT_S
         for process in self._processes:
             try:
-                process.wait(1)
+                process.wait(max(0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
