@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .api import Proof as Proof
     from .api import Result as Result
     from .api import limits as limits
+    from .api import load as load
     from .api import machine as machine
     from .api import results as results
     from .api import run as run
@@ -37,6 +38,7 @@ _EXPORTS = {
     "UsageError": "errors",
     "VerifyError": "errors",
     "limits": "api",
+    "load": "api",
     "machine": "api",
     "parse_size": "units",
     "results": "api",
