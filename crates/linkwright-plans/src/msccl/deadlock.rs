@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Each of these waits is for one certain event, so whether the run ends does not depend on who is fast.
-//! Messages larger than a slot are sent in parts; in the worst case each chunk is one, so a step of `cnt` chunks
-//! counts as that many messages. Larger parts need fewer slots. A longer loop over the data adds nothing, because
-//! one round that ends leaves all connections empty.
+//! The runtime cuts a step of several chunks into messages that fit its buffers, so its number of messages grows
+//! with the data: what counts is the largest size for which the plan may be used, because fewer messages need no
+//! more room. A longer loop over the data adds nothing, as one round that ends leaves all connections empty.
 
 use super::links::{Links, NONE};
 use super::plan::Plan;
@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
             // A step of more messages than slots blocks as one with a single message too many does.
             let moves = step.kind.sends() || step.kind.receives();
             events += match moves {
-                true => step.count.min(plan.head.slots + 1),
+                true => (step.count.div_ceil(plan.head.per_message)).min(plan.head.slots + 1),
                 false => 1,
             };
             first.push(events);
@@ -201,11 +201,13 @@ impl<'a> Run<'a> {
             .map(|&s| self.plan.place(s))
             .collect();
         let more = if circle.len() > SHOWN { " -> ..." } else { "" };
+        let head = &self.plan.head;
         let problem = format!(
-            "waits for itself, so the plan never ends: {}{more} (a connection holds {} messages); move one of \
-             these steps to a thread block of its own, or before the other",
+            "waits for itself, so the plan never ends: {}{more} (at its largest size, a connection holds {} messages \
+             of {} chunks); move one of these steps to a thread block of its own, or before the other",
             shown.join(" -> "),
-            self.plan.head.slots
+            head.slots,
+            head.per_message
         );
         self.plan.error(circle[0], problem)
     }

@@ -13,10 +13,36 @@ pub(super) const MAX_CELLS: u64 = 1 << 23;
 /// Most chunks that all steps together may touch, of a plan that is read.
 pub(super) const MAX_TOUCHED: u64 = 1 << 24;
 
-/// Messages that a connection holds under the protocol `Simple`: 8 buffers, of which a message takes 4.
-pub(super) const SLOTS_SIMPLE: u32 = 2;
-/// The same under `LL` and `LL128`, where a message takes one of the 8 buffers.
-pub(super) const SLOTS_LOW_LATENCY: u32 = 8;
+/// How a protocol of the runtime fills a connection, with its default buffers.
+pub(super) struct Protocol {
+    pub name: &'static str,
+    /// Messages that a connection holds.
+    pub slots: u32,
+    /// Bytes of the largest message.
+    pub message_bytes: u64,
+}
+
+/// The protocols: a connection has 8 buffers. A message of `Simple` takes 4 of them, of 512 KiB; one of `LL` takes
+/// one, half of whose 64 KiB are flags; one of `LL128` takes one of 600 KiB, of which 15/16 are data.
+pub(super) const PROTOCOLS: [Protocol; 3] = [
+    Protocol {
+        name: "Simple",
+        slots: 2,
+        message_bytes: 2 << 20,
+    },
+    Protocol {
+        name: "LL",
+        slots: 8,
+        message_bytes: 32 << 10,
+    },
+    Protocol {
+        name: "LL128",
+        slots: 8,
+        message_bytes: 576_000,
+    },
+];
+/// Largest size for which the runtime uses a plan that names none, in bytes.
+pub(super) const DEFAULT_MAX_BYTES: i64 = 1 << 27;
 
 /// Most steps in a thread block (`MSCCL_MAX_NUM_STEPS`).
 pub(super) const STEPS_WRITTEN: u32 = 256;

@@ -2,7 +2,7 @@
 //!
 //! No document type is accepted, so a file can define no entities, and no attribute that is used may hold one.
 
-use super::limits::{MAX_BLOCKS, MAX_STEPS};
+use super::limits::{DEFAULT_MAX_BYTES, MAX_BLOCKS, MAX_STEPS, PROTOCOLS};
 use super::plan::{Block, Gpu, Head, Kind, Own, Place, Plan, Space, Step, COLLECTIVES, HINTS};
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Buffer, Owner, MAX_CHUNKS};
@@ -22,7 +22,7 @@ const ALGO: [&str; 9] = [
     "inplace",
     "outofplace",
     "root",
-    "redop",
+    "maxBytes",
 ];
 const GPU: [&str; 4] = ["id", "i_chunks", "o_chunks", "s_chunks"];
 const BLOCK: [&str; 4] = ["id", "send", "recv", "chan"];
@@ -130,7 +130,8 @@ impl Parser {
             let name = String::from_utf8_lossy(name.as_ref());
             let name: String = name.escape_debug().take(40).collect();
             let parent = parent.map_or("the file".to_string(), |p| format!("<{}>", p.word()));
-            let problem = format!("<{name}> has no meaning in {parent}; delete it");
+            let problem =
+                format!("<{name}> is not known in {parent}; say it in steps, or delete it");
             return Err(PlanError::at(line(text, at), problem));
         };
         let here = |error: PlanError| PlanError {
@@ -329,10 +330,20 @@ fn head(element: &BytesStart) -> Result<Head> {
     let ranks: u32 = a.number(0, 1..=1 << 16)?;
     let chunks: u32 = a.number(1, 1..=i64::from(MAX_CHUNKS))?;
     let channels = a.number(2, 1..=1 << 16)?;
-    let slots = match a.text(3)? {
-        "Simple" => super::limits::SLOTS_SIMPLE,
-        "LL" | "LL128" => super::limits::SLOTS_LOW_LATENCY,
-        other => return a.refuse(3, other, "use Simple, LL or LL128"),
+    let word = a.text(3)?;
+    let Some(protocol) = PROTOCOLS.iter().find(|known| known.name == word) else {
+        return a.refuse(3, word, "use Simple, LL or LL128");
+    };
+    let bytes = match a.values[8] {
+        Some(_) => a.signed(8, 0..=i64::MAX)?,
+        None => DEFAULT_MAX_BYTES,
+    };
+    let per_message = match u64::try_from(bytes)
+        .unwrap_or(0)
+        .div_ceil(u64::from(chunks))
+    {
+        0 => 1,
+        chunk => (protocol.message_bytes / chunk).clamp(1, u64::from(MAX_CHUNKS)) as u32,
     };
     let word = a.text(4)?;
     let collective = COLLECTIVES.iter().find(|known| known.0 == word);
@@ -376,7 +387,8 @@ fn head(element: &BytesStart) -> Result<Head> {
         ranks,
         chunks,
         channels,
-        slots,
+        slots: protocol.slots,
+        per_message,
     })
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Head {
     pub channels: u32,
     /// Messages that a connection holds before its sender must wait.
     pub slots: u32,
+    /// Chunks that one message holds at least, whatever size the plan is used for.
+    pub per_message: u32,
 }
 
 /// A plan. GPUs are sorted by id, thread blocks by GPU and id, and steps by thread block.

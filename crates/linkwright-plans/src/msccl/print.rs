@@ -2,11 +2,12 @@
 //!
 //! The runtime's reader knows no more than one space between attributes and at most 16 of them.
 
+use super::limits::PROTOCOLS;
 use super::plan::{Gpu, Head, Place, Plan, Step, COLLECTIVES, HINTS};
 use linkwright_schedule::ir::{Buffer, Hint, Owner};
 use std::fmt::Write as _;
 
-/// Largest size for which the runtime may choose the plan, in bytes.
+/// Largest size for which the runtime may choose the plan, in bytes; so large that a message may be one chunk.
 const MAX_BYTES: u64 = 1 << 40;
 
 /// The file of a plan.
@@ -32,8 +33,9 @@ fn head(text: &mut String, head: &Head) {
     let in_place = u8::from(head.in_place());
     let _ = write!(
         text,
-        "<algo name=\"linkwright_{word}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" \
+        "<algo name=\"linkwright_{word}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" \
          coll=\"{word}\" inplace=\"{in_place}\" outofplace=\"{}\" minBytes=\"0\" maxBytes=\"{MAX_BYTES}\"",
+        PROTOCOLS[0].name,
         head.channels,
         head.chunks,
         head.ranks,

@@ -93,7 +93,8 @@ fn head(s: &Schedule) -> Result<Head> {
         ranks: s.ranks,
         chunks: (lcm(vector, per_rank) / per_rank) as u32,
         channels: 1,
-        slots: SLOTS_SIMPLE,
+        slots: PROTOCOLS[0].slots,
+        per_message: 1,
     })
 }
 
