@@ -3,6 +3,7 @@
 use super::cells::Cells;
 use super::compose::{self, Move, Moves, Spot};
 use super::layout::Layout;
+use super::limits::MAX_CELLS;
 use super::links::Links;
 use super::plan::{Plan, Space};
 use crate::error::{PlanError, Result};
@@ -29,6 +30,13 @@ pub(super) fn schedule(
         Some(buffers) => Layout::of(&plan.head, buffers)?,
         None => Layout::plain(&plan.head, scratch.unwrap_or(0))?,
     };
+    if u64::from(moves.relay) * u64::from(plan.head.ranks) > MAX_CELLS {
+        let problem = format!(
+            "messages in flight would need {} chunks of {} GPUs, more than {MAX_CELLS}; receive them earlier",
+            moves.relay, plan.head.ranks
+        );
+        return Err(PlanError::whole(problem));
+    }
     let (relay, layout) = (
         layout.buffers.len(),
         layout.with_relay(&plan.head, moves.relay)?,

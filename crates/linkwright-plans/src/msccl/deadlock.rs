@@ -194,6 +194,8 @@ impl<'a> Run<'a> {
                 break;
             }
         }
+        let lowest = (0..circle.len()).min_by_key(|&at| circle[at]);
+        circle.rotate_left(lowest.unwrap_or(0));
         circle.push(circle[0]);
         let shown: Vec<String> = circle
             .iter()

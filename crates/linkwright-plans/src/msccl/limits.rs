@@ -8,8 +8,8 @@
 pub(super) const MAX_STEPS: usize = 1 << 19;
 /// Most thread blocks of one GPU that are read: each is a lane of its rank.
 pub(super) const MAX_BLOCKS: u32 = 255;
-/// Most chunks of all GPUs together, of a plan that is read.
-pub(super) const MAX_CELLS: u64 = 1 << 23;
+/// Most chunks of all GPUs together, each with as much scratch and relay as the one with most, of a plan that is read.
+pub(super) const MAX_CELLS: u64 = 1 << 22;
 /// Most chunks that all steps together may touch, of a plan that is read.
 pub(super) const MAX_TOUCHED: u64 = 1 << 24;
 

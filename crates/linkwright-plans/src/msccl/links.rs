@@ -164,7 +164,7 @@ fn block_of(plan: &Plan) -> Vec<u32> {
 /// Buffers are as large as the collective needs them.
 fn sizes(plan: &Plan) -> Result<()> {
     let lengths = plan.head.lengths();
-    let mut cells = 0;
+    let (mut scratch, ranks) = (0, u64::from(plan.head.ranks));
     for (id, gpu) in plan.gpus.iter().enumerate() {
         for (k, key) in ["i_chunks", "o_chunks"].iter().enumerate() {
             let declared = u64::from(gpu.chunks[k]);
@@ -176,10 +176,9 @@ fn sizes(plan: &Plan) -> Result<()> {
                 return Err(PlanError::at(format!("gpu {id}"), problem));
             }
         }
-        cells += lengths[0] + lengths[1] + u64::from(gpu.chunks[2]);
-        if cells > MAX_CELLS {
-            let problem =
-                format!("all GPUs up to here have more than {MAX_CELLS} chunks; use fewer");
+        scratch = u64::from(gpu.chunks[2]).max(scratch);
+        if (lengths[0] + lengths[1] + scratch) * ranks > MAX_CELLS {
+            let problem = format!("all GPUs would have more than {MAX_CELLS} chunks; use fewer");
             return Err(PlanError::at(format!("gpu {id}"), problem));
         }
     }
