@@ -72,7 +72,7 @@ fn plans() -> Vec<String> {
 }
 
 /// The same plan as another tool would write it: nothing is kept of the schedule.
-fn stripped(text: &str) -> String {
+pub(super) fn stripped(text: &str) -> String {
     let lines = text
         .lines()
         .filter(|line| !line.contains("linkwright>") && !line.contains("<buffer"));

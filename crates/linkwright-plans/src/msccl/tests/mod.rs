@@ -7,6 +7,7 @@
 
 mod fuzz;
 mod messages;
+mod orders;
 mod refused;
 mod round_trip;
 
