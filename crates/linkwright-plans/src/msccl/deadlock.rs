@@ -13,7 +13,7 @@
 //! more room. A longer loop over the data adds nothing, as one round that ends leaves all connections empty.
 
 use super::links::{Links, NONE};
-use super::plan::Plan;
+use super::plan::{Plan, Step};
 use crate::error::Result;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -204,9 +204,14 @@ impl<'a> Run<'a> {
             .collect();
         let more = if circle.len() > SHOWN { " -> ..." } else { "" };
         let head = &self.plan.head;
+        let cut = |step: &Step| step.count > head.per_message;
+        let smaller = match self.plan.steps.iter().any(cut) {
+            true => ", or lower maxBytes",
+            false => "",
+        };
         let problem = format!(
             "waits for itself, so the plan never ends: {}{more} (at its largest size, a connection holds {} messages \
-             of {} chunks); move one of these steps to a thread block of its own, or before the other",
+             of {} chunks); move one of these steps to a thread block of its own, or before the other{smaller}",
             shown.join(" -> "),
             head.slots,
             head.per_message

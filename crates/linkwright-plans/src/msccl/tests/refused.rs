@@ -357,7 +357,11 @@ fn long_steps_are_several_messages_where_the_data_are_large() {
         "gpu 0, tb 0, step 0",
         "holds 2 messages of 1 chunks",
     );
-    refused(&plan("maxBytes=\"0\""), "gpu 0, tb 0, step 0", "never ends");
+    refused(
+        &plan("maxBytes=\"0\""),
+        "gpu 0, tb 0, step 0",
+        "or lower maxBytes",
+    );
     refused(&plan(""), "gpu 0, tb 0, step 0", "never ends");
 }
 
