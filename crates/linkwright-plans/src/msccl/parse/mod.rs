@@ -2,34 +2,20 @@
 //!
 //! No document type is accepted, so a file can define no entities, and no attribute that is used may hold one.
 
-use super::limits::{DEFAULT_MAX_BYTES, MAX_BLOCKS, MAX_STEPS, PROTOCOLS};
-use super::plan::{Block, Gpu, Head, Kind, Own, Place, Plan, Space, Step, COLLECTIVES, HINTS};
+mod attributes;
+mod elements;
+
+use super::limits::{MAX_BLOCKS, MAX_STEPS};
+use super::plan::{Block, Gpu, Head, Plan, Step};
 use crate::error::{PlanError, Result};
+use attributes::Attributes;
+use elements::STEP;
 use linkwright_schedule::ir::{Buffer, Owner, MAX_CHUNKS};
-use linkwright_schedule::{Collective, Spec};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 
-/// Attributes of an element, by the place of their keys in a list.
-type Values<'a, const N: usize> = [Option<&'a str>; N];
-
-const ALGO: [&str; 9] = [
-    "ngpus",
-    "nchunksperloop",
-    "nchannels",
-    "proto",
-    "coll",
-    "inplace",
-    "outofplace",
-    "root",
-    "maxBytes",
-];
 const GPU: [&str; 4] = ["id", "i_chunks", "o_chunks", "s_chunks"];
 const BLOCK: [&str; 4] = ["id", "send", "recv", "chan"];
-const STEP: [&str; 16] = [
-    "s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep", "op",
-    "step", "lane", "hint", "get", "fenced",
-];
 const BUFFER: [&str; 6] = ["name", "mul", "div", "blocks", "slices", "at"];
 
 /// Read a file.
@@ -149,7 +135,7 @@ impl Parser {
                 Err(PlanError::whole("a second <algo>; keep one in a file"))
             }
             Level::Algo => {
-                self.head = Some(head(element)?);
+                self.head = Some(elements::head(element)?);
                 Ok(())
             }
             Level::Gpu => self.gpu(element),
@@ -238,7 +224,7 @@ impl Parser {
             return Err(here(PlanError::whole(problem)));
         }
         let a = Attributes::of(element, &STEP).map_err(here)?;
-        let step = step(&a, next).map_err(here)?;
+        let step = elements::step(&a, next).map_err(here)?;
         self.steps.push(step);
         Ok(())
     }
@@ -323,192 +309,4 @@ impl Parser {
 
 fn within(place: String, error: PlanError) -> PlanError {
     PlanError::at(place, error.problem)
-}
-
-fn head(element: &BytesStart) -> Result<Head> {
-    let a = Attributes::of(element, &ALGO)?;
-    let ranks: u32 = a.number(0, 1..=1 << 16)?;
-    let chunks: u32 = a.number(1, 1..=i64::from(MAX_CHUNKS))?;
-    let channels = a.number(2, 1..=1 << 16)?;
-    let word = a.text(3)?;
-    let Some(protocol) = PROTOCOLS.iter().find(|known| known.name == word) else {
-        return a.refuse(3, word, "use Simple, LL or LL128");
-    };
-    let bytes = match a.values[8] {
-        Some(_) => a.signed(8, 0..=i64::MAX)?,
-        None => DEFAULT_MAX_BYTES,
-    };
-    let per_message = match u64::try_from(bytes)
-        .unwrap_or(0)
-        .div_ceil(u64::from(chunks))
-    {
-        0 => 1,
-        chunk => (protocol.message_bytes / chunk).clamp(1, u64::from(MAX_CHUNKS)) as u32,
-    };
-    let word = a.text(4)?;
-    let collective = COLLECTIVES.iter().find(|known| known.0 == word);
-    let Some(&(_, collective)) = collective else {
-        let cure = "its result is not defined; name the collective that the plan performs";
-        return a.refuse(4, word, cure);
-    };
-    let in_place = a.number::<u32>(5, 0..=1)? == 1;
-    let out_of_place = match a.values[6] {
-        Some(_) => a.number::<u32>(6, 0..=1)? == 1,
-        None => !in_place,
-    };
-    let never = !collective.is_in_place();
-    if (never && !out_of_place) || !(in_place || out_of_place) {
-        let value = a.values[5].unwrap_or_default();
-        return a.refuse(
-            5,
-            value,
-            "this plan would run neither in place nor out of place",
-        );
-    }
-    let root = match a.values[7] {
-        Some(_) => a.number(7, 0..=i64::from(ranks) - 1)?,
-        None => 0,
-    };
-    let mut spec = Spec::new(collective, root);
-    spec.out_of_place = !in_place && !never;
-    let per_rank = match collective {
-        Collective::Allgather | Collective::ReduceScatter | Collective::Alltoall => ranks,
-        _ => 1,
-    };
-    if chunks % per_rank != 0 {
-        let problem = format!(
-            "nchunksperloop=\"{chunks}\" is no multiple of ngpus=\"{ranks}\"; {word} needs as many \
-             chunks for each GPU"
-        );
-        return Err(PlanError::whole(problem));
-    }
-    Ok(Head {
-        spec,
-        ranks,
-        chunks,
-        channels,
-        slots: protocol.slots,
-        per_message,
-    })
-}
-
-fn step(a: &Attributes<16>, next: u32) -> Result<Step> {
-    let s: i64 = a.signed(0, 0..=MAX_STEPS as i64)?;
-    if s != i64::from(next) {
-        return a.refuse(
-            0,
-            &s.to_string(),
-            &format!("this is step {next} of its thread block"),
-        );
-    }
-    let word = a.text(1)?;
-    let Some(kind) = Kind::from_word(word) else {
-        return a.refuse(1, word, "use s, r, rcs, rrs, rrc, rrcs, cpy, re or nop");
-    };
-    let place = |buf: usize, off: usize, used: bool| -> Result<Place> {
-        let word = a.text(buf)?;
-        let space = Space::ALL.into_iter().find(|space| space.word() == word);
-        let Some(space) = space else {
-            return a.refuse(buf, word, "use i, o or s");
-        };
-        let least = if used { 0 } else { -1 };
-        let at = a.signed(off, least..=i64::from(MAX_CHUNKS))?;
-        let at = u32::try_from(at).unwrap_or(0);
-        Ok(Place { space, at })
-    };
-    let least = i64::from(kind != Kind::Nop);
-    let after = match a.signed(7, -1..=i64::from(MAX_BLOCKS) - 1)? {
-        -1 => None,
-        tb => Some((tb as u32, a.number(8, 0..=MAX_STEPS as i64)?)),
-    };
-    Ok(Step {
-        kind,
-        src: place(2, 3, kind.reads())?,
-        dst: place(4, 5, kind.writes())?,
-        count: a.number(6, least..=i64::from(MAX_CHUNKS))?,
-        after,
-        announced: a.number::<u32>(9, 0..=1)? == 1,
-        own: own(a)?,
-    })
-}
-
-fn own(a: &Attributes<16>) -> Result<Option<Own>> {
-    if a.values[10].is_none() {
-        return Ok(None);
-    }
-    let large = i64::from(u32::MAX) - 1;
-    let word = a.values[13].unwrap_or("-");
-    let Some(&(_, hint)) = HINTS.iter().find(|known| known.0 == word) else {
-        return a.refuse(13, word, "use -, +x, -x, +y or -y");
-    };
-    let flag = |k: usize| match a.values[k] {
-        Some(_) => Ok(a.number::<u32>(k, 0..=1)? == 1),
-        None => Ok(false),
-    };
-    Ok(Some(Own {
-        op: a.number(10, 0..=large)?,
-        step: a.number(11, 0..=large)?,
-        lane: a.number::<u32>(12, 0..=255)? as u8,
-        hint,
-        get: flag(14)?,
-        fenced: flag(15)?,
-    }))
-}
-
-/// The attributes of an element that are used, as they stand in the file.
-struct Attributes<'a, const N: usize> {
-    keys: &'static [&'static str; N],
-    values: Values<'a, N>,
-}
-
-impl<'a, const N: usize> Attributes<'a, N> {
-    /// Attributes not in `keys` are for the runtime to choose a plan and say nothing of it.
-    fn of(element: &'a BytesStart, keys: &'static [&'static str; N]) -> Result<Self> {
-        let mut values = [None; N];
-        for attribute in element.attributes().with_checks(false) {
-            let attribute = attribute.map_err(|error| PlanError::whole(error.to_string()))?;
-            let name = attribute.key.as_ref();
-            let Some(k) = keys.iter().position(|key| key.as_bytes() == name) else {
-                continue;
-            };
-            let std::borrow::Cow::Borrowed(bytes) = attribute.value else {
-                continue;
-            };
-            if values[k].is_some() {
-                let problem = format!("{} stands there twice; keep one", keys[k]);
-                return Err(PlanError::whole(problem));
-            }
-            values[k] = Some(std::str::from_utf8(bytes).unwrap_or_default());
-        }
-        Ok(Attributes { keys, values })
-    }
-
-    fn text(&self, k: usize) -> Result<&'a str> {
-        let missing = || PlanError::whole(format!("{} is missing; add it", self.keys[k]));
-        self.values[k].ok_or_else(missing)
-    }
-
-    fn signed(&self, k: usize, range: std::ops::RangeInclusive<i64>) -> Result<i64> {
-        let text = self.text(k)?;
-        match text.trim().parse::<i64>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ if range.is_empty() => self.refuse(k, text, "nothing fits there"),
-            _ => {
-                let cure = format!("it must be {} to {}", range.start(), range.end());
-                self.refuse(k, text, &cure)
-            }
-        }
-    }
-
-    /// A number of `range`, which has no negative part.
-    fn number<T: TryFrom<i64>>(&self, k: usize, range: std::ops::RangeInclusive<i64>) -> Result<T> {
-        let number = self.signed(k, range)?;
-        T::try_from(number).or_else(|_| self.refuse(k, &number.to_string(), "it is too large"))
-    }
-
-    fn refuse<T>(&self, k: usize, value: &str, cure: &str) -> Result<T> {
-        let value: String = value.escape_debug().take(40).collect();
-        let key = self.keys[k];
-        Err(PlanError::whole(format!("{key}=\"{value}\": {cure}")))
-    }
 }
