@@ -41,6 +41,9 @@ use links::{Links, NONE};
 use linkwright_schedule::Schedule;
 use plan::{Kind, Plan};
 
+/// With which some editors begin a file.
+const MARK: char = '\u{feff}';
+
 /// MSCCL XML.
 pub static FORMAT: Format = Format {
     key: "msccl-xml",
@@ -55,14 +58,14 @@ pub static FORMAT: Format = Format {
     write,
 };
 
-/// An XML file whose first element is `<algo`.
+/// An XML file whose first element is `<algo`, or one with a document type, which the reader refuses by name.
 fn recognises(text: &str) -> bool {
-    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    let mut rest = text.trim_start_matches(MARK).trim_start();
     loop {
         let end = match rest {
             _ if rest.starts_with("<?") => "?>",
             _ if rest.starts_with("<!--") => "-->",
-            _ if rest.starts_with("<!") => ">",
+            _ if rest.starts_with("<!") => return rest.contains("<algo"),
             _ => return rest.starts_with("<algo"),
         };
         match rest.split_once(end) {
@@ -73,7 +76,7 @@ fn recognises(text: &str) -> bool {
 }
 
 fn read(text: &str) -> Result<Schedule> {
-    let plan = parse::parse(text)?;
+    let plan = parse::parse(text.trim_start_matches(MARK))?;
     let links = Links::of(&plan)?;
     let order = deadlock::run(&plan, &links)?;
     let cells = Cells::of_plan(&plan);

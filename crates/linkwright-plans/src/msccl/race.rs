@@ -14,7 +14,7 @@ use crate::error::{PlanError, Result};
 /// Thread blocks whose steps a clock counts.
 const COLUMNS: usize = 16;
 /// Most entries of clocks that are computed to prove one plan.
-const MAX_WORK: usize = 1 << 31;
+const MAX_WORK: usize = 1 << 29;
 
 /// Two steps of one GPU that touch a chunk of which one writes it, the first one first in running order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

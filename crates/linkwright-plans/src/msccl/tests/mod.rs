@@ -5,6 +5,7 @@
 //!   rrc i0 i0 1 @2.3 !     rrc from chunk 0 of `i` to chunk 0 of `i`, 1 chunk, after step 3 of tb 2, announced
 //! ```
 
+mod deadlocks;
 mod fuzz;
 mod messages;
 mod orders;

@@ -3,7 +3,7 @@
 use crate::msccl::{read, write};
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::collectives::{self, REGISTRY};
-use linkwright_schedule::ir::{Buffer, OpKind};
+use linkwright_schedule::ir::{Buffer, Hint, OpKind};
 use linkwright_schedule::transforms::{self, resized};
 use linkwright_schedule::{Collective, Schedule};
 
@@ -93,6 +93,32 @@ fn out_of_place_is_kept() {
     let schedule = b.finish().unwrap();
     let text = write(&schedule).unwrap();
     assert!(text.contains("inplace=\"0\" outofplace=\"1\""), "{text}");
+    assert_eq!(again(&schedule), schedule);
+}
+
+#[test]
+fn who_pulls_and_which_way_is_kept() {
+    let mut b = Builder::new(Collective::Allgather, &Shape::new(3, 12));
+    let output = b.buffer(Buffer {
+        slices: 4,
+        ..Buffer::vector("output", 3)
+    });
+    b.step();
+    for rank in 0..3 {
+        let from = (rank + 1) % 3;
+        let runs = [(4 * from, 4 * from, 1), (4 * from + 2, 4 * from + 2, 2)];
+        b.get_runs(from, output, rank, output, &runs).lane(3);
+        b.get(from, output.at(4 * from + 1), rank, output.at(4 * from + 1));
+    }
+    b.step();
+    for rank in 0..3 {
+        let block = (rank + 1) % 3;
+        let chunks = output.chunks(4 * block, 4);
+        b.put(rank, chunks, (rank + 2) % 3, chunks)
+            .hint(Hint::MinusY);
+    }
+    let schedule = b.finish().unwrap();
+    assert!(schedule.ops().iter().any(|op| op.scattered));
     assert_eq!(again(&schedule), schedule);
 }
 
