@@ -67,7 +67,10 @@ fn wrong(plan: &Plan, problem: &str) -> PlanError {
         ""
     };
     let root = match spec.collective.is_rooted() {
-        true => format!(" with root {}", spec.root),
+        true => format!(
+            " with root {} (the attribute root names another)",
+            spec.root
+        ),
         false => String::new(),
     };
     PlanError::whole(format!(

@@ -319,6 +319,18 @@ fn results_that_are_not_what_the_file_says() {
         "this is no allreduce in place",
         "",
     );
+    // Rank 1 gets the data of rank 0, but the file means rank 1 to be the root.
+    let head = "proto=\"LL\" coll=\"broadcast\" nchunksperloop=\"1\" inplace=\"1\" root=\"1\"";
+    let plan = xml(
+        head,
+        [1, 1, 0],
+        &["tb 1 -1 0\n s i0 i0 1", "tb -1 0 0\n r i0 i0 1"],
+    );
+    refused(
+        &plan,
+        "this is no broadcast in place with root 1 (the attribute root names another)",
+        "",
+    );
     let head = "proto=\"LL\" coll=\"alltoall\" nchunksperloop=\"2\" inplace=\"1\"";
     refused(
         &xml(head, [2, 2, 0], &["tb 1 1 0", "tb 0 0 0"]),
