@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import linkwright as lw
 import pytest
+
+import linkwright as lw
 from linkwright import _native
 
 # All that the Rust tests do not already prove equal: the way through the program, and simulated time.
