@@ -487,7 +487,7 @@ def simulate(
     """
     _is_schedule(schedule)
     described = on if isinstance(on, _native.Machine) else machines.load(on)
-    if described.open_size:
+    if described.open_size and not described.ranks:
         described = described.with_endpoints(schedule.ranks)
     experiment = _experiment(
         schedule, own=Own(schedule), path=path, issue=issue, skew=skew, arithmetic=arithmetic,
