@@ -13,6 +13,8 @@
 
 mod error;
 mod format;
+mod mscclpp;
+mod order;
 mod text;
 
 pub use error::{PlanError, Result};
@@ -24,7 +26,7 @@ use linkwright_schedule::Schedule;
 pub const MAX_BYTES: usize = 1 << 28;
 
 /// All formats, in the order in which a file is tried.
-pub static FORMATS: &[&Format] = &[&text::FORMAT];
+pub static FORMATS: &[&Format] = &[&text::FORMAT, &mscclpp::FORMAT];
 
 /// The format called `key`.
 pub fn find(key: &str) -> Option<&'static Format> {
