@@ -66,10 +66,10 @@ pub(super) struct Channel {
     pub channel_type: ChannelType,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connected_to: Vec<u32>,
-    #[serde(default, skip_serializing)]
-    pub buffer_type: Option<Space>,
-    #[serde(default, skip_serializing)]
-    pub rank_groups: Option<IgnoredAny>,
+    #[serde(rename = "buffer_type", alias = "buff", default, skip_serializing)]
+    pub _buffer_type: Option<Space>,
+    #[serde(rename = "rank_groups", default, skip_serializing)]
+    pub _rank_groups: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -124,8 +124,8 @@ pub(super) struct Block {
 #[serde(deny_unknown_fields)]
 pub(super) struct BlockChannels {
     pub channel_type: ChannelType,
-    #[serde(default, skip_serializing)]
-    pub buff: Option<Space>,
+    #[serde(rename = "buff", default, skip_serializing)]
+    pub _buff: Option<Space>,
     pub channel_ids: Vec<u32>,
 }
 
@@ -233,10 +233,10 @@ pub(super) struct Op {
     pub num_threadblocks: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbg_info: Option<Group>,
-    #[serde(default, skip_serializing)]
-    pub iter_context: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    pub ops: Option<IgnoredAny>,
+    #[serde(rename = "iter_context", default, skip_serializing)]
+    pub _iter_context: Option<IgnoredAny>,
+    #[serde(rename = "ops", default, skip_serializing)]
+    pub _ops: Option<IgnoredAny>,
     #[serde(rename = "linkwright", skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnOp>,
 }
@@ -283,6 +283,9 @@ pub(super) struct Chunks {
     pub buffer_id: Option<u32>,
     #[serde(default, skip_serializing)]
     pub switch_channel_id: Option<u32>,
+    /// Of what a switch combines.
+    #[serde(default, skip_serializing)]
+    pub rank: Option<u32>,
     pub index: u32,
     pub size: u32,
 }

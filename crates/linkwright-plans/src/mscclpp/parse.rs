@@ -16,6 +16,8 @@ const MAX_OBJECTS: usize = 1 << 20;
 const MAX_FINE: u64 = 1 << 10;
 /// Most units of all buffers of all GPUs.
 const MAX_CELLS: u64 = 1 << 23;
+/// Last step of a schedule.
+const MAX_STEP: u32 = 1 << 30;
 /// Most units that all operations move.
 const MAX_MOVED: u64 = 1 << 23;
 
@@ -404,6 +406,12 @@ impl Parser<'_> {
         });
         for (index, op) in (0..).zip(&block.ops) {
             self.gpu.op = index;
+            if op.own.is_some_and(|own| own.step > MAX_STEP) {
+                return self.fail(format!(
+                    "linkwright: step {} does not exist; at most {MAX_STEP}",
+                    op.own.map_or(0, |own| own.step)
+                ));
+            }
             let action = self.action(op)?;
             self.plan.ops.push(Op {
                 block: self.plan.blocks.len() as u32 - 1,
@@ -693,15 +701,20 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Keys of a switch mean nothing to other operations.
+    fn of_switch(chunks: Chunks) -> bool {
+        chunks.switch_channel_id.is_some() || chunks.rank.is_some()
+    }
+
     fn local(&self, op: &json::Op, chunks: Chunks) -> Result<Span> {
-        match (chunks.space, chunks.buffer_id, chunks.switch_channel_id) {
-            (Some(space), None, None) => self.span(op, self.gpu.gpu, space, chunks),
+        match (chunks.space, chunks.buffer_id, Self::of_switch(chunks)) {
+            (Some(space), None, false) => self.span(op, self.gpu.gpu, space, chunks),
             _ => self.fail("names a remote buffer where one of its own (`type`) is needed"),
         }
     }
 
     fn remote(&self, op: &json::Op, chunks: Chunks) -> Result<Span> {
-        let (None, Some(id), None) = (chunks.space, chunks.buffer_id, chunks.switch_channel_id)
+        let (None, Some(id), false) = (chunks.space, chunks.buffer_id, Self::of_switch(chunks))
         else {
             return self.fail("names an own buffer where a remote one (`buffer_id`) is needed");
         };

@@ -128,7 +128,6 @@ fn difference(schedule: &Schedule, back: &Schedule) -> Option<String> {
 struct Writer<'a> {
     schedule: &'a Schedule,
     layout: Layout,
-    vector: u32,
     gpus: Vec<Gpu>,
     blocks: Vec<Growing>,
     /// Thread block of each rank and lane.
@@ -183,8 +182,8 @@ impl<'a> Writer<'a> {
             channels: vec![Channel {
                 channel_type: ChannelType::Memory,
                 connected_to: Vec::new(),
-                buffer_type: None,
-                rank_groups: None,
+                _buffer_type: None,
+                _rank_groups: None,
             }],
             remote_buffers: Vec::new(),
             semaphores: Vec::new(),
@@ -193,7 +192,6 @@ impl<'a> Writer<'a> {
             gpus: (0..schedule.ranks).map(gpu).collect(),
             schedule,
             layout,
-            vector,
             blocks: Vec::new(),
             numbers: BTreeMap::new(),
             first: Vec::new(),
@@ -510,7 +508,7 @@ impl<'a> Writer<'a> {
                 ops: block.ops,
                 channels: vec![BlockChannels {
                     channel_type: ChannelType::Memory,
-                    buff: None,
+                    _buff: None,
                     channel_ids: block.channel_ids,
                 }],
                 remote_buffer_refs: vec![BlockBuffers {
@@ -561,8 +559,8 @@ fn plain(name: Name) -> Op {
         barrier_id: None,
         num_threadblocks: None,
         tbg_info: None,
-        iter_context: None,
-        ops: None,
+        _iter_context: None,
+        _ops: None,
         own: None,
     }
 }
@@ -580,6 +578,7 @@ fn own(units: (Space, u32, u32)) -> Chunks {
         space: Some(units.0),
         buffer_id: None,
         switch_channel_id: None,
+        rank: None,
         index: units.1,
         size: units.2,
     }
