@@ -126,9 +126,13 @@ fn a_large_plan() {
     let start = std::time::Instant::now();
     let back = read(&text).unwrap();
     let took = start.elapsed();
+    let machine = machine();
+    let start = std::time::Instant::now();
+    run(&back, &machine, &Options::default()).unwrap();
+    let simulated = start.elapsed();
     let operations = text.matches("\"name\"").count();
     println!(
-        "{operations} operations, {} bytes, {} of a schedule: {took:?}",
+        "{operations} operations, {} bytes, {} of a schedule: {took:?}, simulated {simulated:?}",
         text.len(),
         back.ops().len()
     );
