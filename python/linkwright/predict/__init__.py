@@ -12,9 +12,9 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from linkwright import registry, toml
+from linkwright import registry, sources, toml
 from linkwright.errors import FileError, UsageError
 from linkwright.store.files import read_text
 from linkwright.toml import TEXT, Choice, Key, Keys, Place, Table, only
@@ -28,7 +28,11 @@ FORMAT = 1
 REGISTRY = {
     "supersteps": ("linkwright.predict.supersteps", "rounds of work, then messages, all endpoints in step"),
     "training": ("linkwright.predict.training", "steps of data-parallel training, machines side by side"),
+    "trace": ("linkwright.predict.trace", "a recorded execution, its messages priced on another machine"),
 }
+
+# Suffixes of recorded executions, which need no program file; `.gz` may follow.
+TRACES = (".et", ".json")
 
 # What takes time; the last four are those of the critical path of a simulation.
 CAUSES = ("compute", "memory", "latency", "serialisation", "waiting", "overhead")
@@ -125,6 +129,7 @@ class Program:
     document: Table
     head: Table
     kind: str
+    folder: Path = Path()  # of the file, in which the files that it names are
 
 
 def find(name: str) -> Path:
@@ -136,6 +141,11 @@ def find(name: str) -> Path:
         return registry.workload_path(name)
     except UsageError as error:
         raise UsageError(f"{error}; or give the path of a program file, such as `./{name}.toml`") from error
+
+
+def is_trace(name: str) -> bool:
+    """Whether a file of this name is a recorded execution rather than a program."""
+    return Path(name.removesuffix(".gz")).suffix in TRACES
 
 
 def head_keys(kind: str, **keys: Key) -> Keys:
@@ -155,21 +165,33 @@ def keys_of(kind: str) -> Keys:
 
 
 def read(file: Path) -> Program:
-    """The program file at `file`."""
-    return parse(read_text(file, "a program file"), file.name)
+    """The program file at `file`; sources that it names as algorithms are files next to it."""
+    return parse(read_text(file, "a program file"), file.name, file.parent)
 
 
-def parse(text: str, name: str) -> Program:
-    """The program in `text`; `name` is the file's, for messages."""
+def parse(text: str, name: str, folder: Path = Path()) -> Program:
+    """The program in `text`; `name` is that of its file in `folder`."""
     place = Place(name, error=FileError)
-    values = toml.load(text, place)
+    values = _within(folder, toml.load(text, place))
     app = values.get("app")
     if not isinstance(app, dict) or "kind" not in app:
         raise place.wrong("there is no `kind` in [app]; add both")
     only(FORMAT).read("format", app.get("format"), place.inside("app"))
     kind = str(Choice(REGISTRY).read("kind", app["kind"], place.inside("app")))
     document = toml.read(values, keys_of(kind), place)
-    return Program(document, document["app"], kind)
+    return Program(document, document["app"], kind, folder)
+
+
+def _within(folder: Path, value: Any) -> Any:
+    """The values with the sources under `algorithm` as they are called from the current folder."""
+    if isinstance(value, list):
+        return [_within(folder, one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: sources.within(folder, one) if key == "algorithm" and isinstance(one, str) else _within(folder, one)
+        for key, one in value.items()
+    }
 
 
 def predict(file: Path, machine: _native.Machine) -> Forecast:
