@@ -188,6 +188,9 @@ impl Writer<'_> {
         if made.reduces {
             written = written.reduce();
         }
+        if self.plan.own && is_first && known.own.is_some_and(|own| own.fenced) {
+            written = written.fenced();
+        }
         let waits = self.waits.partition_point(|wait| wait.0 < op);
         let waits = self.waits[waits..].iter().take_while(|wait| wait.0 == op);
         for &(_, earlier) in waits.filter(|_| is_first) {

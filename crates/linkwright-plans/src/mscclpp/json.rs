@@ -258,6 +258,9 @@ pub(super) struct OwnOp {
     pub step: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
+    /// Whether it waits for everything earlier of its rank, and everything later waits for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fenced: bool,
 }
 
 /// The way that a transfer prefers.

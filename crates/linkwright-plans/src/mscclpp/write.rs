@@ -84,7 +84,6 @@ fn expressible(schedule: &Schedule) -> Result<()> {
             OpKind::Compute => "computes",
             OpKind::Barrier => "is a barrier of ranks",
             OpKind::Fence => "is a fence",
-            _ if op.fenced => "stands behind a fence",
             _ => continue,
         };
         return Err(cannot(&format!("operation t{id} {what}")));
@@ -138,6 +137,8 @@ struct Writer<'a> {
     tokens: BTreeMap<(u32, u32), Vec<u32>>,
     /// The same, by operation: who gets them.
     targets: Vec<Vec<u32>>,
+    /// Operations that an operation waits for because of fences, besides its edges.
+    fenced: BTreeMap<u32, Vec<u32>>,
     /// Tokens that were sent, and that were waited for.
     sent: BTreeMap<(u32, u32), u32>,
     taken: BTreeMap<(u32, u32), u32>,
@@ -197,12 +198,14 @@ impl<'a> Writer<'a> {
             first: Vec::new(),
             tokens: BTreeMap::new(),
             targets: vec![Vec::new(); schedule.ops().len()],
+            fenced: BTreeMap::new(),
             sent: BTreeMap::new(),
             taken: BTreeMap::new(),
             semaphores: BTreeMap::new(),
             accessed: BTreeSet::new(),
         };
         writer.number();
+        writer.find_fences();
         writer.find_tokens();
         Ok(writer)
     }
@@ -245,19 +248,44 @@ impl<'a> Writer<'a> {
         self.numbers[&(op.initiator(), op.lane)]
     }
 
+    /// What is fenced waits for the last operation of each lane of its rank, and the next one of each lane for it.
+    fn find_fences(&mut self) {
+        let (mut last, mut fence) = (BTreeMap::new(), BTreeMap::new());
+        for (id, op) in (0..).zip(self.schedule.ops()) {
+            let (rank, block) = (op.initiator(), self.block_of(id));
+            if op.fenced {
+                let lanes = last.range((rank, 0)..=(rank, u32::MAX));
+                self.fenced
+                    .insert(id, lanes.map(|(_, &earlier)| earlier).collect());
+                fence.insert(rank, id);
+            } else if let Some(&fenced) = fence.get(&rank) {
+                if last
+                    .get(&(rank, block))
+                    .is_none_or(|&earlier| earlier < fenced)
+                {
+                    self.fenced.insert(id, vec![fenced]);
+                }
+            }
+            last.insert((rank, block), id);
+        }
+    }
+
+    /// All operations that operation `id` waits for.
+    fn awaited(&self, id: u32) -> Vec<u32> {
+        let edges = self.schedule.after(id).iter().map(|edge| edge.op());
+        let fenced = self.fenced.get(&id).into_iter().flatten().copied();
+        edges.chain(fenced).collect()
+    }
+
     fn find_tokens(&mut self) {
-        let schedule = self.schedule;
-        for (id, _, edges) in schedule.ops_with_edges() {
+        for id in 0..self.schedule.ops().len() as u32 {
             let block = self.block_of(id);
-            for edge in edges {
-                let from = self.block_of(edge.op());
-                let targets = &mut self.targets[edge.op() as usize];
+            for earlier in self.awaited(id) {
+                let from = self.block_of(earlier);
+                let targets = &mut self.targets[earlier as usize];
                 if from != block && !targets.contains(&block) {
                     targets.push(block);
-                    self.tokens
-                        .entry((from, block))
-                        .or_default()
-                        .push(edge.op());
+                    self.tokens.entry((from, block)).or_default().push(earlier);
                 }
             }
         }
@@ -270,8 +298,8 @@ impl<'a> Writer<'a> {
         self.begin();
         let schedule = self.schedule;
         let mut number = 0;
-        for (id, op, edges) in schedule.ops_with_edges() {
-            self.wait_for(id, edges);
+        for (id, op) in (0..).zip(schedule.ops()) {
+            self.wait_for(id);
             if op.kind != OpKind::Notice {
                 self.data(id, op, number);
                 number += 1;
@@ -306,20 +334,20 @@ impl<'a> Writer<'a> {
     }
 
     /// Take the tokens that an operation needs, and let the threads meet if what it needs was done by them.
-    fn wait_for(&mut self, id: u32, edges: &[ir::Edge]) {
+    fn wait_for(&mut self, id: u32) {
         let block = self.block_of(id);
-        for edge in edges {
-            let from = self.block_of(edge.op());
+        for earlier in self.awaited(id) {
+            let from = self.block_of(earlier);
             if from == block {
                 if self.blocks[block as usize]
                     .since
-                    .is_some_and(|first| first <= edge.op())
+                    .is_some_and(|first| first <= earlier)
                 {
                     self.meet(block);
                 }
                 continue;
             }
-            let needed = self.tokens[&(from, block)].partition_point(|&op| op <= edge.op()) as u32;
+            let needed = self.tokens[&(from, block)].partition_point(|&op| op <= earlier) as u32;
             self.take(from, block, needed);
         }
         let last = self.blocks[block as usize].ops.last();
@@ -488,6 +516,7 @@ impl<'a> Writer<'a> {
                     op: number,
                     step: op.step,
                     hint: hint(op.hint),
+                    fenced: op.fenced,
                 }),
                 ..plain(name)
             };
