@@ -63,6 +63,9 @@ struct Uses {
     block: Option<u32>,
 }
 
+/// A round of a barrier: when its thread blocks go on, how many must come, and the operations with which they came.
+type Round = (u32, u32, Vec<u32>);
+
 struct Maker<'a> {
     plan: &'a Plan,
     out: Events,
@@ -70,8 +73,8 @@ struct Maker<'a> {
     waits: Vec<Uses>,
     releases: Vec<Uses>,
     acquires: Vec<Uses>,
-    /// Of each barrier of a GPU, round by round: its node, the thread blocks needed, and those that came.
-    rounds: BTreeMap<(u32, u32), Vec<(u32, u32, Vec<u32>)>>,
+    /// Of each barrier of a GPU, round by round.
+    rounds: BTreeMap<(u32, u32), Vec<Round>>,
 }
 
 impl<'a> Maker<'a> {

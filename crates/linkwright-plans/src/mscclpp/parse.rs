@@ -16,6 +16,10 @@ const MAX_OBJECTS: usize = 1 << 20;
 const MAX_FINE: u64 = 1 << 10;
 /// Most units of all buffers of all GPUs.
 const MAX_CELLS: u64 = 1 << 23;
+/// Most channel ends of all GPUs, and most that all operations name, with semaphores.
+const MAX_NAMES: usize = 1 << 21;
+/// Most buffers of a schedule.
+const MAX_BUFFERS: usize = 255;
 /// Last step of a schedule.
 const MAX_STEP: u32 = 1 << 30;
 /// Most units that all operations move.
@@ -51,6 +55,13 @@ pub(super) fn file(text: &str) -> Result<File> {
 pub(super) fn plan(file: &File) -> Result<Plan> {
     let sizes = sizes(file)?;
     let layout = match &file.linkwright {
+        Some(own) if own.buffers.len() > MAX_BUFFERS => {
+            let problem = format!(
+                "{} buffers; at most {MAX_BUFFERS} are read",
+                own.buffers.len()
+            );
+            return Err(PlanError::at("linkwright", problem));
+        }
         Some(own) => {
             let buffers: Vec<_> = own.buffers.iter().map(layout::own_buffer).collect();
             Layout::of(&buffers, &sizes)?
@@ -286,6 +297,12 @@ impl Parser<'_> {
     /// Number all channel ends; the k-th of a GPU to a peer meets the k-th of the peer to it.
     fn channels(&mut self) -> Result<()> {
         let mut numbered: BTreeMap<(ChannelType, u32, u32), Vec<u32>> = BTreeMap::new();
+        let lists = self.file.gpus.iter().flat_map(|gpu| &gpu.channels);
+        let count: usize = lists.map(|channel| channel.connected_to.len()).sum();
+        if count > MAX_NAMES {
+            let problem = format!("{count} channels; at most {MAX_NAMES} are read");
+            return Err(PlanError::at("gpus", problem));
+        }
         for gpu in &self.file.gpus {
             let mut ends: BTreeMap<ChannelType, Vec<u32>> = BTreeMap::new();
             for channel in &gpu.channels {
@@ -461,6 +478,7 @@ impl Parser<'_> {
         if op.channel_ids.is_empty() {
             return self.fail("names no channel; list some in channel_ids");
         }
+        self.room_for(op.channel_ids.len())?;
         let kind = op.channel_type.unwrap_or(ChannelType::None);
         let first = self.plan.names.len() as u32;
         for &channel in &op.channel_ids {
@@ -475,7 +493,17 @@ impl Parser<'_> {
         Ok((first, self.plan.names.len() as u32))
     }
 
+    fn room_for(&self, names: usize) -> Result<()> {
+        match self.plan.names.len() + names > MAX_NAMES {
+            true => self.fail(format!(
+                "operations name more than {MAX_NAMES} channels and semaphores; use fewer"
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn semaphores(&mut self, op: &json::Op) -> Result<Part> {
+        self.room_for(op.semaphore_ids.len())?;
         let first = self.plan.names.len() as u32;
         let known = self.plan.semaphores.len() as u32 - self.gpu.first_semaphore;
         for &semaphore in &op.semaphore_ids {

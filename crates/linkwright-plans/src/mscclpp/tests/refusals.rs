@@ -266,3 +266,19 @@ fn what_is_recognised() {
     assert!((FORMAT.recognises)("\u{feff} {\n \"gpus\": []"));
     assert!(!(FORMAT.recognises)("{\"schema\": 1}") && !(FORMAT.recognises)("[\"gpus\"]"));
 }
+
+#[test]
+fn more_than_is_read() {
+    let mut plan = gather();
+    plan["gpus"][0]["channels"][0]["connected_to"] = json!(vec![1; (1 << 21) + 1]);
+    refused(&plan, "gpus", "channels; at most 2097152 are read");
+    let many = changed(|ops| ops[5]["channel_ids"] = json!(vec![0; (1 << 21) + 1]));
+    refused(&many, "gpu 0, threadblock 0, op 5", "use fewer");
+    let buffer = json!({"name": "output", "mul": 1, "div": 1, "blocks": 2, "slices": 1});
+    let mut plan = gather();
+    plan["linkwright"] = json!({"root": 0, "buffers": vec![buffer; 256]});
+    refused(&plan, "linkwright", "256 buffers; at most 255 are read");
+    let mut plan = gather();
+    plan["gpus"][0]["threadblocks"] = json!(vec![json!({"id": 0, "ops": []}); 256]);
+    refused(&plan, "gpu 0", "256 threadblocks; at most 255 are read");
+}
