@@ -284,7 +284,17 @@ pub(crate) fn positive(count: u32, what: &str) -> Result<()> {
 
 /// The operations of a schedule without edges and notices.
 pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
-    let draft = Draft {
+    let draft = unordered(schedule);
+    match own_waits(schedule, &draft)? {
+        false => Ok(draft),
+        true => Err(ScheduleError::Shape(
+            "the schedule has waits besides those for its hazards; transform it before they are added".into(),
+        )),
+    }
+}
+
+fn unordered(schedule: &Schedule) -> Draft {
+    Draft {
         spec: schedule.spec,
         ranks: schedule.ranks,
         memories: schedule.memories,
@@ -301,16 +311,21 @@ pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
         ranges: schedule.ranges.clone(),
         work: schedule.work.clone(),
         waits: Vec::new(),
-    };
-    let own_waits = match schedule.own_waits.0 {
-        Some(known) => known,
-        None => order(draft.clone())? != *schedule,
-    };
-    match own_waits {
-        false => Ok(draft),
-        true => Err(ScheduleError::Shape(
-            "the schedule has waits besides those for its hazards; transform it before they are added".into(),
-        )),
+    }
+}
+
+/// Whether a schedule has waits besides those for its hazards, with which no transform can deal.
+pub fn has_own_waits(schedule: &Schedule) -> Result<bool> {
+    match schedule.own_waits.0 {
+        Some(known) => Ok(known),
+        None => own_waits(schedule, &unordered(schedule)),
+    }
+}
+
+fn own_waits(schedule: &Schedule, unordered: &Draft) -> Result<bool> {
+    match schedule.own_waits.0 {
+        Some(known) => Ok(known),
+        None => Ok(order(unordered.clone())? != *schedule),
     }
 }
 

@@ -24,7 +24,7 @@
 use crate::error::SimError;
 use crate::mode::Mode;
 use crate::probes::{self, Answer};
-use crate::run::{lowered, run, Modelled, Options};
+use crate::run::{lowered, remark, run, Modelled, Options};
 use crate::symmetric;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
@@ -124,9 +124,11 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
         Question::Collective(key, shape) => collectives::build(key, shape)?,
         Question::Pattern(key, traffic) => (patterns::find(key)?.build)(traffic)?,
     };
+    let remark = remark(&built, machine, options.path.as_deref())?;
     let schedule: Schedule = lowered(&built, machine, options.path.as_deref())?.unwrap_or(built);
     verify(&schedule)?;
-    Ok(Finding::Times(Box::new(run(&schedule, machine, options)?)))
+    let modelled = run(&schedule, machine, options)?;
+    Ok(Finding::Times(Box::new(Modelled { remark, ..modelled })))
 }
 
 /// The outcome of waiting for a result.
