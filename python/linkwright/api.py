@@ -24,7 +24,7 @@ from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, check_whole
 from linkwright.problem_limits import Limit
-from linkwright.store.record import Ended, Outcome, Record
+from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment
 from linkwright.units import format_size, parse_size
@@ -371,7 +371,9 @@ def simulate(
     """Simulate a schedule on a described machine.
 
     A machine of open size gets the ranks of the schedule. If the path or fabric cannot combine while it writes,
-    combinations follow copies; if the fabric has no barrier, notices replace it.
+    combinations follow copies; if the fabric has no barrier, notices replace it. If the path has a protocol, an
+    allreduce runs in its windows and repeats, and the time is that of the evaluated repeat, of each rank from its own
+    start; `reason` says where a reduction gets less than that.
 
     Args:
         schedule: the schedule to simulate; it is verified first.
@@ -413,7 +415,8 @@ def simulate(
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
     found = schedules.simulate(schedules.lowered(schedule, described, path), described, experiment, seed=seed)
     context = rows.Context("", "", described.name, "sim", names)
-    return Result(rows.of_simulation(context, experiment, _METRICS, found))
+    notes = remarks(_native.protocol_remark(schedule, described, path))
+    return Result(rows.of_simulation(context, experiment, _METRICS, found, notes))
 
 
 def run(
