@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .api import Proof as Proof
     from .api import Result as Result
     from .api import limits as limits
+    from .api import load as load
     from .api import machine as machine
     from .api import results as results
     from .api import run as run
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .errors import LinkwrightError as LinkwrightError
     from .errors import UsageError as UsageError
     from .errors import VerifyError as VerifyError
+    from .errors import WaivedError as WaivedError
     from .units import parse_size as parse_size
 
 # Public name -> module that defines it.
@@ -36,7 +38,9 @@ _EXPORTS = {
     "Schedule": "_native",
     "UsageError": "errors",
     "VerifyError": "errors",
+    "WaivedError": "errors",
     "limits": "api",
+    "load": "api",
     "machine": "api",
     "parse_size": "units",
     "results": "api",

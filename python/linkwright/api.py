@@ -22,11 +22,11 @@ from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, check_whole
+from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, Own, check_whole, dtype_of
 from linkwright.problem_limits import Limit
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
-from linkwright.suite.expand import collective_experiment
+from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright.units import format_size, parse_size
 from linkwright.verification import describe
 
@@ -78,7 +78,8 @@ def schedule(
 
     Args:
         collective: the name of a collective, such as `allreduce`.
-        algorithm: the name of one of its algorithms, such as `ring` (`linkwright list algorithms`).
+        algorithm: the name of one of its algorithms, such as `ring` (`linkwright list algorithms`), or a source such
+            as `own.py:bucket` (see `load`).
         ranks: the number of ranks, 1 to 4,194,304.
         size: the message size S, as bytes or as text such as `64K` (see `parse_size`); a whole number of elements.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
@@ -105,6 +106,41 @@ def schedule(
     return schedules.of(made, rings)
 
 
+def load(
+    source: str | Path,
+    *,
+    ranks: int | None = None,
+    size: int | str | None = None,
+    dtype: str = "f32",
+    root: int = 0,
+    grid: tuple[int, int] | None = None,
+) -> _native.Schedule:
+    """Make the schedule of a source: a file, or a Python function that is named by text.
+
+    Args:
+        source: a file (`own.lw`, a plan of another tool), or a function as `own.py:bucket` or `package:bucket`.
+        ranks: the number of ranks; by default those of a file.
+        size: the message size S, as bytes or as text such as `64K`; by default that of a file.
+        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
+        root: the rank that a rooted collective starts or ends at.
+        grid: (columns, rows), for a function that takes it.
+    Returns:
+        The schedule; a plan of another tool is verified already.
+    Raises:
+        FileError: the file is not a schedule, or the Python file cannot be loaded; the message names the line.
+        WaivedError: the file is for another number of ranks, or the function serves no such shape.
+        ScheduleError: the function failed, or returned something else; the message names its line.
+    Example:
+        >>> import linkwright as lw
+        >>> from pathlib import Path
+        >>> _ = Path("own.lw").write_text(lw.schedule("allreduce", "ring", ranks=4, size="4K").text())
+        >>> lw.load("own.lw", size="1M").size_bytes
+        1048576
+    """
+    size_bytes = None if size is None else _bytes(size, dtype)
+    return schedules.of(own_experiment("", str(source), ranks, size_bytes, dtype, "sum", root=root, grid=grid))
+
+
 class Builder(_native.Builder):
     """Write your own schedule: at this step, who sends which chunks to whom.
 
@@ -119,6 +155,8 @@ class Builder(_native.Builder):
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; only its size matters.
         root: the rank that a rooted collective starts or ends at.
         grid: (columns, rows), if the ranks form a grid.
+        out_of_place: whether `input` holds the data and `output` gets the result, for collectives that usually have
+            one buffer `output`.
     Raises:
         UnknownNameError: there is no such collective or data type.
         ShapeError: the shape makes no sense.
@@ -146,11 +184,14 @@ class Builder(_native.Builder):
         dtype: str = "f32",
         root: int = 0,
         grid: tuple[int, int] | None = None,
+        out_of_place: bool = False,
     ) -> Self:
         """Begin a schedule; `size` is converted to elements of `dtype`."""
-        size_bytes = _bytes(size, dtype)
-        elements = size_bytes // DTYPES[dtype]
-        made = super().__new__(cls, collective, ranks, elements, element_bytes=DTYPES[dtype], root=root, grid=grid)
+        size_bytes, element_bytes = _bytes(size, dtype), DTYPES[dtype]
+        made = super().__new__(
+            cls, collective, ranks, size_bytes // element_bytes, element_bytes=element_bytes, root=root, grid=grid,
+            out_of_place=out_of_place,
+        )  # fmt: skip
         made._what = f"{collective} over {ranks} ranks, {format_size(size_bytes)}"
         return made
 
@@ -408,7 +449,7 @@ def simulate(
     if described.open_size:
         described = described.with_endpoints(schedule.ranks)
     experiment = _experiment(
-        schedule, path=path, issue=issue, skew=skew, arithmetic=arithmetic,
+        schedule, own=Own(schedule), path=path, issue=issue, skew=skew, arithmetic=arithmetic,
         placement=tuple(placement) if placement else None,
     )  # fmt: skip
     # Only a placement names endpoints, and a large machine has many.
@@ -438,8 +479,9 @@ def run(
     Args:
         schedule: the schedule to run; it is verified first.
         on: a key of `linkwright list executors`, or a described machine, which is simulated once, without data: only
-            `skew` and `seed` apply. On `mpi` every rank of the job calls this with the same schedule and gets the
-            result; `reference` only checks the data.
+            `skew` and `seed` apply. On `mpi` every rank of a job calls this with the same schedule and gets the
+            result; outside a job, as many ranks as the schedule has are started on this host. `reference` only checks
+            the data.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
             schedule, and by default follows from it.
         op: the reduction, `sum`, `max`, `min` or `prod`.
@@ -463,11 +505,16 @@ def run(
         True
     """
     _is_schedule(schedule).verify()
-    dtype = dtype or _dtype_of(schedule)
+    if on in executors.EXECUTORS:
+        how = {"dtype": dtype, "op": op, "launches": launches, "samples": samples, "budget_s": budget_s}
+        found = executors.EXECUTORS[on].elsewhere(schedule, {**how, "skew": skew, "seed": seed})
+        if found is not None:
+            return Result(found)
+    dtype = dtype or dtype_of(schedule.element_bytes)
     target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
     if isinstance(target, ModelledTarget):
         return simulate(schedule, target.machine, skew=skew, seed=seed)
-    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, text=schedule.text())
+    experiment = _experiment(schedule, dtype=dtype, op=op, skew=skew, own=Own(schedule))
     options = Options(samples=samples, seed=seed)
     executor = target.executor
     executors.check_obeyed(executor, experiment)
@@ -516,7 +563,6 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
 
 
 _METRICS = ("time", "alg_bw", "bus_bw")
-_DTYPE_OF_BYTES = {1: "u8", 2: "bf16", 4: "f32", 8: "f64"}
 
 
 def _bytes(size: int | str, dtype: str) -> int:
@@ -539,14 +585,10 @@ def _is_schedule(value: object) -> _native.Schedule:
     return value
 
 
-def _dtype_of(schedule: _native.Schedule) -> str:
-    return _DTYPE_OF_BYTES[schedule.element_bytes]
-
-
 def _experiment(schedule: _native.Schedule, **how: Any) -> Experiment:
     """The experiment of a schedule that need not come from the registry."""
     traffic = schedule.collective == "pattern"
-    how.setdefault("dtype", _dtype_of(schedule))
+    how.setdefault("dtype", dtype_of(schedule.element_bytes))
     return Experiment(
         "api", None if traffic else schedule.collective, "schedule", schedule.ranks, schedule.size_bytes, **how
     )

@@ -10,11 +10,16 @@ differs from the default:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
-from linkwright.errors import ShapeError
+from linkwright.errors import LinkwrightError, ShapeError, reported
 from linkwright.units import format_size
+
+if TYPE_CHECKING:
+    from linkwright._native import Schedule
 
 # Data type -> bytes of one element.
 DTYPES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "bf16": 2}
@@ -36,6 +41,54 @@ def check_whole(size_bytes: int, dtype: str) -> None:
             f"size {size_bytes} is not a whole number of {dtype} elements of {element} bytes; "
             f"use {below or element} or another data type"
         )
+
+
+def dtype_of(element_bytes: int) -> str:
+    """The usual data type of this size; refuses a size that none has."""
+    usual = {1: "u8", 2: "bf16", 4: "f32", 8: "f64"}
+    if element_bytes not in usual:
+        raise ShapeError(f"elements of {element_bytes} bytes: no data type has that size; use 1, 2, 4 or 8")
+    return usual[element_bytes]
+
+
+@dataclass(frozen=True)
+class Own:
+    """A schedule that no registry can make, or the error in its place."""
+
+    schedule: Schedule | None = None
+    error: LinkwrightError | None = None
+
+    def given(self) -> Schedule:
+        """The schedule, or the error raised."""
+        if self.schedule is None:
+            assert self.error is not None
+            raise reported(str(self.error), self.error.code)
+        return self.schedule
+
+    @functools.cached_property
+    def text(self) -> str | None:
+        """The schedule as text."""
+        return None if self.schedule is None else self.schedule.text()
+
+    @functools.cached_property
+    def digest(self) -> str | None:
+        """A name for the schedule that no other one has; of an error, None."""
+        import hashlib
+
+        return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, str | None]:
+        """Plain values for another process."""
+        return {"text": self.text} if self.error is None else {"reason": str(self.error), "code": self.error.code}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, str]) -> Own:
+        """The inverse of `to_json`."""
+        from linkwright import _native
+
+        if "text" in values:
+            return cls(_native.Schedule.parse(values["text"]))
+        return cls(error=reported(values["reason"], values["code"]))
 
 
 @dataclass(frozen=True)
@@ -60,7 +113,7 @@ class Experiment:
     both_ways: bool = False
     axes: tuple[tuple[str, int | str], ...] | None = None  # of a probe, one value each; None: a schedule
     named: tuple[str, ...] = ()  # axes of a probe as the key writes them
-    text: str | None = None  # of a user's own schedule; None: what the algorithm makes
+    own: Own | None = None  # a schedule of the user's; None: what the registered algorithm makes
     # Keys of the same at two smaller sizes and their ratio: it is measured only while the rate rises between them.
     rising: tuple[str, str, int] | None = None
 
@@ -97,6 +150,7 @@ class Experiment:
         pattern = not (self.collective or self.probe)
         return {
             **{name: getattr(self, name) for name in _SAME},
+            "schedule": self.own.digest if self.own else None,
             "experiment": self.key,
             "endpoints": "->".join(map(str, self.placement)) if self.placement else None,
             "root": self.root,
@@ -106,8 +160,9 @@ class Experiment:
         }
 
     @classmethod
-    def of_row(cls, row: Mapping[str, object]) -> Experiment:
-        """The experiment that a row of results is about, where it is of a collective or a pattern."""
+    def of_row(cls, row: Mapping[str, object], own: Own | None = None) -> Experiment:
+        """The experiment that a row of results is about, where it is of a collective or a pattern; `own` is the
+        schedule that the row names by `schedule`."""
         grid, endpoints = row["grid"], row["endpoints"]
         return cls(
             **{name: row[name] for name in _SAME},
@@ -117,6 +172,7 @@ class Experiment:
             arithmetic="no-arithmetic" not in (row["flags"] or "").split(","),
             messages=row["messages"] or 1,
             both_ways=bool(row["both_ways"]),
+            own=own,
         )
 
     @property
@@ -131,12 +187,14 @@ class Experiment:
 
     def to_json(self) -> dict[str, object]:
         """Plain values for a launch's process."""
-        return asdict(self)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**values, "own": self.own.to_json() if self.own else None}
 
     @classmethod
     def from_json(cls, values: dict) -> Experiment:
         """The inverse of `to_json`."""
         as_tuple = {k: _tuples(v) for k, v in values.items()}
+        as_tuple["own"] = Own.from_json(values["own"]) if values.get("own") else None
         return cls(**{f.name: as_tuple[f.name] for f in fields(cls) if f.name in as_tuple})
 
 

@@ -72,6 +72,12 @@ def _collectives() -> list[Entry]:
     ]
 
 
+def _algorithms() -> list[Entry]:
+    from . import _native, sources
+
+    return [*map(dict, _native.algorithms()), *sources.packaged()]
+
+
 def _studies() -> list[Entry]:
     from . import studies
 
@@ -82,13 +88,14 @@ def _studies() -> list[Entry]:
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines"),
     "collectives": _collectives,
-    "algorithms": _native("algorithms"),
+    "algorithms": _algorithms,
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
     "patterns": _native("patterns"),
     "probes": functools.partial(_of, "probes", "entries"),
     "fabrics": _native("fabrics"),
     "executors": functools.partial(_of, "executors", "entries"),
     "backends": functools.partial(_of, "suite.backends", "entries"),
+    "plans": _native("plan_formats"),
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),
     "suites": functools.partial(_file_entries, "suites"),

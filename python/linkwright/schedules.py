@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright import _native
 from linkwright.experiment import HOW
-from linkwright.store.files import read_text
 from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
 
 if TYPE_CHECKING:
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
-    if experiment.text is not None:
-        return _native.Schedule.parse(experiment.text, experiment.algorithm)
+    if experiment.own is not None:
+        return experiment.own.given()
     if experiment.collective is None:
         return _native.Schedule.pattern(experiment.algorithm, **shape(experiment))
     return _native.Schedule.build(experiment.algorithm_key, **shape(experiment), rings=rings)
@@ -45,12 +43,9 @@ def shape(experiment: Experiment) -> dict[str, Any]:
 
 def moved_bytes(experiment: Experiment) -> int:
     """Bytes that all messages of a traffic pattern move, in both directions together if it has both."""
+    if experiment.own is not None:
+        return experiment.size_bytes or 0
     return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
-
-
-def read(path: Path) -> _native.Schedule:
-    """The schedule in the text file at `path`."""
-    return _native.Schedule.parse(read_text(path, "a schedule in text form"), path.name)
 
 
 def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: object) -> Record:

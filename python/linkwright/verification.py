@@ -1,12 +1,13 @@
-"""Verify algorithms and files, one finding each; the native half does the proof."""
+"""Verify algorithms and sources, one finding each; the native half does the proof."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from linkwright import _native
+from linkwright import _native, schedules, sources
 from linkwright.errors import LinkwrightError, UsageError, WaivedError
 
 # A proof is about chunks; elements only decide how long they are.
@@ -15,14 +16,22 @@ ELEMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Request:
-    """An algorithm and a shape."""
+    """An algorithm or a source, and a shape."""
 
-    key: str  # `collective/name`
-    ranks: int
-    size_bytes: int
+    key: str  # `collective/name`, or of a source that says its collective itself its name alone
+    ranks: int | None  # None: those of a schedule in a file
+    size_bytes: int | None
     root: int = 0
     grid: tuple[int, int] | None = None
     machine: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        collective, slash, name = self.key.partition("/")
+        if collective not in registered():
+            return sources.find(self.key).label
+        return f"{collective}{slash}{sources.find(name).label}" if sources.is_source(name) else self.key
 
 
 @dataclass(frozen=True)
@@ -38,37 +47,47 @@ class Finding:
 
 def check(request: Request) -> Finding:
     """Build and verify; a wrong schedule is a finding, an algorithm that cannot serve the shape is waived."""
+    ranks = request.ranks
     try:
-        schedule = _native.Schedule.build(
-            request.key,
-            request.ranks,
-            request.size_bytes // ELEMENT_BYTES,
-            element_bytes=ELEMENT_BYTES,
-            root=request.root,
-            grid=request.grid,
-        )
+        schedule = _made(request)
+        ranks = schedule.ranks
         if request.machine:
             schedule = _native.lower(schedule, _sized(request))
         proved = schedule.verify()
     except WaivedError as error:
-        return Finding(request.key, request.ranks, "waived", str(error))
+        return Finding(request.label, ranks, "waived", str(error))
     except LinkwrightError as error:
         if error.exit_status == 2:
             raise
-        return Finding(request.key, request.ranks, "failed", str(error))
-    return Finding(request.key, request.ranks, "ok", describe(proved), proved)
+        return Finding(request.label, ranks, "failed", str(error))
+    return Finding(request.label, ranks, "ok", describe(proved), proved)
 
 
-def check_file(path: Path) -> Finding:
-    """Verify the schedule in the text file at `path`."""
-    from linkwright.schedules import read
+def _made(request: Request) -> _native.Schedule:
+    """The schedule of a request, by a registered algorithm or by a source."""
+    from linkwright.suite import expand
 
-    schedule = read(path)
-    try:
-        proved = schedule.verify()
-    except LinkwrightError as error:
-        return Finding(path.name, schedule.ranks, "failed", str(error))
-    return Finding(path.name, schedule.ranks, "ok", describe(proved), proved)
+    collective, _, name = request.key.partition("/")
+    ranks, size = request.ranks, request.size_bytes
+    how = ("f32", "sum")
+    about: dict[str, Any] = {"root": request.root, "grid": request.grid}
+    if collective not in registered():
+        return schedules.of(expand.own_experiment("verify", request.key, ranks, size, *how, **about))
+    # The command line fills in what its user leaves open.
+    assert ranks is not None
+    assert size is not None
+    if name not in registered()[collective]:
+        return schedules.of(expand.collective_experiment("verify", collective, name, ranks, size, *how, **about))
+    return _native.Schedule.build(request.key, ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES, **about)
+
+
+@functools.cache
+def registered() -> dict[str, list[str]]:
+    """The registered algorithms by collective."""
+    found: dict[str, list[str]] = {}
+    for row in _native.algorithms():
+        found.setdefault(str(row["collective"]), []).append(str(row["name"]))
+    return found
 
 
 def describe(proved: Mapping[str, object]) -> str:

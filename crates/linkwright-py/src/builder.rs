@@ -20,7 +20,8 @@ pub struct Builder {
 impl Builder {
     /// Start a schedule for `collective` over `ranks` ranks and vectors of `elements` elements of `element_bytes`.
     #[new]
-    #[pyo3(signature = (collective, ranks, elements, *, element_bytes=4, root=0, grid=None))]
+    #[pyo3(signature = (collective, ranks, elements, *, element_bytes=4, root=0, grid=None, out_of_place=false))]
+    #[allow(clippy::too_many_arguments)] // the keywords of one Python class
     fn new(
         collective: &str,
         ranks: u32,
@@ -28,6 +29,7 @@ impl Builder {
         element_bytes: u32,
         root: u32,
         grid: Option<(u32, u32)>,
+        out_of_place: bool,
     ) -> PyResult<Self> {
         let known = Collective::from_name(collective).ok_or_else(|| {
             let names = Collective::ALL.map(Collective::name).join(", ");
@@ -45,8 +47,12 @@ impl Builder {
             rings: Vec::new(),
         };
         shape.check().map_err(errors::schedule)?;
+        let mut writer = Writer::new(known, &shape);
+        if out_of_place {
+            writer.out_of_place();
+        }
         Ok(Builder {
-            writer: Some(Writer::new(known, &shape)),
+            writer: Some(writer),
             slots: Vec::new(),
         })
     }

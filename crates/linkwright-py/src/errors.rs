@@ -4,6 +4,7 @@ use linkwright_core::error::MachineError;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::skew::SkewError;
 use linkwright_exec::ExecError;
+use linkwright_plans::PlanError;
 use linkwright_schedule::text::ParseError;
 use linkwright_schedule::{ScheduleError, VerifyError};
 use linkwright_sim::SimError;
@@ -94,18 +95,35 @@ kinds!(schedule, SCHEDULE: ScheduleError {
     TooLarge => "ScheduleError", "schedule.too-large", "A schedule that outgrows its tables.";
 });
 
-const PARSE: &[Kind] = &[Kind {
+const FILES: &[Kind] = &[SYNTAX, INEXPRESSIBLE];
+const SYNTAX: Kind = Kind {
     code: "schedule.syntax",
     class: "FileError",
-    meaning: "Text that is not a schedule; the message names the line.",
-}];
+    meaning:
+        "Text that is not a schedule, or a wrong plan; the message names the line or the element.",
+};
+const INEXPRESSIBLE: Kind = Kind {
+    code: "schedule.inexpressible",
+    class: "WaivedError",
+    meaning: "A schedule that a format of another tool cannot express.",
+};
 
 /// The exception of text in `file` that is not a schedule.
 pub fn parse(file: &str, error: &ParseError) -> PyErr {
+    exception(SYNTAX.class, Some(SYNTAX.code), &format!("{file}: {error}"))
+}
+
+/// The exception of a plan in `file` that is wrong.
+pub fn plan(file: &str, error: &PlanError) -> PyErr {
+    exception(SYNTAX.class, Some(SYNTAX.code), &format!("{file}: {error}"))
+}
+
+/// The exception of a schedule that `format` cannot express.
+pub fn inexpressible(format: &str, error: &PlanError) -> PyErr {
     exception(
-        PARSE[0].class,
-        Some(PARSE[0].code),
-        &format!("{file}: {error}"),
+        INEXPRESSIBLE.class,
+        Some(INEXPRESSIBLE.code),
+        &format!("{format}: {error}"),
     )
 }
 
@@ -166,7 +184,7 @@ kinds!(sim, SIM: SimError {
 #[pyfunction]
 #[pyo3(name = "errors")]
 pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let all = [MACHINE, PROBE, SKEW, SCHEDULE, PARSE, VERIFY, EXEC, SIM];
+    let all = [MACHINE, PROBE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM];
     let row = |kind: &Kind| {
         let row = PyDict::new(py);
         row.set_item("key", kind.code)?;

@@ -12,6 +12,7 @@ mod links;
 mod machine;
 mod mpi;
 mod options;
+mod plans;
 mod probes;
 mod programs;
 mod registry;
@@ -41,6 +42,8 @@ mod _native {
     use super::machine::{machine_keys, machine_numbers, Machine};
     #[pymodule_export]
     use super::mpi::MpiGroup;
+    #[pymodule_export]
+    use super::plans::{plan_formats, read_schedule};
     #[pymodule_export]
     use super::probes::{
         available_memory, caches, convolution_layers, cycles_ns, model_probe, probes, run_probe,

@@ -1,6 +1,6 @@
 //! `Schedule`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::errors;
 use crate::html;
@@ -23,13 +23,13 @@ use pyo3::types::PyDict;
 ///     >>> schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
 ///     >>> schedule
 ///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
-///     >>> schedule.collective, schedule.ranks, schedule.memories
-///     ('allreduce', 4, 0)
+///     >>> schedule.collective, schedule.ranks, schedule.root, schedule.memories
+///     ('allreduce', 4, 0, 0)
 ///     >>> schedule.size_bytes, schedule.element_bytes, schedule.messages, len(schedule)
 ///     (4096, 4, 24, 24)
 #[pyclass(frozen, module = "linkwright._native")]
 pub struct Schedule {
-    ordered: Ordered,
+    ordered: Arc<Ordered>,
     verified: OnceLock<Result<Verified, VerifyError>>,
 }
 
@@ -37,7 +37,7 @@ impl Schedule {
     /// A schedule that has not been verified yet.
     pub fn new(ordered: Ordered) -> Self {
         Schedule {
-            ordered,
+            ordered: Arc::new(ordered),
             verified: OnceLock::new(),
         }
     }
@@ -47,10 +47,15 @@ impl Schedule {
         &self.ordered
     }
 
+    /// The schedule for another thread.
+    pub fn shared(&self) -> Arc<Ordered> {
+        self.ordered.clone()
+    }
+
     /// The schedule to be run: verified on first use and refused if it is wrong.
     pub fn proved(&self, py: Python<'_>) -> PyResult<&Ordered> {
         let proof = py.detach(|| self.proof().as_ref().map_err(Clone::clone));
-        proof.map(|_| &self.ordered).map_err(errors::verify)
+        proof.map(|_| &*self.ordered).map_err(errors::verify)
     }
 
     fn proof(&self) -> &Result<Verified, VerifyError> {
@@ -183,6 +188,52 @@ impl Schedule {
     ///     ['linkwright-schedule 1', 'ranks 4']
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| text::print(&self.ordered))
+    }
+
+    /// The schedule in a format of another tool.
+    ///
+    /// Args:
+    ///     format: the key of the format; `linkwright list plans` shows all.
+    /// Returns:
+    ///     The text of the file.
+    /// Raises:
+    ///     UnknownNameError: there is no such format.
+    ///     VerifyError: the schedule is wrong.
+    ///     WaivedError: the format cannot express the schedule; the message says what.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> ring = lw.schedule("allreduce", "ring", ranks=4, size="4K")
+    ///     >>> ring.export("lw") == ring.text()
+    ///     True
+    fn export(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        let known = linkwright_plans::find(format).ok_or_else(|| unknown_format(format))?;
+        let ordered = self.proved(py)?;
+        let written = py.detach(|| (known.write)(ordered));
+        written.map_err(|error| errors::inexpressible(format, &error))
+    }
+
+    /// The same schedule over vectors of another size: its chunks are cuts of a vector.
+    ///
+    /// Args:
+    ///     elements: the length of one vector in elements; rounded down to equal blocks where S counts those.
+    ///     element_bytes: the bytes of one element.
+    /// Returns:
+    ///     The new schedule.
+    /// Raises:
+    ///     ShapeError: the schedule computes, so its size is fixed, or 64 bits do not count the size.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("allreduce", "ring", ranks=4, size="4K").resized(100, 8).size_bytes
+    ///     800
+    #[pyo3(signature = (elements, element_bytes=4))]
+    fn resized(&self, py: Python<'_>, elements: u64, element_bytes: u32) -> PyResult<Self> {
+        wrap(py.detach(|| transforms::resized(&self.ordered, elements, element_bytes)))
+    }
+
+    /// Copies and pickles are made from the text.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let parse = py.get_type::<Schedule>().getattr("parse")?;
+        Ok((parse, (self.text(py),)))
     }
 
     /// Cut every transfer into slices that follow each other, so that a relay passes on the first while the next arrives.
@@ -328,6 +379,12 @@ impl Schedule {
         self.ordered.spec.collective.name()
     }
 
+    /// The rank that a rooted collective starts or ends at; 0 of others.
+    #[getter]
+    fn root(&self) -> u32 {
+        self.ordered.spec.root
+    }
+
     /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
@@ -414,6 +471,13 @@ impl Schedule {
         ];
         html::table(&format!("schedule of {}", self.collective()), &rows)
     }
+}
+
+fn unknown_format(key: &str) -> PyErr {
+    let known = linkwright_plans::FORMATS.iter().map(|format| format.key);
+    let known = known.collect::<Vec<_>>().join(", ");
+    let message = format!("no format of schedules `{key}`; known: {known}");
+    errors::raise("UnknownNameError", message)
 }
 
 /// What an algorithm or a pattern is asked for.

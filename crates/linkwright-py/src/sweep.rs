@@ -14,13 +14,14 @@ use crate::errors;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::probes::{answered, assignment};
+use crate::schedule::Schedule;
 use crate::simulate::{choices, table};
 
 /// How often a wait looks whether Ctrl-C was pressed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern` or `probe`, or for a collective without a
-/// schedule `fold` or `stream`.
+/// `(kind, key, shape or axes, options)`; kind is `collective`, `pattern`, `probe`, or `schedule` for one that is
+/// given, or for a collective without a schedule `fold` or `stream`.
 type Asked<'py> = (
     String,
     String,
@@ -39,7 +40,8 @@ pub struct Simulations {
 #[pymethods]
 impl Simulations {
     /// Begin; `jobs` threads, 0 for one on each processor. An experiment is `(kind, key, shape, options)`: the
-    /// keywords of `Schedule.build` or `Schedule.pattern` and the options of `simulate`, or the axes of a probe.
+    /// keywords of `Schedule.build` or `Schedule.pattern` (of a given one `schedule`) and the options of `simulate`,
+    /// or the axes of a probe.
     #[new]
     #[pyo3(signature = (machine, experiments, seed=0, jobs=0))]
     fn new(machine: &Machine, experiments: Vec<Asked<'_>>, seed: u64, jobs: usize) -> Self {
@@ -101,6 +103,13 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
                 _ => Question::Collective(key, shape),
             }
         }
+        "schedule" => {
+            let mut given = Options::new(Some(&about));
+            let schedule: Option<Py<Schedule>> = given.take("schedule")?;
+            given.finish()?;
+            let missing = || errors::raise("UsageError", "no `schedule` is given; pass one");
+            Question::Given(schedule.ok_or_else(missing)?.get().shared())
+        }
         "pattern" => {
             let mut given = Options::new(Some(&about));
             let traffic = Traffic {
@@ -113,8 +122,9 @@ fn experiment(place: usize, asked: Asked<'_>, seed: u64) -> PyResult<Experiment>
             Question::Pattern(key, traffic)
         }
         _ => {
-            let message =
-                format!("unknown kind `{kind}`; known: collective, fold, pattern, probe, stream");
+            let message = format!(
+                "unknown kind `{kind}`; known: collective, fold, pattern, probe, schedule, stream"
+            );
             return Err(errors::raise("UnknownNameError", message));
         }
     };

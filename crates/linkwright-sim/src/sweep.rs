@@ -33,9 +33,11 @@ use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{collectives, verify, Shape};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +53,8 @@ pub enum Question {
     Collective(String, Shape),
     /// The traffic pattern of this key.
     Pattern(String, Traffic),
+    /// A schedule that is there already.
+    Given(Arc<Schedule>),
     /// A rank-symmetric collective by the algorithm of this key, without a schedule.
     Symmetric(String, Shape, Mode),
     /// A probe with its values.
@@ -79,6 +83,7 @@ impl Question {
             Question::Pattern(_, traffic) => {
                 u128::from(traffic.shape.ranks) * u128::from(traffic.count)
             }
+            Question::Given(schedule) => schedule.message_count() as u128,
             Question::Symmetric(_, shape, Mode::Folded) => shape.ranks.into(),
             Question::Probe(_) => 1,
         }
@@ -121,11 +126,15 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
                 program, machine, options, *mode,
             )?)));
         }
-        Question::Collective(key, shape) => collectives::build(key, shape)?,
-        Question::Pattern(key, traffic) => (patterns::find(key)?.build)(traffic)?,
+        Question::Collective(key, shape) => Cow::Owned(collectives::build(key, shape)?),
+        Question::Pattern(key, traffic) => Cow::Owned((patterns::find(key)?.build)(traffic)?),
+        Question::Given(schedule) => Cow::Borrowed(&**schedule),
     };
     let remark = remark(&built, machine, options.path.as_deref())?;
-    let schedule: Schedule = lowered(&built, machine, options.path.as_deref())?.unwrap_or(built);
+    let schedule = match lowered(&built, machine, options.path.as_deref())? {
+        Some(lowered) => Cow::Owned(lowered),
+        None => built,
+    };
     verify(&schedule)?;
     let modelled = run(&schedule, machine, options)?;
     Ok(Finding::Times(Box::new(Modelled { remark, ..modelled })))

@@ -14,6 +14,7 @@ from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
     from linkwright.suite.backends import Backend
+    from linkwright.suite.load import Suite
     from linkwright.suite.session import Request
 
 # Level of a run -> seconds of measuring, unless --time-budget is given.
@@ -33,7 +34,7 @@ def _checked_name(value: str | None) -> str | None:
 
 
 @click.command(name="dissect")
-@click.argument("suite", required=False, shell_complete=options.completed("suites"))
+@click.argument("suite", required=False, metavar="[SUITE|SOURCE]", shell_complete=options.completed("suites"))
 @click.option("--suite", "named", metavar="NAME", help="Another way to name SUITE.")
 @click.option(
     "--on", shell_complete=options.completed("executors", "machines"), metavar="A,B",
@@ -85,6 +86,7 @@ def command(
     """Find out what a machine can do, and how good that is.
 
     SUITE is a name (`linkwright list suites`) or the path of a suite file; by default it is the suite `dissect`.
+    A SOURCE, a schedule of yours such as own.lw or own.py:bucket, is run at all sizes from 8 B to 64 KiB, or its own.
     If a described machine has more than 64 endpoints, 64 of them take part, evenly spread; --ranks N takes the
     first N instead.
 
@@ -110,11 +112,9 @@ def command(
         _refuse_with_resume()
         with _opened(backend, scheduler, jobs, grain) as opened:
             return sessions.resume(root_folder, resume, outputs, opened)
-    from linkwright import registry
-    from linkwright.suite import load
     from linkwright.suite.session import Request
 
-    loaded = load.load(registry.suite_path(suite or named or "dissect"))
+    loaded = _suite_of(suite or named or "dissect", asked)
     on = asked.pop("on") or ",".join(loaded.machines) or "threads"
     budget_s = asked.pop("time_budget") or BUDGETS_S[asked["level"]]
     request = Request(on=on, budget_s=budget_s, **asked)
@@ -122,6 +122,22 @@ def command(
         _refuse_measured(request)
     with _opened(backend, scheduler, jobs, grain) as opened:
         return sessions.start(root_folder, loaded, request, outputs, opened)
+
+
+def _suite_of(name: str, asked: dict[str, object]) -> Suite:
+    """The suite called `name`, or that of a source, whose ranks then are the ones asked for."""
+    from linkwright import registry, sources
+    from linkwright.suite import load
+    from linkwright.units import size_sweep
+
+    if name.endswith(".toml") or not sources.is_source(name):
+        return load.load(registry.suite_path(name))
+    subject = options.subject(name)
+    asked["ranks"] = subject.asked_ranks(asked["ranks"])
+    sized = subject.sources[0].size_bytes is not None
+    sizes = None if sized else tuple(size_sweep(8, 64 << 10, 2))
+    metrics = ("time", "alg_bw", "bus_bw")
+    return load.one_part("dissect", subject.title, **subject.axes, sizes=sizes, metrics=metrics)
 
 
 # The defaults of `sweep` that differ from those of `dissect`.

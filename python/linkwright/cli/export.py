@@ -1,19 +1,21 @@
-"""`linkwright export RUN --as FORMAT`: write a finished run in a format of another tool, or as a table."""
+"""`linkwright export RUN --as FORMAT`: write a finished run, or a schedule, in a format of another tool."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from linkwright.cli import options
+from linkwright.errors import UsageError
 
 
 @click.command(name="export")
-@click.argument("run", default="latest")
+@click.argument("what", default="latest", metavar="[RUN|COLLECTIVE/ALGORITHM|SOURCE]")
 @click.option(
-    "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("exporters"),
-    help="The format; `linkwright list exporters` lists all.",
+    "--as", "format_key", required=True, metavar="FORMAT", shell_complete=options.completed("exporters", "plans"),
+    help="The format; `linkwright list exporters` lists those of runs, `linkwright list plans` those of schedules.",
 )  # fmt: skip
 @click.option("--machine", metavar="NAME", help="Export only this machine of the run, by its name in the report.")
 @click.option(
@@ -22,16 +24,67 @@ from linkwright.cli import options
     metavar="FILE",
     help="Write to FILE, all or nothing; default: stdout.",
 )
+@click.option("--ranks", "-p", type=options.RANKS, help="Ranks of a schedule; default: 8, or those of a file.")
+@click.option("--size", type=options.Size(), help="Message size of a schedule; default: 64K, or that of a file.")
+@options.data
+@click.option("--grid", type=options.Grid(), help="Ranks of a schedule as a grid of columns x rows.")
 @options.runs
-def command(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
-    """Write RUN in another format.
+def command(what: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path, **shape: Any) -> None:
+    """Write a run, or a schedule, in another format.
 
-    RUN is an id, a path or `latest`. Formats are tables (csv, json, ...) and those of other tools.
+    RUN is an id, a path or `latest`; its formats are tables (csv, json, ...) and those of other tools. A schedule
+    is that of a registered algorithm, such as allreduce/ring, or of a SOURCE, such as own.lw or own.py:bucket;
+    `linkwright list plans` lists the formats that other tools execute.
 
     \b
     linkwright export --as hwloc --machine "AMD EPYC" --out machine.xml
     HWLOC_XMLFILE=machine.xml lstopo --distances
+    linkwright export ./own.py:bucket -p 16 --as lw --out bucket.lw
     """
+    from linkwright import registry
+
+    if format_key in registry.keys("plans"):
+        _schedule(what, format_key, machine, out, shape)
+    else:
+        _run(what, format_key, machine, out, root_folder)
+
+
+def _schedule(what: str, format_key: str, machine: str | None, out: Path | None, shape: dict[str, Any]) -> None:
+    """Write the schedule that `what` names."""
+    from linkwright import schedules, verification
+    from linkwright.store.files import write_text
+    from linkwright.suite import expand
+
+    if machine:
+        raise UsageError(f"--machine {machine}: a schedule knows no machine; leave it out")
+    subject = options.subject(what)
+    names = subject.axes.get("algorithms", ("",))
+    if len(names) != 1 or names[0] == "all":
+        raise UsageError(
+            f"{what}: --as {format_key} writes one schedule; name it, such as `allreduce/ring` or `own.lw`"
+        )
+    ranks, size = subject.asked_ranks(shape["ranks"]), shape["size"]
+    about = {"root": shape["root"], "grid": shape["grid"]}
+    if subject.collective:
+        if names[0] not in verification.registered()[subject.collective]:
+            expand.algorithms_of(subject.collective, names)
+        made = expand.collective_experiment(
+            "export", subject.collective, names[0], ranks or 8, size or 64 << 10, shape["dtype"], shape["op"], **about
+        )
+    else:
+        sized = subject.sources[0].size_bytes is not None
+        asked = size or (None if sized else 64 << 10)
+        made = expand.own_experiment("export", what, ranks or 8, asked, shape["dtype"], shape["op"], **about)
+    text = schedules.of(made).export(format_key)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        click.echo(f"wrote {out} ({len(text.encode()):,} B): {format_key}, from {made.algorithm}")
+
+
+def _run(run: str, format_key: str, machine: str | None, out: Path | None, root_folder: Path) -> None:
+    """Write the results of a run."""
     from linkwright import interop
     from linkwright.store import run as runs
 

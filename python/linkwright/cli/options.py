@@ -6,12 +6,16 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from linkwright import units
 from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.experiment import DTYPES, MAX_RANKS, OPS, check_whole
+
+if TYPE_CHECKING:
+    from linkwright.sources import Source
 
 
 class Size(click.ParamType):
@@ -126,7 +130,14 @@ data = _together(
 )
 
 shape = _together(
-    click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`."),
+    click.option(
+        "--algorithm",
+        "-a",
+        default="all",
+        show_default=True,
+        metavar="A,B",
+        help="Algorithms, or `all`; sources among them are schedules of yours.",
+    ),
     click.option("--ranks", "-p", type=RANKS, help="Number of ranks; default: all that the machine has."),
     click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
 )
@@ -269,6 +280,62 @@ def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 # The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
 collective_argument = click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=collectives)
+# The argument of verbs that also take a source; `subject` reads it.
+subject_argument = click.argument("what", metavar="COLLECTIVE[/ALGORITHM]|SOURCE", shell_complete=collectives)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a verb is about: a collective by some algorithms, or a source that says its collective itself."""
+
+    title: str
+    axes: dict[str, tuple[str, ...]]  # of a part of a suite
+    collective: str | None
+    sources: tuple[Source, ...]  # those that are named
+
+    @property
+    def ranks(self) -> int | None:
+        """The ranks that its schedules are written for, if there is one number."""
+        found = {source.ranks for source in self.sources if source.ranks}
+        return found.pop() if len(found) == 1 else None
+
+    def asked_ranks(self, ranks: int | None) -> int | None:
+        """The number of ranks, if any is asked for; refuses one that a schedule, shown alone, is not for."""
+        if self.collective is None and ranks and self.ranks and ranks != self.ranks:
+            raise ShapeError(f"--ranks {ranks}: {self.title} is a schedule for {self.ranks} ranks; leave --ranks out")
+        return ranks or self.ranks
+
+    def sizes(self, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None) -> tuple[int, ...]:
+        """The sizes in bytes; none where a schedule is shown at its own."""
+        own = self.collective is None and self.sources[0].size_bytes is not None
+        if own and not _given("min_bytes", "max_bytes", "factor", "size_list"):
+            return ()
+        return chosen_sizes(self.collective or "schedule", dtype, min_bytes, max_bytes, factor, size_list)
+
+
+def subject(named: str, algorithm: str = "all") -> Subject:
+    """What the argument of a verb and its `--algorithm` name."""
+    from linkwright import sources
+
+    in_collective = named.partition("/")[0] in _collectives()
+    if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
+        if algorithm != "all":
+            raise UsageError(
+                f"{named}: says its collective itself; leave out --algorithm, or write COLLECTIVE -a {named}"
+            )
+        found = sources.find(named)
+        return Subject(found.label, {"schedules": (named,)}, None, (found,))
+    collective, names = collective_and_algorithm(named, algorithm)
+    listed = tuple(names.split(","))
+    found = tuple(sources.find(name) for name in listed if sources.is_source(name))
+    return Subject(f"{collective} by {names}", {"collectives": (collective,), "algorithms": listed}, collective, found)
+
+
+def _given(*names: str) -> bool:
+    """Whether the user typed one of these options."""
+    context = click.get_current_context(silent=True)
+    usual = (None, click.core.ParameterSource.DEFAULT)
+    return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
 
 
 def collective_and_algorithm(named: str, algorithm: str = "all") -> tuple[str, str]:
@@ -289,8 +356,11 @@ def own_names(collective: str, algorithms: str) -> str:
 
 
 def _check_collective(name: str) -> None:
+    if name not in _collectives():
+        raise unknown("collective", name, _collectives(), lists="linkwright list collectives")
+
+
+def _collectives() -> list[str]:
     from linkwright import _native
 
-    known = [row["key"] for row in _native.collectives()]
-    if name not in known:
-        raise unknown("collective", name, known, lists="linkwright list collectives")
+    return [str(row["key"]) for row in _native.collectives()]

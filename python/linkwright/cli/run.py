@@ -11,7 +11,7 @@ from linkwright.cli import options
 
 
 @click.command(name="run")
-@options.collective_argument
+@options.subject_argument
 @click.option(
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors to run on; described machines among them are simulated.",
@@ -32,10 +32,11 @@ from linkwright.cli import options
 @options.view
 @options.outputs
 @options.runs
-def command(
-    collective: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object
-) -> int:
-    """Run COLLECTIVE on real hardware, checked and timed.
+def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object) -> int:
+    """Run COLLECTIVE, or the schedule of SOURCE, on real hardware, checked and timed.
+
+    A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
+    (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
 
     On `threads` the ranks are threads of this machine. On `mpi` they are the processes of
     `mpirun -np 4 linkwright run allreduce --on mpi`, and `mpi-native` is the library's own algorithm.
@@ -53,7 +54,8 @@ def command(
     from linkwright.suite.load import one_part
     from linkwright.suite.session import Request
 
-    collective, algorithm = options.collective_and_algorithm(collective, algorithm)
+    subject = options.subject(what, algorithm)
+    asked["ranks"] = subject.asked_ranks(asked["ranks"])
     if asked["slurm"]:
         from linkwright.executors.mpi import slurm
 
@@ -61,12 +63,10 @@ def command(
         return 0
     suite = one_part(
         "run",
-        f"{collective} by {algorithm}",
-        collectives=(collective,),
-        algorithms=tuple(algorithm.split(",")),
-        sizes=options.chosen_sizes(
-            collective, asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"]
-        ),
+        subject.title,
+        **subject.axes,
+        sizes=subject.sizes(asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"])
+        or None,
         dtype=asked["dtype"],
         op=asked["op"],
         root=asked["root"],

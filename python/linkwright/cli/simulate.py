@@ -10,7 +10,7 @@ from linkwright.cli import options
 
 
 @click.command(name="simulate")
-@options.collective_argument
+@options.subject_argument
 @click.option(
     "--on",
     shell_complete=options.completed("machines"),
@@ -46,7 +46,7 @@ from linkwright.cli import options
 @options.view
 @options.outputs
 def command(
-    collective: str,
+    what: str,
     algorithm: str,
     fold: bool,
     stream: bool,
@@ -59,7 +59,10 @@ def command(
     size_list: str | None,
     **asked: object,
 ) -> int:
-    """Simulate COLLECTIVE on described machines.
+    """Simulate COLLECTIVE, or the schedule of SOURCE, on described machines.
+
+    A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
+    (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
 
     Times are exact for the machine as described: the same input gives the same output. `limit` is what
     no algorithm beats on that machine, and its name; `linkwright describe COLLECTIVE --limit` derives it.
@@ -70,19 +73,19 @@ def command(
     from linkwright.errors import UsageError
     from linkwright.suite.load import one_part
 
-    collective, algorithm = options.collective_and_algorithm(collective, algorithm)
+    subject = options.subject(what, algorithm)
     if fold and stream:
         raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
     suite = one_part(
         "simulate",
-        f"{collective} by {algorithm}",
-        collectives=(collective,),
-        algorithms=tuple(algorithm.split(",")),
-        sizes=options.chosen_sizes(collective, dtype, min_bytes, max_bytes, factor, size_list),
+        subject.title,
+        **subject.axes,
+        sizes=subject.sizes(dtype, min_bytes, max_bytes, factor, size_list) or None,
         dtype=dtype,
         op=op,
         root=root,
         metrics=("time", "alg_bw", "bus_bw"),
     )
+    asked["ranks"] = subject.asked_ranks(asked["ranks"])
     mode = "fold" if fold else "stream" if stream else None
     return simulations.run(simulations.Request.of(suite, mode, asked))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,18 +12,22 @@ from linkwright.cli.output import print_json, print_table
 from linkwright.cli.progress import Progress
 from linkwright.units import counted
 
+if TYPE_CHECKING:
+    from linkwright.verification import Request
+
 # Rank counts of `--all`: every small one, a power of two, and squares.
 SWEEP = (*range(1, 18), 32, 64, 100)
+USUAL_RANKS, USUAL_SIZE = 8, 64 << 10
 
 
 @click.command(name="verify")
-@click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|FILE]")
+@click.argument("what", required=False, metavar="[COLLECTIVE[/ALGORITHM]|SOURCE]")
 @click.option(
     "--all", "everything", is_flag=True, help=f"Every algorithm, on {len(SWEEP)} numbers of ranks up to {SWEEP[-1]}."
 )
 @click.option("--algorithm", "-a", default="all", show_default=True, metavar="A,B", help="Algorithms, or `all`.")
-@click.option("--ranks", "-p", type=options.RANKS, default=8, show_default=True, help="Ranks that take part.")
-@click.option("--size", type=options.Size(), default="64K", show_default=True, help="Message size in bytes.")
+@click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: 8, or those of a file.")
+@click.option("--size", type=options.Size(), help="Message size in bytes; default: 64K, or that of a file.")
 @click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
 @click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
@@ -31,40 +36,35 @@ def command(
     what: str | None,
     everything: bool,
     algorithm: str,
-    ranks: int,
-    size: int,
+    ranks: int | None,
+    size: int | None,
     root: int,
     grid: tuple[int, int] | None,
     machine: str | None,
     as_json: bool,
 ) -> int:
-    """Prove a COLLECTIVE or the schedule in FILE correct.
+    """Prove a COLLECTIVE or the schedule of SOURCE correct.
 
-    A FILE holds a schedule in the canonical text form. The proof covers bounds, order, semantics (every chunk ends
-    with exactly the contributions that its collective demands, each once) and the absence of races. An error names
-    rank, step, chunk and cure. An algorithm that does not support this number of ranks is waived. The exit status is 1
-    if anything is wrong.
+    A SOURCE is a file (own.lw, a plan of another tool, `-`) or a Python function (own.py:bucket).
+
+    The proof covers bounds, order, semantics (every chunk ends with exactly the contributions that its collective
+    demands, each once) and the absence of races. An error names rank, step, chunk and cure. An algorithm that does not
+    support this number of ranks is waived. The exit status is 1 if anything is wrong.
     """
     from linkwright.errors import UsageError
-    from linkwright.verification import Request, check, check_file
+    from linkwright.verification import check
 
     if everything == bool(what):
-        raise UsageError("name a collective or a file, or give --all: `linkwright verify allreduce -a ring --ranks 64`")
-    if what and _is_file(what):
-        findings = [check_file(Path(what))]
-    else:
-        shapes = SWEEP if everything else (ranks,)
-        requests = [
-            Request(key, p, size, root if root < p or not everything else 0, grid, machine)
-            for key in _keys(what, algorithm)
-            for p in shapes
-        ]
-        bar = Progress(len(requests), "verify")
-        findings = []
-        for done, request in enumerate(requests):
-            bar.show(done, request.key)
-            findings.append(check(request))
-        bar.close()
+        raise UsageError(
+            "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
+        )
+    requests = list(_requests(what, algorithm, ranks, size, root, grid, machine))
+    bar = Progress(len(requests), "verify")
+    findings = []
+    for done, request in enumerate(requests):
+        bar.show(done, request.key)
+        findings.append(check(request))
+    bar.close()
     if as_json:
         print_json([finding.__dict__ for finding in findings])
     else:
@@ -72,23 +72,36 @@ def command(
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _is_file(what: str) -> bool:
-    """Whether this names a file, and not COLLECTIVE/ALGORITHM."""
-    from linkwright import _native
-
-    collectives = [row["key"] for row in _native.collectives()]
-    path = Path(what)
-    return bool(path.suffix) or ("/" in what and (path.exists() or what.partition("/")[0] not in collectives))
-
-
-def _keys(what: str | None, algorithm: str) -> list[str]:
-    from linkwright import registry
+def _requests(
+    what: str | None,
+    algorithm: str,
+    ranks: int | None,
+    size: int | None,
+    root: int,
+    grid: tuple[int, int] | None,
+    machine: str | None,
+) -> Iterator[Request]:
+    """What is to be proved."""
     from linkwright.suite.expand import algorithms_of
+    from linkwright.verification import Request, registered
 
     if what is None:
-        return registry.keys("algorithms")
-    collective, algorithm = options.collective_and_algorithm(what, algorithm)
-    return [f"{collective}/{name}" for name in algorithms_of(collective, tuple(algorithm.split(",")))]
+        size = USUAL_SIZE if size is None else size
+        for key in (f"{collective}/{name}" for collective, names in registered().items() for name in names):
+            yield from (Request(key, p, size, root if root < p else 0, grid, machine) for p in SWEEP)
+        return
+    subject = options.subject(what, algorithm)
+    ranks = subject.asked_ranks(ranks)
+    if subject.collective is None:
+        if subject.ranks is None:
+            ranks = ranks or USUAL_RANKS
+        if subject.sources[0].size_bytes is None:
+            size = USUAL_SIZE if size is None else size
+        yield Request(what, ranks, size, root, grid, machine)
+        return
+    for name in algorithms_of(subject.collective, subject.axes["algorithms"]):
+        key = f"{subject.collective}/{name}"
+        yield Request(key, ranks or USUAL_RANKS, USUAL_SIZE if size is None else size, root, grid, machine)
 
 
 def _print(findings: list, brief: bool) -> None:

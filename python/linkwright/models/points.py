@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow.compute as pc
 
+from linkwright import _native
 from linkwright.errors import StoreError, unknown
 from linkwright.executors import is_modelled
-from linkwright.experiment import Experiment
+from linkwright.experiment import Experiment, Own
 from linkwright.stats.interval import median_interval
 from linkwright.store.run import Run
 
@@ -81,7 +82,7 @@ def points(run: Run, machine: str | None = None) -> list[Point]:
     launches = _launches(run)
     state = _state(launches)
     inside = [_of(state, launches.get(row["experiment"], ())) for row in rows]
-    found = [_point(row, values) for row, values in zip(rows, inside, strict=True) if state is None or len(values)]
+    found = [_point(run, row, values) for row, values in zip(rows, inside, strict=True) if state is None or len(values)]
     sweeps: dict[tuple, list[int]] = {}
     for point in found:
         sweeps.setdefault(point.sweep, []).append(point.experiment.size_bytes)
@@ -177,8 +178,9 @@ def _of(state: State | None, launches: Iterable[tuple[float, tuple[float, float]
     return np.array([value for value, probes in launches if state and state.holds(*probes)])
 
 
-def _point(row: dict, values: np.ndarray) -> Point:
-    experiment = Experiment.of_row(row)
+def _point(run: Run, row: dict, values: np.ndarray) -> Point:
+    own = Own(_native.Schedule.parse(run.schedule(row["schedule"]))) if row["schedule"] else None
+    experiment = Experiment.of_row(row, own)
     if len(values):
         time_ns, ends = float(np.median(values)), median_interval(values)
     else:

@@ -3,6 +3,8 @@
 run.json            the request: suite, machines, options, seed, command; state `running` or `done`
 suite.toml          copy of the suite
 environment.json    what a sceptical reader needs to know about the machine
+experiments.json    what was asked, where schedules of the user's are among it, and
+schedules/*.lw      these schedules, by digest
 journal.jsonl       while it runs, and after an interruption
 results.parquet     tidy rows                    | written whole at the end,
 samples.parquet     every raw sample             | also after an interruption
@@ -14,7 +16,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +72,26 @@ class Run:
         """Copy a machine file, because results cannot be judged without its constants."""
         make_folder(self.folder / "machines")
         write_text(self.folder / "machines" / f"{name}.toml", path.read_text(encoding="utf-8"))
+
+    def keep_experiments(self, plan: object, schedules: Mapping[str, str]) -> None:
+        """Keep what was asked, and the user's schedules, digest by digest: a resumed run must not make them again."""
+        make_folder(self.folder / "schedules")
+        for digest, text in schedules.items():
+            write_text(self.folder / "schedules" / f"{digest}.lw", text)
+        write_text(self.folder / "experiments.json", json.dumps(plan) + "\n")
+
+    def experiments(self) -> dict[str, list[dict]] | None:
+        """What `keep_experiments` kept, by target; None if it follows from the suite."""
+        path = self.folder / "experiments.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def schedule(self, digest: str) -> str:
+        """The text of a schedule of the user's."""
+        path = self.folder / "schedules" / f"{digest}.lw"
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise StoreError(f"{path}: is gone, so its experiments cannot be run again; make the run again") from error
 
     def forget_machine(self) -> None:
         """Reduce the environment to time, command and versions, because the numbers come from elsewhere."""

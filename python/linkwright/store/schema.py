@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 3
+FORMAT = 4
 STATUS = ("ok", "failed", "waived", "out-of-time", "disturbed")
 
 # Column -> (type, by its name in Arrow; may be null; meaning). docs/formats.md prints this table.
@@ -24,6 +24,7 @@ RESULTS = {
     "executor": ("string", True, "what ran the schedule: `sim`, `threads`, `mpi`, `cuda`, `gpus`, `reference`"),
     "collective": ("string", True, "`allreduce`, ...; null for traffic patterns and probes"),
     "algorithm": ("string", True, "algorithm of the collective, or name of the pattern or probe"),
+    "schedule": ("string", True, "digest of a schedule of the user's, kept in `schedules/`; null for registered ones"),
     "ranks": ("int64", True, "ranks that take part"),
     "size_bytes": (
         "int64",
@@ -128,6 +129,7 @@ FLAGS = {
     "two-modes": "launches form two groups; the value is that of the larger one",
     "no-arithmetic": "no time was charged for reductions",
     "folded": "one rank was simulated on behalf of all",
+    "traffic": "messages without a collective: their order is proved, their contents mean nothing",
 }
 
 # Code -> meaning, of rows that no error ended; those of an error are its own.

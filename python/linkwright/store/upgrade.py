@@ -4,6 +4,7 @@
           canary was called a probe; codes and flags, which existed only in words, are unknown
 2 -> 3    `unconverged` was a status and is a grade; what ran out of time or was disturbed was `waived`; the bound of a
           schedule was called its limit, and so was the best that a measured machine had shown
+3 -> 4    schedules of the user's, which rows name by `schedule`
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ def samples(table: pa.Table) -> pa.Table:
 
 def results(table: pa.Table) -> pa.Table:
     """The results of a run of any format, with the columns of today."""
-    if "grade" in table.column_names:
+    if "schedule" in table.column_names:
         return table
     rows = table.to_pylist()
     if "part" not in table.column_names:
         rows = [_from_1(row) for row in rows]
-    return pa.Table.from_pylist([_from_2(row) for row in rows], schema=schema.arrow_schema(schema.RESULTS))
+    if "grade" not in table.column_names:
+        rows = [_from_2(row) for row in rows]
+    return pa.Table.from_pylist(rows, schema=schema.arrow_schema(schema.RESULTS))
 
 
 def _from_2(row: dict[str, object]) -> dict[str, object]:

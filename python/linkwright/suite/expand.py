@@ -10,14 +10,14 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from linkwright import probes, registry
-from linkwright.errors import ShapeError, unknown
+from linkwright import probes, sources
+from linkwright.errors import ShapeError, UsageError, unknown
 from linkwright.executors import check_obeyed, elsewhere
 from linkwright.executors.protocol import Extent, Target
 from linkwright.experiment import DTYPES, Experiment
 
 from . import axes
-from .load import Part, Suite
+from .load import RANKS, Part, Suite
 
 # As an algorithm: those that the machine's own library provides.
 OWN = "own"
@@ -52,24 +52,53 @@ def collective_experiment(
     if collective not in _collectives():
         raise unknown("collective", collective, _collectives(), lists="linkwright list collectives")
     traits = _collectives()[collective]
+    source = _source(collective, algorithm)
     step = DTYPES[dtype] * (ranks if traits["blocked"] else 1)
     size_bytes = 0 if collective == "barrier" or not size_bytes else max(step, size_bytes // step * step)
-    return Experiment(
+    made = Experiment(
         part, collective, algorithm, ranks, size_bytes, dtype, op=op if traits["reduces"] else None, **more
     )
+    return sources.of(source, made) if source else made
+
+
+def own_experiment(
+    part: str, name: str, ranks: int | None, size_bytes: int | None, dtype: str, op: str, **more: object
+) -> Experiment:
+    """An experiment of a source that says its collective itself, and its ranks and size where they are None."""
+    source = sources.find(name)
+    if ranks is None and source.ranks is None:
+        raise UsageError(f"{source.label}: serves any number of ranks; say how many with --ranks")
+    asked = Experiment(part, None, source.label, ranks or source.ranks, size_bytes, dtype, op=op, **more)
+    return sources.of(source, asked)
+
+
+def _source(collective: str, algorithm: str) -> sources.Source | None:
+    """The source of an algorithm; None of a registered one."""
+    if (collective, algorithm) in _registered():
+        return None
+    return sources.find(algorithm) if sources.is_source(algorithm) else sources.package(f"{collective}/{algorithm}")
+
+
+@functools.cache
+def _registered() -> dict[tuple[str, str], None]:
+    """Every registered (collective, algorithm), in the order of the registry."""
+    from linkwright import _native
+
+    return {(row["collective"], row["name"]): None for row in _native.algorithms()}
 
 
 def algorithms_of(collective: str, wanted: tuple[str, ...] = ("all",), own: Sequence[str] = ()) -> list[str]:
     """The algorithms of a collective that `wanted` names, in its order.
 
     `all` stands for the whole registry and then the machine's `own`; `own` for those of the machine's library, if any.
+    Sources and algorithms of packages are run where they are named only.
     """
-    known = [str(a["name"]) for a in registry.entries("algorithms") if a["collective"] == collective] + list(own)
+    known = [name for of, name in _registered() if of == collective] + list(own)
     if "all" in wanted:
         return known
     named = [name for word in wanted for name in (own if word == OWN else [word])]
     for name in named:
-        if name not in known:
+        if name not in known and not _source(collective, name):
             raise elsewhere(name) or unknown(
                 f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
             )
@@ -83,6 +112,8 @@ def _part(part: Part, extent: Extent) -> Iterator[Experiment]:
         )
         # A suite may name more threads than a machine has, as it may name more ranks.
         return (experiment for experiment in found if experiment.ranks <= extent.ranks)
+    if part.schedules:
+        return _schedules(part, extent)
     return _pattern(part, extent) if part.pattern else _collective(part, extent)
 
 
@@ -94,7 +125,8 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
                 "collective", collective, _collectives(), where=part.name, lists="linkwright list collectives"
             )
         names = algorithms_of(collective, part.algorithms, extent.own_algorithms(collective))
-        for algorithm, ranks, size in itertools.product(names, _ranks(part, extent), part.sizes):
+        placed = ((name, ranks) for name in names for ranks in _ranks(part, extent, _source(collective, name)))
+        for (algorithm, ranks), size in itertools.product(placed, part.sizes):
             _check_root(part, ranks)
             made = collective_experiment(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
@@ -104,6 +136,21 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
             if made not in seen:
                 seen.add(made)
+                yield made
+
+
+def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:
+    seen = set()
+    for name in part.schedules:
+        source = sources.find(name)
+        for ranks, size in itertools.product(_ranks(part, extent, source), part.sizes or (source.size_bytes,)):
+            grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
+            size = None if size == source.size_bytes else size
+            made = own_experiment(
+                part.name, name, ranks, size, part.dtype, part.op, **_how(part), grid=grid, root=part.root
+            )
+            if made.key not in seen:
+                seen.add(made.key)
                 yield made
 
 
@@ -148,8 +195,10 @@ def _how(part: Part) -> dict[str, object]:
     return {"issue": part.issue, "path": part.path, "skew": part.skew, "arithmetic": part.arithmetic}
 
 
-def _ranks(part: Part, extent: Extent) -> list[int]:
-    """The rank counts of a part that the machine has room for."""
+def _ranks(part: Part, extent: Extent, source: sources.Source | None = None) -> list[int]:
+    """The rank counts of a part that the machine has room for; a schedule in a file has one of its own."""
+    if source and source.ranks and part.ranks in RANKS and source.ranks <= extent.ranks:
+        return [source.ranks]
     if part.ranks == "all":
         return [extent.ranks]
     if part.ranks == "doubling":

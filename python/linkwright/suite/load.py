@@ -10,6 +10,7 @@ from pathlib import Path
 from linkwright import toml
 from linkwright.errors import FileError, ShapeError, UsageError
 from linkwright.experiment import DTYPES, OPS, check_whole
+from linkwright.sources import within
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
 from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Place, Tables, only, whole
@@ -59,7 +60,11 @@ AXES = {
     "probe": Key(TEXT, "probe, which asks what no schedule can"),
     "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
-    "algorithms": Key(Many(TEXT, single=True), "algorithms by name, `all`, or `own`: those of the machine's library"),
+    "algorithms": Key(
+        Many(TEXT, single=True),
+        "algorithms by name, `all`, `own` (those of the machine's library), or sources such as `own.py:bucket`",
+    ),
+    "schedules": Key(Many(TEXT, single=True), "sources that say themselves which collective they are"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
     "rising_to": Key(SIZE, "measured sweeps of a pattern go on to this size while the rate still rises"),
     "ranks": Key(Either(Choice(RANKS), Many(whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
@@ -115,6 +120,7 @@ class Part:
     axes: dict[str, object] = field(default_factory=dict)
     collectives: tuple[str, ...] = ()  # empty for a pattern; ("all",) for every one
     algorithms: tuple[str, ...] = ("all",)
+    schedules: tuple[str, ...] = ()  # sources
     sizes: tuple[int, ...] = ()
     rising_to: int | None = None
     ranks: str | tuple[int, ...] = "all"
@@ -165,8 +171,20 @@ class Suite:
 
 
 def load(path: Path) -> Suite:
-    """Read and check the suite file at `path`."""
-    return parse(read_text(path, "a suite file"), path.name)
+    """Read and check the suite file at `path`; its sources are files next to it."""
+    suite = parse(read_text(path, "a suite file"), path.name)
+    return replace(suite, parts=tuple(_within(path.parent, part) for part in suite.parts))
+
+
+def _within(folder: Path, part: Part) -> Part:
+    """The part with its sources as they are called from the current folder."""
+
+    def moved(changed: Mapping[str, object]) -> dict[str, object]:
+        named = {axis: changed[axis] for axis in ("algorithms", "schedules") if axis in changed}
+        return {**changed, **{axis: tuple(within(folder, name) for name in names) for axis, names in named.items()}}
+
+    stated = moved({"algorithms": part.algorithms, "schedules": part.schedules})
+    return replace(part, **stated, overrides={kind: moved(changed) for kind, changed in part.overrides.items()})
 
 
 def parse(text: str, file: str) -> Suite:
@@ -194,8 +212,8 @@ def one_part(name: str, summary: str, part: str | None = None, **axes: object) -
 
 def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
     """The part, if its axes fit together."""
-    if [bool(part.pattern), bool(part.collectives), bool(part.probe)].count(True) != 1:
-        raise place.wrong("name exactly one of `pattern`, `collectives` and `probe`")
+    if [bool(part.pattern), bool(part.collectives), bool(part.probe), bool(part.schedules)].count(True) != 1:
+        raise place.wrong("name exactly one of `pattern`, `collectives`, `schedules` and `probe`")
     keys = {**stated, **{key: None for override in part.overrides.values() for key in override}}
     if part.probe:
         for key in keys:
@@ -217,13 +235,13 @@ def _checked(part: Part, stated: Mapping[str, object], place: Place) -> Part:
 
 def _check_on(kind: str, part: Part, place: Place) -> None:
     """Refuse a part that would report on this kind of machines what it cannot."""
-    if not part.sizes:
+    if not part.sizes and not part.schedules:
         raise place.wrong(f"no `sizes` for {kind} machines")
     if "latency" in part.metrics and part.pattern != "ping_pong":
         raise place.wrong(
             "metrics: `latency` is half of a round trip, which only pattern `ping_pong` makes; leave it out"
         )
-    if "bandwidth" in part.metrics and not part.pattern:
+    if "bandwidth" in part.metrics and not part.pattern and not part.schedules:
         raise place.wrong(
             "metrics: `bandwidth` is that of a pattern's messages; a collective has `alg_bw` and `bus_bw`"
         )

@@ -60,7 +60,9 @@ def simulate(work: Work, experiments: Sequence[Experiment], jobs: int = 0) -> It
     """The rows of `experiments` as they end, on `jobs` threads of this process, 0 for one on each processor."""
     asked = []
     for experiment in experiments:
-        if experiment.probe and not probes.find(experiment.probe).modelled:
+        if experiment.own and (reason := _unusable(work.target, experiment)):
+            yield experiment, work.rows(experiment, reason)
+        elif experiment.probe and not probes.find(experiment.probe).modelled:
             yield experiment, work.rows(experiment, probes.without_model(experiment.probe))
         else:
             asked.append(experiment)
@@ -90,6 +92,14 @@ def in_order(experiments: Sequence[Experiment], found: Iterable[Finished]) -> It
         raise
 
 
+def _unusable(target: ModelledTarget, experiment: Experiment) -> LinkwrightError | None:
+    """Why a schedule of the user's cannot be simulated as the target wants it."""
+    assert experiment.own is not None
+    if experiment.own.error or not target.walk:
+        return experiment.own.error
+    return UnsuitedError(f"{experiment.algorithm}: --{target.walk} needs the program of a registered algorithm")
+
+
 def known_rows(records: list[dict], target: ModelledTarget) -> dict[str, list[rows.Row]]:
     """Rows of this target that the journal has from an earlier part of the run."""
     known: dict[str, list[rows.Row]] = {}
@@ -111,6 +121,8 @@ def _asked(target: ModelledTarget, experiment: Experiment) -> tuple[str, str, di
     """An experiment as the native half takes it."""
     if experiment.probe:
         return "probe", experiment.probe, dict(experiment.axes or ()), None
-    kind = (target.walk or "collective") if experiment.collective else "pattern"
     placed = on_sample(target, experiment)
+    if experiment.own:
+        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, schedules.options(placed)
+    kind = (target.walk or "collective") if experiment.collective else "pattern"
     return kind, experiment.algorithm_key, schedules.shape(experiment), schedules.options(placed)

@@ -24,6 +24,7 @@ from . import axes, probe_rows
 from .probe_rows import SAID
 
 NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
+TRAFFIC = Note("traffic", "traffic: order is proved, contents mean nothing")
 Row = dict[str, object]
 
 
@@ -113,7 +114,7 @@ def of_simulation(
     notes: Sequence[Note] = (),
 ) -> list[Row]:
     """Rows of a modelled experiment: exact, so without interval; `notes` are caveats."""
-    ok = _said([*([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
+    ok = _said([*_of_kind(experiment), *([] if experiment.arithmetic else [NO_ARITHMETIC]), *notes])
     known = {name: getattr(found, name) for name in ("limit_name", "bound_name")}
     rows = [
         context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, bound=found.bound_ns, **known, **ok)
@@ -177,7 +178,8 @@ def of_samples(
                 "two-modes", " and ".join(f"{m.median:.4g} ns in {m.share:.0%}" for m in summary.modes) + " of launches"
             )
         )
-    common = _said([*([found.disturbance] if found.disturbance else []), *notes]) | {"n": summary.launches}
+    common = _said([*_of_kind(experiment), *([found.disturbance] if found.disturbance else []), *notes])
+    common |= {"n": summary.launches}
     known = dict(zip(("limit", "limit_name"), found.limit, strict=True)) if found.limit else {}
     if best:
         # The value itself has been seen, however noise hid what it follows from.
@@ -217,6 +219,11 @@ def of_samples(
             rows.append(context.measured(experiment, f"mode{number}", **shown, **common))
             rows.append(context.row(experiment, f"mode{number}_share", value=mode.share, **common))
     return rows
+
+
+def _of_kind(experiment: Experiment) -> tuple[Note, ...]:
+    """What any value of the experiment says."""
+    return (TRAFFIC,) if experiment.own and not experiment.collective else ()
 
 
 def _column(launches: Sequence[np.ndarray]) -> dict[str, float | None]:

@@ -38,6 +38,8 @@ from .model import Finished, Work, in_order, known_rows
 from .sweeps import half_peaks
 from .watcher import Watcher
 
+# Target, as typed after --on -> its experiments.
+Plans = dict[str, list[Experiment]]
 # Modelled experiments take milliseconds, so their records go to the disk in batches.
 JOURNAL_EVERY_S = 0.25
 
@@ -92,7 +94,38 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
     for target in targets:
         if target.modelled:
             run.keep_machine(target.machine_name, registry.machine_path(target.name))
-    return _execute(run, suite, targets, request, watcher, backend or Local())
+    planned = dict(zip((target.name for target in targets), found, strict=True))
+    _keep_own(run, planned)
+    return _execute(run, suite, targets, planned, request, watcher, backend or Local())
+
+
+def _keep_own(run: runs.Run, planned: Plans) -> None:
+    """Keep the plan if schedules of the user's are in it: only where they were named may their source be executed."""
+    own = {e.own.digest: e.own.text for its in planned.values() for e in its if e.own}
+    if not any(e.own for its in planned.values() for e in its):
+        return
+
+    def stored(experiment: Experiment) -> dict[str, object]:
+        kept = {"schedule": experiment.own.digest} if experiment.own and experiment.own.digest else None
+        return experiment.to_json() | ({"own": kept} if kept else {})
+
+    plan = {name: [stored(experiment) for experiment in its] for name, its in planned.items()}
+    run.keep_experiments(plan, {digest: text for digest, text in own.items() if digest and text})
+
+
+def _kept_own(run: runs.Run) -> Plans | None:
+    """The plan that `_keep_own` kept."""
+    plan = run.experiments()
+    if plan is None:
+        return None
+
+    def read(values: dict) -> Experiment:
+        own = values["own"] or {}
+        return Experiment.from_json(
+            values | ({"own": {"text": run.schedule(own["schedule"])}} if "schedule" in own else {})
+        )
+
+    return {name: [read(values) for values in its] for name, its in plan.items()}
 
 
 def _check_name(name: str, targets: list[Target]) -> None:
@@ -114,11 +147,18 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
     suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
     targets = resolve(request.on, request.ranks, request.grid)
-    return _execute(run, suite, targets, request, watcher, backend or Local())
+    planned = _kept_own(run) or {t.name: expand_on(suite, t, request.level) for t in targets}
+    return _execute(run, suite, targets, planned, request, watcher, backend or Local())
 
 
 def _execute(
-    run: runs.Run, suite: Suite, targets: list[Target], request: Request, watcher: Watcher, backend: Backend
+    run: runs.Run,
+    suite: Suite,
+    targets: list[Target],
+    planned: Plans,
+    request: Request,
+    watcher: Watcher,
+    backend: Backend,
 ) -> Outcome:
     found: list[rows.Row] = []
     interrupted, broken = False, None
@@ -126,7 +166,7 @@ def _execute(
         records = run.records()
         try:
             for target in targets:
-                experiments = expand_on(suite, target, request.level)
+                experiments = planned[target.name]
                 watcher.target(target, experiments)
                 metrics = {part.name: part.on(target.extent.kind).metrics for part in suite.parts}
                 context = rows.Context.of(target, run.id, suite.name, request.watts, request.target)
