@@ -20,12 +20,13 @@
 //! the same reading; one repeated in another number is timed as a whole, as it would be on any path.
 
 use crate::critical::{CriticalPath, Segment};
+use crate::error::SimError;
 use crate::fabric::Fabric;
 use crate::messages::Messages;
 use crate::outcome::{Simulation, Totals, NEVER};
 use crate::setup::Setup;
 use linkwright_core::machine::{Path, Protocol};
-use linkwright_core::TimePs;
+use linkwright_core::{Machine, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::{transforms, windows::windows, Collective, ScheduleError};
 
@@ -38,14 +39,19 @@ enum Cover {
 }
 
 /// `schedule` as the protocol of `path` runs it; combinations must be local already. `None`: unchanged.
-pub(crate) fn applied(schedule: &Schedule, path: &Path) -> Result<Option<Schedule>, ScheduleError> {
+pub(crate) fn applied(
+    schedule: &Schedule,
+    path: &Path,
+    machine: &Machine,
+) -> Result<Option<Schedule>, SimError> {
     let Some((protocol, tile)) = of(path) else {
         return Ok(None);
     };
     match cover(schedule)? {
         Cover::Nothing => Ok(None),
-        Cover::Repeats => transforms::repeat(schedule, protocol.repeats).map(Some),
+        Cover::Repeats => Ok(Some(transforms::repeat(schedule, protocol.repeats)?)),
         Cover::Windows => {
+            check_room(schedule, path, machine)?;
             let tiles = u32::try_from(schedule.size_bytes() / tile)
                 .map_err(|_| ScheduleError::TooLarge(schedule.size_bytes()))?
                 .max(1);
@@ -55,8 +61,24 @@ pub(crate) fn applied(schedule: &Schedule, path: &Path) -> Result<Option<Schedul
                     transforms::refine(&transforms::repeat(schedule, protocol.repeats)?, slices)?
                 }
             };
-            windows(&refined, protocol.windows(tiles)).map(Some)
+            Ok(Some(windows(&refined, protocol.windows(tiles))?))
         }
+    }
+}
+
+/// Refuse a vector that has no room beside its receive buffer: kernels hold both.
+fn check_room(schedule: &Schedule, path: &Path, machine: &Machine) -> Result<(), SimError> {
+    let bytes = schedule.size_bytes();
+    let ranks = machine.endpoints().iter().take(machine.ranks());
+    let small = ranks.filter_map(|endpoint| Some((endpoint, endpoint.capacity?.0)));
+    match small.min_by_key(|(_, room)| *room) {
+        Some((endpoint, room)) if 2 * bytes > room => Err(SimError::NoBuffer {
+            bytes,
+            endpoint: endpoint.name.clone(),
+            room,
+            path: path.name.clone(),
+        }),
+        _ => Ok(()),
     }
 }
 

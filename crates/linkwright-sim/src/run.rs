@@ -180,10 +180,9 @@ pub fn lowered(
     if !path.fused_combine && schedule.ops().iter().any(fused) {
         lowered = Some(transforms::unfuse(schedule)?);
     }
-    // A message without room is refused before it runs; cutting it into windows would take long.
-    if path.protocol.is_some() && largest_message(schedule) <= least_room(machine) {
+    if path.protocol.is_some() {
         let plain = lowered.as_ref().unwrap_or(schedule);
-        lowered = protocol::applied(plain, path)?.or(lowered);
+        lowered = protocol::applied(plain, path, machine)?.or(lowered);
     }
     if schedule.has(OpKind::Barrier) {
         let mut fabric = fabrics::build(machine)?;
@@ -224,12 +223,23 @@ pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<
 /// transfer.
 fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(), SimError> {
     let endpoints = machine.endpoints();
-    let elements = (schedule.buffers.iter()).map(|b| b.elements(schedule.elements));
-    if elements.max().unwrap_or(0) * u64::from(schedule.element_bytes) <= least_room(machine) {
+    let Some(least) = endpoints.iter().filter_map(|e| e.capacity).min() else {
+        return Ok(());
+    };
+    let elements = schedule
+        .buffers
+        .iter()
+        .map(|b| b.elements(schedule.elements));
+    if elements.max().unwrap_or(0) * u64::from(schedule.element_bytes) <= least.0 {
         return Ok(()); // no message is larger than its buffer
     }
     for op in schedule.ops().iter().filter(|op| op.is_message()) {
-        let bytes = longest_run(schedule, op);
+        let buffer = schedule.buffer(op.src_buffer);
+        let run_bytes = |(src, _, count): (u32, u32, u32)| {
+            let span = buffer.span(schedule.elements, src..src + count);
+            (span.end - span.start) * u64::from(schedule.element_bytes)
+        };
+        let bytes = schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0);
         for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
             let endpoint = &endpoints[setup.placement[participant as usize].index()];
             if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
@@ -242,33 +252,6 @@ fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(
         }
     }
     Ok(())
-}
-
-/// Bytes of the longest contiguous run of a message.
-fn longest_run(schedule: &Schedule, op: &Op) -> u64 {
-    let buffer = schedule.buffer(op.src_buffer);
-    let run_bytes = |(src, _, count): (u32, u32, u32)| {
-        let span = buffer.span(schedule.elements, src..src + count);
-        (span.end - span.start) * u64::from(schedule.element_bytes)
-    };
-    schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0)
-}
-
-fn largest_message(schedule: &Schedule) -> u64 {
-    let messages = schedule.ops().iter().filter(|op| op.is_message());
-    messages
-        .map(|op| longest_run(schedule, op))
-        .max()
-        .unwrap_or(0)
-}
-
-/// Bytes of the smallest memory whose size the machine file gives.
-fn least_room(machine: &Machine) -> u64 {
-    let rooms = machine
-        .endpoints()
-        .iter()
-        .filter_map(|endpoint| endpoint.capacity);
-    rooms.min().map_or(u64::MAX, |room| room.0)
 }
 
 /// The path called `name`, or the default one.

@@ -5,12 +5,12 @@ mod files;
 use linkwright_core::machine::OpenSize;
 use linkwright_core::{Machine, Skew, TimePs};
 use linkwright_schedule::builder::Builder;
-use linkwright_schedule::collectives::{build, REGISTRY};
+use linkwright_schedule::collectives::{self, build, REGISTRY};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::patterns::{self, Traffic};
 use linkwright_schedule::{transforms, verify, Collective, Shape};
 use linkwright_sim::run::remark;
-use linkwright_sim::{lowered, run, Modelled, Options, SimError};
+use linkwright_sim::{lowered, run, symmetric, Mode, Modelled, Options, SimError};
 
 const FILE: &str = "python/linkwright/machines/wormhole-n150.toml";
 
@@ -261,6 +261,37 @@ fn what_an_author_computes_needs_a_rate_of_its_own() {
     assert_eq!(made.spec.repeats, 1);
     let error = run(&made, &machine, &on("kernels")).unwrap_err();
     assert!(matches!(error, SimError::NoComputeRate { .. }), "{error}");
+}
+
+#[test]
+fn a_vector_without_room_for_its_receive_buffer_is_refused() {
+    // 1,464 KiB hold two vectors of 732 KiB, so 187,392 elements of 4 B.
+    let machine = n150();
+    let of = |elements: u64| build("allreduce/swing_latency", &Shape::new(4, elements)).unwrap();
+    assert!(lowered(&of(187_392), &machine, None).is_ok());
+    let error = lowered(&of(187_393), &machine, None)
+        .unwrap_err()
+        .to_string();
+    let says = "a vector of 749572 B and its receive buffer do not fit `tile (1,1)`, which has 1499136 B, as path";
+    assert!(error.starts_with(says), "{error}");
+    assert!(lowered(&of(187_393), &machine, Some("ideal")).is_ok());
+}
+
+#[test]
+fn nothing_is_folded_on_a_path_with_a_protocol() {
+    let machine = simple().with_endpoints(2).unwrap();
+    let shape = Shape::new(2, 1000);
+    let program = || collectives::program("allreduce/recursive_doubling_latency", &shape).unwrap();
+    for mode in [Mode::Folded, Mode::Streamed] {
+        let error = symmetric::simulate(program(), &machine, &on("kernels"), mode).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("in windows and several times") || mode == Mode::Streamed,
+            "{said}"
+        );
+        assert!(matches!(error, SimError::Unsuited { .. }), "{said}");
+    }
+    symmetric::simulate(program(), &machine, &on("put"), Mode::Folded).unwrap();
 }
 
 #[test]
