@@ -165,6 +165,18 @@ def test_a_resumed_run_executes_nothing_of_the_users(folder):
     assert run.results().to_pylist() == before
 
 
+def test_a_comparison_says_what_was_edited(folder):
+    for edited in (False, True):
+        if edited:
+            text = (folder / "own.lw").read_text()
+            (folder / "own.lw").write_text(text.replace("step 1\n", "step 0\n", 1))
+        sources.find.cache_clear()
+        asked = ("sweep", "own.lw", "--on", "loggp", "--runs", "runs")
+        assert invoke(*asked).status == 0
+    result = invoke("compare", "latest~1", "latest", "--runs", "runs")
+    assert "1 experiment by a schedule that was edited" in " ".join(result.out.split())
+
+
 def test_a_suite_names_sources_next_to_it(folder, monkeypatch):
     (folder / "suite.toml").write_text(
         '[suite]\nformat = 1\nname = "mine"\nsummary = "s"\n'
@@ -361,3 +373,10 @@ def test_mpi_starts_ranks_of_its_own_outside_a_job(folder, monkeypatch):
     wrong = lw.load("own.py:wrong", ranks=2, size="4K")
     with pytest.raises(lw.VerifyError):
         lw.run(wrong, on="mpi")
+
+
+def test_workers_import_nothing_from_the_current_folder(folder):
+    (folder / "numpy.py").write_text("raise SystemExit('executed')\n")
+    asked = ("run", "own.lw", "--on", "threads", "--time-budget", "1s", "--runs", "runs")
+    result = invoke(*asked)
+    assert result.status == 0, result.out + result.err
