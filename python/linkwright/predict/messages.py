@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright import _native, library, schedules
-from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
+from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.experiment import ALL, DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
 from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
@@ -104,14 +104,20 @@ class Exchange:
         self, machine: _native.Machine, placement: tuple[int, ...] | None = None
     ) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
-        found = []
+        found, unsuited = [], None
         for name, way in self.choices.items():
             if len(self.choices) > 1 and way.schedule.memories > machine.memories:
                 continue
-            lowered = schedules.lowered(way.schedule, machine, way.path)
+            try:
+                lowered = schedules.lowered(way.schedule, machine, way.path)
+            except UnsuitedError as error:  # too large for its kernels; another one may do
+                unsuited = error
+                continue
             options = {"path": way.path, "issue": way.issue, "placement": placement}
             table = _native.simulate(lowered, machine, options)
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
+        if not found and unsuited:
+            raise unsuited
         time_ns, name, shares = min(found, key=lambda one: one[0])
         return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
 
