@@ -8,7 +8,7 @@ use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
 use linkwright_sim::trace::Trace;
-use linkwright_sim::{fabrics as models, Issue, Spent};
+use linkwright_sim::{fabrics as models, Spent};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -54,9 +54,10 @@ pub fn lower<'py>(
 /// Simulate `schedule` on `machine`.
 ///
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
-/// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
-/// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
-/// `op_issued_ps, op_done_ps` by operation; with `links` the load of every link.
+/// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
+/// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
+/// `op_issued_ps, op_done_ps` by operation; with `messages` also `message_ps` by message and `sent_bytes` by
+/// participant; with `links` the load of every link.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -88,7 +89,7 @@ pub fn simulate<'py>(
 pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
     Ok(Choices {
         path: asked.take("path")?,
-        issue: issue(asked.take("issue")?)?,
+        issue: asked.issue()?.unwrap_or_default(),
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
         grid: asked.take("grid")?,
@@ -96,6 +97,7 @@ pub fn choices(asked: &mut Options<'_, '_>, seed: u64) -> PyResult<Choices> {
         operations_per_s: asked.take("operations_per_s")?,
         seed,
         record_operations: false,
+        messages: asked.take("messages")?.unwrap_or(false),
         buffer_sets: asked.take("buffer_sets")?.unwrap_or(1),
     })
 }
@@ -157,6 +159,10 @@ pub fn table(
     table.set_item("limit_name", limit.map(|limit| limit.name))?;
     table.set_item("bound_ps", bound.map(|bound| bound.time.0))?;
     table.set_item("bound_name", bound.map(|bound| bound.name))?;
+    if let Some(messages) = modelled.messages {
+        table.set_item("message_ps", messages.latency_ps.into_pyarray(py))?;
+        table.set_item("sent_bytes", messages.sent_bytes.into_pyarray(py))?;
+    }
     if links {
         table.set_item("links", link_table(py, simulation.links)?)?;
     }
@@ -210,11 +216,6 @@ pub fn quiet(
         Some((fabric.hops(from, to, network), fabric.quiet(&message).0))
     };
     Ok(pairs.iter().map(one).collect())
-}
-
-fn issue(text: Option<String>) -> PyResult<Issue> {
-    let read = text.map_or(Ok(Issue::default()), |text| text.parse());
-    read.map_err(errors::sim)
 }
 
 /// A placement as Python gives it.
