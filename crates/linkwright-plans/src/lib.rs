@@ -14,6 +14,8 @@
 mod error;
 mod format;
 mod msccl;
+mod mscclpp;
+mod order;
 mod text;
 
 pub use error::{PlanError, Result};
@@ -25,7 +27,7 @@ use linkwright_schedule::Schedule;
 pub const MAX_BYTES: usize = 1 << 28;
 
 /// All formats, in the order in which a file is tried.
-pub static FORMATS: &[&Format] = &[&text::FORMAT, &msccl::FORMAT];
+pub static FORMATS: &[&Format] = &[&text::FORMAT, &msccl::FORMAT, &mscclpp::FORMAT];
 
 /// The format called `key`.
 pub fn find(key: &str) -> Option<&'static Format> {

@@ -163,3 +163,16 @@ fn what_the_format_cannot_express_is_named() {
         "no barrier",
     );
 }
+
+#[test]
+fn a_wait_that_data_do_not_need_is_not_lost_in_silence() {
+    let mut b = Builder::new(Collective::Broadcast, &Shape::new(3, 8));
+    let data = b.buffer(Buffer::vector("output", 2));
+    b.step();
+    let first = b.put(0, data.at(0), 1, data.at(0)).position();
+    b.put(0, data.at(1), 1, data.at(1));
+    b.step();
+    b.put(0, data.range(0..2), 2, data.range(0..2)).after(first);
+    let error = write(&b.finish().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("waits besides those"), "{error}");
+}

@@ -19,11 +19,18 @@ use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
 use super::plan::{Block, Gpu, Head, Plan, Step, COLLECTIVES};
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Buffer, Op, OpKind, MAX_CHUNKS};
+use linkwright_schedule::transforms::has_own_waits;
 use linkwright_schedule::{Collective, Schedule};
 use std::collections::BTreeMap;
 
 /// The plan of a verified schedule.
 pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
+    // Dependencies are made from the chunks, so a wait that these do not need would be lost.
+    if has_own_waits(schedule).unwrap_or(true) {
+        return Err(PlanError::whole(
+            "the schedule has waits besides those that its data need; leave them out to write it",
+        ));
+    }
     let head = head(schedule)?;
     let layout = Layout::of(&head, schedule.buffers.clone())?;
     let [input, output] = head.lengths().map(|length| length as u32);
