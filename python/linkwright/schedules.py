@@ -107,8 +107,7 @@ def lowered(schedule: _native.Schedule, machine: _native.Machine, path: str | No
 
 def simulate(schedule: _native.Schedule, machine: _native.Machine, experiment: Experiment, **more: object) -> Simulated:
     """One simulation of a lowered schedule."""
-    asked = {**options(experiment), "messages": experiment.collective is None, **more}
-    return simulated(_native.simulate(schedule, machine, asked))
+    return simulated(_native.simulate(schedule, machine, {**options(experiment), **more}))
 
 
 def link_rows(found: _native._Simulation) -> list[dict[str, object]]:
