@@ -500,6 +500,7 @@ def simulate(
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
     lowered = schedules.lowered(schedule, described, path)
     asked = {**schedules.options(experiment), "seed": seed, "links": links, "operations": trace}
+    asked["messages"] = experiment.collective is None
     found = _native.simulate(lowered, described, asked)
     context = rows.Context("", "", described.name, "sim", names)
     insight = Insight(lowered, dtype_of(schedule.element_bytes), found)

@@ -9,7 +9,8 @@ import numpy as np
 
 from linkwright import _native
 from linkwright.experiment import HOW
-from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record
+from linkwright.stats.quantile import percentiles
+from linkwright.store.record import UNCHECKED, UNWARMED, Note, Record, remarks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +45,7 @@ def shape(experiment: Experiment) -> dict[str, Any]:
 def moved_bytes(experiment: Experiment) -> int:
     """Bytes that all messages of a traffic pattern move, in both directions together if it has both."""
     if experiment.own is not None:
-        return experiment.size_bytes or 0
+        return int(of(experiment).sent_bytes().sum())
     return _native.pattern_bytes(experiment.algorithm, **shape(experiment))
 
 
@@ -55,24 +56,35 @@ def run_threads(schedule: _native.Schedule, experiment: Experiment, **options: o
         options["cpus"] = [cpus[i] for i in experiment.placement]
     found = _native.run_threads(
         schedule,
-        {"dtype": experiment.dtype, "op": experiment.op, "skew": experiment.skew, **options},
+        {name: getattr(experiment, name) for name in ("dtype", "op", "skew", "issue")} | options,
     )
     # Columns by (sample, rank) become one row for each rank.
     starts, finishes = (found[name].reshape(-1, found["ranks"]).T for name in ("start_ns", "finish_ns"))
+    pattern = experiment.collective is None
     return Record(
         values_ns=rounded(found["slowest_ns"]),
         ranks_ns=[[rounded(s), rounded(f - s)] for s, f in zip(starts, finishes, strict=True)],
         first_ns=round(found["first_ns"], 2),
+        rank_ns=rounded(np.median(finishes - starts, axis=1)) if pattern and starts.size else (),
+        message_ns=rounded(percentiles(found["message_ns"])),
         row_ns=found["row_ns"] and rounded(np.array(found["row_ns"])),
         batch=found["batch"],
         dropped=found["drops"],
-        notes=tuple(_notes(found)),
+        notes=(*_notes(found), *_of_issue(experiment.issue)),
     )
 
 
-def rounded(values_ns: npt.NDArray[np.float64]) -> list[float]:
+def rounded(values_ns: npt.NDArray[np.float64] | Sequence[float]) -> list[float]:
     """To a hundredth of a nanosecond, far below what any clock resolves."""
-    return list(map(float, np.round(values_ns, 2)))
+    return list(map(float, np.round(np.asarray(values_ns), 2)))
+
+
+def _of_issue(issue: str | None) -> list[Note]:
+    """What threads make of an issue policy that they cannot keep to the letter."""
+    if not issue or not issue.startswith("window("):
+        return []
+    batch = issue.replace("window", "batch")
+    return remarks(f"a fence completes all puts under way at once, so {issue} runs as {batch}")
 
 
 def _notes(found: _native._Launch) -> Iterator[Note]:
@@ -145,4 +157,7 @@ def simulated(found: _native._Simulation) -> Simulated:
         },
         critical_share=shares[cause] if any(shares.values()) else None,
         critical_cause=cause,
+        moved_bytes=found["bytes"],
+        sent_bytes=found.get("sent_bytes"),
+        message_ns=found["message_ps"] / 1e3 if "message_ps" in found else None,
     )

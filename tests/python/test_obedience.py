@@ -85,7 +85,7 @@ def test_threads_are_told_what_they_obey(monkeypatch):
     obeyed = {name: UNUSUAL[name] for name in EXECUTORS["threads"].obeys}
     with pytest.raises(UsageError, match="seen"):
         schedules.run_threads(None, replace(PLAIN, op="max", **obeyed))
-    assert told == {"dtype": "f32", "op": "max", "skew": "late:1:2us", "cpus": [9, 7]}
+    assert told == {"dtype": "f32", "op": "max", "skew": "late:1:2us", "issue": "window(2)", "cpus": [9, 7]}
 
 
 def test_mpi_is_told_what_it_obeys():
@@ -106,13 +106,22 @@ def test_mpi_is_told_what_it_obeys():
         world, {"experiment": experiment.to_json(), "sampling": Sampling(1, None, 0.1, None, seed=0), "folder": None}
     )
     assert told["members"] == (1, 0)
-    assert (told["skew"], told["dtype"], told["op"]) == ("late:1:2us", "f32", "max")
+    assert (told["skew"], told["issue"], told["dtype"], told["op"]) == ("late:1:2us", "window(2)", "f32", "max")
+
+
+def test_a_collective_of_the_mpi_library_obeys_no_issue_policy():
+    experiment = replace(PLAIN, algorithm="mpi-native", ranks=2, issue="window(2)")
+    world = SimpleNamespace(rank=0)
+    answer = mpi_ranks._answer(
+        world, {"experiment": experiment.to_json(), "sampling": Sampling(1, None, 0.1, None, seed=0), "folder": None}
+    )
+    assert "the library's own collective issues messages as it likes, not by `issue = window(2)`" in str(answer.error)
 
 
 HEAD = '[suite]\nformat = 1\nname = "own"\nsummary = "s"\n[[part]]\nname = "steered"\nsummary = "s"\nsizes = ["4K"]\n'
 
 
-@pytest.mark.parametrize(("axis", "shown"), [('issue = "window(2)"', "issue = window(2)"), ("arithmetic = false",) * 2])
+@pytest.mark.parametrize(("axis", "shown"), [('path = "other"', "path = other"), ("arithmetic = false",) * 2])
 def test_a_suite_is_refused_on_threads_and_kept_to_described_machines(axis, shown, tmp_path):
     common = 'collectives = ["allreduce"]\nalgorithms = ["ring"]\nranks = [2]\n'
     (tmp_path / "own.toml").write_text(f"{HEAD}{common}{axis}\n")
@@ -123,8 +132,8 @@ def test_a_suite_is_refused_on_threads_and_kept_to_described_machines(axis, show
     kept = load.parse(f"{HEAD}{common}modelled = {{ {axis} }}\n", "own.toml")
     (measured,) = expand_on(kept, resolve_one("threads"), "full")
     (modelled,) = expand_on(kept, resolve_one("loggp"), "full")
-    assert (measured.issue, measured.arithmetic) == (None, True)
-    assert (modelled.issue, modelled.arithmetic) != (None, True)
+    assert (measured.path, measured.arithmetic) == (None, True)
+    assert (modelled.path, modelled.arithmetic) != (None, True)
 
 
 def test_a_pattern_obeys_its_root_and_skew():

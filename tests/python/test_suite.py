@@ -95,7 +95,7 @@ COMMON = {
     "ranks": st.sampled_from(load.RANKS) | st.lists(st.integers(1, 1 << 20), min_size=1).map(tuple),
     "dtype": st.sampled_from(list(DTYPES)),
     "root": st.integers(0, 100),
-    "issue": TEXTS,
+    "issue": st.sampled_from(("blocking", "window(3)", "batch(2)", "unlimited")),
     "arithmetic": st.booleans(),
     "level": st.sampled_from(load.LEVELS),
     "metrics": st.lists(st.sampled_from(sorted(METRICS.keys() - {"latency", "bandwidth"})), min_size=1).map(tuple),

@@ -91,7 +91,7 @@ def typed_dict(name):
 
 def test_the_stub_names_the_columns_of_native_tables():
     schedule, machine = lw.schedule("allreduce", "ring", ranks=2, size="4K"), lw.machine("loggp", ranks=2)
-    everything = {"links": True, "operations": True}
+    everything = {"links": True, "operations": True, "messages": True}
     simulated = _native.simulate(schedule, machine, everything)
     tables = {
         "_Operations": schedule.operations(),
@@ -231,7 +231,8 @@ def test_codes_that_python_names_are_documented():
         (lambda: unfinished().finish().verify(), errors.VerifyError, "verify.semantics"),
         (lambda: lw.simulate(ring(128), "wormhole-n150"), errors.UnsuitedError, "sim.too-few-endpoints"),
         (lambda: lw.simulate(ring(4), "loggp", path="x"), errors.UnknownNameError, "sim.unknown-path"),
-        (lambda: lw.simulate(ring(4), "loggp", issue="x"), errors.UsageError, "sim.option"),
+        (lambda: lw.simulate(ring(4), "loggp", issue="x"), errors.UsageError, "issue.syntax"),
+        (lambda: lw.simulate(ring(4), "loggp", placement=(0, 1)), errors.UsageError, "sim.option"),
     ],
 )
 def test_an_error_has_the_class_and_the_code_of_its_kind(call, kind, code):

@@ -57,7 +57,7 @@ def test_the_bandwidth_is_the_bytes_of_the_schedule_over_its_time(pattern):
                 continue
             assert schedules.moved_bytes(experiment) == moved
             time = context.row(experiment, "time", value=500.0, status="ok")
-            (rate,) = rows._derived(context, experiment, ["bandwidth"], time)
+            (rate,) = rows._derived(context, experiment, ["bandwidth"], time, moved)
             assert rate["value"] == pytest.approx(moved / 500e-9)
             served += 1
     assert served >= 4

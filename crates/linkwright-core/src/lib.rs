@@ -5,6 +5,7 @@
 
 pub mod error;
 pub mod ids;
+pub mod issue;
 pub mod machine;
 pub mod probes;
 pub mod random;
@@ -14,6 +15,7 @@ pub mod units;
 
 pub use error::MachineError;
 pub use ids::{EndpointId, Participant};
+pub use issue::Issue;
 pub use machine::Machine;
 pub use ratio::Ratio;
 pub use skew::Skew;

@@ -39,6 +39,9 @@ pub struct Launch {
     /// Of five repetitions in a row without a barrier the first and the last, medians; `None` where
     /// repetitions must be kept apart or are too short to be timed singly.
     pub row_ns: Option<(f64, f64)>,
+    /// Of a traffic pattern, the latencies of messages in ns, each from when its initiator takes it up until the
+    /// initiator knows it to be complete; empty for a collective.
+    pub message_ns: Vec<f64>,
     /// Repetitions per sample.
     pub batch: u32,
     /// Whether they followed each other without a barrier.

@@ -4,6 +4,7 @@
 //!   fill, first repetition (kept apart), check
 //!   estimate -> batch; warm-up until medians agree
 //!   samples, each guarded; dropped ones are counted and repeated
+//!   of a pattern: repetitions in which each message is timed, apart from the samples
 //!   fill, repetition, check
 //! ```
 //!
@@ -18,6 +19,12 @@ use crate::timer::Clock;
 
 /// Most repetitions of a sample with a barrier before each: beyond, more samples tell more.
 const MOST_APART: u32 = 1_000;
+
+/// Messages of a pattern that are timed one by one, if that takes no longer than its share of the time.
+const WATCHED: usize = 4_096;
+/// Most repetitions for that, and the share of a launch's time.
+const MOST_WATCHES: usize = 64;
+const WATCH_SHARE: f64 = 0.05;
 
 /// One sample, per repetition. Starts and finishes are those of the ranks that this process sees.
 #[derive(Debug)]
@@ -42,6 +49,13 @@ pub(crate) trait Ranks {
 
     /// Runs on fresh data and compares with the postcondition; the elements that were compared.
     fn check(&mut self, back_to_back: bool) -> Result<u64, Self::Error>;
+
+    /// Messages of a repetition, over all ranks, that are worth timing one by one.
+    fn watched(&self) -> usize;
+
+    /// One repetition: the latencies, in ns, of the messages of the ranks that this process sees, and whether something
+    /// disturbed it.
+    fn latencies(&mut self) -> Result<(Vec<f64>, bool), Self::Error>;
 
     /// The batch that all ranks use, where each has estimated its own.
     fn agree_on_batch(&mut self, own: u32) -> Result<u32, Self::Error> {
@@ -81,6 +95,7 @@ pub(crate) fn measure<R: Ranks>(
     };
     rounds.warm_up()?;
     rounds.collect()?;
+    rounds.watch()?;
     rounds.check()?;
     Ok(rounds.launch)
 }
@@ -118,6 +133,31 @@ impl<R: Ranks> Rounds<'_, R> {
             batch = self.ranks.agree_on_batch(own)?;
         }
         Ok(batch)
+    }
+
+    /// Reading the clock twice for each message would slow short ones down, so no sample is timed in this way. How
+    /// often follows from what all ranks know, so they agree.
+    fn watch(&mut self) -> Result<(), R::Error> {
+        let each = self.ranks.watched();
+        let Some(one_ns) = median(&mut self.launch.slowest_ns.clone()) else {
+            return Ok(());
+        };
+        if each == 0 {
+            return Ok(());
+        }
+        let share_ns = WATCH_SHARE * self.options.sampling.time_budget.as_nanos() as f64;
+        let affordable = (share_ns / one_ns.max(1.0)) as usize;
+        let times = WATCHED
+            .div_ceil(each)
+            .min(affordable)
+            .clamp(1, MOST_WATCHES);
+        for _ in 0..times {
+            let (found, disturbed) = self.ranks.latencies()?;
+            if !disturbed || self.launch.oversubscribed {
+                self.launch.message_ns.extend(found);
+            }
+        }
+        Ok(())
     }
 
     /// Half of the budget at most: a machine that never settles is measured all the same.

@@ -94,6 +94,14 @@ impl Clock {
         end.0.wrapping_sub(start.0) as i64 as f64 * self.ns_per_tick
     }
 
+    /// What lasted from `start` to `end`, without the reading of the clock; what is shorter than that reading cannot be
+    /// told from it and counts as that long.
+    #[inline]
+    pub fn latency_ns(&self, start: Ticks, end: Ticks) -> f64 {
+        let whole = self.ns_between(start, end) - self.overhead_ns();
+        whole.max(self.overhead_ns()).max(self.resolution_ns())
+    }
+
     /// How many ticks last `ns` nanoseconds.
     #[inline]
     pub fn ticks_in(&self, ns: f64) -> u64 {

@@ -2,7 +2,7 @@
 
 #![cfg(not(loom))]
 
-use linkwright_core::{Skew, TimePs};
+use linkwright_core::{Issue, Skew, TimePs};
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::DType;
 use linkwright_exec::executor::{Launch, RunOptions};
@@ -220,4 +220,43 @@ fn placement_is_checked_and_followed() {
     if launch.unpinned.is_none() {
         assert_eq!(launch.cpus, [cpu as i32; 2]);
     }
+}
+
+/// A pattern of three senders with four messages each, under an issue policy.
+fn hot_spot(issue: Issue, options: &RunOptions) -> Launch {
+    let traffic = Traffic {
+        count: 4,
+        ..Traffic::new(Shape::new(4, 100))
+    };
+    let schedule = (patterns::find("hot_spot").unwrap().build)(&traffic).unwrap();
+    let threads = Threads::new().with_issue(issue);
+    threads
+        .prepare(&schedule, DATA)
+        .unwrap()
+        .run(options)
+        .unwrap()
+}
+
+#[test]
+fn every_message_of_a_pattern_has_a_latency() {
+    for issue in [Issue::Blocking, Issue::Window(2), Issue::Unlimited] {
+        // Repetitions that others disturbed are not counted, so a busy machine may have none.
+        let mut launches = (0..20).map(|_| hot_spot(issue, &few_samples()));
+        let launch = launches.find(|launch| !launch.message_ns.is_empty());
+        let launch = launch.expect("an undisturbed repetition");
+        assert_eq!(
+            launch.message_ns.len() % 12,
+            0,
+            "whole repetitions of 3 x 4 messages"
+        );
+        let slowest = launch.message_ns.iter().copied().fold(0.0, f64::max);
+        assert!(slowest < 5e9, "{slowest}");
+        assert!(launch.checked_elements > 0);
+    }
+}
+
+#[test]
+fn the_messages_of_a_collective_are_not_timed() {
+    let launch = run(&ring(2, 1000), &few_samples()).unwrap();
+    assert!(launch.message_ns.is_empty());
 }

@@ -7,6 +7,7 @@
 
 #![cfg(not(loom))]
 
+use linkwright_core::Issue;
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::DType;
 use linkwright_exec::mpi::library::{Functions, Group, Handles, Library};
@@ -51,6 +52,8 @@ thread_local! {
     static NETWORK: RefCell<Option<Arc<Network>>> = const { RefCell::new(None) };
     static RANK: Cell<u32> = const { Cell::new(0) };
     static REQUESTS: RefCell<Vec<Option<Request>>> = const { RefCell::new(Vec::new()) };
+    /// Sends that this rank has begun and not seen to be complete, and the most there ever were.
+    static UNDER_WAY: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
 }
 
 fn network() -> Arc<Network> {
@@ -80,6 +83,8 @@ unsafe extern "C" fn isend(
     // SAFETY: the executor vouches for the bytes.
     let copy = unsafe { std::slice::from_raw_parts(from, bytes as usize) }.to_vec();
     let key = (RANK.get(), to as u32, tag);
+    let [sends, most] = UNDER_WAY.get();
+    UNDER_WAY.set([sends + 1, most.max(sends + 1)]);
     post.boxes.entry(key).or_default().push_back((number, copy));
     network.moved.notify_all();
     // SAFETY: the executor gives a cell for the request.
@@ -136,6 +141,20 @@ fn progress(post: &mut Post) -> bool {
     moved
 }
 
+/// Whether a request has ended; the first time that it is seen, it is forgotten.
+fn ended(index: usize, post: &Post) -> bool {
+    REQUESTS.with_borrow_mut(|all| match &all[index] {
+        None => true,
+        Some(Request::Send(number)) if post.taken.contains(number) => {
+            let [sends, most] = UNDER_WAY.get();
+            UNDER_WAY.set([sends - 1, most]);
+            all[index] = None;
+            true
+        }
+        Some(_) => false,
+    })
+}
+
 unsafe extern "C" fn wait(request: *mut u64, _: *mut u64) -> c_int {
     // SAFETY: a cell that `isend` or `irecv` filled.
     let index = unsafe { *request } as usize;
@@ -145,13 +164,7 @@ unsafe extern "C" fn wait(request: *mut u64, _: *mut u64) -> c_int {
         if progress(&mut post) {
             network.moved.notify_all();
         }
-        let ended = REQUESTS.with_borrow_mut(|all| match &all[index] {
-            None => true,
-            Some(Request::Send(number)) => post.taken.contains(number),
-            Some(Request::Receive { .. }) => false,
-        });
-        if ended {
-            REQUESTS.with_borrow_mut(|all| all[index] = None);
+        if ended(index, &post) {
             return 0;
         }
         let (locked, waited) = network
@@ -163,6 +176,19 @@ unsafe extern "C" fn wait(request: *mut u64, _: *mut u64) -> c_int {
     }
 }
 
+unsafe extern "C" fn test(request: *mut u64, flag: *mut c_int, _: *mut u64) -> c_int {
+    // SAFETY: as above.
+    let index = unsafe { *request } as usize;
+    let network = network();
+    let mut post = network.post.lock().unwrap();
+    if progress(&mut post) {
+        network.moved.notify_all();
+    }
+    // SAFETY: the executor gives room for it.
+    unsafe { *flag = ended(index, &post).into() };
+    0
+}
+
 fn library() -> Library {
     let never = isend as *const () as usize; // functions of the measurement, which is not tested here
     let mut addresses: BTreeMap<String, usize> = Functions::NAMES
@@ -172,8 +198,9 @@ fn library() -> Library {
     addresses.insert("Isend".to_owned(), isend as *const () as usize);
     addresses.insert("Irecv".to_owned(), irecv as *const () as usize);
     addresses.insert("Wait".to_owned(), wait as *const () as usize);
+    addresses.insert("Test".to_owned(), test as *const () as usize);
     Library {
-        // SAFETY: the three that are called have the right types.
+        // SAFETY: those that are called have the right types.
         functions: unsafe { Functions::from_addresses(&addresses) }.unwrap(),
         handles: Handles {
             byte: 0,
@@ -189,26 +216,42 @@ fn library() -> Library {
 
 /// Runs `schedule` on as many threads as it has ranks; the bytes that agreed with the reference.
 fn agree(schedule: &Schedule, data: Data, part_bytes: usize, what: &str) -> u64 {
+    issued(schedule, data, part_bytes, Issue::Unlimited, what).0
+}
+
+/// The same under an issue policy, and the most sends that a rank had under way.
+fn issued(
+    schedule: &Schedule,
+    data: Data,
+    part_bytes: usize,
+    issue: Issue,
+    what: &str,
+) -> (u64, usize) {
     let shared = Arc::new(Network::default());
     let compare = |rank: u32| {
         NETWORK.set(Some(Arc::clone(&shared)));
         RANK.set(rank);
         REQUESTS.set(Vec::new());
+        UNDER_WAY.set([0; 2]);
         let group = Group {
             data: 0,
             control: 0,
             rank,
             size: schedule.ranks,
         };
-        let mpi = Mpi::new(library(), group, true).with_part_bytes(part_bytes);
+        let mpi = Mpi::new(library(), group, true)
+            .with_part_bytes(part_bytes)
+            .with_issue(issue);
         let compared = mpi.compare_with_reference(schedule, data);
-        compared.unwrap_or_else(|error| panic!("{what}: {error}"))
+        let compared = compared.unwrap_or_else(|error| panic!("{what}: {error}"));
+        (compared, UNDER_WAY.get()[1])
     };
     std::thread::scope(|scope| {
         let ranks: Vec<_> = (0..schedule.ranks)
             .map(|rank| scope.spawn(move || compare(rank)))
             .collect();
-        ranks.into_iter().map(|rank| rank.join().unwrap()).sum()
+        let found = ranks.into_iter().map(|rank| rank.join().unwrap());
+        found.fold((0, 0), |all, one| (all.0 + one.0, all.1.max(one.1)))
     })
 }
 
@@ -243,6 +286,60 @@ fn the_messages_of_every_pattern_are_compared() {
             pattern.name
         );
     }
+}
+
+const POLICIES: [Issue; 5] = [
+    Issue::Blocking,
+    Issue::Window(1),
+    Issue::Window(3),
+    Issue::Batch(2),
+    Issue::Batch(100),
+];
+
+/// A send of this library ends only when it was received, so a policy that waits too early gets stuck here.
+#[test]
+fn no_algorithm_gets_stuck_under_any_issue_policy() {
+    for algorithm in REGISTRY {
+        let shape = Shape::new(4, 56).with_root(2);
+        let Ok(schedule) = (algorithm.build)(&shape) else {
+            continue;
+        };
+        for issue in POLICIES {
+            let what = format!("{} {issue}", algorithm.key());
+            issued(&schedule, DATA, 1 << 30, issue, &what);
+        }
+    }
+}
+
+/// Each of 5 senders has 6 messages for the root: as many are under way as the policy allows, and not one more.
+#[test]
+fn a_policy_bounds_the_sends_under_way() {
+    let hot_spot = linkwright_schedule::patterns::find("hot_spot").unwrap();
+    let traffic = Traffic {
+        count: 6,
+        ..Traffic::new(Shape::new(6, 5))
+    };
+    let schedule = (hot_spot.build)(&traffic).unwrap();
+    let expected = [1, 1, 3, 2, 6];
+    for (issue, most) in POLICIES.into_iter().zip(expected) {
+        let (compared, found) = issued(&schedule, DATA, 1 << 30, issue, "hot spot");
+        assert!(compared > 0);
+        assert_eq!(found, most, "{issue}");
+    }
+}
+
+/// A message in parts takes one place, and is complete when all of them are.
+#[test]
+fn a_message_in_parts_takes_one_place() {
+    let pairs = linkwright_schedule::patterns::find("pairs").unwrap();
+    let traffic = Traffic {
+        count: 4,
+        ..Traffic::new(Shape::new(2, 100))
+    };
+    let schedule = (pairs.build)(&traffic).unwrap();
+    // 400 bytes in parts of 100: four sends for each message.
+    let (_, found) = issued(&schedule, DATA, 100, Issue::Window(2), "pairs in parts");
+    assert_eq!(found, 2 * 4);
 }
 
 #[test]

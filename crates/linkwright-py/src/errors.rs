@@ -1,6 +1,7 @@
 //! Rust errors as the exceptions of `linkwright.errors`: one row per variant.
 
 use linkwright_core::error::MachineError;
+use linkwright_core::issue::IssueError;
 use linkwright_core::probes::ProbeError;
 use linkwright_core::skew::SkewError;
 use linkwright_exec::ExecError;
@@ -75,6 +76,10 @@ kinds!(machine, MACHINE: MachineError {
 kinds!(probe, PROBE: ProbeError {
     Unknown => "UnknownNameError", "probe.unknown", "A probe or axis that does not exist.";
     BadValue => "UsageError", "probe.bad-value", "A value that the axis of a probe cannot take.";
+});
+
+kinds!(issue, ISSUE: IssueError {
+    Text => "UsageError", "issue.syntax", "An issue policy in a form that does not exist.";
 });
 
 kinds!(skew, SKEW: SkewError {
@@ -185,7 +190,9 @@ kinds!(sim, SIM: SimError {
 #[pyfunction]
 #[pyo3(name = "errors")]
 pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let all = [MACHINE, PROBE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM];
+    let all = [
+        MACHINE, PROBE, ISSUE, SKEW, SCHEDULE, FILES, VERIFY, EXEC, SIM,
+    ];
     let row = |kind: &Kind| {
         let row = PyDict::new(py);
         row.set_item("key", kind.code)?;

@@ -44,6 +44,8 @@ mod _native {
     #[pymodule_export]
     use super::mpi::MpiGroup;
     #[pymodule_export]
+    use super::options::check_issue;
+    #[pymodule_export]
     use super::plans::{plan_formats, read_schedule};
     #[pymodule_export]
     use super::probes::{

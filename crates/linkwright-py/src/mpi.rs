@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::options::Options;
 use crate::schedule::Schedule;
-use crate::threads::{columns, only_run_options};
+use crate::threads::{columns, only_run_options, run_options_with_issue};
 
 /// Some ranks of a started MPI library; all of them call a method together.
 #[pyclass(frozen, module = "linkwright._native")]
@@ -92,9 +92,9 @@ impl MpiGroup {
         schedule: &Schedule,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (data, run) = only_run_options(options)?;
+        let (data, run, issue) = run_options_with_issue(options)?;
         let ordered = schedule.proved(py)?;
-        let launch = py.detach(|| self.0.run(ordered, data, &run));
+        let launch = py.detach(|| self.0.with_issue(issue).run(ordered, data, &run));
         rank_columns(py, launch.map_err(errors::exec)?)
     }
 

@@ -1,6 +1,6 @@
 //! Options of a run as a Python dictionary: typed, and an unknown key is an error.
 
-use linkwright_core::Skew;
+use linkwright_core::{Issue, Skew};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,6 +62,13 @@ impl<'a, 'py> Options<'a, 'py> {
         read.map_err(errors::skew)
     }
 
+    /// `issue`: `blocking`, `window(k)`, `batch(k)` or `unlimited`.
+    pub fn issue(&mut self) -> PyResult<Option<Issue>> {
+        let text: Option<String> = self.take("issue")?;
+        let read = text.map(|text| text.parse()).transpose();
+        read.map_err(errors::issue)
+    }
+
     /// Refuse unknown keys.
     pub fn finish(self) -> PyResult<()> {
         let Some(given) = self.given else {
@@ -76,6 +83,13 @@ impl<'a, 'py> Options<'a, 'py> {
         }
         Ok(())
     }
+}
+
+/// Raise if `policy` names no issue policy.
+#[pyfunction]
+pub fn check_issue(policy: &str) -> PyResult<()> {
+    let read: Result<Issue, _> = policy.parse();
+    read.map(|_| ()).map_err(errors::issue)
 }
 
 fn wrong(key: &str, value: &Bound<'_, PyAny>, problem: &str) -> PyErr {

@@ -8,7 +8,7 @@ use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -446,6 +446,18 @@ impl Schedule {
             ops.iter().map(|op| hint_name(op.hint)).collect::<Vec<_>>(),
         )?;
         Ok(table)
+    }
+
+    /// Bytes that each participant gives to others; a multicast counts once for each target.
+    ///
+    /// Returns:
+    ///     A uint64 array with one entry per participant, ranks first.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> lw.schedule("broadcast", "ring", ranks=3, size="4K").sent_bytes().tolist()
+    ///     [4096, 4096, 0]
+    fn sent_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.ordered.sent_bytes().into_pyarray(py)
     }
 
     fn __len__(&self) -> usize {

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
+use linkwright_core::issue::Issue;
 use linkwright_core::EndpointId;
 use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, remark, run, Modelled, Options as Choices};
 use linkwright_sim::trace::Trace;
-use linkwright_sim::{fabrics as models, CriticalPath, Issue, Spent};
+use linkwright_sim::{fabrics as models, CriticalPath, Spent};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -69,10 +70,11 @@ pub fn protocol_remark(
 /// Simulate `schedule` on `machine`.
 ///
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
-/// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
-/// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
+/// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
+/// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
-/// `op_issued_ps, op_done_ps` by operation, and the critical `path`; with `links` the load of every link.
+/// `op_issued_ps, op_done_ps` by operation, and the critical `path`; with `messages` also `message_ps` by
+/// message and `sent_bytes` by participant; with `links` the load of every link.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -104,7 +106,7 @@ pub fn simulate<'py>(
 pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyResult<Choices> {
     Ok(Choices {
         path: asked.take("path")?,
-        issue: issue(asked.take("issue")?, machine)?,
+        issue: issue(asked, machine)?,
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
         grid: asked.take("grid")?,
@@ -112,6 +114,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         operations_per_s: asked.take("operations_per_s")?,
         seed,
         record_operations: false,
+        messages: asked.take("messages")?.unwrap_or(false),
         buffer_sets: asked.take("buffer_sets")?.unwrap_or(1),
     })
 }
@@ -176,6 +179,10 @@ pub fn table(
     table.set_item("limit_name", limit.map(|limit| limit.name))?;
     table.set_item("bound_ps", bound.map(|bound| bound.time.0))?;
     table.set_item("bound_name", bound.map(|bound| bound.name))?;
+    if let Some(messages) = modelled.messages {
+        table.set_item("message_ps", messages.latency_ps.into_pyarray(py))?;
+        table.set_item("sent_bytes", messages.sent_bytes.into_pyarray(py))?;
+    }
     if links {
         table.set_item("links", link_table(py, simulation.links)?)?;
     }
@@ -247,10 +254,10 @@ pub fn quiet(
     Ok(pairs.iter().map(one).collect())
 }
 
-fn issue(text: Option<String>, machine: &Machine) -> PyResult<Issue> {
-    let stated = text.as_deref().or(machine.described.issue());
-    let read = stated.map_or(Ok(Issue::default()), str::parse);
-    read.map_err(errors::sim)
+/// The policy that is asked for, or the machine's, or the usual one.
+fn issue(asked: &mut Options<'_, '_>, machine: &Machine) -> PyResult<Issue> {
+    let stated = machine.described.issue().unwrap_or_default();
+    Ok(asked.issue()?.unwrap_or(stated))
 }
 
 /// A placement as Python gives it.

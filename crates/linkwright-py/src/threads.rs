@@ -1,5 +1,6 @@
 //! The executors of this machine.
 
+use linkwright_core::Issue;
 use linkwright_exec::buffers::Data;
 use linkwright_exec::dtype::{DType, ReduceOp};
 use linkwright_exec::executor::{Launch, RunOptions};
@@ -31,7 +32,7 @@ pub fn repeats_back_to_back(py: Python<'_>, schedule: &Schedule) -> PyResult<boo
 /// One launch of `schedule` on threads.
 ///
 /// Options: `dtype, op, seed, cpus, samples, warmup_at_most, budget_s, settle_within, batch, check,
-/// skew`; all may be left out. Columns: `slowest_ns` by sample, `start_ns` and `finish_ns` by
+/// skew, issue`; all may be left out. Columns: `slowest_ns` by sample, `start_ns` and `finish_ns` by
 /// (sample, rank).
 #[pyfunction]
 #[pyo3(signature = (schedule, options=None))]
@@ -43,13 +44,25 @@ pub fn run_threads<'py>(
     let mut given = Options::new(options);
     let (data, run) = run_options(&mut given)?;
     let cpus: Vec<u32> = given.take("cpus")?.unwrap_or_default();
+    let issue = given.issue()?.unwrap_or(Issue::Unlimited);
     given.finish()?;
     let ordered = schedule.proved(py)?;
     let launch = py.detach(|| -> Result<Launch, ExecError> {
-        let threads = Threads::new().with_placement(&cpus)?;
+        let threads = Threads::new().with_placement(&cpus)?.with_issue(issue);
         threads.prepare(ordered, data)?.run(&run)
     });
     columns(py, launch.map_err(errors::exec)?)
+}
+
+/// Data and protocol of a run that takes no other options but an issue policy.
+pub fn run_options_with_issue<'a>(
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Data, RunOptions<'a>, Issue)> {
+    let mut given = Options::new(options);
+    let (data, run) = run_options(&mut given)?;
+    let issue = given.issue()?.unwrap_or(Issue::Unlimited);
+    given.finish()?;
+    Ok((data, run, issue))
 }
 
 /// Data and protocol of a run that takes no other options.
@@ -94,6 +107,7 @@ pub fn columns(py: Python<'_>, launch: Launch) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("disturbed_ns", launch.disturbed_ns.into_pyarray(py))?;
     table.set_item("first_ns", launch.first_ns)?;
     table.set_item("row_ns", launch.row_ns)?;
+    table.set_item("message_ns", launch.message_ns.into_pyarray(py))?;
     table.set_item("batch", launch.batch)?;
     table.set_item("back_to_back", launch.back_to_back)?;
     table.set_item("warmup_batches", launch.warmup_batches)?;

@@ -8,7 +8,7 @@ use crate::error::SimError;
 use crate::fabrics;
 use crate::limits::{self, Demand, Limits};
 use crate::messages::Networks;
-use crate::outcome::Simulation;
+use crate::outcome::{OperationTimes, Simulation};
 use crate::placement::Placement;
 use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
@@ -40,6 +40,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether to keep the times of every operation, for a trace.
     pub record_operations: bool,
+    /// Whether to tell of single messages, see [`Messages`].
+    pub messages: bool,
     /// Sets of buffers between which repetitions alternate, see [`crate::setup::Setup`].
     pub buffer_sets: u32,
 }
@@ -56,6 +58,7 @@ impl Default for Options {
             operations_per_s: None,
             seed: 0,
             record_operations: false,
+            messages: false,
             buffer_sets: 1,
         }
     }
@@ -72,8 +75,31 @@ pub struct Modelled {
     pub bounds: Limits,
     /// The run that was simulated, for a trace.
     pub setup: Setup,
+    /// Its single messages, where the run asked for them.
+    pub messages: Option<Messages>,
     /// Where the schedule got less than the protocol of its path, what a reader must know of that.
     pub remark: Option<String>,
+}
+
+/// What a simulation knows of single messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// In ps, by message in the order of ids: from when its lane takes it up until it is delivered, to the last target.
+    pub latency_ps: Vec<u64>,
+    /// Bytes that each participant gives to others.
+    pub sent_bytes: Vec<u64>,
+}
+
+impl Messages {
+    fn of(schedule: &Schedule, times: &OperationTimes) -> Self {
+        let ids = (0..).zip(schedule.ops());
+        let carrying = ids.filter(|(_, op)| op.is_message() && op.moves_data());
+        let latency = |(id, _): (usize, &Op)| times.delivered[id].saturating_sub(times.issued[id]);
+        Messages {
+            latency_ps: carrying.map(latency).collect(),
+            sent_bytes: schedule.sent_bytes(),
+        }
+    }
 }
 
 /// Simulate `schedule` on `machine`.
@@ -98,6 +124,8 @@ pub fn run(
     }
     let mut fabric = fabrics::build(&machine)?;
     let mut simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
+    let times = simulation.operations.as_ref().filter(|_| options.messages);
+    let messages = times.map(|times| Messages::of(schedule, times));
     let repeats = Timed::repeats(timed);
     let (limits, bounds) = limits::of(schedule, &mut *fabric, (&setup, repeats), &machine)?;
     bounds.check(&simulation, machine.fabric_kind())?;
@@ -109,6 +137,7 @@ pub fn run(
     }
     limits.check(&simulation, machine.fabric_kind())?;
     Ok(Modelled {
+        messages,
         simulation,
         limits,
         bounds,
@@ -152,7 +181,7 @@ pub(crate) fn setup(
         arithmetic: options.arithmetic,
         operations_per_s: options.operations_per_s,
         seed: options.seed,
-        record_operations: options.record_operations,
+        record_operations: options.record_operations || options.messages,
         nearness: machine.nearness(),
         buffer_sets: options.buffer_sets,
     })

@@ -3,65 +3,8 @@
 use crate::error::SimError;
 use crate::messages::Networks;
 use linkwright_core::machine::{Nearness, Path};
+pub use linkwright_core::Issue;
 use linkwright_core::{EndpointId, TimePs};
-use std::fmt;
-use std::str::FromStr;
-
-/// How many transfers of a lane may be under way at once.
-///
-/// Counted are puts, gets and multicasts; notices and local operations never wait for a place. What
-/// frees a place is the path's `completion`; the lane then pays the path's `barrier`, and on a path
-/// with `signal` the notices to the receivers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Issue {
-    /// Each transfer is complete before the next is issued.
-    #[default]
-    Blocking,
-    /// Up to this many under way; each completion frees one place.
-    Window(u32),
-    /// Up to this many are issued, then the lane waits for all of them.
-    Batch(u32),
-    /// No bound; the lane never waits.
-    Unlimited,
-}
-
-impl FromStr for Issue {
-    type Err = SimError;
-
-    /// `blocking`, `window(k)`, `batch(k)` or `unlimited`.
-    fn from_str(text: &str) -> Result<Self, SimError> {
-        let counted = |name: &str| {
-            let inside = text
-                .strip_prefix(name)?
-                .strip_prefix('(')?
-                .strip_suffix(')')?;
-            inside.parse::<u32>().ok().filter(|&k| k > 0)
-        };
-        match (text, counted("window"), counted("batch")) {
-            ("blocking", ..) => Ok(Issue::Blocking),
-            ("unlimited", ..) => Ok(Issue::Unlimited),
-            (_, Some(k), _) => Ok(Issue::Window(k)),
-            (_, _, Some(k)) => Ok(Issue::Batch(k)),
-            _ => Err(SimError::Option {
-                option: "issue",
-                problem: format!(
-                    "`{text}` is not a policy; write blocking, window(k), batch(k) or unlimited, with k of at least 1"
-                ),
-            }),
-        }
-    }
-}
-
-impl fmt::Display for Issue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Issue::Blocking => f.write_str("blocking"),
-            Issue::Window(k) => write!(f, "window({k})"),
-            Issue::Batch(k) => write!(f, "batch({k})"),
-            Issue::Unlimited => f.write_str("unlimited"),
-        }
-    }
-}
 
 /// Everything that the engine needs besides the schedule and the fabric.
 #[derive(Clone, Debug)]
@@ -130,32 +73,5 @@ impl Setup {
             return option("issue", "0 transfers at once; at least 1 is needed".into());
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policies_are_read_as_they_are_written() {
-        for text in ["blocking", "window(3)", "batch(12)", "unlimited"] {
-            assert_eq!(text.parse::<Issue>().unwrap().to_string(), text);
-        }
-        for text in [
-            "",
-            "window",
-            "window()",
-            "window(0)",
-            "window(-1)",
-            "batch(3",
-            "Blocking",
-        ] {
-            let error = text.parse::<Issue>().unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("`{text}` is not a policy")),
-                "{error}"
-            );
-        }
     }
 }

@@ -125,11 +125,14 @@ def command(
 
 
 def _suite_of(name: str, asked: dict[str, object]) -> Suite:
-    """The suite called `name`, or that of a source, whose ranks then are the ones asked for."""
+    """The suite called `name`, or that of a pattern or a source, whose ranks then are the ones asked for."""
     from linkwright import registry, sources
     from linkwright.suite import load
     from linkwright.units import size_sweep
 
+    if pattern := options.pattern_of(name):
+        swept = tuple(size_sweep(8, 64 << 10, 2))
+        return load.one_part("dissect", name, pattern=pattern, sizes=swept, metrics=("time", "bandwidth"))
     if name.endswith(".toml") or not sources.is_source(name):
         return load.load(registry.suite_path(name))
     subject = options.subject(name)

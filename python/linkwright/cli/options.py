@@ -88,6 +88,34 @@ class Grid(click.ParamType):
 
 
 RANKS = click.IntRange(1, MAX_RANKS)
+
+
+class RankCounts(click.ParamType):
+    """Numbers of ranks."""
+
+    name = "N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """(4,) from `4`, (2, 4, 8) from `2,4,8`, (1, 2, 3, 4) from `1..4`."""
+        if isinstance(value, tuple):
+            return value
+        found: list[int] = []
+        for part in str(value).split(","):
+            match = re.fullmatch(r"(\d{1,30})(?:\.\.(\d{1,30}))?", part.strip(), re.ASCII)
+            if not match:
+                self.fail(f"`{value}` is not a number of ranks; write `8`, `2,4,8` or `1..8`", param, ctx)
+            first, last = int(match[1]), int(match[2] or match[1])
+            if last < first:
+                self.fail(f"`{part.strip()}` ends before it begins; write `{last}..{first}`", param, ctx)
+            for count in (first, last):
+                RANKS.convert(count, param, ctx)
+            if last - first >= _MOST_COUNTS:
+                self.fail(f"`{part.strip()}` is {last - first + 1} numbers of ranks; ask for at most {_MOST_COUNTS}")
+            found += range(first, last + 1)
+        return tuple(dict.fromkeys(found))
+
+
+_MOST_COUNTS = 1024  # each is a run of every algorithm at every size
 SEED = click.IntRange(0, (1 << 64) - 1)
 
 
@@ -139,8 +167,17 @@ shape = _together(
         "[default: the plan of a described machine's library if it has one and no path or issue policy is asked for, "
         "otherwise all]",
     ),
-    click.option("--ranks", "-p", type=RANKS, help="Number of ranks; default: all that the machine has."),
+    click.option(
+        "--ranks", "-p", type=RankCounts(),
+        help="Number of ranks, or several: `8`, `2,4,8`, `1..8`; default: all that the machine has.",
+    ),
     click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
+)  # fmt: skip
+
+traffic = _together(
+    click.option("--messages", type=click.IntRange(1), metavar="N", help="Messages per pair of a pattern; default: 1."),
+    click.option("--both-ways", is_flag=True, help="The messages of a pattern also go the other way."),
+    click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited; default: the machine's."),
 )
 
 outputs = click.option(
@@ -249,7 +286,7 @@ def chosen_sizes(
         found = units.size_sweep(min_bytes, max_bytes, factor)
     for size in found:
         if size == 0:
-            raise ShapeError(f"size 0: an {collective} moves at least one element; a barrier has no size")
+            raise ShapeError(f"size 0: {collective} moves at least one element; a barrier has no size")
         check_whole(size, dtype)
     return tuple(dict.fromkeys(found))
 
@@ -279,20 +316,31 @@ def collectives(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     return [row["key"] for row in rows if row["key"].startswith(incomplete)]
 
 
+def questions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The same, and `pattern/NAME`."""
+    from linkwright import registry
+
+    patterns = registry.keys("patterns")
+    return collectives(ctx, param, incomplete) + [name for name in patterns if name.startswith(incomplete)]
+
+
 # The argument of every verb that is about a collective; `collective_and_algorithm` reads it.
 collective_argument = click.argument("collective", metavar="COLLECTIVE[/ALGORITHM]", shell_complete=collectives)
-# The argument of verbs that also take a source; `subject` reads it.
-subject_argument = click.argument("what", metavar="COLLECTIVE[/ALGORITHM]|SOURCE", shell_complete=collectives)
+# The argument of verbs that also take a traffic pattern or a source; `subject` reads it.
+subject_argument = click.argument(
+    "what", metavar="COLLECTIVE[/ALGORITHM]|pattern/NAME|SOURCE", shell_complete=questions
+)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a verb is about: a collective by some algorithms, or a source that says its collective itself."""
+    """What a verb is about: a collective by some algorithms, a pattern, or a source that says its collective itself."""
 
     title: str
     axes: dict[str, tuple[str, ...]]  # of a part of a suite
     collective: str | None
     sources: tuple[Source, ...]  # those that are named
+    pattern: str | None = None
 
     @property
     def ranks(self) -> int | None:
@@ -306,18 +354,26 @@ class Subject:
             raise ShapeError(f"--ranks {ranks}: {self.title} is a schedule for {self.ranks} ranks; leave --ranks out")
         return ranks or self.ranks
 
+    def most_ranks(self, ranks: tuple[int, ...] | None) -> int | None:
+        """The largest of several numbers of ranks, under the same rule."""
+        return max((self.asked_ranks(count) or 0 for count in ranks), default=0) if ranks else self.asked_ranks(None)
+
     def sizes(self, dtype: str, min_bytes: int, max_bytes: int, factor: int, size_list: str | None) -> tuple[int, ...]:
         """The sizes in bytes; none where a schedule is shown at its own."""
-        own = self.collective is None and self.sources[0].size_bytes is not None
+        own = self.sources and self.collective is None and self.sources[0].size_bytes is not None
         if own and not _given("min_bytes", "max_bytes", "factor", "size_list"):
             return ()
-        return chosen_sizes(self.collective or "schedule", dtype, min_bytes, max_bytes, factor, size_list)
+        return chosen_sizes(self.collective or self.title, dtype, min_bytes, max_bytes, factor, size_list)
 
 
-def subject(named: str, algorithm: str = DEFAULT) -> Subject:
-    """What the argument of a verb and its `--algorithm` name."""
+def subject(named: str, algorithm: str = DEFAULT, *, patterns: bool = False) -> Subject:
+    """What the argument of a verb and its `--algorithm` name; a traffic pattern only with `patterns`."""
     from linkwright import sources
 
+    if patterns and (pattern := pattern_of(named)):
+        if algorithm not in (ALL, DEFAULT):
+            raise UsageError(f"--algorithm: {named} has no algorithms; leave it out")
+        return Subject(named, {"pattern": pattern}, None, (), pattern)
     in_collective = named.partition("/")[0] in _collectives()
     if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
         if algorithm not in (ALL, DEFAULT):
@@ -338,6 +394,26 @@ def _given(*names: str) -> bool:
     context = click.get_current_context(silent=True)
     usual = (None, click.core.ParameterSource.DEFAULT)
     return context is not None and any(context.get_parameter_source(name) not in usual for name in names)
+
+
+PATTERN = "pattern/"
+
+
+def pattern_of(named: str) -> str | None:
+    """The traffic pattern that `pattern/NAME` names; None if it is about a collective."""
+    from linkwright import registry
+
+    if not named.startswith(PATTERN):
+        return None
+    known = registry.keys("patterns")
+    if named not in known:
+        raise unknown("pattern", named, known, lists="linkwright list patterns")
+    return named.removeprefix(PATTERN)
+
+
+def several(ranks: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The rank counts of a part if there are several; a single one is that of the machine, which a part takes whole."""
+    return ranks if ranks and len(ranks) > 1 else None
 
 
 def collective_and_algorithm(named: str, algorithm: str = DEFAULT) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from linkwright.cli import options
     "-c", "--check", type=click.IntRange(0, 1), default=1, show_default=True,
     help="Compare all data with the exact answer.",
 )  # fmt: skip
+@options.traffic
 @options.skew
 @options.time_budget
 @options.target
@@ -33,7 +34,7 @@ from linkwright.cli import options
 @options.outputs
 @options.runs
 def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tuple[Path, ...], **asked: object) -> int:
-    """Run COLLECTIVE, or the schedule of SOURCE, on real hardware, checked and timed.
+    """Run COLLECTIVE, a traffic pattern or the schedule of SOURCE on real hardware, checked and timed.
 
     A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
@@ -50,33 +51,32 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
     rank, as the median over launches with its 95 % interval. Data are checked against the exact answer outside the
     timed region; a wrong answer yields no number.
     """
-    from linkwright.cli import sessions
+    from linkwright.cli import sessions, traffic
     from linkwright.suite.load import one_part
     from linkwright.suite.session import Request
 
-    subject = options.subject(what, algorithm)
-    asked["ranks"] = subject.asked_ranks(asked["ranks"])
+    subject = options.subject(what, algorithm, patterns=True)
+    most = subject.most_ranks(asked["ranks"])
     if asked["slurm"]:
         from linkwright.executors.mpi import slurm
 
-        click.echo(slurm.script(sys.argv[1:], on, asked["ranks"], asked["time_budget"]), nl=False)
+        click.echo(slurm.script(sys.argv[1:], on, most, asked["time_budget"]), nl=False)
         return 0
     suite = one_part(
         "run",
         subject.title,
         **subject.axes,
+        **traffic.axes(subject, asked),
         sizes=subject.sizes(asked["dtype"], asked["min_bytes"], asked["max_bytes"], asked["factor"], asked["size_list"])
         or None,
-        dtype=asked["dtype"],
-        op=asked["op"],
-        root=asked["root"],
+        issue=asked["issue"],
         skew=asked["skew"],
-        metrics=("time", "alg_bw", "bus_bw"),
     )
-    told = ("ranks", "grid", "seed", "samples", "warmup", "target")
+    told = ("grid", "seed", "samples", "warmup", "target")
     request = Request(
         on=on,
         budget_s=asked["time_budget"],
+        ranks=most,
         check=bool(asked["check"]),
         **{name: asked[name] for name in told},
     )

@@ -22,7 +22,7 @@ from linkwright.cli import options
 @options.sizes
 @options.data
 @click.option("--path", help="Software path of the machine file; default: that of the plan, or its first.")
-@click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited; default: the machine's.")
+@options.traffic
 @options.skew
 @click.option(
     "--no-arithmetic", "arithmetic", is_flag=True, callback=lambda _context, _option, given: not given,
@@ -57,9 +57,12 @@ def command(
     max_bytes: int,
     factor: int,
     size_list: str | None,
+    messages: int | None,
+    both_ways: bool,
+    ranks: tuple[int, ...] | None,
     **asked: object,
 ) -> int:
-    """Simulate COLLECTIVE, or the schedule of SOURCE, on described machines.
+    """Simulate COLLECTIVE, a traffic pattern or the schedule of SOURCE on described machines.
 
     A SOURCE is a schedule of yours: a file (own.lw, a plan of another tool, `-`), or a Python function
     (own.py:bucket, package:bucket) that returns one for the ranks and the size it is asked for.
@@ -69,23 +72,23 @@ def command(
 
     With --fold a ring over a million ranks takes seconds; `linkwright describe ALGORITHM` says whether it folds.
     """
-    from linkwright.cli import simulations
+    from linkwright.cli import simulations, traffic
     from linkwright.errors import UsageError
     from linkwright.suite.load import one_part
 
-    subject = options.subject(what, algorithm)
+    subject = options.subject(what, algorithm, patterns=True)
     if fold and stream:
         raise UsageError("--fold simulates one rank, --stream all of them; give one of the two")
+    if subject.pattern and (fold or stream):
+        raise UsageError(f"{what}: --fold and --stream are for collectives; leave them out")
+    loads = {"dtype": dtype, "op": op, "root": root, "ranks": ranks, "messages": messages, "both_ways": both_ways}
     suite = one_part(
         "simulate",
         subject.title,
         **subject.axes,
+        **traffic.axes(subject, loads),
         sizes=subject.sizes(dtype, min_bytes, max_bytes, factor, size_list) or None,
-        dtype=dtype,
-        op=op,
-        root=root,
-        metrics=("time", "alg_bw", "bus_bw"),
     )
-    asked["ranks"] = subject.asked_ranks(asked["ranks"])
+    most = subject.most_ranks(ranks)
     mode = "fold" if fold else "stream" if stream else None
-    return simulations.run(simulations.Request.of(suite, mode, asked))
+    return simulations.run(simulations.Request.of(suite, mode, {**asked, "ranks": most}))

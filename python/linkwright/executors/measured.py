@@ -22,6 +22,8 @@ class Measured:
     notes: tuple[Note, ...]
     canaries: tuple[tuple[float | None, float | None], ...] = ()  # before and after, by launch
     in_a_row: tuple[tuple[float, float], ...] = ()  # first and last of five without a barrier, by launch
+    rank_ns: tuple[np.ndarray, ...] = ()  # of a pattern, median time of each rank, by launch
+    message_ns: tuple[np.ndarray, ...] = ()  # of a pattern, percentiles of the latencies of messages, by launch
     clocks_hz: tuple[float, ...] = ()  # of the slowest processor after the experiment, by launch
     disturbance: Note | None = None  # of every launch, if none was undisturbed
     # Error of the ranks' clocks and how they start together, by launch; empty if they share one clock.
@@ -45,6 +47,8 @@ class Measured:
             notes=tuple(dict.fromkeys(note for record in kept for note in record.notes)),
             canaries=tuple(record.canary_ns for record in kept),
             in_a_row=tuple(tuple(record.row_ns) for record in kept if record.row_ns),
+            rank_ns=tuple(np.array(record.rank_ns) for record in kept if record.rank_ns),
+            message_ns=tuple(np.array(record.message_ns) for record in kept if record.message_ns),
             clocks_hz=tuple(record.clock_hz for record in kept if record.clock_hz),
             disturbance=_disturbance(kept) if first.disturbance else None,
             starts=tuple((record.residual_ns, record.start) for record in kept if record.start),

@@ -19,3 +19,9 @@ def quantile(ordered: Sequence[float] | np.ndarray, share: float) -> float:
     low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
     # From the nearer end, so that equal values give that value.
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+
+
+def percentiles(values: np.ndarray) -> list[float]:
+    """The percentiles 0 to 100 of values in any order; none of no values."""
+    ordered = np.sort(values)
+    return [quantile(ordered, percent / 100) for percent in range(101)] if len(ordered) else []

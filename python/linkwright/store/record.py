@@ -50,6 +50,8 @@ class Record:
     dropped: Mapping[str, int] = field(default_factory=dict)  # reason -> samples
     notes: tuple[Note, ...] = ()
     ranks_ns: Sequence[Sequence[Sequence[float]]] = ()  # (starts, durations) of each rank
+    rank_ns: Sequence[float] = ()  # of a pattern, median time of each rank
+    message_ns: Sequence[float] = ()  # of a pattern, percentiles 0 to 100 of the latencies of its messages
     row_ns: Sequence[float] | None = None  # first and last of five repetitions without a barrier between them
     canary_ns: tuple[float | None, float | None] = (None, None)  # before and after
     foreign: float | None = None  # processors that other processes kept busy, if too many

@@ -130,7 +130,7 @@ def _collective(part: Part, extent: Extent) -> Iterator[Experiment]:
             _check_root(part, ranks)
             made = collective_experiment(
                 part.name, collective, algorithm, ranks, size, part.dtype, part.op, **_how(part),
-                grid=extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None,
+                grid=_grid(extent, ranks),
                 root=part.root if _collectives()[collective]["rooted"] else 0,
             )  # fmt: skip
             # Sizes are rounded to blocks, and a barrier has none, so different sizes may become the same.
@@ -166,7 +166,7 @@ def _pattern(part: Part, extent: Extent) -> Iterator[Experiment]:
         _check_root(part, ranks)
         made = Experiment(
             part.name, None, part.pattern, ranks, size, part.dtype, root=part.root, placement=pair,
-            messages=part.messages, both_ways=part.both_ways, **_how(part),
+            grid=_grid(extent, ranks), messages=part.messages, both_ways=part.both_ways, **_how(part),
         )  # fmt: skip
         yield made
         if size == part.sizes[-1] and part.rising_to and extent.kind == "measured":
@@ -196,6 +196,11 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
         others = [2**k for k in range(32) if 2**k < extent.ranks]
         return [(0, other) for other in dict.fromkeys([*others, extent.ranks - 1])]
     return list(itertools.permutations(range(extent.ranks), 2))
+
+
+def _grid(extent: Extent, ranks: int) -> tuple[int, int] | None:
+    """The grid of the machine, or the one that was asked for, where the ranks fill it."""
+    return extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
 
 
 def _how(part: Part) -> dict[str, object]:

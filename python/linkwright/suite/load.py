@@ -246,11 +246,22 @@ def _check_on(kind: str, part: Part, place: Place) -> None:
         raise place.wrong(
             "metrics: `bandwidth` is that of a pattern's messages; a collective has `alg_bw` and `bus_bw`"
         )
+    if part.issue is not None:
+        _check_issue(part.issue, place)
     try:
         for size in part.sizes:
             check_whole(size, part.dtype)
     except ShapeError as error:
         raise place.wrong(f"sizes: {error}") from error
+
+
+def _check_issue(policy: str, place: Place) -> None:
+    from linkwright import _native
+
+    try:
+        _native.check_issue(policy)
+    except UsageError as error:
+        raise place.wrong(str(error)) from error
 
 
 def _stated(part: Part) -> Iterator[tuple[str, object]]:

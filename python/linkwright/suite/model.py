@@ -122,7 +122,10 @@ def _asked(target: ModelledTarget, experiment: Experiment) -> tuple[str, str, di
     if experiment.probe:
         return "probe", experiment.probe, dict(experiment.axes or ()), None
     placed = on_sample(target, experiment)
+    options = schedules.options(placed)
+    if not (experiment.collective or experiment.placement):  # one of thousands of pairs needs its time only
+        options["messages"] = True
     if experiment.own:
-        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, schedules.options(placed)
+        return "schedule", experiment.algorithm, {"schedule": experiment.own.given()}, options
     kind = (target.walk or "collective") if experiment.collective else "pattern"
-    return kind, experiment.algorithm_key, schedules.shape(experiment), schedules.options(placed)
+    return kind, experiment.algorithm_key, schedules.shape(experiment), options

@@ -20,7 +20,7 @@ from linkwright.store import schema
 from linkwright.store.record import Note
 from linkwright.store.schema import COMPARED, COMPARED_NAMES
 
-from . import axes, probe_rows
+from . import axes, load_rows, probe_rows
 from .probe_rows import SAID
 
 NO_ARITHMETIC = Note("no-arithmetic", "without arithmetic")
@@ -104,6 +104,9 @@ class Simulated:
     counts: dict[str, float]  # metric -> value: hops, byte-hops, load
     critical_share: float | None
     critical_cause: str | None
+    moved_bytes: int = 0
+    sent_bytes: np.ndarray | None = None  # by participant, of a pattern
+    message_ns: np.ndarray | None = None  # latencies of messages, of a pattern
 
 
 def of_simulation(
@@ -119,7 +122,7 @@ def of_simulation(
     rows = [
         context.row(experiment, "time", value=found.time_ns, limit=found.limit_ns, bound=found.bound_ns, **known, **ok)
     ]
-    rows += _derived(context, experiment, metrics, rows[0])
+    rows += _derived(context, experiment, metrics, rows[0], found.moved_bytes)
     if experiment.placement:
         return rows  # one of thousands of cells of a matrix: its time is what it is for
     ranks = found.rank_times_ns
@@ -131,6 +134,9 @@ def of_simulation(
         "time_rank_p95": quantile(ordered, 0.95),
     }
     rows += [context.row(experiment, m, value=float(v), **ok) for m, v in {**spread, **found.counts}.items()]
+    if found.sent_bytes is not None and found.message_ns is not None:
+        loads = load_rows.modelled(found.sent_bytes, ranks, found.message_ns)
+        rows += [context.row(experiment, metric, **columns, **ok) for metric, columns in loads]
     if found.critical_share is not None:
         share = {"value": found.critical_share, "status": "ok", "reason": found.critical_cause}
         rows.append(context.row(experiment, "critical_share", **share))
@@ -191,7 +197,9 @@ def of_samples(
         columns = {metric: _column(launches) for metric, launches in found.columns.items()}
         rows = [time, *probe_rows.derived(context, experiment, time, found.carried, columns, found.watts)]
     else:
-        rows = [time, *_derived(context, experiment, metrics, time)]
+        moved = 0 if experiment.collective else schedules.moved_bytes(experiment)
+        rows = [time, *_derived(context, experiment, metrics, time, moved)]
+        rows += _loads(context, experiment, found, common)
     spread = {
         "time_min": summary.min,
         "time_p95": summary.p95,
@@ -221,6 +229,15 @@ def of_samples(
     return rows
 
 
+def _loads(context: Context, experiment: Experiment, found: Measured, common: Row) -> Iterable[Row]:
+    """Rates of endpoints and latencies of messages of a pattern; not of one of many pairs of endpoints."""
+    if experiment.collective or experiment.placement:
+        return
+    sent = schedules.of(experiment).sent_bytes()
+    for metric, columns in load_rows.measured(sent, found.rank_ns, found.message_ns):
+        yield context.measured(experiment, metric, **columns, **common)
+
+
 def _of_kind(experiment: Experiment) -> tuple[Note, ...]:
     """What any value of the experiment says."""
     return (TRAFFIC,) if experiment.own and not experiment.collective else ()
@@ -242,8 +259,11 @@ def _said(notes: Sequence[Note]) -> Row:
     }
 
 
-def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], time: Row) -> Iterable[Row]:
+def _derived(
+    context: Context, experiment: Experiment, metrics: Sequence[str], time: Row, pattern_bytes: int
+) -> Iterable[Row]:
     """Latency and rates follow from the row of the time, with its interval and what it is compared with."""
+    moved = experiment.size_bytes if experiment.collective else pattern_bytes
     copied = {key: time[key] for key in (*SAID, "n", *COMPARED_NAMES)}
     ends = {key: time[key] for key in ("value", *COMPARED)}
     for metric in metrics:
@@ -252,18 +272,17 @@ def _derived(context: Context, experiment: Experiment, metrics: Sequence[str], t
             one_way = {key: time[key] and time[key] / trips for key in ("value", "ci_low", "ci_high", *COMPARED)}
             yield context.measured(experiment, metric, **one_way, **copied)
         elif metric in ("bandwidth", "alg_bw", "bus_bw"):
-            rates = {key: _rate(metric, experiment, ns) for key, ns in ends.items()}
+            rates = {key: _rate(metric, experiment, moved, ns) for key, ns in ends.items()}
             # The shortest time is the highest rate.
-            rates["ci_low"] = _rate(metric, experiment, time["ci_high"])
-            rates["ci_high"] = _rate(metric, experiment, time["ci_low"])
+            rates["ci_low"] = _rate(metric, experiment, moved, time["ci_high"])
+            rates["ci_high"] = _rate(metric, experiment, moved, time["ci_low"])
             if rates["value"] is not None:
                 yield context.measured(experiment, metric, **rates, **copied)
 
 
-def _rate(metric: str, experiment: Experiment, time_ns: float | None) -> float | None:
+def _rate(metric: str, experiment: Experiment, moved: int, time_ns: float | None) -> float | None:
     if time_ns is None or (experiment.collective and experiment.ranks == 1):
         return None  # one rank moves nothing, so it has no rate
     if metric == "bus_bw":
         return bandwidth.bus_bw(experiment.collective or "", experiment.ranks, experiment.size_bytes, time_ns)
-    moved = schedules.moved_bytes(experiment) if metric == "bandwidth" else experiment.size_bytes
     return bandwidth.alg_bw(moved, time_ns)

@@ -186,3 +186,24 @@ def test_a_schedule_from_python_runs_on_the_ranks_that_call_it_together():
     assert others == [two, three]
     assert re.fullmatch(r"mpi took [\d.]+ ns|run: every sample was disturbed .*", two)
     assert three.startswith("--ranks 3: the MPI job has 2 ranks")
+
+
+def test_a_pattern_under_an_issue_policy_tells_of_its_messages(tmp_path):
+    """Three senders with four messages each, one or two of them under way; one rank more than take part."""
+    done = mpirun(
+        4, *LINKWRIGHT, "run", "pattern/hot_spot", "--on", "mpi", "-p", "1,4", "--messages", "4", "-d", "u8",
+        "--sizes", "64K", "--issue", "window(2)", "--iters", "3", "--time-budget", "4s", "--runs", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = runs.find(tmp_path, "latest").results().to_pylist()
+    alone, *loaded = rows
+    assert (alone["ranks"], alone["status"]) == (1, "waived")
+    assert {row["issue"] for row in loaded} == {"window(2)"}
+    found = {row["metric"]: row for row in loaded if row["value"] is not None}
+    if "time" not in found:
+        return  # every launch was disturbed, and the row says so
+    assert found["bandwidth"]["value"] == pytest.approx(3 * 4 * 65536 / found["time"]["value"] * 1e9)
+    assert "unchecked" not in (found["time"]["flags"] or "")
+    assert found["endpoint_rate_min"]["value"] <= found["endpoint_rate_max"]["value"]
+    if "message_p50" in found or "oversubscribed" in (found["time"]["flags"] or ""):
+        assert 0 < found["message_min"]["value"] <= found["message_p50"]["value"] <= found["message_max"]["value"]

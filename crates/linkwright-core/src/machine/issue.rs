@@ -11,12 +11,14 @@
 
 use super::section::Section;
 use crate::error::MachineError;
+use crate::issue::Issue;
 
-const POLICIES: [&str; 2] = ["blocking", "unlimited"];
+const NAMES: [&str; 2] = ["blocking", "unlimited"];
+const ALL: [Issue; 2] = [Issue::Blocking, Issue::Unlimited];
 
-/// The policy's name; its source is for readers of the file.
-pub(crate) fn read(mut s: Section<'_>) -> Result<&'static str, MachineError> {
-    let policy = POLICIES[s.choice("policy", &POLICIES)?];
+/// The policy; its source is for readers of the file.
+pub(crate) fn read(mut s: Section<'_>) -> Result<Issue, MachineError> {
+    let policy = ALL[s.choice("policy", &NAMES)?];
     s.text("source")?;
     s.finish()?;
     Ok(policy)

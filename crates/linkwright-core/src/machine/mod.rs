@@ -61,6 +61,7 @@ pub use section::Section;
 
 use crate::error::MachineError;
 use crate::ids::EndpointId;
+use crate::issue::Issue;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::Layout;
@@ -82,7 +83,7 @@ pub struct Machine {
     fabric_kind: String,
     paths: Vec<Path>,
     hints: Hints,
-    issue: Option<&'static str>,
+    issue: Option<Issue>,
     library: Option<Library>,
     rules: Vec<Rule>,
     memo: Memo,
@@ -350,7 +351,7 @@ impl Machine {
     }
 
     /// The issue policy of a run that names none, where the file states one.
-    pub fn issue(&self) -> Option<&'static str> {
+    pub fn issue(&self) -> Option<Issue> {
         self.issue
     }
 

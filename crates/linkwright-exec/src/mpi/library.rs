@@ -29,6 +29,7 @@ type Isend =
     unsafe extern "C" fn(*const u8, c_int, Handle, c_int, c_int, Handle, *mut u64) -> c_int;
 type Irecv = unsafe extern "C" fn(*mut u8, c_int, Handle, c_int, c_int, Handle, *mut u64) -> c_int;
 type Wait = unsafe extern "C" fn(*mut u64, *mut u64) -> c_int;
+type Test = unsafe extern "C" fn(*mut u64, *mut c_int, *mut u64) -> c_int;
 type Barrier = unsafe extern "C" fn(Handle) -> c_int;
 type Bcast = unsafe extern "C" fn(*mut u8, c_int, Handle, c_int, Handle) -> c_int;
 type Combine = unsafe extern "C" fn(*const u8, *mut u8, c_int, Handle, Handle, Handle) -> c_int;
@@ -74,6 +75,7 @@ functions! {
     isend: Isend = "Isend";
     irecv: Irecv = "Irecv";
     wait: Wait = "Wait";
+    test: Test = "Test";
     barrier: Barrier = "Barrier";
     bcast: Bcast = "Bcast";
     allreduce: Combine = "Allreduce";

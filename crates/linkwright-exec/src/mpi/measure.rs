@@ -71,6 +71,8 @@ pub(super) struct Plan<'a> {
     pub options: &'a RunOptions<'a>,
     pub back_to_back: bool,
     pub oversubscribed: bool,
+    /// Messages of a repetition that are timed one by one.
+    pub watched: usize,
 }
 
 struct Processes<'a> {
@@ -89,6 +91,7 @@ struct Processes<'a> {
     expected_ns: f64,
     room_ns: f64,
     repetition: u64,
+    watched: usize,
 }
 
 /// One launch on this rank; all ranks of the group call it together.
@@ -138,6 +141,7 @@ impl<'a> Processes<'a> {
             expected_ns: 0.0,
             room_ns: ROOM_NS,
             repetition: 0,
+            watched: plan.watched,
         }
     }
 
@@ -247,6 +251,21 @@ impl Ranks for Processes<'_> {
             true => self.regions(1, repetitions),
             false => self.regions(repetitions, 1),
         }
+    }
+
+    fn watched(&self) -> usize {
+        self.watched
+    }
+
+    /// Ranks leave a barrier together as well as they can; what disturbs one of them is not exchanged.
+    fn latencies(&mut self) -> Result<(Vec<f64>, bool)> {
+        let mut found = Vec::new();
+        self.guard.open();
+        self.library.barrier(self.group)?;
+        self.work.run_watched(&mut found)?;
+        let disturbed = self.guard.close().is_some();
+        self.agree()?;
+        Ok((found, disturbed))
     }
 
     /// A wrong result anywhere ends the launch everywhere.

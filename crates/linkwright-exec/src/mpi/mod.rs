@@ -25,9 +25,9 @@ use crate::buffers::{Contents, Data};
 use crate::error::{ExecError, Result};
 use crate::executor::RunOptions;
 use crate::reference;
-use crate::threads::{synchronises, SMALL_BYTES};
+use crate::threads::{synchronises, watched, SMALL_BYTES};
 use library::{Group, Library};
-use linkwright_core::Skew;
+use linkwright_core::{Issue, Skew};
 use linkwright_schedule::ir::{OpKind, Schedule};
 use linkwright_schedule::spec::Collective;
 use linkwright_schedule::{barriers, verify};
@@ -50,6 +50,7 @@ pub struct Mpi {
     group: Group,
     part_bytes: usize,
     oversubscribed: bool,
+    issue: Issue,
 }
 
 impl Mpi {
@@ -60,7 +61,14 @@ impl Mpi {
             group,
             part_bytes: PART_BYTES,
             oversubscribed,
+            issue: Issue::Unlimited,
         }
+    }
+
+    /// Lanes issue by this policy, by default without a bound.
+    pub fn with_issue(mut self, issue: Issue) -> Self {
+        self.issue = issue;
+        self
     }
 
     /// Splits messages already at this length.
@@ -74,7 +82,8 @@ impl Mpi {
         let schedule = lowered(schedule)?;
         let (contents, program) = self.prepare(&schedule, data)?;
         let mut walker = Walker::new(&self.library, &self.group, &contents, &program);
-        let plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
+        let mut plan = self.plan(schedule.spec.collective, schedule.size_bytes(), options)?;
+        plan.watched = watched(&schedule);
         measure(&self.library, &self.group, &mut walker, &plan)
     }
 
@@ -130,7 +139,7 @@ impl Mpi {
             });
         }
         let contents = Contents::new(schedule, data)?;
-        let program = compile(&contents, self.group.rank, self.part_bytes)?;
+        let program = compile(&contents, self.group.rank, self.part_bytes, self.issue)?;
         Ok((contents, program))
     }
 
@@ -146,6 +155,7 @@ impl Mpi {
             options,
             back_to_back: synchronises(collective) && options.skew == Skew::None && small,
             oversubscribed: self.oversubscribed,
+            watched: 0,
         })
     }
 }

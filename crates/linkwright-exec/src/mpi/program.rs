@@ -17,6 +17,10 @@
 //! touches the same bytes. A message that combines, or whose chunks are scattered, arrives in
 //! *staging* memory and is moved into place just before the first operation that waits for it.
 //!
+//! **Issue policies.** A put is complete when MPI has completed its send, so that its memory may be used
+//! again; a get when its data are here. Before a message that finds no place its lane waits: within a
+//! window for any one of those under way, after a batch for all. A multicast takes a place for each target.
+//!
 //! **No deadlock.** At operation k a rank has posted all its receives below k and waits for smaller
 //! ids only. So the smallest unfinished operation of all ranks waits for nothing, and its receive is
 //! posted. Acknowledgements and served requests stand at the id of their own operation.
@@ -25,7 +29,9 @@ use super::numbering::{host, number, Event, Numbering, Role};
 use super::steps::{at, buffer, Piece, Place, RankProgram, Spot, Step};
 use crate::buffers::{Contents, Extent};
 use crate::error::{ExecError, Result};
+use linkwright_core::Issue;
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// How many operations ahead a receive may be posted.
@@ -70,11 +76,19 @@ struct Compiler<'a> {
     numbering: Numbering<'a>,
     progress: Vec<Progress>,
     free: Vec<Range<usize>>,
+    issue: Issue,
+    /// Messages of the batch of each lane so far.
+    issued: HashMap<u8, u32>,
     program: RankProgram,
 }
 
-/// Compiles what rank `me` does; no part of a message is longer than `part_bytes`.
-pub(super) fn compile(contents: &Contents, me: u32, part_bytes: usize) -> Result<RankProgram> {
+/// Compiles what rank `me` does; no part of a message is longer than `part_bytes`, and lanes issue by this policy.
+pub(super) fn compile(
+    contents: &Contents,
+    me: u32,
+    part_bytes: usize,
+    issue: Issue,
+) -> Result<RankProgram> {
     let mut numbering = number(contents, me, part_bytes)?;
     let begin = |&incoming: &bool| Progress {
         incoming,
@@ -85,6 +99,8 @@ pub(super) fn compile(contents: &Contents, me: u32, part_bytes: usize) -> Result
         me,
         progress: numbering.incoming.iter().map(begin).collect(),
         free: Vec::new(),
+        issue,
+        issued: HashMap::new(),
         program: RankProgram {
             part_bytes,
             messages: std::mem::take(&mut numbering.messages),
@@ -333,8 +349,10 @@ impl Compiler<'_> {
             OpKind::Local => self.move_here(id, op.to)?,
             OpKind::Get => match self.numbering.message(id, op.to, Role::Request) {
                 Some(request) => {
+                    self.make_room(op.lane);
                     self.receive(id, op.to)?;
                     self.begin(request);
+                    self.take_place(op.lane, id, op.to);
                 }
                 None => self.move_here(id, op.to)?,
             },
@@ -350,7 +368,14 @@ impl Compiler<'_> {
             {
                 self.begin(acknowledgement);
             }
+            let counted = op.kind != OpKind::Notice && self.host(target) != self.me;
+            if counted {
+                self.make_room(op.lane);
+            }
             self.send(id, target)?;
+            if counted {
+                self.take_place(op.lane, id, target);
+            }
         }
         // A multicast to its own source reads for the others before it writes for itself.
         for target in targets {
@@ -359,6 +384,32 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A message of this lane is about to begin: waits until it has a place.
+    fn make_room(&mut self, lane: u8) {
+        let issued = self.issued.entry(lane).or_default();
+        let most = match self.issue {
+            Issue::Unlimited => return,
+            Issue::Window(most) => most - 1,
+            Issue::Blocking => 0,
+            Issue::Batch(most) if *issued < most => return,
+            Issue::Batch(_) => {
+                *issued = 0;
+                0
+            }
+        };
+        self.program.steps.push(Step::Room { lane, most });
+    }
+
+    fn take_place(&mut self, lane: u8, id: u32, target: u32) {
+        if self.issue == Issue::Unlimited {
+            return;
+        }
+        *self.issued.entry(lane).or_default() += 1;
+        let message = self.numbering.message(id, target, Role::Data);
+        let message = message.expect("it crosses ranks");
+        self.program.steps.push(Step::Take { lane, message });
     }
 
     /// Moves the data of `id` to `target`, both of which live here.

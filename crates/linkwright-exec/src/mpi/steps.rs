@@ -46,6 +46,10 @@ pub(super) enum Step {
     Send(u32),
     /// Wait for either.
     Wait(u32),
+    /// Wait until at most this many messages of a lane are under way.
+    Room { lane: u8, most: u32 },
+    /// A message that was begun takes a place of its lane.
+    Take { lane: u8, message: u32 },
     /// Overwrite.
     Copy(Range<u32>),
     /// Combine into the destination.

@@ -10,6 +10,7 @@ use crate::buffers::Contents;
 use crate::dtype::{kernel, Kernel};
 use crate::error::Result;
 use crate::threads::arena::Arena;
+use crate::timer::{Clock, Ticks};
 use std::ffi::c_int;
 
 /// What is repeated and timed: a schedule, or a collective of the library.
@@ -18,9 +19,48 @@ pub(super) trait Work {
     fn fill(&mut self);
     /// One repetition.
     fn run(&mut self) -> Result<()>;
+    /// One repetition, and the latency of each message that this rank issues, in ns.
+    fn run_watched(&mut self, latencies_ns: &mut Vec<f64>) -> Result<()>;
     /// Compares this rank's data with the postcondition. Returns the number of elements compared.
     fn check(&self) -> Result<u64>;
 }
+
+/// What a repetition tells of the messages that this rank sends.
+trait Watch {
+    /// It is about to begin.
+    fn begins(&mut self, _message: u32) {}
+    /// This rank knows that it is complete.
+    fn completed(&mut self, _message: u32) {}
+}
+
+/// Looks at nothing, and costs nothing.
+struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// Times each message from its Isend until this rank knows that it is complete.
+struct Stopwatch<'a> {
+    clock: &'static Clock,
+    /// By message; those that have bytes, from when they begin.
+    begun: Vec<Option<Ticks>>,
+    latencies_ns: &'a mut Vec<f64>,
+}
+
+impl Watch for Stopwatch<'_> {
+    fn begins(&mut self, message: u32) {
+        self.begun[message as usize] = Some(self.clock.now());
+    }
+
+    fn completed(&mut self, message: u32) {
+        if let Some(begun) = self.begun[message as usize].take() {
+            let latency = self.clock.latency_ns(begun, self.clock.now());
+            self.latencies_ns.push(latency);
+        }
+    }
+}
+
+/// Fruitless looks at requests after which another process of this core may go on.
+const LOOKS: u32 = 64;
 
 /// A schedule on this rank, ready to run.
 pub(super) struct Walker<'a> {
@@ -35,6 +75,8 @@ pub(super) struct Walker<'a> {
     messages: Vec<Linked>,
     pieces: Vec<LinkedPiece>,
     requests: Vec<u64>,
+    /// Messages under way, by lane, where the issue policy bounds them.
+    under_way: Vec<Vec<u32>>,
     status: [u64; STATUS_BYTES / 8],
     kernel: Kernel,
     element: usize,
@@ -106,6 +148,7 @@ impl<'a> Walker<'a> {
             messages: program.messages.iter().map(link).collect(),
             pieces: pieces.collect(),
             requests: vec![0; program.requests as usize],
+            under_way: vec![Vec::new(); 1 + usize::from(u8::MAX)],
             status: [0; STATUS_BYTES / 8],
             kernel: kernel(contents.data.dtype, contents.data.op),
             element: contents.data.dtype.size(),
@@ -164,26 +207,71 @@ impl<'a> Walker<'a> {
         }
         Ok(())
     }
-}
 
-impl Work for Walker<'_> {
-    fn fill(&mut self) {
-        for (participant, arena) in &mut self.arenas {
-            for buffer in 0..self.contents.schedule.buffers.len() {
-                let memory = arena.get_mut(buffer);
-                self.contents.initialise(*participant, buffer, memory);
-            }
+    /// Whether all parts of a message are complete.
+    #[inline(always)]
+    fn test(&mut self, index: u32) -> Result<bool> {
+        let message = self.messages[index as usize];
+        let mut complete = true;
+        for request in &mut self.requests[message.request..message.request + message.parts] {
+            let mut flag = 0;
+            // SAFETY: begun before, or complete and thus null; the status has room.
+            let code = unsafe {
+                (self.library.functions.test)(request, &mut flag, self.status.as_mut_ptr())
+            };
+            done("Test", code)?;
+            complete &= flag != 0;
         }
+        Ok(complete)
     }
 
-    #[inline(never)]
-    fn run(&mut self) -> Result<()> {
+    /// Waits until at most this many messages of the lane are under way.
+    #[inline(always)]
+    fn make_room(&mut self, lane: u8, most: u32, watch: &mut impl Watch) -> Result<()> {
+        let mut under_way = std::mem::take(&mut self.under_way[usize::from(lane)]);
+        if most == 0 {
+            for message in under_way.drain(..) {
+                self.wait(message)?;
+                watch.completed(message);
+            }
+        }
+        let mut looks = 0;
+        while under_way.len() > most as usize {
+            let mut place = 0;
+            while place < under_way.len() {
+                let message = under_way[place];
+                if self.test(message)? {
+                    watch.completed(message);
+                    under_way.remove(place);
+                } else {
+                    place += 1;
+                }
+            }
+            looks += 1;
+            if looks % LOOKS == 0 {
+                std::thread::yield_now();
+            }
+        }
+        self.under_way[usize::from(lane)] = under_way;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn walk(&mut self, watch: &mut impl Watch) -> Result<()> {
         let program = self.program;
         for step in &program.steps {
             match step {
                 Step::Post(message) => self.begin(*message, true)?,
-                Step::Send(message) => self.begin(*message, false)?,
-                Step::Wait(message) => self.wait(*message)?,
+                Step::Send(message) => {
+                    watch.begins(*message);
+                    self.begin(*message, false)?;
+                }
+                Step::Wait(message) => {
+                    self.wait(*message)?;
+                    watch.completed(*message);
+                }
+                Step::Room { lane, most } => self.make_room(*lane, *most, watch)?,
+                Step::Take { lane, message } => self.under_way[usize::from(*lane)].push(*message),
                 Step::Copy(pieces) => {
                     for piece in &self.pieces[pieces.start as usize..pieces.end as usize] {
                         // SAFETY: verified chunks; the compiler refused those that overlap.
@@ -204,7 +292,35 @@ impl Work for Walker<'_> {
                 }
             }
         }
+        // The program ends with a wait for every message.
+        self.under_way.iter_mut().for_each(Vec::clear);
         Ok(())
+    }
+}
+
+impl Work for Walker<'_> {
+    fn fill(&mut self) {
+        for (participant, arena) in &mut self.arenas {
+            for buffer in 0..self.contents.schedule.buffers.len() {
+                let memory = arena.get_mut(buffer);
+                self.contents.initialise(*participant, buffer, memory);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn run(&mut self) -> Result<()> {
+        self.walk(&mut Unwatched)
+    }
+
+    #[inline(never)]
+    fn run_watched(&mut self, latencies_ns: &mut Vec<f64>) -> Result<()> {
+        let mut watch = Stopwatch {
+            clock: Clock::get(),
+            begun: vec![None; self.messages.len()],
+            latencies_ns,
+        };
+        self.walk(&mut watch)
     }
 
     fn check(&self) -> Result<u64> {

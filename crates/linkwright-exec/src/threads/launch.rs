@@ -46,6 +46,8 @@ pub(super) enum Order {
     },
     /// Repeat it this often back to back, and time each repetition.
     Row(u32),
+    /// Once, timing each message.
+    Watch,
 }
 
 /// What a rank found in a round.
@@ -53,6 +55,8 @@ pub(super) enum Order {
 pub(super) struct Report {
     /// Start and finish of each timed region.
     pub times: Vec<(Ticks, Ticks)>,
+    /// Of each message that this rank began.
+    pub latencies_ns: Vec<f64>,
     pub disturbance: Option<Disturbance>,
     pub checked: Option<Result<u64>>,
 }
@@ -307,6 +311,15 @@ impl RankThread<'_> {
                 report.times.clear();
                 self.guard.open();
                 self.run_back_to_back(repetitions, 1, report)?;
+                report.disturbance = self.guard.close();
+            }
+            Order::Watch => {
+                report.latencies_ns.clear();
+                self.guard.open();
+                self.barrier()?;
+                self.code
+                    .run_watched(self.epoch, 0, &mut report.latencies_ns)?;
+                self.epoch += 1;
                 report.disturbance = self.guard.close();
             }
         }

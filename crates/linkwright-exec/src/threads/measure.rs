@@ -13,15 +13,20 @@ const ROWS: usize = 21;
 /// Share of the launch's time that rows may take.
 const ROWS_SHARE: u32 = 20;
 
-/// Measures; `back_to_back` and `oversubscribed` were decided by the caller.
+/// Measures; the caller decided `back_to_back` and `oversubscribed`, and how many messages are `watched`.
 pub(super) fn measure(
     leader: &mut Leader,
     options: &RunOptions,
     back_to_back: bool,
     oversubscribed: bool,
+    watched: usize,
 ) -> Result<Launch, Stopped> {
     let begun = Instant::now();
-    let mut led = Led { leader, begun };
+    let mut led = Led {
+        leader,
+        begun,
+        watched,
+    };
     let mut launch = rounds::measure(&mut led, options, back_to_back, oversubscribed)?;
     if back_to_back {
         launch.row_ns = row(led.leader, options)?;
@@ -33,6 +38,7 @@ pub(super) fn measure(
 struct Led<'a, 'c> {
     leader: &'a mut Leader<'c>,
     begun: Instant,
+    watched: usize,
 }
 
 impl Led<'_, '_> {
@@ -61,6 +67,19 @@ impl Ranks for Led<'_, '_> {
             elapsed_s: self.begun.elapsed().as_secs_f64(),
             ..summarise(&times, f64::from(per_region))
         })
+    }
+
+    fn watched(&self) -> usize {
+        self.watched
+    }
+
+    fn latencies(&mut self) -> Result<(Vec<f64>, bool), Stopped> {
+        self.leader.round(Order::Watch)?;
+        let mut reports = self.leader.reports();
+        let disturbed = reports.any(|report| report.disturbance.is_some());
+        let reports = self.leader.reports();
+        let latencies = reports.flat_map(|report| report.latencies_ns.iter().copied());
+        Ok((latencies.collect(), disturbed))
     }
 
     /// Every set of buffers in use is filled, run on and compared.

@@ -34,7 +34,7 @@ use crate::executor::{Launch, RunOptions};
 use crate::topology::{parallelism, Topology};
 use copy::Copier;
 use launch::{Order, RankThreads};
-use linkwright_core::{Participant, Skew};
+use linkwright_core::{Issue, Participant, Skew};
 use linkwright_schedule::ir::{Owner, Schedule};
 use linkwright_schedule::spec::Collective;
 use program::{compile, Mail, Program};
@@ -49,6 +49,7 @@ pub struct Threads {
     topology: Topology,
     cores: usize,
     placement: Vec<u32>,
+    issue: Issue,
 }
 
 impl Default for Threads {
@@ -67,7 +68,14 @@ impl Threads {
             topology,
             cores,
             placement,
+            issue: Issue::Unlimited,
         }
+    }
+
+    /// Lanes issue puts by this policy, by default without a bound; [`program`] says when a put is complete.
+    pub fn with_issue(mut self, issue: Issue) -> Self {
+        self.issue = issue;
+        self
     }
 
     /// Rank r on the r-th of these processors (operating-system numbers), round and round.
@@ -105,7 +113,7 @@ impl Threads {
     pub fn prepare<'a>(&self, schedule: &'a Schedule, data: Data) -> Result<Prepared<'a>> {
         let contents = Contents::new(schedule, data)?;
         contents.check_memory(1)?;
-        let program = compile(&contents, Mail::WhereItFits)?;
+        let program = compile(&contents, Mail::WhereItFits, self.issue)?;
         let pieces = program.ranks.iter().flat_map(|rank| &rank.pieces);
         let longest = pieces.map(|piece| piece.extent.bytes).max().unwrap_or(0);
         Ok(Prepared {
@@ -138,6 +146,15 @@ pub fn repeats_back_to_back(schedule: &Schedule) -> bool {
         .map(|b| b.elements(schedule.elements) * u64::from(schedule.element_bytes))
         .sum();
     synchronises(schedule.spec.collective) && 2 * bytes <= SMALL_BYTES as u64
+}
+
+/// Operations of a repetition whose messages are timed one by one: those of a traffic pattern, where they are the
+/// question.
+pub(crate) fn watched(schedule: &Schedule) -> usize {
+    match schedule.spec.collective {
+        Collective::Pattern => schedule.ops().len(),
+        _ => 0,
+    }
 }
 
 /// Whether no rank can leave the collective before all have entered it.
@@ -197,7 +214,8 @@ impl Prepared<'_> {
         let threads = self.threads(sets as usize, options.skew.clone(), options.seed);
         let oversubscribed = self.oversubscribed;
         let mut launch = threads.launch(options.cancelled, |leader| {
-            measure::measure(leader, options, back_to_back, oversubscribed)
+            let watched = watched(self.contents.schedule);
+            measure::measure(leader, options, back_to_back, oversubscribed, watched)
         })?;
         launch.ranks = self.contents.schedule.ranks;
         launch.unpinned = threads.unpinned();
@@ -226,7 +244,7 @@ mod tests {
         let schedule = (ring.build)(&Shape::new(4, 100)).unwrap();
         let data = Data::sums(DType::F32, 0);
         let contents = Contents::new(&schedule, data).unwrap();
-        let program = compile(&contents, Mail::WhereItFits).unwrap();
+        let program = compile(&contents, Mail::WhereItFits, Issue::Unlimited).unwrap();
         let world = World::new(&contents, &program, Copier::default(), parks, 1);
         RankThreads::new(world, cpus, Skew::None, 0).launch(None, lead)
     }
@@ -261,10 +279,41 @@ mod tests {
             let data = Data::sums(DType::F32, 0);
             let contents = Contents::new(&schedule, data).unwrap();
             assert_eq!(
-                compile(&contents, Mail::WhereItFits).unwrap().mails > 0,
+                compile(&contents, Mail::WhereItFits, Issue::Unlimited)
+                    .unwrap()
+                    .mails
+                    > 0,
                 mails,
                 "{elements}"
             );
         }
+    }
+
+    /// The fences of rank 1, which puts five messages into rank 0, and where they stand between the puts.
+    fn fences(issue: Issue) -> String {
+        let hot_spot = linkwright_schedule::patterns::find("hot_spot").unwrap();
+        let traffic = linkwright_schedule::patterns::Traffic {
+            count: 5,
+            ..linkwright_schedule::patterns::Traffic::new(Shape::new(3, 100))
+        };
+        let schedule = (hot_spot.build)(&traffic).unwrap();
+        let contents = Contents::new(&schedule, Data::sums(DType::F32, 0)).unwrap();
+        let program = compile(&contents, Mail::WhereItFits, issue).unwrap();
+        let shown = |instruction: &program::Instruction| match instruction.action {
+            program::Action::Complete => Some('|'),
+            _ if instruction.message => Some('p'),
+            _ => None,
+        };
+        program.ranks[1].code.iter().filter_map(shown).collect()
+    }
+
+    #[test]
+    fn a_put_without_a_place_waits_for_a_fence() {
+        assert_eq!(fences(Issue::Unlimited), "ppppp");
+        assert_eq!(fences(Issue::Blocking), "p|p|p|p|p|");
+        assert_eq!(fences(Issue::Window(1)), "p|p|p|p|p|");
+        assert_eq!(fences(Issue::Window(2)), "pp|pp|p|");
+        assert_eq!(fences(Issue::Batch(2)), "pp|pp|p|");
+        assert_eq!(fences(Issue::Window(5)), "ppppp|");
     }
 }

@@ -16,6 +16,19 @@
 //! At the end a rank waits for the last data of every source: it has finished when all data meant for it
 //! have arrived.
 //!
+//! **Issue policies.** A put is *complete* when its bytes are visible everywhere. A processor makes its
+//! stores visible in order and tells of all at once, by a fence; so before a put that finds no place,
+//! all puts under way are completed together:
+//!
+//! ```text
+//!   blocking     put  fence  put  fence  put  fence
+//!   window(2)    put  put  fence  put  put  fence        batch(2) is the same
+//!   unlimited    put  put  put  put
+//! ```
+//!
+//! A get is complete when it returns and takes no place. Under a bound the last puts are completed too,
+//! before the rank waits for the data meant for it.
+//!
 //! **Mail.** A put of at most 48 bytes whose source never waits for its delivery travels in the
 //! cache line of its own counter ([`super::flags::Mailbox`]), and the *destination* moves it into
 //! place, just before the first of its operations that waits for it, or at the end. This is
@@ -26,6 +39,7 @@
 use super::flags::MAIL_BYTES;
 use crate::buffers::{acknowledged, Contents, Extent};
 use crate::error::{ExecError, Result};
+use linkwright_core::Issue;
 use linkwright_schedule::ir::{Combine, Edge, Op, OpKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -53,6 +67,8 @@ pub(super) enum Action {
     Arrive { barrier: u32, ordinal: u64 },
     /// Arithmetic without data.
     Compute { work: u64 },
+    /// Complete all puts of the rank that are under way.
+    Complete,
 }
 
 /// One instruction; its waits, pieces and raises end here and begin where the last one's ended.
@@ -62,6 +78,8 @@ pub(super) struct Instruction {
     pub waits: u32,
     pub pieces: u32,
     pub raises: u32,
+    /// Whether it is a put to another rank.
+    pub message: bool,
 }
 
 /// Wait for, or raise, a counter to `epoch * per_epoch + ordinal`.
@@ -113,6 +131,8 @@ pub(super) struct Program {
     /// Mailboxes.
     pub mails: u32,
     pub barriers: Vec<BarrierSet>,
+    /// Whether puts wait for completions.
+    pub bounded: bool,
 }
 
 /// Where a message is announced.
@@ -141,6 +161,10 @@ struct Compiler<'a> {
     /// What a rank knows a counter to have reached.
     known: HashMap<(u32, u32), u64>,
     taken: Vec<bool>,
+    /// Most puts of a lane under way; `None`: no bound.
+    most: Option<u32>,
+    /// Puts under way, by rank and lane.
+    under_way: Vec<HashMap<u8, u32>>,
 }
 
 /// Whether tiny messages travel with their flag.
@@ -152,9 +176,10 @@ pub(super) enum Mail {
     Never,
 }
 
-/// Compiles the schedule for all ranks.
-pub(super) fn compile(contents: &Contents, mail: Mail) -> Result<Program> {
+/// Compiles the schedule for all ranks, whose lanes issue puts by this policy.
+pub(super) fn compile(contents: &Contents, mail: Mail, issue: Issue) -> Result<Program> {
     let count = contents.schedule.ops().len();
+    let ranks = contents.schedule.ranks as usize;
     let mut compiler = Compiler {
         contents,
         mail: vec![NONE; count],
@@ -165,9 +190,15 @@ pub(super) fn compile(contents: &Contents, mail: Mail) -> Result<Program> {
         readers: Vec::new(),
         per_epoch: Vec::new(),
         last_data: BTreeMap::new(),
-        ranks: vec![RankProgram::default(); contents.schedule.ranks as usize],
+        ranks: vec![RankProgram::default(); ranks],
         known: HashMap::new(),
         taken: vec![false; count],
+        most: match issue {
+            Issue::Blocking => Some(1),
+            Issue::Window(most) | Issue::Batch(most) => Some(most),
+            Issue::Unlimited => None,
+        },
+        under_way: vec![HashMap::new(); ranks],
     };
     if mail == Mail::WhereItFits {
         compiler.choose_mail();
@@ -183,6 +214,7 @@ pub(super) fn compile(contents: &Contents, mail: Mail) -> Result<Program> {
         readers: compiler.readers,
         mails: compiler.mails,
         barriers: compiler.barriers,
+        bounded: compiler.most.is_some(),
     })
 }
 
@@ -263,6 +295,10 @@ impl Compiler<'_> {
 
     fn emit(&mut self, id: u32, op: &Op) -> Result<()> {
         let rank = op.initiator();
+        let message = self.is_put(op);
+        if message {
+            self.take_place(rank, op.lane);
+        }
         for index in 0..self.contents.schedule.after(id).len() {
             let edge = self.contents.schedule.after(id)[index];
             self.wait_for(rank, edge)?;
@@ -298,8 +334,35 @@ impl Compiler<'_> {
                 });
             }
         }
-        self.ranks[rank as usize].close(action);
+        self.ranks[rank as usize].close_message(action, message);
         Ok(())
+    }
+
+    /// Whether `op` writes into another rank or a memory.
+    fn is_put(&self, op: &Op) -> bool {
+        let mut targets = self.contents.schedule.targets(op).iter();
+        let writes = matches!(op.kind, OpKind::Put | OpKind::Multicast);
+        writes && targets.any(|&target| target != op.from)
+    }
+
+    /// A put of this lane begins; where none may, those under way are completed before.
+    fn take_place(&mut self, rank: u32, lane: u8) {
+        let Some(most) = self.most else { return };
+        let under_way = &mut self.under_way[rank as usize];
+        if under_way.get(&lane).is_some_and(|&puts| puts >= most) {
+            under_way.clear();
+            self.ranks[rank as usize].close(Action::Complete);
+        }
+        *self.under_way[rank as usize].entry(lane).or_default() += 1;
+    }
+
+    /// The last puts of every rank, too, are complete before it ends.
+    fn complete_the_last(&mut self) {
+        for (rank, under_way) in self.ranks.iter_mut().zip(&self.under_way) {
+            if !under_way.is_empty() {
+                rank.close(Action::Complete);
+            }
+        }
     }
 
     fn add_pieces(&mut self, id: u32, op: &Op, rank: u32) -> Result<()> {
@@ -381,6 +444,7 @@ impl Compiler<'_> {
 
     /// A rank ends when all its mail, data and barriers are complete.
     fn finish_ranks(&mut self) -> Result<()> {
+        self.complete_the_last();
         for id in 0..self.mail.len() as u32 {
             if self.mail[id as usize] != NONE {
                 self.take(id)?;
@@ -422,8 +486,13 @@ impl Compiler<'_> {
 
 impl RankProgram {
     fn close(&mut self, action: Action) {
+        self.close_message(action, false);
+    }
+
+    fn close_message(&mut self, action: Action, message: bool) {
         self.code.push(Instruction {
             action,
+            message,
             waits: self.waits.len() as u32,
             pieces: self.pieces.len() as u32,
             raises: self.raises.len() as u32,

@@ -21,6 +21,7 @@ use super::program::{compile, Action, Count, Mail, Place, Program};
 use crate::buffers::{Buffers, Contents, Data};
 use crate::error::Result;
 use crate::reference;
+use linkwright_core::Issue;
 use linkwright_schedule::ir::Schedule;
 use std::ops::Range;
 
@@ -158,7 +159,7 @@ impl Layout {
 pub fn encode(schedule: &Schedule, data: Data) -> Result<Stream> {
     let contents = Contents::new(schedule, data)?;
     contents.check_memory(1)?;
-    let program = compile(&contents, Mail::Never)?;
+    let program = compile(&contents, Mail::Never, Issue::Unlimited)?;
     let mut stream = Stream {
         readers: program.readers.clone(),
         layout: Layout::of(&contents),
@@ -231,8 +232,11 @@ impl Stream {
                 self.pieces.push([0, 0, 0, 0, work]);
                 Code::Compute
             }
-            Action::Post { .. } | Action::TakeCopy { .. } | Action::TakeReduce { .. } => {
-                unreachable!("compiled without mail")
+            Action::Post { .. }
+            | Action::TakeCopy { .. }
+            | Action::TakeReduce { .. }
+            | Action::Complete => {
+                unreachable!("compiled without mail and without a bound")
             }
         }
     }

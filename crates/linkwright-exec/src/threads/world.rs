@@ -7,9 +7,11 @@ use super::arena::Arena;
 use super::copy::Copier;
 use super::flags::{Barrier, Flag, Mailbox};
 use super::program::{Action, Count, Piece, Program, RankProgram};
+use super::sync::{fence, Ordering};
 use super::waiting::{Poisoned, Waiters};
 use crate::buffers::Contents;
 use crate::dtype::{kernel, Kernel};
+use crate::timer::{Clock, Ticks};
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 
@@ -176,10 +178,86 @@ impl<'a> World<'a> {
     }
 }
 
+/// What an epoch tells of its messages.
+trait Watch {
+    /// The rank takes up a message.
+    fn begins(&mut self) {}
+    /// Its bytes are written and announced.
+    fn written(&mut self) {}
+    /// All messages that were written are complete.
+    fn completed(&mut self) {}
+}
+
+/// Looks at nothing, and costs nothing.
+struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// When messages begin and complete, by the clock of their sender.
+struct Stopwatch<'a> {
+    clock: &'static Clock,
+    begun: Ticks,
+    /// Those that are written, and not known to be complete.
+    under_way: Vec<Ticks>,
+    /// Whether a message is complete only after a fence.
+    bounded: bool,
+    latencies_ns: &'a mut Vec<f64>,
+}
+
+impl Stopwatch<'_> {
+    fn ends(&mut self, begun: Ticks, now: Ticks) {
+        self.latencies_ns.push(self.clock.latency_ns(begun, now));
+    }
+}
+
+impl Watch for Stopwatch<'_> {
+    fn begins(&mut self) {
+        self.begun = self.clock.now();
+    }
+
+    fn written(&mut self) {
+        match self.bounded {
+            true => self.under_way.push(self.begun),
+            false => self.ends(self.begun, self.clock.now()),
+        }
+    }
+
+    fn completed(&mut self) {
+        let now = self.clock.now();
+        for begun in std::mem::take(&mut self.under_way) {
+            self.ends(begun, now);
+        }
+    }
+}
+
 impl RankCode<'_> {
     /// Runs one epoch on the buffers of `set`.
     #[inline(never)]
     pub(super) fn run(&self, epoch: u64, set: usize) -> Result<(), Poisoned> {
+        self.walk(epoch, set, &mut Unwatched)
+    }
+
+    /// Runs one epoch and appends the latency of each of its messages, see [`super`].
+    #[inline(never)]
+    pub(super) fn run_watched(
+        &self,
+        epoch: u64,
+        set: usize,
+        latencies_ns: &mut Vec<f64>,
+    ) -> Result<(), Poisoned> {
+        let clock = Clock::get();
+        let mut watch = Stopwatch {
+            clock,
+            begun: clock.now(),
+            under_way: Vec::new(),
+            bounded: self.world.program.bounded,
+            latencies_ns,
+        };
+        self.walk(epoch, set, &mut watch)
+    }
+
+    #[inline(always)]
+    fn walk(&self, epoch: u64, set: usize, watch: &mut impl Watch) -> Result<(), Poisoned> {
         let world = self.world;
         let mut waits = self.program.waits.iter();
         let mut raises = self.program.raises.iter();
@@ -192,6 +270,9 @@ impl RankCode<'_> {
             }
             waited = instruction.waits;
             let own = pieces.by_ref().take((instruction.pieces - moved) as usize);
+            if instruction.message {
+                watch.begins();
+            }
             self.act(instruction.action, own, epoch, set)?;
             moved = instruction.pieces;
             for raise in raises.by_ref().take((instruction.raises - raised) as usize) {
@@ -200,6 +281,11 @@ impl RankCode<'_> {
                 counter.raise(target(raise, epoch), &world.waiters, reader);
             }
             raised = instruction.raises;
+            if instruction.message {
+                watch.written();
+            } else if instruction.action == Action::Complete {
+                watch.completed();
+            }
         }
         Ok(())
     }
@@ -240,6 +326,7 @@ impl RankCode<'_> {
                     unsafe { self.reduce(from, piece) }
                 });
             })?,
+            Action::Complete => fence(Ordering::SeqCst),
             Action::Arrive { barrier, ordinal } => self.arrive(barrier, ordinal, epoch),
             Action::Compute { work } => {
                 for done in 0..work {

@@ -430,6 +430,16 @@ impl Schedule {
         self.op_elements(op) * u64::from(self.element_bytes)
     }
 
+    /// Bytes that each participant gives to others, ranks first; a multicast counts once for each target.
+    pub fn sent_bytes(&self) -> Vec<u64> {
+        let mut sent = vec![0; (self.ranks + self.memories) as usize];
+        for op in self.ops().iter().filter(|op| op.is_message()) {
+            let others = self.targets(op).iter().filter(|&&to| to != op.from);
+            sent[op.from as usize] += others.count() as u64 * self.op_bytes(op);
+        }
+        sent
+    }
+
     /// Contiguous runs at the destination; 0 for a message without chunks.
     pub fn op_runs(&self, op: &Op) -> u32 {
         match op.scattered {

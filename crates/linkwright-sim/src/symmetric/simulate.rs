@@ -45,6 +45,7 @@ pub fn simulate(
         each.check(&simulation, machine.fabric_kind())?;
     }
     Ok(Modelled {
+        messages: None,
         simulation,
         limits,
         bounds,

@@ -47,7 +47,7 @@ class Mpi(Executor):
         f"({install('mpi')}) and Open MPI or MPICH."
     )
     is_host = True
-    obeys = frozenset({"skew", "placement"})
+    obeys = frozenset({"issue", "skew", "placement"})
     own = (
         OwnAlgorithm(NATIVE, "the collective of the MPI library itself", (ANY,)),
         OwnAlgorithm(

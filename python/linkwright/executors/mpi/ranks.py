@@ -19,9 +19,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from linkwright import schedules
 from linkwright.errors import LinkwrightError, MpiError, WaivedError
 from linkwright.experiment import Experiment
+from linkwright.stats.quantile import percentiles
 from linkwright.store.record import UNCHECKED, UNWARMED, Ended, Note, Outcome, Record, remarks
 
 from ..clocks import Clocks
@@ -60,7 +63,7 @@ def launch(world: World, launch: Launch) -> Iterator[Outcome]:
         }
         world.comm.bcast(order)
         answers = world.comm.gather(_answer(world, order))
-        yield _outcome(experiment.key, launch.number, [answer for answer in answers if answer is not None])
+        yield _outcome(experiment, launch.number, [answer for answer in answers if answer is not None])
 
 
 def share(world: World, work: Callable[[], Shared]) -> Shared:
@@ -155,13 +158,18 @@ def _abort(world: World, message: str) -> None:
 def _run(world: World, members: tuple[int, ...], experiment: Experiment, sampling: Sampling) -> dict:
     options = {"dtype": experiment.dtype, "op": experiment.op, "skew": experiment.skew, **vars(sampling)}
     native = experiment.algorithm in (NATIVE, NATIVE_IN_PLACE)
+    if native and experiment.issue:
+        raise WaivedError(
+            "mpi: waived: the library's own collective issues messages as it likes, not by "
+            f"`issue = {experiment.issue}`; leave the policy out, or ask for another algorithm"
+        )
     schedule = None if native else schedules.of(experiment)
     if schedule is not None:
         schedule.verify()
     group, communicators = world.group(members)
     try:
         if schedule is not None:
-            return group.run(schedule, options)
+            return group.run(schedule, {**options, "issue": experiment.issue})
         return group.run_native(
             experiment.collective,
             experiment.elements,
@@ -174,8 +182,9 @@ def _run(world: World, members: tuple[int, ...], experiment: Experiment, samplin
             communicator.Free()
 
 
-def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
+def _outcome(experiment: Experiment, number: int, answers: list[_Answer]) -> Outcome:
     """The outcome of an experiment from the answers of all ranks."""
+    key = experiment.key
     errors = [answer.error for answer in answers if answer.error]
     failures = [error for error in errors if not isinstance(error, WaivedError)]
     if failures:  # the failing rank gives the reason, the others only say that some rank failed
@@ -184,11 +193,15 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
     if errors:
         return Ended.by(errors[0], "waived", key, number)
     found = answers[0].found
+    latencies = np.concatenate([answer.found["message_ns"] for answer in answers])
+    pattern = experiment.collective is None
     return Record(
         experiment=key,
         launch=number,
         values_ns=schedules.rounded(found["slowest_ns"]),
         first_ns=round(found["first_ns"], 2),
+        rank_ns=schedules.rounded([_median_ns(answer.found) for answer in answers]) if pattern else (),
+        message_ns=schedules.rounded(percentiles(latencies)),
         batch=found["batch"],
         dropped=found["drops"],
         notes=(*_notes(found), *remarks(_START_NOTES[found["sync"]], ROUNDS_NOTE)),
@@ -198,6 +211,11 @@ def _outcome(key: str, number: int, answers: list[_Answer]) -> Outcome:
         clock_change=max((answer.clock_change or 0 for answer in answers), key=abs) or None,
         clock_hz=min((answer.clock_hz for answer in answers if answer.clock_hz), default=None),
     )
+
+
+def _median_ns(found: dict) -> float:
+    """The time of one rank."""
+    return float(np.median(found["finish_ns"] - found["start_ns"]))
 
 
 def _notes(found: dict) -> Iterator[Note]:

@@ -29,7 +29,7 @@ class Threads(Executor):
     shares_memory = True
     starts_together = False
     fit_model = "caches"
-    obeys = frozenset({"skew", "placement"})
+    obeys = frozenset({"issue", "skew", "placement"})
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
         """All processors that this process may use; ranks beyond them share, and the rows say so."""
@@ -39,9 +39,8 @@ class Threads(Executor):
         used = ranks or len(cpus)
         names = [f"cpu {cpu}" for cpu in cpus] + [f"shared {i}" for i in range(len(cpus), used)]
         last_cache = max((cache["bytes"] for cache in _native.caches()), default=LAST_CACHE)
-        return Target(
-            self.key, self, processor_name(), Extent("measured", used, grid, last_cache=last_cache), tuple(names)
-        )
+        extent = Extent("measured", used, grid, last_cache=last_cache)
+        return Target(self.key, self, processor_name(), extent, tuple(names), about={"endpoints": names[:used]})
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """In a fresh process, or on fresh threads of this one."""

@@ -1,0 +1,39 @@
+"""Traffic patterns on the command line: the options that only they have, and those that they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from linkwright.cli import options
+from linkwright.errors import UsageError
+
+_ONLY = {"messages": "--messages", "both_ways": "--both-ways"}
+# The only pattern that goes to and fro, so that half of its time is a latency.
+_ROUND_TRIPS = "ping_pong"
+
+
+def axes(subject: options.Subject, asked: Mapping[str, object]) -> dict[str, object]:
+    """The axes of a part about the subject, from the options of that name; refuses options of other subjects."""
+    found = {"dtype": asked["dtype"], "root": asked["root"], "ranks": options.several(asked["ranks"])}
+    if not subject.pattern:
+        for name, option in _ONLY.items():
+            if _given(name):
+                raise UsageError(f"{option}: only patterns have it; leave it out, or ask for `pattern/pairs`")
+        return {**found, "op": asked["op"], "metrics": ("time", "alg_bw", "bus_bw")}
+    if _given("op"):
+        raise UsageError(f"--op: {subject.title} combines nothing; leave it out")
+    latency = ("latency",) if subject.pattern == _ROUND_TRIPS else ()
+    return {
+        **found,
+        "messages": asked["messages"],
+        "both_ways": asked["both_ways"] or None,
+        "metrics": ("time", *latency, "bandwidth"),
+    }
+
+
+def _given(name: str) -> bool:
+    """Whether the command line states this option of the command that runs."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source == click.core.ParameterSource.COMMANDLINE
