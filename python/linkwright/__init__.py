@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .errors import LinkwrightError as LinkwrightError
     from .errors import UsageError as UsageError
     from .errors import VerifyError as VerifyError
+    from .errors import WaivedError as WaivedError
     from .units import parse_size as parse_size
 
 # Public name -> module that defines it.
@@ -37,6 +38,7 @@ _EXPORTS = {
     "Schedule": "_native",
     "UsageError": "errors",
     "VerifyError": "errors",
+    "WaivedError": "errors",
     "limits": "api",
     "load": "api",
     "machine": "api",

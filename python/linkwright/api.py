@@ -132,6 +132,7 @@ def load(
         ScheduleError: the function failed, or returned something else; the message names its line.
     Example:
         >>> import linkwright as lw
+        >>> from pathlib import Path
         >>> _ = Path("own.lw").write_text(lw.schedule("allreduce", "ring", ranks=4, size="4K").text())
         >>> lw.load("own.lw", size="1M").size_bytes
         1048576
@@ -475,8 +476,9 @@ def run(
     Args:
         schedule: the schedule to run; it is verified first.
         on: a key of `linkwright list executors`, or a described machine, which is simulated once, without data: only
-            `skew` and `seed` apply. On `mpi` every rank of the job calls this with the same schedule and gets the
-            result; `reference` only checks the data.
+            `skew` and `seed` apply. On `mpi` every rank of a job calls this with the same schedule and gets the
+            result; outside a job, as many ranks as the schedule has are started on this host. `reference` only checks
+            the data.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; it must have the element size of the
             schedule, and by default follows from it.
         op: the reduction, `sum`, `max`, `min` or `prod`.
@@ -500,6 +502,11 @@ def run(
         True
     """
     _is_schedule(schedule).verify()
+    if on in executors.EXECUTORS:
+        how = {"dtype": dtype, "op": op, "launches": launches, "samples": samples, "budget_s": budget_s}
+        found = executors.EXECUTORS[on].elsewhere(schedule, {**how, "skew": skew, "seed": seed})
+        if found is not None:
+            return Result(found)
     dtype = dtype or dtype_of(schedule.element_bytes)
     target = Reference().of(schedule.ranks) if on == Reference.key else executors.resolve_one(on, schedule.ranks)
     if isinstance(target, ModelledTarget):

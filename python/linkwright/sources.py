@@ -13,22 +13,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import importlib
-import importlib.metadata
-import importlib.util
-import inspect
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from linkwright import _native
 from linkwright.errors import FileError, LinkwrightError, ScheduleError, UsageError, WaivedError, reported, unknown
 from linkwright.experiment import DTYPES, Experiment, Own, dtype_of
 from linkwright.units import format_size
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "linkwright.algorithms"
 STDIN = "-"
@@ -44,6 +42,9 @@ class Source(Protocol):
     label: str  # what rows and tables call the algorithm
     ranks: int | None  # None: it serves any number
     size_bytes: int | None  # None: it has no size of its own
+
+    def ready(self) -> None:
+        """Load what makes schedules; refuses what no shape could mend."""
 
     def at(self, asked: Experiment) -> _native.Schedule:
         """The schedule for what `asked` says of ranks, size, data type, root and grid."""
@@ -100,10 +101,9 @@ def own(name: str, asked: Experiment) -> Experiment:
 
 def of(source: Source, asked: Experiment) -> Experiment:
     """`asked` by a source; where a part names no collective and no size, the schedule says them."""
+    source.ready()
     try:
         schedule = source.at(asked)
-    except FileError:
-        raise  # of a file or a module, which no other shape could mend
     except LinkwrightError as error:
         return dataclasses.replace(asked, algorithm=source.label, own=Own(error=error))
     traffic = schedule.collective == "pattern"
@@ -148,6 +148,9 @@ class File:
         sized = label.endswith(OWN_FORMAT) or schedule.collective == "pattern" or name == STDIN
         return cls(label, schedule, schedule.size_bytes if sized else None)
 
+    def ready(self) -> None:
+        """It is read already."""
+
     def at(self, asked: Experiment) -> _native.Schedule:
         """The schedule at the size asked for, or at its own."""
         if asked.ranks != self.ranks:
@@ -170,6 +173,10 @@ class Function:
     load: Callable[[], Callable]
     ranks: int | None = None
     size_bytes: int | None = None
+
+    def ready(self) -> None:
+        """Load the function."""
+        self.load()
 
     def at(self, asked: Experiment) -> _native.Schedule:
         """What the function returns, called with those of `PARAMETERS` that it has."""
@@ -199,7 +206,7 @@ class Function:
 
 def _check_collective(label: str, schedule: _native.Schedule, asked: Experiment) -> None:
     if asked.collective and schedule.collective != asked.collective:
-        raise UsageError(f"{label}: is an {schedule.collective}, not an {asked.collective}; name it as that")
+        raise UsageError(f"{label}: carries out {schedule.collective}, not {asked.collective}; name it as that")
 
 
 def _text(name: str) -> str:
@@ -218,6 +225,8 @@ def _text(name: str) -> str:
 @functools.cache
 def _function(path: str, name: str) -> Callable:
     """The function called `name` in a module, or in the file at `path`."""
+    import inspect
+
     module = _of_file(Path(path)) if path.endswith(".py") else _of_name(path)
     function = getattr(module, name, None)
     if not callable(function):
@@ -227,19 +236,23 @@ def _function(path: str, name: str) -> Callable:
 
 
 def _of_name(name: str) -> ModuleType:
+    import importlib
+
     if not all(part.isidentifier() for part in name.split(".")):
         raise UsageError(f"{name}: is not the name of a module; write `module:function` or `path/to/file.py:function`")
     try:
         with _blaming(name, None):
             return importlib.import_module(name)
-    except ScheduleError as error:
-        if isinstance(error.__cause__, ModuleNotFoundError):
+    except FileError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError) and error.__cause__.name == name:
             raise UsageError(f"no module `{name}` is installed; of a file, write `./{name}.py:function`") from error
         raise
 
 
 def _of_file(path: Path) -> ModuleType:
     """The module in the file at `path`; modules next to it can be imported, behind those that are installed."""
+    import importlib.util
+
     if not path.is_file():
         problem = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"{path}: {problem}; name a Python file and a function in it, such as `own.py:allreduce`")
@@ -253,7 +266,7 @@ def _of_file(path: Path) -> ModuleType:
     return module
 
 
-def _loaded(point: importlib.metadata.EntryPoint) -> Callable:
+def _loaded(point: EntryPoint) -> Callable:
     with _blaming(f"{_key(point)} of the package {_origin(point)}", None):
         return point.load()
 
@@ -275,6 +288,8 @@ def _line(error: Exception) -> str:
     """The innermost line of the user's own code: ` (line 12, in bucket)`."""
     if isinstance(error, SyntaxError):
         return f" (line {error.lineno})"
+    import traceback
+
     here = str(Path(__file__).parent)
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__)
@@ -285,6 +300,8 @@ def _line(error: Exception) -> str:
 
 def _accepted(label: str, function: Callable, given: dict[str, object]) -> dict[str, object]:
     """Of what is given, what the function takes."""
+    import inspect
+
     parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return given
@@ -305,8 +322,10 @@ def _shown(value: object) -> str:
 
 
 @functools.cache
-def _entry_points() -> tuple[importlib.metadata.EntryPoint, ...]:
+def _entry_points() -> tuple[EntryPoint, ...]:
     """Those named `COLLECTIVE.NAME`, of a collective that exists; a registered algorithm keeps its name."""
+    import importlib.metadata
+
     known = {row["key"] for row in _native.algorithms()}
     collectives = {row["key"] for row in _native.collectives()}
     found = importlib.metadata.entry_points(group=GROUP)
@@ -314,10 +333,10 @@ def _entry_points() -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(sorted(named, key=lambda point: point.name))
 
 
-def _key(point: importlib.metadata.EntryPoint) -> str:
+def _key(point: EntryPoint) -> str:
     collective, _, name = point.name.partition(".")
     return f"{collective}/{name}"
 
 
-def _origin(point: importlib.metadata.EntryPoint) -> str:
+def _origin(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "of unknown origin"

@@ -268,7 +268,7 @@ def test_a_scheduler_that_does_not_answer_is_named_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["dissect", "--resume", "latest"], 2, "leave out '[SUITE]'"),
+        (["dissect", "--resume", "latest"], 2, "leave out '[SUITE|SOURCE]'"),
         (["dissect", "--suite", "scaling"], 2, "both name the suite"),
         (["--on", "threads", "--engine", "dask"], 2, "this executor measures, and a second job would"),
         (["dissect", "--on", "loggp,threads", "--jobs", "2"], 2, "--on threads: this executor measures"),

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each crate depends only on crates before it.
-CRATES = ["core", "schedule", "sim", "exec", "py"]
+CRATES = ["core", "schedule", "plans", "sim", "exec", "py"]
 # Imports (importer, imported) that close a circle, each with its reason.
 ALLOWED: dict[tuple[str, str], str] = {}
 
@@ -205,7 +205,7 @@ def crate_imports(name: str) -> Graph:
 @pytest.mark.parametrize("name", CRATES)
 def test_files_of_a_crate_import_one_another_in_no_circle(name):
     graph = crate_imports(name)
-    assert len(graph) > 10
+    assert len(graph) >= 4
     for importer, imported in ALLOWED:
         graph.get(importer, set()).discard(imported)
     assert circle_of_files(graph) is None

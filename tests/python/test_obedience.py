@@ -33,7 +33,7 @@ IN_SCHEDULE = {
 }
 UNUSUAL = {"issue": "window(2)", "path": "other", "skew": "late:1:2us", "arithmetic": False, "placement": (1, 0)}
 # The operator is part of the data; the others name an experiment, are a probe's, or say when it is planned.
-ELSEWHERE = {"op", "part", "axes", "named", "text", "rising"}
+ELSEWHERE = {"op", "part", "axes", "named", "own", "rising"}
 REFUSED = [(executor, name) for executor in EXECUTORS for name in UNUSUAL if name not in EXECUTORS[executor].obeys]
 
 

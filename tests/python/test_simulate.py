@@ -231,8 +231,8 @@ def test_verify_as_a_machine_needs_it():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a collective or a file"),
-        (["allreduce", "--all"], "name a collective or a file"),
+        ([], "name a collective or a source"),
+        (["allreduce", "--all"], "name a collective or a source"),
         (["alreduce"], "did you mean `allreduce`"),
         (["allreduce", "-a", "rign"], "did you mean `ring`"),
         (["allreduce", "--ranks", "0"], "0 is not in the range"),

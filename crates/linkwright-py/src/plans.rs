@@ -31,15 +31,3 @@ pub fn read_schedule(py: Python<'_>, content: &str, file: &str) -> PyResult<Sche
     read.map(Schedule::new)
         .map_err(|error| errors::plan(file, &error))
 }
-
-/// The format called `key`.
-pub fn find(key: &str) -> PyResult<&'static Format> {
-    linkwright_plans::find(key).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.key).collect();
-        let message = format!(
-            "no format of schedules `{key}`; known: {}",
-            known.join(", ")
-        );
-        errors::raise("UnknownNameError", message)
-    })
-}

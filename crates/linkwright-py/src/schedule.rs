@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use crate::errors;
 use crate::html;
-use crate::plans;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
@@ -24,8 +23,8 @@ use pyo3::types::PyDict;
 ///     >>> schedule = lw.schedule("allreduce", "ring", ranks=4, size="4K")
 ///     >>> schedule
 ///     <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
-///     >>> schedule.collective, schedule.ranks, schedule.memories
-///     ('allreduce', 4, 0)
+///     >>> schedule.collective, schedule.ranks, schedule.root, schedule.memories
+///     ('allreduce', 4, 0, 0)
 ///     >>> schedule.size_bytes, schedule.element_bytes, schedule.messages, len(schedule)
 ///     (4096, 4, 24, 24)
 #[pyclass(frozen, module = "linkwright._native")]
@@ -207,7 +206,7 @@ impl Schedule {
     ///     >>> ring.export("lw") == ring.text()
     ///     True
     fn export(&self, py: Python<'_>, format: &str) -> PyResult<String> {
-        let known = plans::find(format)?;
+        let known = linkwright_plans::find(format).ok_or_else(|| unknown_format(format))?;
         let ordered = self.proved(py)?;
         let written = py.detach(|| (known.write)(ordered));
         written.map_err(|error| errors::inexpressible(format, &error))
@@ -472,6 +471,13 @@ impl Schedule {
         ];
         html::table(&format!("schedule of {}", self.collective()), &rows)
     }
+}
+
+fn unknown_format(key: &str) -> PyErr {
+    let known = linkwright_plans::FORMATS.iter().map(|format| format.key);
+    let known = known.collect::<Vec<_>>().join(", ");
+    let message = format!("no format of schedules `{key}`; known: {known}");
+    errors::raise("UnknownNameError", message)
 }
 
 /// What an algorithm or a pattern is asked for.

@@ -69,7 +69,15 @@ def _print_json(found: RunComparison) -> None:
         for (experiment, machine, executor), c in found.pairs
     ]  # fmt: skip
     counts = {str(verdict): count for verdict, count in sorted(found.counts().items())}
-    print_json({"counts": counts, "pairs": rows, "only_first": found.only_first, "only_second": found.only_second})
+    print_json(
+        {
+            "counts": counts,
+            "pairs": rows,
+            "only_first": found.only_first,
+            "only_second": found.only_second,
+            "edited": found.edited,
+        }
+    )
 
 
 def _print(found: RunComparison, everything: bool) -> None:
@@ -89,6 +97,9 @@ def _print(found: RunComparison, everything: bool) -> None:
         for why, pairs in unjudged.items():
             text = f"{len(pairs)} {why}: {MEANINGS[why]}; such as {pairs[0][0][0]}"
             click.echo(textwrap.fill(text, terminal_columns(), subsequent_indent="    ", break_on_hyphens=False))
+    if edited := list(dict.fromkeys(found.edited)):
+        text = f"{units.counted(len(edited), 'experiment')} by a schedule that was edited between the runs, such as"
+        click.echo(textwrap.fill(f"{text} {edited[0][0]}", terminal_columns(), break_on_hyphens=False))
     for side, keys in (("first", found.only_first), ("second", found.only_second)):
         if keys:
             click.echo(f"{units.counted(len(keys))} only in the {side} run, such as {keys[0][0]} on {keys[0][1]}")

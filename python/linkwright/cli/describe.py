@@ -23,9 +23,16 @@ from linkwright.experiment import DTYPES
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
 @click.option("--limit", "asks_limit", is_flag=True, help="Print what no schedule of the collective NAME beats.")
 @click.option("--on", metavar="MACHINE", help="With --limit: a described machine, or the path of a machine file.")
-@click.option("--ranks", "-p", type=options.RANKS, help="With --limit: number of ranks; default: all of the machine.")
-@click.option("--grid", type=options.Grid(), help="With --limit: the grid of a machine that leaves it open.")
-@click.option("--sizes", metavar="A,B,C", help="With --limit: message sizes; default: 8,64K.")
+@click.option(
+    "--ranks",
+    "-p",
+    type=options.RANKS,
+    help="Of a limit or a schedule of yours: ranks; default: all of the machine, or 8.",
+)
+@click.option("--grid", type=options.Grid(), help="Of a limit or a schedule of yours: the grid.")
+@click.option(
+    "--sizes", metavar="A,B,C", help="Of a limit: message sizes; default: 8,64K. Of a schedule of yours: its size."
+)
 @click.option("--dtype", "-d", type=click.Choice(list(DTYPES)), default="f32", show_default=True, help="With --limit.")
 @click.option("--root", "-r", type=click.IntRange(0), default=0, show_default=True, help="With --limit.")
 @click.option("--path", help="With --limit: software path of the machine file; default: its first.")
@@ -42,6 +49,7 @@ def command(
     """Describe what NAME stands for.
 
     NAME is any name that `linkwright list` shows: of an algorithm, a machine, a probe, a suite, an error code, ...
+    A schedule of yours, such as own.lw or own.py:bucket, is described with the outcome of its proof.
     With --limit, NAME is a collective: every lower bound on the time of its schedules on a machine, derived.
     """
     if asks_limit:
@@ -53,9 +61,13 @@ def command(
 
         describe_limit.show(name, as_json=as_json, **asked)
         return
-    for option in asked:
-        if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
-            raise UsageError(f"--{option} is about a limit; add --limit")
+    if name and not algorithm and not schema and _is_source(name):
+        from linkwright.cli import describe_source
+
+        _refuse(context, set(asked) - {"ranks", "sizes", "grid"})
+        describe_source.show(name, asked["ranks"], asked["sizes"], asked["grid"], as_json)
+        return
+    _refuse(context, set(asked))
     if bool(name) == bool(schema):
         raise UsageError("name one thing (`linkwright list` has all), or a kind of file with --schema")
     if schema and algorithm:
@@ -68,6 +80,19 @@ def command(
         print_json([{"kind": kind, **entry} for kind, entry in found])
         return
     click.echo("\n\n".join(describe(kind, entry) for kind, entry in found))
+
+
+def _is_source(name: str) -> bool:
+    from linkwright import sources
+
+    return sources.is_source(name)
+
+
+def _refuse(context: click.Context, options_of_limit: set[str]) -> None:
+    """Refuse options that the question has no use for."""
+    for option in sorted(options_of_limit):
+        if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
+            raise UsageError(f"--{option} is about a limit; add --limit")
 
 
 def _full_names(name: str, algorithm: str | None) -> list[str]:

@@ -317,8 +317,8 @@ def subject(named: str, algorithm: str = "all") -> Subject:
     """What the argument of a verb and its `--algorithm` name."""
     from linkwright import sources
 
-    head = named.partition("/")[0]
-    if sources.is_source(named) and not (head in _collectives() and "/" in named):
+    in_collective = named.partition("/")[0] in _collectives()
+    if not in_collective and (sources.is_source(named) or Path(named).suffix or "/" in named):
         if algorithm != "all":
             raise UsageError(
                 f"{named}: says its collective itself; leave out --algorithm, or write COLLECTIVE -a {named}"

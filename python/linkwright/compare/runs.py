@@ -29,6 +29,7 @@ class RunComparison:
     pairs: list[tuple[Key, Comparison]]
     only_first: list[Key]
     only_second: list[Key]
+    edited: list[Key]  # in both, by schedules of the user's that differ
 
     def counts(self) -> Counter[Verdict]:
         """How often each verdict was given."""
@@ -50,7 +51,12 @@ def compare_runs(first: Run, second: Run) -> RunComparison:
         launches = medians[0].get(key[0]), medians[1].get(key[0])
         if any(row["value"] is not None for row in rows):
             pairs += [(key, comparison) for comparison in _compare(rows, launches)]
-    return RunComparison(pairs, sorted(times[0].keys() - times[1].keys()), sorted(times[1].keys() - times[0].keys()))
+    return RunComparison(
+        pairs,
+        sorted(times[0].keys() - times[1].keys()),
+        sorted(times[1].keys() - times[0].keys()),
+        [key for key, _ in pairs if times[0][key]["schedule"] != times[1][key]["schedule"]],
+    )
 
 
 def _compare(rows: tuple[Row, Row], launches: tuple[np.ndarray | None, np.ndarray | None]) -> list[Comparison]:

@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
 
 from linkwright.errors import UsageError
 from linkwright.experiment import Experiment
 from linkwright.store.record import Outcome, Record
 
 from .measured import Measured
+
+if TYPE_CHECKING:
+    from linkwright._native import Schedule
 
 # Assumed for a machine that does not describe its caches, so that sweeps end early rather than late.
 LAST_CACHE = 1 << 20
@@ -136,6 +139,10 @@ class Executor(Protocol):
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
         """The outcome of each experiment as it ends; `isolated`: in a fresh process, if possible."""
         ...
+
+    def elsewhere(self, schedule: Schedule, how: Mapping[str, object]) -> list[dict[str, object]] | None:
+        """The rows of `lw.run` from processes of its own, where this one cannot take part; None: it can."""
+        return None
 
     def own_algorithms(self, collective: str) -> list[str]:
         """The algorithms of its library or device for a collective."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from linkwright import registry, toml
+from linkwright import registry, sources, toml
 from linkwright.errors import FileError, UsageError
 from linkwright.store.files import read_text
 from linkwright.toml import TEXT, Choice, Key, Keys, Place, Table, only
@@ -155,14 +155,14 @@ def keys_of(kind: str) -> Keys:
 
 
 def read(file: Path) -> Program:
-    """The program file at `file`."""
-    return parse(read_text(file, "a program file"), file.name)
+    """The program file at `file`; sources that it names as algorithms are files next to it."""
+    return parse(read_text(file, "a program file"), file.name, file.parent)
 
 
-def parse(text: str, name: str) -> Program:
-    """The program in `text`; `name` is the file's, for messages."""
+def parse(text: str, name: str, folder: Path = Path()) -> Program:
+    """The program in `text`; `name` is that of its file in `folder`."""
     place = Place(name, error=FileError)
-    values = toml.load(text, place)
+    values = _within(folder, toml.load(text, place))
     app = values.get("app")
     if not isinstance(app, dict) or "kind" not in app:
         raise place.wrong("there is no `kind` in [app]; add both")
@@ -170,6 +170,18 @@ def parse(text: str, name: str) -> Program:
     kind = str(Choice(REGISTRY).read("kind", app["kind"], place.inside("app")))
     document = toml.read(values, keys_of(kind), place)
     return Program(document, document["app"], kind)
+
+
+def _within(folder: Path, value: Any) -> Any:
+    """The values with the sources under `algorithm` as they are called from the current folder."""
+    if isinstance(value, list):
+        return [_within(folder, one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: sources.within(folder, one) if key == "algorithm" and isinstance(one, str) else _within(folder, one)
+        for key, one in value.items()
+    }
 
 
 def predict(file: Path, machine: _native.Machine) -> Forecast:

@@ -128,7 +128,7 @@ def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> E
             "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=grid
         )  # fmt: skip
         try:
-            choices[f"{name}/{algorithm}"] = schedules.of(experiment)
+            choices[experiment.algorithm_key] = schedules.of(experiment)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:

@@ -1,17 +1,24 @@
 //! What a chunk is made of: exact multisets of contributions, or fingerprints of them.
 //!
 //! Every contribution c, which is one chunk of one rank's initial data, gets a random number f(c)
-//! below the prime P = 2^127 - 1. The fingerprint of a chunk combined from the contributions C is
+//! below the prime Q = 2^64 - 59. The fingerprint of a chunk in which c is contained m(c) times is
 //!
 //! ```text
-//!   F(C) = sum of f(c) over C   mod P
+//!   ( N, F )     N = sum of m(c), counted exactly;  F = sum of m(c) f(c)  mod Q
 //! ```
 //!
-//! A wrong multiset has the right fingerprint with probability 1/P, about 10^-38. A prime, and not
-//! a power of two, because a repeated allreduce counts contributions p^n times, which modulo a
-//! power of two may be 0 times. The numbers come from a fixed hash, so every run decides alike.
+//! A chunk whose count reaches 2^63 equals no other. Where two fingerprints are equal, every m(c) is
+//! therefore below 2^63 in both, and if their multisets differ, some difference m(c) - m'(c) is not 0
+//! and smaller than Q. It has an inverse modulo Q: whatever the other f are, exactly one of the Q
+//! values of that f(c) makes the sums equal. So two different multisets have equal fingerprints with
+//! probability 1/Q, less than 10^-19. No doubling, repetition or other structure of a schedule can
+//! do better, because each process draws f from the operating system's randomness (SipHash with a
+//! random key stands for a random function).
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 /// Contents of a chunk; the default is nothing at all.
 pub(super) trait Value: Clone + Default + PartialEq {
@@ -19,59 +26,72 @@ pub(super) trait Value: Clone + Default + PartialEq {
     fn one(rank: u32, chunk: u32) -> Self;
     /// Whether no data are there.
     fn is_nothing(&self) -> bool;
+    /// Whether there is more of a contribution than can be counted, so that this equals nothing else.
+    fn is_beyond_counting(&self) -> bool;
     /// Combine with `other`.
     fn add(&mut self, other: &Self);
     /// Count every contribution `factor` times as often.
     fn scale(&mut self, factor: u32);
 }
 
-const PRIME: u128 = (1 << 127) - 1;
+/// The largest prime below 2^64.
+const PRIME: u64 = u64::MAX - 58;
+/// From here on contributions are not counted; far enough below the prime that no count is a multiple of it.
+pub(super) const UNCOUNTED: u64 = 1 << 63;
 
-/// Sum of random numbers modulo 2^127 - 1; 0 is nothing.
+/// Exact number of contributions, and the sum of their random numbers modulo 2^64 - 59.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fingerprint(u128);
+pub(super) struct Fingerprint {
+    /// From `UNCOUNTED` on only known to be too many.
+    count: u64,
+    sum: u64,
+}
 
-/// Finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// The random function of this process.
+fn random(rank: u32, chunk: u32) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    let key = KEY.get_or_init(RandomState::new);
+    key.hash_one(u64::from(rank) << 32 | u64::from(chunk)) % PRIME
+}
+
+/// `a + b` modulo the prime; both are below it.
 #[inline]
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+fn plus(a: u64, b: u64) -> u64 {
+    let (sum, over) = a.overflowing_add(b);
+    match over || sum >= PRIME {
+        true => sum.wrapping_sub(PRIME),
+        false => sum,
+    }
 }
 
 impl Value for Fingerprint {
-    #[inline]
     fn one(rank: u32, chunk: u32) -> Self {
-        let key = u64::from(rank) << 32 | u64::from(chunk);
-        let low = mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let high = mix(low ^ key.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        let number = (u128::from(high) << 64 | u128::from(low)) & PRIME;
-        Fingerprint(number.clamp(1, PRIME - 1))
+        Fingerprint {
+            count: 1,
+            sum: random(rank, chunk),
+        }
     }
 
     #[inline]
     fn is_nothing(&self) -> bool {
-        self.0 == 0
+        self.count == 0
+    }
+
+    #[inline]
+    fn is_beyond_counting(&self) -> bool {
+        self.count >= UNCOUNTED
     }
 
     #[inline]
     fn add(&mut self, other: &Self) {
-        // Both are below P, so the sum fits, and one subtraction reduces it.
-        let sum = self.0 + other.0;
-        self.0 = if sum >= PRIME { sum - PRIME } else { sum };
+        self.count = self.count.saturating_add(other.count);
+        self.sum = plus(self.sum, other.sum);
     }
 
     fn scale(&mut self, factor: u32) {
-        let (mut doubled, mut left) = (*self, factor);
-        *self = Fingerprint(0);
-        while left > 0 {
-            if left & 1 == 1 {
-                self.add(&doubled);
-            }
-            let same = doubled;
-            doubled.add(&same);
-            left >>= 1;
-        }
+        self.count = self.count.saturating_mul(factor.into());
+        let product = u128::from(self.sum) * u128::from(factor);
+        self.sum = (product % u128::from(PRIME)) as u64;
     }
 }
 
@@ -86,6 +106,10 @@ impl Value for Exact {
 
     fn is_nothing(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn is_beyond_counting(&self) -> bool {
+        self.0.iter().any(|one| one.2 >= UNCOUNTED)
     }
 
     fn add(&mut self, other: &Self) {
@@ -142,7 +166,22 @@ mod tests {
         assert_eq!(scaled, sum);
         // Never nothing, however often a power of two multiplies it.
         (0..200).for_each(|_| scaled.scale(64));
-        assert!(!scaled.is_nothing());
+        assert!(!scaled.is_nothing() && scaled.is_beyond_counting());
+    }
+
+    #[test]
+    fn sums_are_modulo_the_prime() {
+        assert_eq!(plus(PRIME - 1, 1), 0);
+        assert_eq!(plus(PRIME - 1, PRIME - 1), PRIME - 2);
+        assert_eq!(plus(3, 4), 7);
+        let most = Fingerprint {
+            count: 1,
+            sum: PRIME - 1,
+        };
+        let mut scaled = most;
+        scaled.scale(u32::MAX);
+        // (Q - 1) m = -m modulo Q.
+        assert_eq!(scaled.sum, PRIME - u64::from(u32::MAX));
     }
 
     #[test]

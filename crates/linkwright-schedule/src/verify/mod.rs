@@ -70,6 +70,8 @@ pub fn is_deterministic(schedule: &Schedule) -> bool {
 }
 
 #[cfg(test)]
+mod adversary_tests;
+#[cfg(test)]
 mod mutants;
 #[cfg(test)]
 mod oracle;

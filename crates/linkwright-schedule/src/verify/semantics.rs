@@ -1,7 +1,7 @@
 //! Run by id, every chunk ends with exactly the contributions that the spec demands.
 
 use super::cells::Cells;
-use super::contributions::{Exact, Fingerprint, Value};
+use super::contributions::{Exact, Fingerprint, Value, UNCOUNTED};
 use super::explain::explain;
 use super::outcome::{wrong, Place, Verified, VerifyError};
 use crate::ir::{Buffer, BufferId, Combine, Op, Schedule};
@@ -19,15 +19,32 @@ pub(super) fn check(
 ) -> Result<(), VerifyError> {
     report.chunk_moves = cells.moves;
     let work = (cells.moves + cells.touched).saturating_mul(schedule.ranks.into());
-    // Exact counts are 64 bits; a much repeated allreduce goes beyond.
-    report.exact = work <= EXACT_LIMIT && schedule.spec.repeats <= 3;
+    report.exact = work <= EXACT_LIMIT;
+    countable(schedule)?;
     match report.exact {
         true => replay::<Exact>(schedule, cells),
         false => replay::<Fingerprint>(schedule, cells),
     }
 }
 
-fn replay<V: Value>(schedule: &Schedule, cells: &Cells) -> Result<(), VerifyError> {
+/// A repeated allreduce counts contributions p^(repeats - 1) times: refuse more than can be counted.
+fn countable(schedule: &Schedule) -> Result<(), VerifyError> {
+    let spec = &schedule.spec;
+    let grows = spec.collective.reduces() && !spec.out_of_place;
+    let counted = u64::from(schedule.ranks).checked_pow(spec.repeats);
+    match !grows || counted.is_some_and(|count| count < UNCOUNTED) {
+        true => Ok(()),
+        false => Err(VerifyError::Shape(format!(
+            "{} over {} ranks runs {} times in place, so more than 2^63 contributions add up; repeat it \
+             less often, or out of place",
+            spec.collective.name(),
+            schedule.ranks,
+            spec.repeats
+        ))),
+    }
+}
+
+pub(super) fn replay<V: Value>(schedule: &Schedule, cells: &Cells) -> Result<(), VerifyError> {
     let mut values = initial::<V>(schedule, cells);
     for op in schedule.ops() {
         if op.moves_data() {
@@ -183,7 +200,7 @@ fn compare<V: Value>(schedule: &Schedule, cells: &Cells, values: &[V]) -> Result
                     Expected::One { rank, chunk } => *found == V::one(rank, chunk),
                     Expected::All { chunk } => {
                         let sum = sum_of(schedule, chunk, &mut sums);
-                        let right = found == sum;
+                        let right = found == sum && !found.is_beyond_counting();
                         // Ranks share what they passed on, and comparing shared values is immediate.
                         sum.clone_from(found);
                         right

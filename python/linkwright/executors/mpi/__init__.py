@@ -5,6 +5,7 @@
 Every rank runs the same command. Rank 0 is the session: it plans, keeps the journal and prints. The others serve: they
 wait for an experiment, run their part of it, and write their samples to their own file, which rank 0 merges at the end.
 
+    local.py     a job on this host, for `lw.run` outside one
     world.py     the job: ranks, hosts, versions, what the library looks like to the native walker
     ranks.py     one experiment on all ranks
     samples.py   one file per rank, and their merge
@@ -14,13 +15,17 @@ wait for an experiment, run their part of it, and write their samples to their o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwright.errors import ShapeError
 from linkwright.extras import install
 from linkwright.store.record import Outcome, Record
+
+if TYPE_CHECKING:
+    from linkwright._native import Schedule
 
 from ..protocol import ANY, Executor, Extent, Launch, OwnAlgorithm, Shared, Target
 
@@ -70,6 +75,16 @@ class Mpi(Executor):
         from . import ranks
 
         return ranks.launch(target.handle, launch)
+
+    def elsewhere(self, schedule: Schedule, how: Mapping[str, object]) -> list[dict[str, object]] | None:
+        """Outside a job, one on this host; inside, None."""
+        from .world import started_by_launcher
+
+        if started_by_launcher():
+            return None
+        from . import local
+
+        return local.rows(schedule, dict(how))
 
     @contextmanager
     def job(self, asked: bool, resumed: bool) -> Iterator[bool]:
