@@ -373,3 +373,10 @@ def test_mpi_starts_ranks_of_its_own_outside_a_job(folder, monkeypatch):
     wrong = lw.load("own.py:wrong", ranks=2, size="4K")
     with pytest.raises(lw.VerifyError):
         lw.run(wrong, on="mpi")
+
+
+def test_workers_import_nothing_from_the_current_folder(folder):
+    (folder / "numpy.py").write_text("raise SystemExit('executed')\n")
+    asked = ("run", "own.lw", "--on", "threads", "--time-budget", "1s", "--runs", "runs")
+    result = invoke(*asked)
+    assert result.status == 0, result.out + result.err

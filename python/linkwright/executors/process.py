@@ -193,7 +193,7 @@ class _Child:
 
     def __init__(self, module: str, asked: dict):
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdin is not None
         with self._process.stdin as stdin:

@@ -32,7 +32,7 @@ def rows(schedule: _native.Schedule, how: dict[str, object]) -> list[dict[str, o
         (folder / "request.json").write_text(json.dumps({"schedule": schedule.text(), "how": how}), encoding="utf-8")
         command = [launcher, *_oversubscribed(launcher), "-np", str(schedule.ranks)]
         ended = subprocess.run(
-            [*command, sys.executable, "-m", __name__, name], check=False, capture_output=True, text=True
+            [*command, sys.executable, "-P", "-m", __name__, name], check=False, capture_output=True, text=True
         )
         answer = folder / "answer.json"
         if not answer.is_file():
