@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from linkwright.suite.rows import Simulated
 
 
+# A compute counts what its author chose to count. Without another rate, one operation takes 1 ns, the unit of GOAL.
+OPERATIONS_PER_S = 1e9
+
+
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
     if experiment.own is not None:
@@ -120,6 +124,7 @@ def options(experiment: Experiment) -> dict[str, object]:
         **{name: getattr(experiment, name) for name in HOW},
         "placement": experiment.placement or None,
         "no_arithmetic": not experiment.arithmetic,
+        "operations_per_s": OPERATIONS_PER_S,
     }
 
 
