@@ -191,7 +191,9 @@ class _Limit(TypedDict):
 class _Simulation(_Simulated, total=False):
     links: _Links
     op_issued_ps: _U64  # by operation
+    op_delivered_ps: _U64  # by operation
     op_done_ps: _U64  # by operation
+    op_network: _U8  # by operation
 
 class _Launch(TypedDict):
     ranks: int
@@ -369,6 +371,8 @@ class Schedule:
     def ranks(self) -> int: ...
     @property
     def memories(self) -> int: ...
+    @property
+    def sets(self) -> list[list[int]]: ...
     @property
     def element_bytes(self) -> int: ...
     @property

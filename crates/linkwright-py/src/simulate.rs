@@ -56,7 +56,7 @@ pub fn lower<'py>(
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
 /// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
 /// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
-/// `op_issued_ps, op_done_ps` by operation; with `links` the load of every link.
+/// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation; with `links` the load of every link.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -81,7 +81,14 @@ pub fn simulate<'py>(
     if let Some(file) = trace {
         py.detach(|| write_trace(&file, schedule, &modelled))?;
     }
-    table(py, modelled, operations, links)
+    let networks = modelled.setup.networks.clone();
+    let found = table(py, modelled, operations, links)?;
+    if operations {
+        let of = |op| networks.of(op);
+        let column: Vec<u8> = ordered.ops().iter().map(of).collect();
+        found.set_item("op_network", column.into_pyarray(py))?;
+    }
+    Ok(found)
 }
 
 /// How a schedule runs, by the options that `simulate` names.
@@ -174,6 +181,7 @@ pub fn table(
             })
             .collect();
         table.set_item("op_done_ps", done.into_pyarray(py))?;
+        table.set_item("op_delivered_ps", times.delivered.into_pyarray(py))?;
     }
     Ok(table)
 }
