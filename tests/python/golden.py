@@ -8,6 +8,7 @@ from linkwright_cases import invoke
 from tables import RESULTS, shown
 
 FOLDER = Path(__file__).parent.parent / "golden"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 def _printed(*arguments: str) -> str:
@@ -32,6 +33,9 @@ TEXTS = {
     "describe.txt": lambda: "\n".join(_printed("describe", key) for key in DESCRIBED),
     "predict-resnet.txt": lambda: _printed(
         "predict", "resnet", "--depth", "8", "--batch", "16,64", "--on", "dgx1-p100,gx8-p100", "--imbalance", "2%"
+    ),
+    "predict-trace.txt": lambda: _printed(
+        "predict", str(EXAMPLES / "recorded_step.toml"), "--on", "dgx1-p100,gx8-p100"
     ),
     **{
         f"machine-{name}.txt": lambda name=name: _printed("machines", "show", name)

@@ -160,8 +160,7 @@ pub struct Spec {
     pub collective: Collective,
     /// The special rank of rooted collectives, else 0.
     pub root: u32,
-    /// How often the collective runs back to back. An allreduce in place that runs again combines p equal
-    /// vectors, so each contribution counts p times as often as before.
+    /// How often the collective runs back to back; see [`Spec::multiplicity`].
     pub repeats: u32,
     /// Whether a collective that is usually in place has its data in `input` and its result in `output`.
     pub out_of_place: bool,
@@ -175,6 +174,17 @@ impl Spec {
             root,
             repeats: 1,
             out_of_place: false,
+        }
+    }
+
+    /// How often each contribution of [`Expected::All`] is counted at the end, where 64 bits hold it.
+    ///
+    /// An allreduce in place that runs again combines p equal vectors, so each contribution counts p times as
+    /// often as before: p^(repeats - 1). Out of place, each run counts the same input once.
+    pub fn multiplicity(&self, ranks: u32) -> Option<u64> {
+        match self.out_of_place {
+            true => Some(1),
+            false => u64::from(ranks).checked_pow(self.repeats - 1),
         }
     }
 

@@ -14,12 +14,14 @@ from linkwright.cli.predict_training import training_options
 from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from linkwright.predict import Program
     from linkwright.report import Report
 
 # Kind of program -> module that answers and prints.
 VIEWS = {
     "supersteps": "linkwright.cli.predict_supersteps",
     "training": "linkwright.cli.predict_training",
+    "trace": "linkwright.cli.predict_trace",
 }
 
 
@@ -40,7 +42,7 @@ class Shown:
 
 
 @click.command(name="predict")
-@click.argument("app", shell_complete=options.completed("workloads"))
+@click.argument("apps", nargs=-1, required=True, metavar="APP...", shell_complete=options.completed("workloads"))
 @click.option(
     "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
     help="Described machines, or machine files; the first is compared with each of the others.",
@@ -52,15 +54,17 @@ class Shown:
     help="Also write the forecast as a page: where the time goes, a chart, the tables, the assumptions.",
 )  # fmt: skip
 @options.as_json
-def command(app: str, machines: str, wide: bool, report: Path | None, as_json: bool, **asked: object) -> int:
+def command(
+    apps: tuple[str, ...], machines: str, wide: bool, report: Path | None, as_json: bool, **asked: object
+) -> int:
     """Forecast the program APP on described machines.
 
-    APP is a TOML file or a shipped network (`linkwright list workloads`), of one of two kinds that docs/predict.md
+    APP is a TOML file or a shipped network (`linkwright list workloads`), of one of three kinds that docs/predict.md
     explains. For supersteps, the file states what every endpoint computes, holds and sends. For training, it states the
-    layers of a network, and the options below say how to train it. Messages are simulated on the machine's fabric.
-    The exit status is 1 if a machine cannot hold the program.
+    layers of a network, and the options below say how to train it. For a trace, it names Chakra execution traces of a
+    recorded step; the traces themselves, one for each rank, also serve as APP: `linkwright predict step.*.et --on A`.
+    Messages are simulated on the machine's fabric. The exit status is 1 if a machine cannot hold the program.
     """
-    from linkwright import predict
     from linkwright.machines import load
 
     names = [name.strip() for name in machines.split(",")]
@@ -68,6 +72,21 @@ def command(app: str, machines: str, wide: bool, report: Path | None, as_json: b
         raise UsageError(f"--on `{machines}` has an empty name; write machines as `A,B`")
     if report is not None and report.suffix != ".html":
         raise UsageError(f"--report {report}: the page is HTML; give a name that ends in .html")
-    found = predict.read(predict.find(app))
+    found = _program(apps)
     shown = Shown(as_json, wide, report)
     return importlib.import_module(VIEWS[found.kind]).answer(found, [load(name) for name in names], asked, shown)
+
+
+def _program(apps: tuple[str, ...]) -> Program:
+    """The program in a file, or of the traces of one step."""
+    from linkwright import predict
+
+    traces = [app for app in apps if predict.is_trace(app)]
+    if len(traces) == len(apps):
+        from linkwright.predict import trace
+
+        return trace.program_of(apps)
+    if traces or len(apps) > 1:
+        other = next(app for app in apps if app not in traces)
+        raise UsageError(f"`{other}` is no trace; give one program, or the traces of one step (`.et` or `.json`)")
+    return predict.read(predict.find(apps[0]))

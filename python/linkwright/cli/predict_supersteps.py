@@ -21,9 +21,7 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
     """Print the forecast; the status says whether it fits."""
     from linkwright.predict import supersteps
 
-    given = [name.replace("_", "-") for name, value in asked.items() if value not in (None, False)]
-    if given:
-        raise UsageError(f"--{given[0]} is for programs of kind training; {found.head.where} has kind {found.kind}")
+    refuse_training_options(found, asked)
     forecasts = [supersteps.forecast(found.document, found.head, machine) for machine in machines]
     first, *others = forecasts
     if shown.as_json and not others:
@@ -42,6 +40,13 @@ def answer(found: Program, machines: list[_native.Machine], asked: dict[str, obj
 
         shown.write(pages.supersteps(forecasts))
     return 1 if any(forecast.room.fits is False for forecast in forecasts) else 0
+
+
+def refuse_training_options(found: Program, asked: dict[str, object]) -> None:
+    """Other kinds state everything in their file."""
+    given = [name.replace("_", "-") for name, value in asked.items() if value not in (None, False)]
+    if given:
+        raise UsageError(f"--{given[0]} is for programs of kind training; {found.head.where} has kind {found.kind}")
 
 
 def _print(found: Forecast) -> None:

@@ -28,7 +28,11 @@ FORMAT = 1
 REGISTRY = {
     "supersteps": ("linkwright.predict.supersteps", "rounds of work, then messages, all endpoints in step"),
     "training": ("linkwright.predict.training", "steps of data-parallel training, machines side by side"),
+    "trace": ("linkwright.predict.trace", "a recorded execution, its messages priced on another machine"),
 }
+
+# Suffixes of recorded executions, which need no program file; `.gz` may follow.
+TRACES = (".et", ".json")
 
 # What takes time; the last four are those of the critical path of a simulation.
 CAUSES = ("compute", "memory", "latency", "serialisation", "waiting", "overhead")
@@ -125,6 +129,7 @@ class Program:
     document: Table
     head: Table
     kind: str
+    folder: Path = Path()  # of the file, in which the files that it names are
 
 
 def find(name: str) -> Path:
@@ -136,6 +141,11 @@ def find(name: str) -> Path:
         return registry.workload_path(name)
     except UsageError as error:
         raise UsageError(f"{error}; or give the path of a program file, such as `./{name}.toml`") from error
+
+
+def is_trace(name: str) -> bool:
+    """Whether a file of this name is a recorded execution rather than a program."""
+    return Path(name.removesuffix(".gz")).suffix in TRACES
 
 
 def head_keys(kind: str, **keys: Key) -> Keys:
@@ -169,7 +179,7 @@ def parse(text: str, name: str, folder: Path = Path()) -> Program:
     only(FORMAT).read("format", app.get("format"), place.inside("app"))
     kind = str(Choice(REGISTRY).read("kind", app["kind"], place.inside("app")))
     document = toml.read(values, keys_of(kind), place)
-    return Program(document, document["app"], kind)
+    return Program(document, document["app"], kind, folder)
 
 
 def _within(folder: Path, value: Any) -> Any:

@@ -77,14 +77,16 @@ class Exchange:
     choices: dict[str, _native.Schedule]  # what was chosen, in words -> its schedule
     buffer_bytes: int  # bytes that it needs at the busiest endpoint
 
-    def simulate(self, machine: _native.Machine, path: str | None) -> tuple[str, float, dict[str, float]]:
-        """(choice, time, time by cause) of the fastest, in ns."""
+    def simulate(
+        self, machine: _native.Machine, path: str | None, placement: tuple[int, ...] | None = None
+    ) -> tuple[str, float, dict[str, float]]:
+        """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
         found = []
         for name, schedule in self.choices.items():
             if len(self.choices) > 1 and schedule.memories > machine.memories:
                 continue
             lowered = schedules.lowered(schedule, machine, path)
-            table = _native.simulate(lowered, machine, {"path": path})
+            table = _native.simulate(lowered, machine, {"path": path, "placement": placement})
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         time_ns, name, shares = min(found, key=lambda one: one[0])
         return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
@@ -117,22 +119,32 @@ def _pattern(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exch
 
 
 def _collective(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Exchange:
-    name, size, wanted = table["collective"], table["size"], table["algorithm"]
+    name = table["collective"]
     (traits,) = (row for row in _native.collectives() if row["key"] == name)
-    if wanted == "best" and endpoints > BEST_OF_ALL_RANKS:
-        raise table.error(f"{endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     root = _root(table, endpoints) if traits["rooted"] else 0
+    try:
+        return collective(name, table["algorithm"], endpoints, table["size"], table["dtype"], root, grid)
+    except (ScheduleError, ShapeError) as error:
+        raise table.error(str(error)) from error
+
+
+def collective(
+    name: str, wanted: str, endpoints: int, size: int, dtype: str, root: int, grid: tuple[int, int] | None
+) -> Exchange:
+    """A collective of `size` bytes by the algorithm `wanted`, or by `best` of all."""
+    if wanted == "best" and endpoints > BEST_OF_ALL_RANKS:
+        raise ShapeError(f"{endpoints} endpoints are too many to try every algorithm; name one by `algorithm`")
     choices, why = {}, ""
     for algorithm in algorithms_of(name, ("all",) if wanted == "best" else (wanted,)):
         experiment = collective_experiment(
-            "app", name, algorithm, endpoints, size, table["dtype"], "sum", root=root, grid=grid
+            "app", name, algorithm, endpoints, size, dtype, "sum", root=root, grid=grid
         )  # fmt: skip
         try:
             choices[experiment.algorithm_key] = schedules.of(experiment)
         except (ScheduleError, ShapeError) as error:
             why = str(error)
     if not choices:
-        raise table.error(why)
+        raise ShapeError(why)
     return Exchange(choices, size)
 
 
@@ -146,6 +158,11 @@ def _listed(table: Table, endpoints: int, grid: tuple[int, int] | None) -> Excha
             raise table.error(
                 f"list: a message of {source} goes to its own source; leave it out, or count it as `bytes`"
             )
+    return listed(messages, endpoints, table)
+
+
+def listed(messages: Sequence[tuple[int, int, int]], endpoints: int, table: Table) -> Exchange:
+    """Messages that all start at once, each from, to and size."""
     schedule = _schedule_of(table, messages, endpoints)
     return Exchange({f"{len(messages)} messages": schedule}, _arriving(schedule, endpoints))
 

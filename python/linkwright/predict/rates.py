@@ -87,5 +87,5 @@ class Rates:
 
     def _unknown(self, what: str, key: str, reason: WaivedError) -> Exception:
         return self._head.error(
-            f"a superstep has `{what}`, but neither the program nor the machine gives a rate; add `{key}` ({reason})"
+            f"the program states `{what}`, but neither it nor the machine gives a rate; add `{key}` ({reason})"
         )

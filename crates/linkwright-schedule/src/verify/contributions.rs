@@ -30,8 +30,8 @@ pub(super) trait Value: Clone + Default + PartialEq {
     fn is_beyond_counting(&self) -> bool;
     /// Combine with `other`.
     fn add(&mut self, other: &Self);
-    /// Count every contribution `factor` times as often.
-    fn scale(&mut self, factor: u32);
+    /// Contribution `chunk` of each of `ranks` ranks, `often` times.
+    fn all(ranks: u32, chunk: u32, often: u64) -> Self;
 }
 
 /// The largest prime below 2^64.
@@ -88,10 +88,13 @@ impl Value for Fingerprint {
         self.sum = plus(self.sum, other.sum);
     }
 
-    fn scale(&mut self, factor: u32) {
-        self.count = self.count.saturating_mul(factor.into());
-        let product = u128::from(self.sum) * u128::from(factor);
-        self.sum = (product % u128::from(PRIME)) as u64;
+    fn all(ranks: u32, chunk: u32, often: u64) -> Self {
+        let sum = (0..ranks).fold(0, |sum, rank| plus(sum, random(rank, chunk)));
+        let product = u128::from(sum) * u128::from(often);
+        Fingerprint {
+            count: u64::from(ranks).saturating_mul(often),
+            sum: (product % u128::from(PRIME)) as u64,
+        }
     }
 }
 
@@ -131,10 +134,10 @@ impl Value for Exact {
         self.0 = Rc::new(sum);
     }
 
-    fn scale(&mut self, factor: u32) {
-        for (_, _, often) in Rc::make_mut(&mut self.0) {
-            *often = often.saturating_mul(u64::from(factor));
-        }
+    fn all(ranks: u32, chunk: u32, often: u64) -> Self {
+        Exact(Rc::new(
+            (0..ranks).map(|rank| (rank, chunk, often)).collect(),
+        ))
     }
 }
 
@@ -154,19 +157,32 @@ mod tests {
         assert_ne!(twice, ab);
     }
 
-    #[test]
-    fn scaling_is_repeated_addition() {
-        let one = Fingerprint::one(7, 9);
-        let mut sum = Fingerprint::default();
-        for _ in 0..37 {
-            sum.add(&one);
+    /// All of `ranks` contributions, one after the other, `often` times.
+    fn added<V: Value>(ranks: u32, often: u64) -> V {
+        let mut sum = V::default();
+        for _ in 0..often {
+            (0..ranks).for_each(|rank| sum.add(&V::one(rank, 9)));
         }
-        let mut scaled = one;
-        scaled.scale(37);
-        assert_eq!(scaled, sum);
-        // Never nothing, however often a power of two multiplies it.
-        (0..200).for_each(|_| scaled.scale(64));
-        assert!(!scaled.is_nothing() && scaled.is_beyond_counting());
+        sum
+    }
+
+    #[test]
+    fn all_is_repeated_addition() {
+        for (ranks, often) in [(1, 1), (7, 1), (3, 37)] {
+            assert!(Fingerprint::all(ranks, 9, often) == added(ranks, often));
+            assert!(Exact::all(ranks, 9, often) == added(ranks, often));
+        }
+    }
+
+    #[test]
+    fn doubling_never_gives_nothing() {
+        let mut doubled = Fingerprint::one(7, 9);
+        for _ in 0..200 {
+            let same = doubled;
+            doubled.add(&same);
+            assert!(!doubled.is_nothing());
+        }
+        assert!(doubled.is_beyond_counting());
     }
 
     #[test]
@@ -174,14 +190,6 @@ mod tests {
         assert_eq!(plus(PRIME - 1, 1), 0);
         assert_eq!(plus(PRIME - 1, PRIME - 1), PRIME - 2);
         assert_eq!(plus(3, 4), 7);
-        let most = Fingerprint {
-            count: 1,
-            sum: PRIME - 1,
-        };
-        let mut scaled = most;
-        scaled.scale(u32::MAX);
-        // (Q - 1) m = -m modulo Q.
-        assert_eq!(scaled.sum, PRIME - u64::from(u32::MAX));
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) fn explain(schedule: &Schedule, place: Place, expected: Expected) -> 
 fn due(schedule: &Schedule, expected: Expected) -> Due {
     let (ranks, chunk, often) = match expected {
         Expected::All { chunk } => {
-            let often = u64::from(schedule.ranks).saturating_pow(schedule.spec.repeats - 1);
+            let often = (schedule.spec.multiplicity(schedule.ranks)).unwrap_or(u64::MAX);
             (0..schedule.ranks, chunk, often)
         }
         Expected::One { rank, chunk } => (rank..rank + 1, chunk, 1),

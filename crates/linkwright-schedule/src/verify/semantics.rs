@@ -29,16 +29,14 @@ pub(super) fn check(
 
 /// A repeated allreduce counts contributions p^(repeats - 1) times: refuse more than can be counted.
 fn countable(schedule: &Schedule) -> Result<(), VerifyError> {
-    let spec = &schedule.spec;
-    let grows = spec.collective.reduces() && !spec.out_of_place;
-    let counted = u64::from(schedule.ranks).checked_pow(spec.repeats);
-    match !grows || counted.is_some_and(|count| count < UNCOUNTED) {
+    let (spec, ranks) = (&schedule.spec, schedule.ranks);
+    let counted = (spec.multiplicity(ranks)).and_then(|often| often.checked_mul(ranks.into()));
+    match !spec.collective.reduces() || counted.is_some_and(|count| count < UNCOUNTED) {
         true => Ok(()),
         false => Err(VerifyError::Shape(format!(
-            "{} over {} ranks runs {} times in place, so more than 2^63 contributions add up; repeat it \
+            "{} over {ranks} ranks runs {} times in place, so more than 2^63 contributions add up; repeat it \
              less often, or out of place",
             spec.collective.name(),
-            schedule.ranks,
             spec.repeats
         ))),
     }
@@ -222,17 +220,12 @@ fn sum_of<'a, V: Value>(schedule: &Schedule, chunk: u32, sums: &'a mut Vec<V>) -
         sums.resize(index + 1, V::default());
     }
     if sums[index].is_nothing() {
-        for rank in 0..schedule.ranks {
-            sums[index].add(&V::one(rank, chunk));
-        }
-        // Each repetition of an allreduce in place combines p equal vectors; out of place, the input stays.
-        let more = match schedule.spec.out_of_place {
-            true => 0,
-            false => schedule.spec.repeats - 1,
-        };
-        for _ in 0..more {
-            sums[index].scale(schedule.ranks);
-        }
+        let often = schedule.spec.multiplicity(schedule.ranks);
+        sums[index] = V::all(
+            schedule.ranks,
+            chunk,
+            often.expect("what is not countable was refused"),
+        );
     }
     &mut sums[index]
 }
