@@ -16,8 +16,6 @@ const MOST_SHOWN: usize = 8;
 
 /// The order of a plan.
 pub(super) struct Order {
-    /// All operations, each behind those whose start or end it waits for.
-    pub topological: Vec<u32>,
     /// Calculation in ns, and number of moments, on the longest way to the start of each operation.
     pub before: Vec<(u64, u32)>,
 }
@@ -70,13 +68,11 @@ pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
         .filter(|&m| open[m as usize] == 0)
         .collect();
     let mut before = vec![(0u64, 0u32); count];
-    let mut topological = Vec::with_capacity(plan.steps.len());
     let mut done = 0;
     while let Some(moment) = ready.pop() {
         done += 1;
         let (mut work, steps) = before[moment as usize];
         if moment % 2 == 0 {
-            topological.push(moment / 2);
             if let Kind::Calc { ns } = plan.steps[moment as usize / 2].kind {
                 work = work.saturating_add(ns);
             }
@@ -97,7 +93,6 @@ pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
     }
     match done == count {
         true => Ok(Order {
-            topological,
             before: before.into_iter().step_by(2).collect(),
         }),
         false => Err(circle(plan, &moments, &open)),

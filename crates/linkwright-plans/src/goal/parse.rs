@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(format!("{ranks} ranks; there can be 1 to {MAX_RANKS}")));
         }
         self.plan.ranks = ranks as u32;
-        let mut found: HashMap<u32, u32> = HashMap::new();
+        let mut found = vec![0; ranks as usize];
         loop {
             self.skip_newlines()?;
             if self.token == Token::End {
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
             }
             self.rank(&mut found)?;
         }
-        match (0..self.plan.ranks).find(|rank| !found.contains_key(rank)) {
+        match found.iter().position(|&line| line == 0) {
             Some(missing) => Err(PlanError::whole(format!(
                 "rank {missing} is missing, of {ranks}; add `rank {missing} {{ }}`, also if it does nothing"
             ))),
@@ -118,11 +118,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn rank(&mut self, found: &mut HashMap<u32, u32>) -> Result<()> {
+    /// One rank; `found` has the line where each begins, 0 where it is still missing.
+    fn rank(&mut self, found: &mut [u32]) -> Result<()> {
         let line = self.line;
         self.word("rank")?;
         let rank = self.existing_rank()?;
-        if let Some(before) = found.insert(rank, line) {
+        let before = std::mem::replace(&mut found[rank as usize], line);
+        if before > 0 {
             return Err(self.error(format!(
                 "rank {rank} is there already, on line {before}; write each rank once"
             )));

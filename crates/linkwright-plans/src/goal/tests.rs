@@ -169,6 +169,34 @@ fn a_cut_that_would_not_fit_is_refused() {
     );
 }
 
+/// Rank 1 receives `count` messages one after another; `behind` stands behind each receive.
+fn chain(count: usize, behind: impl Fn(usize) -> String) -> String {
+    let sends: String = (0..count)
+        .map(|i| format!("send 1b to 1 tag {i}\n"))
+        .collect();
+    let receive = |i: usize| match i {
+        0 => format!("r0: recv 1b from 0 tag 0\n{}", behind(0)),
+        _ => format!(
+            "r{i}: recv 1b from 0 tag {i}\nr{i} requires r{}\n{}",
+            i - 1,
+            behind(i)
+        ),
+    };
+    two(&sends, &(0..count).map(receive).collect::<String>())
+}
+
+#[test]
+fn long_chains_of_receives_pass_on_all_messages() {
+    let last = chain(9000, |i| match i {
+        8999 => format!("c: calc 1\nc requires r{i}\n"),
+        _ => String::new(),
+    });
+    assert_eq!(read(&last).unwrap().edge_count(), 9000);
+    let each = chain(3000, |i| format!("c{i}: calc 1\nc{i} requires r{i}\n"));
+    let problem = problem(&each);
+    assert!(problem.contains("let a `calc 0` require them"), "{problem}");
+}
+
 #[test]
 fn circles_are_shown() {
     let goal = two(
