@@ -39,3 +39,10 @@ def bucket(ranks, size, dtype, grid):
 def pipelined(ranks, size, dtype, grid):
     """The same in four slices, so that a block is passed on while the next one arrives."""
     return bucket(ranks, size, dtype, grid).pipeline(4)
+
+
+if __name__ == "__main__":
+    torus = lw.machine("torus-2d", grid=(4, 4))
+    for function in (bucket, pipelined):
+        schedule = function(16, "1M", "f32", (4, 4))
+        print(function.__name__, lw.verify(schedule), lw.simulate(schedule, torus), sep="\n  ")

@@ -12,7 +12,7 @@ A machine may be given by name, a size as text such as `128K`. A schedule comes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +23,7 @@ from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, Own, check_whole, dtype_of
+from linkwright.insight import Insight, Table
 from linkwright.problem_limits import Limit
 from linkwright.store.record import Ended, Outcome, Record
 from linkwright.suite import rows
@@ -263,6 +264,8 @@ class Result:
 
     Attributes:
         rows: one dictionary per metric, with the columns that docs/formats.md lists.
+        insight: why a simulation took its time, for `links`, `trace`, `critical_path` and `slack`; None for a
+            measurement.
     Example:
         >>> import linkwright as lw
         >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
@@ -274,9 +277,18 @@ class Result:
         (8.4, 'latency')
         >>> len(result.rows)
         12
+        >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp", links=True, trace=True)
+        >>> path = result.critical_path.frame()
+        >>> path[["kind", "from", "to", "latency_us", "overhead_us"]].head(2).values.tolist()
+        [['put', 3, 0, 1.0, 0.4], ['put', 0, 1, 1.0, 0.4]]
+        >>> result.slack.frame().slack_us.tolist() == [0.0] * 24
+        True
+        >>> result.links, len(result.trace)
+        (<links: 4 rows of link, busy_us, busy_share, bytes, peak_messages>, 24)
     """
 
     rows: list[dict[str, Any]]
+    insight: Insight | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<Result {shown.line(self.rows)}>"
@@ -330,6 +342,33 @@ class Result:
     def bound_name(self) -> str | None:
         """The name of the bound in `bound_us`."""
         return self._name("bound")
+
+    @property
+    def links(self) -> Table:
+        """How long each link was busy, and what it carried, busiest first; asked for by `simulate(..., links=True)`."""
+        return self._insight().links
+
+    @property
+    def trace(self) -> Table:
+        """When each operation began and ended; asked for, like the next two, by `simulate(..., trace=True)`."""
+        return self._insight().trace
+
+    @property
+    def critical_path(self) -> Table:
+        """The chain of operations that decided the time, in order, and what the time of each was spent on: latency,
+        serialisation, waiting (for links, ports or ranks that came late), overhead or computing."""
+        return self._insight().critical_path
+
+    @property
+    def slack(self) -> Table:
+        """How much later each operation could surely end without a later end of the whole. It may be more, because an
+        operation counts as late together with what its lane does next, and less where it would meet other messages."""
+        return self._insight().slack
+
+    def _insight(self) -> Insight:
+        if self.insight is None:
+            raise UsageError("this result is no simulation of a described machine; lw.simulate gives one with insight")
+        return self.insight
 
     def _us(self, column: str) -> float | None:
         time_ns = self.row("time")[column]
@@ -410,6 +449,8 @@ def simulate(
     placement: Sequence[int] | None = None,
     arithmetic: bool = True,
     seed: int = 0,
+    links: bool = False,
+    trace: bool = False,
 ) -> Result:
     """Simulate a schedule on a described machine.
 
@@ -428,6 +469,8 @@ def simulate(
         placement: the endpoint of each rank; by default the schedule and the machine decide.
         arithmetic: whether combining takes time.
         seed: the seed of random arrival times and of a fabric's random choices.
+        links: whether to keep the load of every link, for `Result.links`.
+        trace: whether to keep the times of every operation, for `Result.trace`, `critical_path` and `slack`.
     Returns:
         Times, bandwidths, limits and counts.
     Raises:
@@ -446,7 +489,7 @@ def simulate(
     """
     _is_schedule(schedule)
     described = on if isinstance(on, _native.Machine) else machines.load(on)
-    if described.open_size:
+    if described.open_size and not described.ranks:
         described = described.with_endpoints(schedule.ranks)
     experiment = _experiment(
         schedule, own=Own(schedule), path=path, issue=issue, skew=skew, arithmetic=arithmetic,
@@ -454,9 +497,12 @@ def simulate(
     )  # fmt: skip
     # Only a placement names endpoints, and a large machine has many.
     names = tuple(endpoint["name"] for endpoint in described.endpoints()) if placement else ()
-    found = schedules.simulate(schedules.lowered(schedule, described, path), described, experiment, seed=seed)
+    lowered = schedules.lowered(schedule, described, path)
+    asked = {**schedules.options(experiment), "seed": seed, "links": links, "operations": trace}
+    found = _native.simulate(lowered, described, asked)
     context = rows.Context("", "", described.name, "sim", names)
-    return Result(rows.of_simulation(context, experiment, _METRICS, found))
+    insight = Insight(lowered, dtype_of(schedule.element_bytes), found)
+    return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found)), insight)
 
 
 def run(

@@ -49,6 +49,12 @@ class FileError(UsageError):
     code = "file.wrong"
 
 
+class PluginError(UsageError):
+    """An installed package whose executor cannot be used."""
+
+    code = "plugin.wrong"
+
+
 class ShapeError(UsageError):
     """Ranks, root, grid or sizes that no algorithm can serve."""
 

@@ -84,6 +84,9 @@ def _studies() -> list[Entry]:
     return [{"key": key, "summary": study.summary} for key, study in studies.REGISTRY.items()]
 
 
+# Kinds with entries of installed packages -> the module whose `keys()` loads none of them, and whose `entry(key)` one.
+_INSTALLED = {"executors": "linkwright.executors"}
+
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines"),
@@ -116,6 +119,8 @@ def keys(kind: str) -> list[str]:
     """The keys of one kind; those of files without reading them."""
     if kind in _TABLES:
         return list(_files(kind))
+    if kind in _INSTALLED:
+        return list(importlib.import_module(_INSTALLED[kind]).keys())
     return [str(entry["key"]) for entry in entries(kind)]
 
 
@@ -137,6 +142,8 @@ def _called(name: str, kind: str) -> list[Entry]:
     name = name.removeprefix(f"{one(kind)}/")
     if kind in _TABLES:
         return [_file_entry(kind, name)] if name in _files(kind) else []
+    if kind in _INSTALLED:
+        return [importlib.import_module(_INSTALLED[kind]).entry(key) for key in keys(kind) if key == name]
     return [entry for entry in entries(kind) if name in (entry["key"], str(entry["key"]).rpartition("/")[2])]
 
 

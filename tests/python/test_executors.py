@@ -100,11 +100,14 @@ def test_an_executor_is_an_object_and_a_line(doubling, tmp_path):
     assert lw.run(RING, on="doubling", launches=1).time_us == 0.001
 
 
-def test_the_sample_of_an_executor_works_as_printed(monkeypatch, tmp_path):
-    """CONTRIBUTING says how to add one; what it prints is registered and asked for by every door."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Add an executor")[2]
+@pytest.mark.parametrize(
+    ("file", "heading"), [("CONTRIBUTING.md", "## Add an executor"), ("docs/executors.md", "### A whole executor")]
+)
+def test_the_sample_of_an_executor_works_as_printed(file, heading, monkeypatch, tmp_path):
+    """Both say how to add one; what they print is registered and asked for by every door."""
+    text = (ROOT / file).read_text(encoding="utf-8").partition(heading)[2]
     sample: dict[str, object] = {}
-    exec(textwrap.dedent(re.search(r" {3}```python\n(.*?) {3}```", text, re.DOTALL)[1]), sample)
+    exec(textwrap.dedent(re.search(r"^( *)```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)[2]), sample)
     monkeypatch.setitem(EXECUTORS, "serial", sample["Serial"]())
     arguments = ["--on", "serial", "-p", "3", "--sizes", "1K", "--iters", "5", "--runs", str(tmp_path)]
     result = invoke("run", "allreduce/ring", *arguments, "--time-budget", "20s")

@@ -98,6 +98,8 @@ def test_the_stub_names_the_columns_of_native_tables():
         "_Proved": schedule.verify(),
         "_Simulation": simulated,
         "_Links": simulated["links"],
+        "_Path": simulated["path"],
+        "_RankPrograms": _native.rank_programs(schedule),
         "_Launch": _native.run_threads(schedule, {"samples": 3}),
         "_Stream": _native.instruction_stream(schedule),
         "_Memory": _native.schedule_memory(schedule),

@@ -14,6 +14,7 @@ mod mpi;
 mod options;
 mod plans;
 mod probes;
+mod program;
 mod programs;
 mod registry;
 mod sampling;
@@ -48,6 +49,8 @@ mod _native {
     use super::probes::{
         available_memory, caches, convolution_layers, cycles_ns, model_probe, probes, run_probe,
     };
+    #[pymodule_export]
+    use super::program::{check_memory, combine, initial_memory, moment_codes, rank_programs};
     #[pymodule_export]
     use super::programs::dma_programs;
     #[pymodule_export]

@@ -502,7 +502,7 @@ pub fn shape(
     }
 }
 
-fn kind_name(kind: OpKind) -> &'static str {
+pub fn kind_name(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Put => "put",
         OpKind::Get => "get",

@@ -8,7 +8,7 @@ use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
 use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
 use linkwright_sim::trace::Trace;
-use linkwright_sim::{fabrics as models, Issue, Spent};
+use linkwright_sim::{fabrics as models, CriticalPath, Issue, Spent};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -56,7 +56,8 @@ pub fn lower<'py>(
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
 /// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
 /// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
-/// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation; with `links` the load of every link.
+/// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `links` the
+/// load of every link.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -182,7 +183,23 @@ pub fn table(
             .collect();
         table.set_item("op_done_ps", done.into_pyarray(py))?;
         table.set_item("op_delivered_ps", times.delivered.into_pyarray(py))?;
+        table.set_item("path", path_table(py, &simulation.critical)?)?;
     }
+    Ok(table)
+}
+
+/// The stretches of the critical path in the order of time; -1 for the operation while a rank has not arrived.
+fn path_table<'py>(py: Python<'py>, path: &CriticalPath) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let stretches = || path.segments.iter();
+    let operations = stretches().map(|s| s.op.map_or(-1, i64::from));
+    table.set_item("operation", operations.collect::<Vec<_>>().into_pyarray(py))?;
+    let spent = stretches().map(|s| s.spent.name());
+    table.set_item("spent", spent.collect::<Vec<_>>())?;
+    let from = stretches().map(|s| s.from_ps).collect::<Vec<_>>();
+    table.set_item("from_ps", from.into_pyarray(py))?;
+    let to = stretches().map(|s| s.to_ps).collect::<Vec<_>>();
+    table.set_item("to_ps", to.into_pyarray(py))?;
     Ok(table)
 }
 

@@ -282,9 +282,26 @@ pub(crate) fn positive(count: u32, what: &str) -> Result<()> {
     }
 }
 
+/// Whether the schedule has waits besides those for its hazards, which its data would not bring back.
+pub fn has_own_waits(schedule: &Schedule) -> Result<bool> {
+    match schedule.own_waits.0 {
+        Some(known) => Ok(known),
+        None => Ok(order(without_waits(schedule))? != *schedule),
+    }
+}
+
 /// The operations of a schedule without edges and notices.
 pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
-    let draft = Draft {
+    match has_own_waits(schedule)? {
+        false => Ok(without_waits(schedule)),
+        true => Err(ScheduleError::Shape(
+            "the schedule has waits besides those for its hazards; transform it before they are added".into(),
+        )),
+    }
+}
+
+fn without_waits(schedule: &Schedule) -> Draft {
+    Draft {
         spec: schedule.spec,
         ranks: schedule.ranks,
         memories: schedule.memories,
@@ -301,16 +318,6 @@ pub(crate) fn loosen(schedule: &Schedule) -> Result<Draft> {
         ranges: schedule.ranges.clone(),
         work: schedule.work.clone(),
         waits: Vec::new(),
-    };
-    let own_waits = match schedule.own_waits.0 {
-        Some(known) => known,
-        None => order(draft.clone())? != *schedule,
-    };
-    match own_waits {
-        false => Ok(draft),
-        true => Err(ScheduleError::Shape(
-            "the schedule has waits besides those for its hazards; transform it before they are added".into(),
-        )),
     }
 }
 

@@ -1,17 +1,18 @@
-"""Executors: what runs schedules, each an object behind `Executor`, and the one list of them.
+"""Executors: what runs schedules, each an object behind `Executor`, and the one list of those that are built in.
 
     sim         described machines, modelled       threads    processors of this host
     mpi         ranks of an MPI job                cuda       SMs of a GPU
     gpus        GPUs of a node                     reference  the judge: data only, no times
 
 `protocol.py` documents the interface. To add an executor: a package with a subclass of `Executor`, a line here, a test,
-and a page in docs/. All other code uses the object and compares no names.
+and a page in docs/. All other code uses the object and compares no names. Installed packages add more (`plugins.py`);
+`find` knows both.
 """
 
 from __future__ import annotations
 
 from linkwright import machines, registry
-from linkwright.errors import ShapeError, UsageError, unknown
+from linkwright.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.experiment import Experiment
 
 from .cuda import Cuda
@@ -23,6 +24,34 @@ from .sim import ModelledTarget, Recipe, Sim
 from .threads import Threads
 
 EXECUTORS: dict[str, Executor] = {e.key: e for e in (Reference(), Sim(), Threads(), Mpi(), Cuda(), Gpus())}
+
+
+def find(name: str) -> Executor | None:
+    """The executor of a key, built in or of an installed package; None if there is none, or a machine has the name.
+
+    Raises a `PluginError` if the package is broken.
+    """
+    if name in EXECUTORS or _is_machine(name):
+        return EXECUTORS.get(name)
+    from . import plugins  # short commands do not look at packages
+
+    return plugins.load(name) if name in plugins.installed() else None
+
+
+def keys() -> list[str]:
+    """The keys of all executors; loads no package."""
+    from . import plugins
+
+    return [*EXECUTORS, *(key for key in plugins.installed() if not _is_taken(key))]
+
+
+def _is_machine(name: str) -> bool:
+    return name in registry.keys("machines") or name.endswith(".toml") or "/" in name
+
+
+def _is_taken(key: str) -> bool:
+    """Whether linkwright has the name, so that no package can give it."""
+    return key in EXECUTORS or _is_machine(key)
 
 
 def is_modelled(key: str | None) -> bool:
@@ -53,11 +82,10 @@ def resolve(
     for place, name in enumerate(wanted):
         if name in wanted[:place]:
             raise UsageError(f"--on {names}: `{name}` is named twice; name it once")
-    on_host = [name for name in wanted if name in EXECUTORS and EXECUTORS[name].is_host]
-    if len(on_host) > 1 and not any(EXECUTORS[name].untimed for name in on_host):
-        raise UsageError(
-            f"--on {names}: {' and '.join(on_host)} would compete for the processors of this host; make two runs"
-        )
+    on_host = [executor for executor in map(find, wanted) if executor and executor.is_host]
+    if len(on_host) > 1 and not any(executor.untimed for executor in on_host):
+        keys_on_host = " and ".join(executor.key for executor in on_host)
+        raise UsageError(f"--on {names}: {keys_on_host} would compete for the processors of this host; make two runs")
     found = [resolve_one(name, ranks, grid, walk, most) for name in wanted]
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
@@ -72,10 +100,10 @@ def resolve_one(
     most: int = MOST_RANKS,
 ) -> Target:
     """The target of one name after --on."""
-    if name in EXECUTORS:
-        return EXECUTORS[name].resolve(ranks, grid)
-    if name not in registry.keys("machines") and not name.endswith(".toml") and "/" not in name:
-        timed = [key for key, executor in EXECUTORS.items() if not executor.untimed]
+    if executor := find(name):
+        return executor.resolve(ranks, grid)
+    if not _is_machine(name):
+        timed = [key for key in keys() if key not in EXECUTORS or not EXECUTORS[key].untimed]
         known = [*registry.keys("machines"), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
@@ -102,12 +130,40 @@ def check_obeyed(executor: Executor, experiment: Experiment) -> None:
 
 
 def entries() -> list[dict[str, object]]:
-    """All executors, for `list` and `describe`."""
-    return [executor.entry() for executor in EXECUTORS.values()]
+    """All executors, for `list`; one of a package that cannot be used says why."""
+    from . import plugins
+
+    taken = [
+        _unusable(key, f"the name `{key}` is taken by linkwright") for key in plugins.installed() if _is_taken(key)
+    ]
+    return [*map(entry, keys()), *taken]
+
+
+def entry(key: str) -> dict[str, object]:
+    """One executor, for `list` and `describe`."""
+    if key in EXECUTORS:
+        return EXECUTORS[key].entry()
+    from . import plugins
+
+    try:
+        found = plugins.load(key)
+    except PluginError as error:
+        return _unusable(key, str(error))
+    package = plugins.package(plugins.installed()[key][0])
+    own = [algorithm.key for algorithm in found.own]
+    shown = {**found.entry(), "summary": f"{package}: {found.summary}", "package": package}
+    return shown | ({"own_algorithms": own} if own else {})
+
+
+def _unusable(key: str, why: str) -> dict[str, object]:
+    from . import plugins
+
+    package = " and ".join(map(plugins.package, plugins.installed()[key]))
+    return {"key": key, "summary": f"cannot be used: {why}", "description": "", "package": package}
 
 
 def own_algorithms() -> list[dict[str, object]]:
-    """Algorithms of executors' libraries and devices, for `list` and `describe`."""
+    """Algorithms of libraries and devices of built-in executors, for `list` and `describe`."""
     return [
         {"key": own.key, "summary": own.summary, "executor": executor.key, "collectives": list(own.collectives)}
         | ({"needs": own.needs} if own.needs else {})

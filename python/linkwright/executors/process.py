@@ -43,7 +43,17 @@ SETTLED_WITHIN = measurement.SETTLED_WITHIN
 
 @dataclass(frozen=True)
 class Sampling:
-    """How one experiment of one launch is sampled."""
+    """How one experiment of one launch is sampled.
+
+    Attributes:
+        samples: the most samples to take.
+        warmup_at_most: the most rounds of a warm-up; None: until they agree.
+        budget_s: the seconds that the experiment may take in this launch.
+        settle_within: half the width of the interval of the median, as a share of it, at which sampling stops; None:
+            take all samples.
+        seed: the seed of the data.
+        check: whether the data are compared with the exact answer.
+    """
 
     samples: int
     warmup_at_most: int | None
@@ -66,16 +76,20 @@ class Sampling:
 
 
 class Measurer(Protocol):
-    """A machine that experiments are measured on, made anew for each launch."""
+    """A machine that experiments are measured on, made anew for each launch.
+
+    Errors of `measure` become outcomes: a `WaivedError` is `waived`, an `OutOfTimeError` is `out-of-time`, and every
+    other `LinkwrightError` is `failed`.
+    """
 
     def canary_ns(self, budget_s: float) -> float | None:
-        """A value that changes only if the machine does."""
+        """A value in ns that changes only if the machine does; None if nothing watches that."""
 
     def disturbances(self) -> dict[str, float | None]:
-        """Disturbances from outside, as fields of the record."""
+        """Disturbances from outside, as fields of the record: `foreign`, `clock_change`, `clock_hz`; may be empty."""
 
     def measure(self, experiment: Experiment, sampling: Sampling) -> Record:
-        """One experiment."""
+        """One experiment: check the data, warm up, sample within `sampling.budget_s`, check again."""
 
 
 class UnrecoverableError(Exception):
@@ -129,7 +143,11 @@ def _outcome(machine: Measurer, experiment: Experiment, launch: Launch, budget_s
 
 
 def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
-    """Measure what standard input requests; `measurer` gets what the parent knows about the machine."""
+    """Measure what standard input requests; the main function of a module that `fresh` starts.
+
+    Args:
+        measurer: makes the machine from what the parent knows about it, the `about` of `fresh`.
+    """
     # Ctrl-C goes to the whole process group; the parent decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Only outcomes go to the parent: anything else that prints goes to stderr.
@@ -149,7 +167,15 @@ def serve(measurer: Callable[[Mapping[str, object]], Measurer]) -> None:
 
 
 def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None) -> Iterator[Outcome]:
-    """The outcomes of a launch by processes that run `module`; one that dies fails its current experiment."""
+    """The outcomes of a launch by processes that run `module`; one that dies fails its current experiment.
+
+    Args:
+        module: the name of a module that calls `serve` when it runs as `__main__`.
+        launch: the experiments, in order, and how long they may take.
+        about: plain values for the measurer, which travel as JSON.
+    Returns:
+        An outcome for each experiment that there was time for, as it ends. Close the iterator to end the process.
+    """
     end = time.monotonic() + launch.deadline_s
     work = list(launch.work)
     while work and (left := end - time.monotonic()) > 0:

@@ -43,27 +43,46 @@ BestOf = Callable[[Experiment, Measured], tuple[float, str] | None]
 
 @dataclass(frozen=True)
 class Extent:
-    """What the expansion of a suite needs to know about a machine."""
+    """What the expansion of a suite needs to know about a machine.
+
+    Attributes:
+        kind: `measured`; described machines are `modelled`.
+        ranks: how many ranks there are.
+        grid: (columns, rows) of the ranks, if they are arranged so.
+        own_algorithms: the algorithms of its library or device, by collective.
+        last_cache: bytes of the last cache; sizes of probes may be multiples of it.
+    """
 
     kind: Literal["modelled", "measured"]
     ranks: int
     grid: tuple[int, int] | None = None
-    own_algorithms: Callable[[str], list[str]] = lambda collective: []  # by collective
-    last_cache: int = LAST_CACHE  # bytes of the last cache; sizes of probes may be multiples of it
+    own_algorithms: Callable[[str], list[str]] = lambda collective: []
+    last_cache: int = LAST_CACHE
 
 
 @dataclass(frozen=True)
 class Target:
-    """An executor with the machine that it found."""
+    """An executor with the machine that it found.
 
-    name: str  # as typed after --on
+    Attributes:
+        name: as typed after `--on`.
+        executor: the executor.
+        machine_name: the machine in rows and reports.
+        extent: what suites need to know about it.
+        endpoint_names: the name of each endpoint; rank r runs on endpoint r, or where a placement says.
+        about: plain values about the machine, for `environment.json`.
+        handle: private to the executor.
+        partial: if the machine has more endpoints than take part: how many, and how to take all.
+    """
+
+    name: str
     executor: Executor
     machine_name: str
     extent: Extent
     endpoint_names: tuple[str, ...]
-    about: Mapping[str, object] | None = None  # for `environment.json`
-    handle: object = None  # private to the executor
-    partial: str | None = None  # if the machine has more endpoints than take part: how many, and how to take all
+    about: Mapping[str, object] | None = None
+    handle: object = None
+    partial: str | None = None
 
     @property
     def modelled(self) -> bool:
@@ -73,27 +92,40 @@ class Target:
 
 @dataclass(frozen=True)
 class Options:
-    """How a run measures."""
+    """How a run measures.
 
-    samples: int | None = None  # None: until they agree
-    warmup: int | None = None  # most batches; None: until they agree
+    Attributes:
+        samples: samples of a launch; None: until they agree.
+        warmup: the most rounds of a warm-up; None: until they agree.
+        check: whether data are compared with the exact answer.
+        seed: the seed of the data.
+    """
+
+    samples: int | None = None
+    warmup: int | None = None
     check: bool = True
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: a list of experiments, in this order, within `deadline_s`.
+    """One launch: a list of experiments, in this order, within a time.
 
-    Each experiment samples for its share of the time, in seconds; for an equal one where `shares` does not name it.
+    Attributes:
+        number: of the launch, from 0.
+        work: the experiments.
+        deadline_s: seconds for all of them; what there is no time for has no outcome.
+        options: how to measure.
+        folder: the folder of the run, for files of ranks.
+        shares: seconds that an experiment samples, by its key; an equal part of the time where it is not named.
     """
 
     number: int
     work: Sequence[Experiment]
     deadline_s: float
     options: Options = field(default_factory=Options)
-    folder: Path | None = None  # of the run, for the files of ranks
-    shares: Mapping[str, float] = field(default_factory=dict)  # key of an experiment -> seconds
+    folder: Path | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     def share_s(self, left_s: float, rest: Sequence[Experiment]) -> float:
         """Seconds for the first of the experiments that are left; time that it saves goes to the others."""
@@ -111,7 +143,11 @@ class OwnAlgorithm:
 
 
 class Executor(Protocol):
-    """Something that runs schedules; the defaults suit one that measures on processors of this host."""
+    """Something that runs schedules.
+
+    A subclass has a `key`, a `summary` and a `description`, and defines `resolve` and `launch`. The defaults of
+    everything else suit an executor that measures on processors of one host, in one process that leads.
+    """
 
     key: ClassVar[str]
     summary: ClassVar[str]
@@ -133,11 +169,27 @@ class Executor(Protocol):
     obeys: ClassVar[frozenset[str]] = frozenset()
 
     def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
-        """The target that `--on KEY` means; raises a `ShapeError` if it has fewer than `ranks` ranks."""
+        """The target that `--on KEY` means.
+
+        Args:
+            ranks: how many ranks are asked for; None: as many as there are.
+            grid: (columns, rows) in which they are to be arranged; None: no grid.
+        Raises:
+            ShapeError: the machine has fewer than `ranks` ranks.
+        """
         raise UsageError(f"--on {self.key}: this executor gives no times by itself; {self.untimed}")
 
     def launch(self, target: Target, launch: Launch, *, isolated: bool = True) -> Iterator[Outcome]:
-        """The outcome of each experiment as it ends; `isolated`: in a fresh process, if possible."""
+        """Measure the experiments of a launch.
+
+        Args:
+            target: what `resolve` returned.
+            launch: the experiments, in order, and how long they may take.
+            isolated: whether to measure in a fresh process, if possible.
+        Returns:
+            An outcome for each experiment as it ends, with its key and the number of the launch: a `Record` of samples,
+            or an `Ended` that says why there are none. `fresh` and `here` make both from what a `Measurer` does.
+        """
         ...
 
     def elsewhere(self, schedule: Schedule, how: Mapping[str, object]) -> list[dict[str, object]] | None:

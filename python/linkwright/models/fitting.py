@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from linkwright.executors import EXECUTORS
+from linkwright import executors
+from linkwright.errors import UsageError
 from linkwright.store.run import Run
 
 from . import chip, hierarchy, host, shared
@@ -24,7 +25,10 @@ Model = host.Model | shared.Shared | chip.Chip
 
 def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[Model, Protocol]:
     """The model of the machine called `of` in `run`, and how its times were taken."""
-    executor = EXECUTORS[measured_rows(run, of)[0]["executor"]]
+    key = measured_rows(run, of)[0]["executor"]
+    executor = executors.find(key)
+    if executor is None:
+        raise UsageError(f"{run.folder}: measured by the executor `{key}`; install the package that has it")
     protocol = Protocol(executor.starts_together)
     path = run.folder / "environment.json"
     environment = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -158,7 +158,7 @@ fn waived(reason: impl Into<String>) -> ExecError {
 }
 
 /// The schedule without barriers; verified again where it had some.
-fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
+pub(crate) fn lowered(schedule: &Schedule) -> Result<Cow<'_, Schedule>> {
     if !schedule.has(OpKind::Barrier) {
         return Ok(Cow::Borrowed(schedule));
     }

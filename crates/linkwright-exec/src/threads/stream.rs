@@ -22,6 +22,7 @@ use crate::buffers::{Buffers, Contents, Data};
 use crate::error::Result;
 use crate::reference;
 use linkwright_schedule::ir::Schedule;
+use std::ops::Range;
 
 /// Borders of buffers: as wide as the widest access and the longest line of a GPU.
 pub const ALIGN: usize = 256;
@@ -89,7 +90,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    fn of(contents: &Contents) -> Self {
+    /// The layout of all buffers of a schedule.
+    pub fn of(contents: &Contents) -> Self {
         let mut layout = Layout {
             buffers: contents.schedule.buffers.len(),
             ..Layout::default()
@@ -110,9 +112,30 @@ impl Layout {
         layout
     }
 
-    fn offset(&self, place: Place, within: usize) -> [u64; 2] {
-        let slot = place.participant as usize * self.buffers + usize::from(place.buffer);
-        let offset = self.buffer_first[slot] + within as u64;
+    /// Offset in the memory of a participant of a byte of one of its buffers.
+    pub fn offset(&self, participant: u32, buffer: u8, within: usize) -> u64 {
+        self.buffer_first[self.slot(participant, buffer.into())] + within as u64
+    }
+
+    /// Bytes of a buffer in the memory of a participant.
+    pub fn span(&self, participant: u32, buffer: usize) -> Range<usize> {
+        let slot = self.slot(participant, buffer);
+        let first = self.buffer_first[slot] as usize;
+        first..first + self.buffer_bytes[slot] as usize
+    }
+
+    /// Length of the memory of a participant.
+    pub fn bytes(&self, participant: u32) -> usize {
+        let who = participant as usize;
+        (self.participant_first[who + 1] - self.participant_first[who]) as usize
+    }
+
+    fn slot(&self, participant: u32, buffer: usize) -> usize {
+        participant as usize * self.buffers + buffer
+    }
+
+    fn place(&self, place: Place, within: usize) -> [u64; 2] {
+        let offset = self.offset(place.participant, place.buffer, within);
         [u64::from(place.participant), offset]
     }
 
@@ -175,8 +198,8 @@ impl Stream {
             let new_waits = &own.waits[until(instruction.waits, &mut waits)];
             self.waits.extend(new_waits.iter().map(record));
             for piece in &own.pieces[until(instruction.pieces, &mut pieces)] {
-                let [from, source] = self.layout.offset(piece.from, piece.extent.src);
-                let [to, target] = self.layout.offset(piece.to, piece.extent.dst);
+                let [from, source] = self.layout.place(piece.from, piece.extent.src);
+                let [to, target] = self.layout.place(piece.to, piece.extent.dst);
                 let bytes = piece.extent.bytes as u64;
                 self.pieces.push([from, source, to, target, bytes]);
             }

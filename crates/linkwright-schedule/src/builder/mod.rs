@@ -168,6 +168,11 @@ impl Builder {
         self.step += 1;
     }
 
+    /// Give the step just begun the number of an author, as traces show it.
+    pub fn number(&mut self, step: u32) {
+        self.step = step;
+    }
+
     /// `from` pushes chunks to `to`.
     pub fn put(&mut self, from: u32, src: Chunks, to: u32, dst: Chunks) -> Written<'_> {
         self.transfer(OpKind::Put, from, src, to, dst)
@@ -213,6 +218,18 @@ impl Builder {
         runs: &[(u32, u32, u32)],
     ) -> Written<'_> {
         self.scattered(OpKind::Put, from, src, to, dst, runs.iter().copied())
+    }
+
+    /// `to` pulls runs (first source chunk, first destination chunk, count) in one message.
+    pub fn get_runs(
+        &mut self,
+        from: u32,
+        src: Slot,
+        to: u32,
+        dst: Slot,
+        runs: &[(u32, u32, u32)],
+    ) -> Written<'_> {
+        self.scattered(OpKind::Get, from, src, to, dst, runs.iter().copied())
     }
 
     /// `rank` copies runs (first source chunk, first destination chunk, count) of its own.

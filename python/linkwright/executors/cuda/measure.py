@@ -19,10 +19,10 @@ import numpy as np
 from linkwright import _native, schedules
 from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.experiment import Experiment
-from linkwright.stats.interval import MIN_VALUES, median_interval
 from linkwright.store.record import UNCHECKED, UNWARMED, Record, remarks
 
 from ..process import Sampling
+from ..sampling import WARMUPS, agree, settled
 from . import NATIVE, native
 from . import job as jobs
 from . import stream as streams
@@ -38,9 +38,6 @@ PATIENCE_NS = 2_000_000_000
 # Repetitions of a kernel, and the longest that it may take.
 REPETITIONS = 32
 KERNEL_NS = 20e6
-# Most batches of a warm-up by default, how many in a row must agree, and how closely.
-WARMUPS = _native.measurement.WARMUP_AT_MOST
-_AGREEING, _WITHIN = _native.measurement.WARMUP_AGREEING, _native.measurement.WARMUP_WITHIN
 _PORTABLE_CLUSTER, _LARGEST_CLUSTER = 8, 16
 
 
@@ -90,20 +87,6 @@ class Walk:
         seed = (self._seed + kernel) % (1 << 64)
         drawn = _native.arrival_delays(self.ranks, REPETITIONS, {**self._skew, "seed": seed})
         return np.round(drawn).astype(np.uint64).reshape(REPETITIONS, self.ranks)
-
-
-def agree(medians: list[float]) -> bool:
-    """Whether the last batches of a warm-up differ by no more than noise."""
-    last = medians[-_AGREEING:]
-    return len(last) == _AGREEING and max(last) <= min(last) * (1 + _WITHIN)
-
-
-def settled(values_ns: np.ndarray, within: float | None) -> bool:
-    """Whether the interval of the median is narrow enough to stop; None: take all samples."""
-    if within is None or len(values_ns) < MIN_VALUES:
-        return False
-    low, high = median_interval(values_ns)
-    return (high - low) / 2 <= within * float(np.median(values_ns))
 
 
 def _in_cluster(device: Device, experiment: Experiment) -> bool:

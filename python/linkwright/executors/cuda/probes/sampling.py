@@ -14,12 +14,13 @@ import numpy as np
 
 from linkwright.errors import CudaError, ExecError, WaivedError, WrongResultError
 from linkwright.executors.process import Sampling
+from linkwright.executors.sampling import WARMUPS, agree, settled
 from linkwright.store.record import UNWARMED, Record, remarks
 
 from ..clocks import Throttling, watched
 from ..device import Loaded
 from ..job import LINE_WORDS, NO_RANK, STUCK, Job, Word, trouble_of
-from ..measure import WARMUPS, Gpu, agree, settled
+from ..measure import Gpu
 
 SAMPLES = 16  # of one kernel
 _HEAD_BYTES = 128

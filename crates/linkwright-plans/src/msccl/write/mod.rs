@@ -1,0 +1,191 @@
+//! From a schedule to a plan.
+//!
+//! Each lane from one rank to another gets a connection: a thread block that only sends and one that only
+//! receives, on a channel of its own. Local work gets a thread block for each lane. All thread blocks take the
+//! operations in the order of the schedule, so every wait leads to an earlier operation and no circle can arise:
+//! a full connection waits for an earlier receive, and a dependency for an earlier step. Where one thread block would
+//! be too long for the runtime, the connection goes on on another channel.
+//!
+//! Dependencies come from the chunks alone, as the builder's do. Notices are left out: a receive puts data in place
+//! only when its own thread block gets there, so a receiver waits for itself. A fence becomes dependencies on what
+//! its rank has sent and done; that data have arrived elsewhere is something that no step can wait for.
+
+mod blocks;
+mod operations;
+
+use super::cells::Cells;
+use super::layout::Layout;
+use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
+use super::plan::{Block, Gpu, Head, Plan, Step, COLLECTIVES};
+use crate::error::{PlanError, Result};
+use linkwright_schedule::ir::{Buffer, Op, OpKind, MAX_CHUNKS};
+use linkwright_schedule::transforms::has_own_waits;
+use linkwright_schedule::{Collective, Schedule};
+use std::collections::BTreeMap;
+
+/// The plan of a verified schedule.
+pub(super) fn plan(schedule: &Schedule) -> Result<Plan> {
+    // Dependencies are made from the chunks, so a wait that these do not need would be lost.
+    if has_own_waits(schedule).unwrap_or(true) {
+        return Err(PlanError::whole(
+            "the schedule has waits besides those that its data need; leave them out to write it",
+        ));
+    }
+    let head = head(schedule)?;
+    let layout = Layout::of(&head, schedule.buffers.clone())?;
+    let [input, output] = head.lengths().map(|length| length as u32);
+    let gpu = Gpu {
+        chunks: [input, output, layout.scratch],
+        blocks: 0..0,
+    };
+    let plan = Plan {
+        gpus: vec![gpu; head.ranks as usize],
+        blocks: Vec::new(),
+        steps: Vec::new(),
+        buffers: Some(schedule.buffers.clone()),
+        head,
+    };
+    let cells = Cells::of_plan(&plan);
+    let mut writer = Writer::new(schedule, plan, layout, cells);
+    for (id, op) in (0u32..).zip(schedule.ops()) {
+        if op.kind != OpKind::Notice {
+            writer.operation(id, op)?;
+        }
+    }
+    writer.finish()
+}
+
+/// Refuse operation `id`.
+fn refuse<T>(id: u32, op: &Op, problem: &str) -> Result<T> {
+    let place = format!(
+        "operation t{id} of step {} at rank {}",
+        op.step,
+        op.initiator()
+    );
+    Err(PlanError::at(place, problem))
+}
+
+/// The head of a plan: chunks so small that every chunk of every buffer is a whole number of them.
+fn head(s: &Schedule) -> Result<Head> {
+    let refuse = |problem: String| Err(PlanError::whole(problem));
+    let name = s.spec.collective.name();
+    if !COLLECTIVES.iter().any(|known| known.1 == s.spec.collective) {
+        return refuse(format!("the format has no {name}; export it as lw"));
+    }
+    if s.memories > 0 {
+        return refuse(format!(
+            "the schedule has {} memories, and the format knows only GPUs; use an algorithm without",
+            s.memories
+        ));
+    }
+    if s.spec.repeats != 1 {
+        return refuse(format!(
+            "{name} runs {} times; export the schedule of one run",
+            s.spec.repeats
+        ));
+    }
+    let mut vector = 1;
+    for buffer in &s.buffers {
+        vector = lcm(vector, parts(buffer));
+        if vector > u64::from(MAX_CHUNKS) {
+            return refuse(format!(
+                "buffer {} is cut so that a vector would have more than {MAX_CHUNKS} chunks; cut buffers alike",
+                buffer.name
+            ));
+        }
+    }
+    let per_rank = match s.spec.collective {
+        Collective::Gather | Collective::Scatter => u64::from(s.ranks),
+        _ => 1,
+    };
+    Ok(Head {
+        spec: s.spec,
+        ranks: s.ranks,
+        chunks: (lcm(vector, per_rank) / per_rank) as u32,
+        channels: 1,
+        slots: PROTOCOLS[0].slots,
+        per_message: 1,
+    })
+}
+
+/// Into how many parts a vector must be cut so that chunks of `buffer` are whole numbers of them.
+fn parts(buffer: &Buffer) -> u64 {
+    let parts = u64::from(buffer.div) * u64::from(buffer.blocks) * u64::from(buffer.slices);
+    parts / gcd(parts, u64::from(buffer.mul))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    a / gcd(a, b) * b
+}
+
+/// What a thread block is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Purpose {
+    /// Sends to a rank in a lane.
+    Send(u32, u8),
+    /// Receives from a rank in a lane of that rank.
+    Recv(u32, u8),
+    /// Local work in a lane.
+    Local(u8),
+}
+
+/// A thread block while it is written.
+struct Written {
+    block: Block,
+    steps: Vec<Step>,
+    /// For each thread block of the GPU, how many of its steps are known to be done.
+    known: Vec<u32>,
+}
+
+/// A step, by its thread block on a GPU and its place there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct At {
+    tb: u32,
+    step: u32,
+}
+
+struct Writer<'a> {
+    schedule: &'a Schedule,
+    plan: Plan,
+    layout: Layout,
+    cells: Cells,
+    /// Thread blocks by GPU.
+    blocks: Vec<Vec<Written>>,
+    /// The thread block that serves a purpose now, by GPU.
+    serving: BTreeMap<(u32, Purpose), u32>,
+    /// Channels taken from one rank to another.
+    taken: BTreeMap<(u32, u32), u32>,
+    /// Thread blocks that send, and that receive, on each channel of each GPU.
+    on_channel: Vec<[[u32; 2]; CHANNELS_WRITTEN as usize]>,
+    writers: Vec<Option<At>>,
+    readers: Vec<Vec<At>>,
+    /// What must be done before anything that a GPU sends or does now.
+    fences: Vec<Vec<At>>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(schedule: &'a Schedule, plan: Plan, layout: Layout, cells: Cells) -> Self {
+        let ranks = schedule.ranks as usize;
+        Writer {
+            schedule,
+            plan,
+            layout,
+            blocks: (0..ranks).map(|_| Vec::new()).collect(),
+            serving: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            on_channel: vec![Default::default(); ranks],
+            writers: vec![None; cells.count()],
+            readers: vec![Vec::new(); cells.count()],
+            fences: vec![Vec::new(); ranks],
+            cells,
+        }
+    }
+}

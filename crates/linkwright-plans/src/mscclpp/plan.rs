@@ -1,0 +1,151 @@
+//! A plan whose names are resolved: operations of thread blocks on units of buffers.
+//!
+//! A *unit* is the smallest part that an operation moves: a chunk, or the part of one that a thread block of a
+//! group takes.
+
+use super::json::{OwnOp, Space};
+use super::layout::Layout;
+use crate::error::PlanError;
+use linkwright_schedule::Spec;
+
+/// A plan.
+pub(super) struct Plan {
+    pub spec: Spec,
+    pub ranks: u32,
+    /// Units of the whole vector.
+    pub vector: u32,
+    /// Whether a schedule was written to it, whose operations and buffers it names.
+    pub own: bool,
+    pub layout: Layout,
+    pub blocks: Vec<Block>,
+    pub ops: Vec<Op>,
+    pub moves: Vec<Move>,
+    /// Channel ends and semaphores that operations name.
+    pub names: Vec<u32>,
+    pub ends: Vec<End>,
+    /// Start values of all semaphores.
+    pub semaphores: Vec<u32>,
+}
+
+/// A thread block, which runs its operations in order.
+pub(super) struct Block {
+    pub gpu: u32,
+    pub id: u32,
+    pub lane: u8,
+    /// Its operations.
+    pub ops: std::ops::Range<u32>,
+}
+
+/// One end of a channel.
+pub(super) struct End {
+    pub gpu: u32,
+    pub peer: u32,
+    /// The end at the peer, if the plan has it.
+    pub other: Option<u32>,
+}
+
+/// A range of a table.
+pub(super) type Part = (u32, u32);
+
+/// An operation.
+pub(super) struct Op {
+    pub block: u32,
+    pub action: Action,
+    pub own: Option<OwnOp>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy)]
+pub(super) enum Action {
+    /// The threads of the block meet.
+    Nop,
+    /// Thread blocks of a GPU meet: which barrier, and how many.
+    Barrier(u32, u32),
+    /// Count up at the other side of these ends.
+    Signal(Part, Relaxed),
+    /// Wait for the next signal at each of these ends.
+    Wait(Part, Relaxed),
+    /// Wait until what was put through these ends has left.
+    Flush(Part),
+    /// Count these semaphores up.
+    Release(Part),
+    /// Wait for these semaphores and count them down.
+    Acquire(Part),
+    /// Move data.
+    Data(Data),
+}
+
+/// Whether a signal or a wait says nothing of data.
+pub(super) type Relaxed = bool;
+
+/// How data are moved.
+#[derive(Clone, Copy)]
+pub(super) struct Data {
+    /// The moves, one after another.
+    pub moves: Part,
+    /// Ends of the port channels that carry them, one for each; empty where the threads move them.
+    pub ports: Part,
+    /// Whether each is followed by a signal.
+    pub signals: bool,
+    /// Whether the thread block waits until they have left.
+    pub flushes: bool,
+}
+
+/// Units that move from one place to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub from: u32,
+    pub src: Place,
+    pub to: u32,
+    pub dst: Place,
+    pub count: u32,
+    pub kind: Kind,
+    pub reduces: bool,
+    /// Whether the source holds packets, which are waited for.
+    pub reads_packets: bool,
+    /// Whether packets are written, which show by themselves that they have come.
+    pub writes_packets: bool,
+}
+
+/// Who moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Put,
+    Get,
+    Local,
+}
+
+/// First of some units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub space: Space,
+    pub at: u32,
+}
+
+impl Plan {
+    /// The operation as a user finds it.
+    pub fn place(&self, op: u32) -> String {
+        let block = &self.blocks[self.ops[op as usize].block as usize];
+        place(block.gpu, block.id, op - block.ops.start)
+    }
+
+    /// An error of operation `op`.
+    pub fn error<T>(&self, op: u32, problem: impl Into<String>) -> Result<T, PlanError> {
+        Err(PlanError::at(self.place(op), problem))
+    }
+
+    /// The named channel ends or semaphores.
+    pub fn names(&self, part: Part) -> &[u32] {
+        &self.names[part.0 as usize..part.1 as usize]
+    }
+
+    /// The moves of an operation.
+    pub fn moves(&self, part: Part) -> &[Move] {
+        &self.moves[part.0 as usize..part.1 as usize]
+    }
+}
+
+/// An operation of a GPU's thread block as a user finds it.
+pub(super) fn place(gpu: u32, block: u32, op: u32) -> String {
+    format!("gpu {gpu}, threadblock {block}, op {op}")
+}

@@ -1,0 +1,132 @@
+//! What an executor outside linkwright needs of a schedule: its operations, its data and the check of the result.
+
+use linkwright_exec::buffers::AlignedBytes;
+use linkwright_exec::program::{self, Moment};
+use linkwright_exec::{dtype, ExecError};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::schedule::{kind_name, Schedule};
+use crate::threads::only_run_options;
+
+/// Codes of moments by name.
+#[pyfunction]
+pub fn moment_codes() -> Vec<(&'static str, u8)> {
+    [Moment::Free, Moment::Arrived, Moment::Done]
+        .map(|moment| (moment_name(moment), moment as u8))
+        .to_vec()
+}
+
+fn moment_name(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Free => "free",
+        Moment::Arrived => "arrived",
+        Moment::Done => "done",
+    }
+}
+
+/// The operations of all ranks in flat tables; see `linkwright.executors.program`. Options: `dtype, op, seed`.
+#[pyfunction]
+#[pyo3(signature = (schedule, options=None))]
+pub fn rank_programs<'py>(
+    py: Python<'py>,
+    schedule: &Schedule,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (data, _) = only_run_options(options)?;
+    let ordered = schedule.proved(py)?;
+    let made = py.detach(|| program::program(ordered, data));
+    let made = made.map_err(errors::exec)?;
+    let table = PyDict::new(py);
+    let kinds = made.kinds.iter().map(|&kind| kind_name(kind));
+    table.set_item("kind", kinds.collect::<Vec<_>>())?;
+    table.set_item("initiator", made.initiator.into_pyarray(py))?;
+    table.set_item("source", made.source.into_pyarray(py))?;
+    table.set_item("combine", made.combine.into_pyarray(py))?;
+    table.set_item("lane", made.lane.into_pyarray(py))?;
+    table.set_item("work", made.work.into_pyarray(py))?;
+    table.set_item("target_end", made.target_end.into_pyarray(py))?;
+    table.set_item("targets", made.targets.into_pyarray(py))?;
+    table.set_item("piece_end", made.piece_end.into_pyarray(py))?;
+    let pieces = made.pieces.into_flattened();
+    table.set_item("pieces", pieces.into_pyarray(py))?;
+    table.set_item("wait_end", made.wait_end.into_pyarray(py))?;
+    let waits = made.waits.into_flattened();
+    table.set_item("waits", waits.into_pyarray(py))?;
+    let layout = made.layout;
+    let firsts = layout.participant_first.windows(2);
+    let bytes = firsts.map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+    table.set_item("memory_bytes", bytes.into_pyarray(py))?;
+    table.set_item("buffer_first", layout.buffer_first.into_pyarray(py))?;
+    table.set_item("buffer_bytes", layout.buffer_bytes.into_pyarray(py))?;
+    let names = ordered.buffers.iter().map(|buffer| buffer.name.clone());
+    table.set_item("buffers", names.collect::<Vec<_>>())?;
+    Ok(table)
+}
+
+/// The memory of one participant before the first operation. Options: `dtype, op, seed`.
+#[pyfunction]
+#[pyo3(signature = (schedule, participant, options=None))]
+pub fn initial_memory<'py>(
+    py: Python<'py>,
+    schedule: &Schedule,
+    participant: u32,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let (data, _) = only_run_options(options)?;
+    let ordered = schedule.proved(py)?;
+    let found = py.detach(|| program::initial(ordered, data, participant));
+    Ok(found.map_err(errors::exec)?.into_pyarray(py))
+}
+
+/// Compare the memory of one participant with what the schedule must leave there; the number of elements compared.
+/// Options: `dtype, op, seed`.
+#[pyfunction]
+#[pyo3(signature = (schedule, participant, memory, options=None))]
+pub fn check_memory(
+    py: Python<'_>,
+    schedule: &Schedule,
+    participant: u32,
+    memory: PyReadonlyArray1<'_, u8>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<u64> {
+    let (data, _) = only_run_options(options)?;
+    let ordered = schedule.proved(py)?;
+    let bytes = memory.as_slice()?;
+    let compared = py
+        .detach(|| -> Result<u64, ExecError> { program::check(ordered, data, participant, bytes) });
+    compared.map_err(errors::exec)
+}
+
+/// Combine `data` into `into` in place, both bytes of whole elements. Options: `dtype, op, seed`.
+#[pyfunction]
+#[pyo3(signature = (into, data, options=None))]
+pub fn combine(
+    mut into: PyReadwriteArray1<'_, u8>,
+    data: PyReadonlyArray1<'_, u8>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let (how, _) = only_run_options(options)?;
+    let (into, data) = (into.as_slice_mut()?, data.as_slice()?);
+    let size = how.dtype.size();
+    if into.len() != data.len() || data.len() % size != 0 {
+        let lengths = format!("{} bytes into {}", data.len(), into.len());
+        let message = format!("{lengths}: give equally many whole elements of {size} bytes");
+        return Err(PyValueError::new_err(message));
+    }
+    if into.as_ptr() as usize % size != 0 {
+        let message = format!("`into` does not begin at a multiple of {size} bytes");
+        return Err(PyValueError::new_err(message));
+    }
+    if data.as_ptr() as usize % size == 0 {
+        dtype::combine(how.dtype, how.op, into, data);
+    } else {
+        let mut aligned = AlignedBytes::new(data.len());
+        aligned.get_mut().copy_from_slice(data);
+        dtype::combine(how.dtype, how.op, into, aligned.get());
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+"""Why a simulated schedule takes its time: tables that `simulate` gives beside the result, each with a data frame.
+
+    links           how long each link was busy, and what it carried
+    trace           when each operation was issued, and when it was complete
+    critical path   the chain of operations that decided the makespan, and what the time of each was spent on
+    slack           how much later an operation could end without a later end of the whole
+
+**Slack** follows from the times of the simulation, from the last operation to the first:
+
+    slack(i) = min( makespan - end(i),
+                    slack(j) + issue(j) - end(i)     for each j that waits for the arrival of i
+                    slack(k)                         for the operation k after it in its lane, and for each k of the
+                                                     same rank that waits for i to be free or done
+                    makespan - finish(rank)          if it is the last of its lane )
+
+So an operation is late together with all that its lane does afterwards, though the lane may have time to catch up: the
+slack is what is certain, and may be more. It does not see contention: an operation that comes later may meet others on
+its links, and then take longer than it did.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwright import _native
+from linkwright.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Column = list[str] | npt.NDArray[Any]
+_SPENT = ("latency", "serialisation", "waiting", "overhead", "compute")
+_FEW = 10
+_ARRIVED = dict(_native.moment_codes())["arrived"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One answer as columns of equal length; times are in microseconds.
+
+    Attributes:
+        name: what the rows are.
+        columns: the values by name.
+    """
+
+    name: str
+    columns: Mapping[str, Column] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self)} rows of {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """The first rows, as a notebook shows them."""
+        return str(self.frame().head(_FEW).to_html(index=False))
+
+    def frame(self) -> pd.DataFrame:
+        """The table as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns))
+
+
+class Insight:
+    """All tables of one simulation."""
+
+    def __init__(self, schedule: _native.Schedule, dtype: str, found: _native._Simulation) -> None:
+        self._schedule, self._dtype, self._found = schedule, dtype, found
+
+    @functools.cached_property
+    def links(self) -> Table:
+        """Busiest first; a share is of the makespan."""
+        if "links" not in self._found:
+            raise UsageError("links: not recorded; simulate with links=True")
+        found = self._found["links"]
+        order = np.argsort(-found["busy_ps"].astype(np.int64), kind="stable")
+        busy = found["busy_ps"][order]
+        columns: dict[str, Column] = {
+            "link": [found["name"][at] for at in order],
+            "busy_us": busy / 1e6,
+            "busy_share": busy / max(1, self._found["makespan_ps"]),
+            "bytes": found["bytes"][order],
+            "peak_messages": found["peak"][order],
+        }
+        return Table("links", columns)
+
+    @functools.cached_property
+    def trace(self) -> Table:
+        """By operation."""
+        issued, done = self._times()
+        columns: dict[str, Column] = {"start_us": issued / 1e6, "end_us": done / 1e6}
+        return Table("trace", self._described(np.arange(len(done))) | columns)
+
+    @functools.cached_property
+    def critical_path(self) -> Table:
+        """In the order of time, one row per operation; the time between two rows is none."""
+        self._times()
+        path = self._found["path"]
+        operation, start, end = path["operation"], path["from_ps"], path["to_ps"]
+        first = np.flatnonzero(np.r_[True, operation[1:] != operation[:-1]]) if len(operation) else np.array([], int)
+        spent = np.array(path["spent"])
+        took = (end - start) / 1e6
+        causes: dict[str, Column] = {f"{name}_us": _sums(np.where(spent == name, took, 0.0), first) for name in _SPENT}
+        last = np.r_[first[1:], len(operation)] - 1 if len(first) else first
+        columns: dict[str, Column] = {"start_us": start[first] / 1e6, "end_us": end[last] / 1e6}
+        return Table("critical path", self._described(operation[first]) | columns | causes)
+
+    @functools.cached_property
+    def slack(self) -> Table:
+        """By operation."""
+        _, done = self._times()
+        columns: dict[str, Column] = {"end_us": done / 1e6, "slack_us": self._slack_ps() / 1e6}
+        return Table("slack", self._described(np.arange(len(done))) | columns)
+
+    def _times(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        if "op_done_ps" not in self._found:
+            raise UsageError("times of operations: not recorded; simulate with trace=True")
+        return self._found["op_issued_ps"], self._found["op_done_ps"]
+
+    def _described(self, operations: npt.NDArray[Any]) -> dict[str, Column]:
+        """What operations are; -1 is a rank that has not arrived."""
+        table = self._schedule.operations()
+        known = operations >= 0
+        columns: dict[str, Column] = {"operation": operations}
+        columns["kind"] = [table["kind"][at] if at >= 0 else "arrival" for at in operations.tolist()]
+        for name in ("from", "to", "bytes"):
+            values = table[name].astype(np.int64)
+            columns[name] = np.where(known, values[operations], -1) if len(values) else operations
+        return columns
+
+    def _slack_ps(self) -> npt.NDArray[Any]:
+        issued, done = (times.astype(np.int64) for times in self._times())
+        program = _native.rank_programs(self._schedule, {"dtype": self._dtype})
+        if len(program["kind"]) != len(done):
+            raise UsageError("slack: this machine has barriers of its own, whose order is not known by operation")
+        finish = self._found["finish_ps"].astype(np.int64)
+        last = int(finish.max())
+        slack = last - done
+        lanes: dict[tuple[int, int], int] = {}  # (rank, lane) -> slack of what the lane does next
+        ends, waits = program["wait_end"].tolist(), program["waits"].reshape(-1, 2).tolist()
+        ranks, lane = program["initiator"].tolist(), program["lane"].tolist()
+        for later in range(len(done) - 1, -1, -1):
+            place = ranks[later], lane[later]
+            after = lanes.get(place, last - int(finish[place[0]]))
+            lanes[place] = mine = min(int(slack[later]), after)
+            slack[later] = mine
+            for earlier, moment in waits[ends[later - 1] if later else 0 : ends[later]]:
+                room = max(0, int(issued[later] - done[earlier])) if moment == _ARRIVED else 0
+                slack[earlier] = min(int(slack[earlier]), mine + room)
+        return slack
+
+
+def _sums(values: npt.NDArray[Any], first: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sum of each group, from where it begins."""
+    return np.add.reduceat(values, first) if len(first) else values
