@@ -174,6 +174,7 @@ class _Simulated(TypedDict):
     makespan_ps: int
     peak_load: int
     start_ps: _U64  # by rank
+    runs_ps: _U64  # by (arrival or run, rank), flat; empty unless a protocol times an allreduce
     finish_ps: _U64  # by rank
     transfers: int
     notices: int
@@ -182,6 +183,7 @@ class _Simulated(TypedDict):
     hops_max: int
     hops_mean: float
     critical: dict[str, float]
+    remark: str | None  # where the schedule got less than the protocol of its path
     limit_ps: int | None  # of the problem
     limit_name: str | None
     bound_ps: int | None  # of this schedule
@@ -540,6 +542,7 @@ def limits(
 def lower(schedule: Schedule, machine: Machine, path: str | None = None) -> Schedule: ...
 def model_probe(machine: Machine, key: str, axes: Mapping[str, object]) -> _Modelled: ...
 def moment_codes() -> list[tuple[str, int]]: ...
+def protocol_remark(schedule: Schedule, machine: Machine, path: str | None = None) -> str | None: ...
 def pattern_bytes(
     key: str,
     ranks: int,

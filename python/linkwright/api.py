@@ -25,7 +25,7 @@ from linkwright.executors.sim import ModelledTarget
 from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, Own, check_whole, dtype_of
 from linkwright.insight import Insight, Table
 from linkwright.problem_limits import Limit
-from linkwright.store.record import Ended, Outcome, Record
+from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright.units import format_size, parse_size
@@ -455,7 +455,9 @@ def simulate(
     """Simulate a schedule on a described machine.
 
     A machine of open size gets the ranks of the schedule. If the path or fabric cannot combine while it writes,
-    combinations follow copies; if the fabric has no barrier, notices replace it.
+    combinations follow copies; if the fabric has no barrier, notices replace it. If the path has a protocol, an
+    allreduce runs in its windows and repeats, and the time is that of the evaluated repeat, of each rank from its own
+    start; `reason` says where a reduction gets less than that.
 
     Args:
         schedule: the schedule to simulate; it is verified first.
@@ -502,7 +504,8 @@ def simulate(
     found = _native.simulate(lowered, described, asked)
     context = rows.Context("", "", described.name, "sim", names)
     insight = Insight(lowered, dtype_of(schedule.element_bytes), found)
-    return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found)), insight)
+    notes = remarks(_native.protocol_remark(schedule, described, path))
+    return Result(rows.of_simulation(context, experiment, _METRICS, schedules.simulated(found), notes), insight)
 
 
 def run(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from linkwright.suite.rows import Simulated
 
 
-# A compute counts what its author chose to count. Without another rate, one operation takes 1 ns, the unit of GOAL.
+# A compute of traffic takes 1 ns for each operation, the unit of GOAL. What a collective computes, such as the tiles
+# that a protocol skips, has the rate of the machine.
 OPERATIONS_PER_S = 1e9
 
 
@@ -124,7 +125,7 @@ def options(experiment: Experiment) -> dict[str, object]:
         **{name: getattr(experiment, name) for name in HOW},
         "placement": experiment.placement or None,
         "no_arithmetic": not experiment.arithmetic,
-        "operations_per_s": OPERATIONS_PER_S,
+        "operations_per_s": None if experiment.collective else OPERATIONS_PER_S,
     }
 
 

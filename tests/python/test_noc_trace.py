@@ -87,7 +87,7 @@ def test_the_rules_of_the_format(tmp_path, asked):
 def test_links_are_those_that_the_simulation_used(tmp_path):
     """A message crosses as many links as the fabric counts hops."""
     rows = tmp_path / "rows.json"
-    found = written(tmp_path, "allreduce", "-a", "ring", "--sizes", "4K", "--output", str(rows))
+    found = written(tmp_path, "allgather", "-a", "ring", "--sizes", "4K", "--output", str(rows))
     moved = [t for t in found["noc_transfers"] if t["noc_event_type"] == "WRITE"]
     hops = sum(t["total_bytes"] * (len(t["route"][0]["links"]) - 2) for t in moved)
     metrics = {row["metric"]: row["value"] for row in json.loads(rows.read_text())["rows"]}

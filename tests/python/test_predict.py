@@ -86,6 +86,17 @@ def test_the_best_algorithm_is_no_slower_than_any():
             assert best.time_ns <= allreduce(size, f'algorithm = "{name}"\n').time_ns
 
 
+def test_the_best_algorithm_is_among_those_that_fit():
+    # 64 tiles of 1,464 KiB: no room for 900 KiB and a receive buffer, which the kernels of exchanges need.
+    message = '[[superstep.message]]\ncollective = "allreduce"\nsize = "900K"\n'
+    head = HEAD.replace("endpoints = 4\n", "grid = [2, 2]\n") + STEP + message
+    found = forecast(head, "wormhole-n150")
+    assert "swing" not in found.parts[0].choice
+    assert found.time_ns > 0
+    with pytest.raises(lw.errors.UnsuitedError, match="receive buffer"):
+        forecast(head + 'algorithm = "swing_latency"\n', "wormhole-n150")
+
+
 def test_more_bytes_or_more_work_never_take_less():
     times = []
     for size in ("8", "512", "8K", "96K"):

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use linkwright_core::machine::{EndpointKind, Grid, OpenSize, Place, Status};
+use linkwright_core::machine::{EndpointKind, Grid, OpenSize, Path, Place, Status};
 use linkwright_core::{Bytes, Machine, MachineError, TimePs};
 
 fn folder() -> PathBuf {
@@ -101,7 +101,7 @@ fn n150_numbers_keep_unit_and_status() {
     assert_eq!(hop.status, Status::Documented);
     let fitted = rows.iter().filter(|r| r.status == Status::Fitted);
     assert_eq!(fitted.count(), m.fitted());
-    assert_eq!(m.default_path().name, "write");
+    assert_eq!(m.default_path().name, "metalium");
     assert_eq!(m.hints().axis(1, false), 1);
     assert_eq!(m.hints().lane(7), 0);
 }
@@ -143,10 +143,51 @@ fn sizes_that_cannot_be_say_which_can() {
 #[test]
 fn a_path_takes_what_it_leaves_out_from_the_one_it_is_like() {
     let machine = shipped("wormhole-n150");
-    let (write, stream) = (
-        machine.path("write").unwrap(),
-        machine.path("stream").unwrap(),
-    );
-    assert!(write.signal && !stream.signal);
-    assert_eq!((write.start, write.barrier), (stream.start, stream.barrier));
+    let path = |name| machine.path(name).unwrap();
+    let (ideal, stream, metalium) = (path("ideal"), path("stream"), path("metalium"));
+    assert!(ideal.signal && !stream.signal);
+    assert_eq!((ideal.start, ideal.barrier), (stream.start, stream.barrier));
+    let plain = Path {
+        name: ideal.name.clone(),
+        summary: ideal.summary.clone(),
+        protocol: None,
+        ..metalium.clone()
+    };
+    assert_eq!(plain, *ideal, "the protocol is all that the kernels add");
+}
+
+#[test]
+fn a_protocol_says_what_of_it_makes_no_sense() {
+    let text = fs::read_to_string(folder().join("wormhole-n150.toml")).unwrap();
+    let refused = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        Machine::parse(&text.replace(from, to), "n.toml")
+            .unwrap_err()
+            .to_string()
+    };
+    let count = |key: &str, value: u32| format!("{key:<16} = {{ value = {value}, unit = \"count\"");
+    let keys = "path.metalium.protocol.";
+    for (key, now, wrong, says) in [
+        ("window_tiles", 2, 0, "a window has at least one tile"),
+        ("windows_at_least", 32, 0, "at least one window; write 1"),
+        ("repeats", 5, 0, "runs at least once; write 1"),
+        ("evaluated", 5, 6, "one of the runs 1 to 5 is timed"),
+        ("evaluated", 5, 0, "one of the runs 1 to 5 is timed"),
+    ] {
+        let error = refused(&count(key, now), &count(key, wrong));
+        assert!(
+            error.contains(&format!("{keys}{key}")) && error.contains(says),
+            "{error}"
+        );
+    }
+    let error = refused("evaluated        =", "evaluate         =");
+    assert!(error.contains("missing key `evaluated`"), "{error}");
+    let loggp = fs::read_to_string(folder().join("loggp.toml")).unwrap();
+    let start = text.find("[path.metalium.protocol]").unwrap();
+    let table = &text[start..start + text[start..].find("[path.stream]").unwrap()];
+    let table = table.replace("metalium", "message");
+    let error = Machine::parse(&format!("{loggp}\n{table}"), "l.toml")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("add `combine_tile`"), "{error}");
 }

@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use super::schedule::Schedule;
     #[pymodule_export]
-    use super::simulate::{check_options, fabrics, lower, quiet, simulate};
+    use super::simulate::{check_options, fabrics, lower, protocol_remark, quiet, simulate};
     #[pymodule_export]
     use super::stream::{arrival_delays, instruction_codes, instruction_stream, schedule_memory};
     #[pymodule_export]

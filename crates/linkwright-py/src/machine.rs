@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 ///     >>> machine.name, machine.fabric, machine.ranks, machine.memories, machine.open_size
 ///     ('wormhole-n150', 'torus_noc', 64, 12, None)
 ///     >>> machine.paths, machine.networks
-///     (['write', 'stream', 'read'], ['NoC 0', 'NoC 1'])
+///     (['metalium', 'ideal', 'stream', 'read'], ['NoC 0', 'NoC 1'])
 ///     >>> machine.grid, machine.rank_grid, machine.fitted
 ///     ((10, 12), (8, 8), 7)
 ///     >>> machine.summary.split(":")[0], machine.description[:17], len(machine.sources) > 0

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use linkwright_core::EndpointId;
 use linkwright_sim::fabric::{LinkTable, Msg, MsgKind};
 use linkwright_sim::placement::Placement;
-use linkwright_sim::run::{check, lowered, run, Modelled, Options as Choices};
+use linkwright_sim::run::{check, lowered, remark, run, Modelled, Options as Choices};
 use linkwright_sim::trace::Trace;
 use linkwright_sim::{fabrics as models, CriticalPath, Issue, Spent};
 use numpy::IntoPyArray;
@@ -35,7 +35,8 @@ pub fn fabrics(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 }
 
 /// `schedule` as `machine` and its path need it: combinations after the copy where the path cannot
-/// combine while it writes, barriers as notices where the fabric has none; itself, where it will do as it is.
+/// combine while it writes, an allreduce in the windows and runs of a path with a protocol, barriers as notices where
+/// the fabric has none; itself, where it will do as it is.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, path=None))]
 pub fn lower<'py>(
@@ -51,11 +52,26 @@ pub fn lower<'py>(
     }
 }
 
+/// Where `schedule`, before it is lowered, gets less than the protocol of the path, what a reader must know of that.
+#[pyfunction]
+#[pyo3(signature = (schedule, machine, path=None))]
+pub fn protocol_remark(
+    py: Python<'_>,
+    schedule: &Schedule,
+    machine: &Machine,
+    path: Option<&str>,
+) -> PyResult<Option<String>> {
+    let (ordered, described) = (schedule.ordered(), &machine.described);
+    py.detach(|| remark(ordered, described, path))
+        .map_err(errors::sim)
+}
+
 /// Simulate `schedule` on `machine`.
 ///
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, placement` (one
 /// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, links, trace` (a file
-/// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; with `operations` also
+/// to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
+/// first, of an allreduce on a path with a protocol, else empty; with `operations` also
 /// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `links` the
 /// load of every link.
 #[pyfunction]
@@ -144,10 +160,13 @@ pub fn table(
 ) -> PyResult<Bound<'_, PyDict>> {
     let simulation = modelled.simulation;
     let table = PyDict::new(py);
+    table.set_item("remark", modelled.remark)?;
     table.set_item("makespan_ps", simulation.makespan.0)?;
     table.set_item("peak_load", simulation.peak_load())?;
     table.set_item("start_ps", simulation.start.into_pyarray(py))?;
     table.set_item("finish_ps", simulation.finish.into_pyarray(py))?;
+    let runs = simulation.runs.into_iter().flatten().collect::<Vec<u64>>();
+    table.set_item("runs_ps", runs.into_pyarray(py))?;
     let totals = simulation.totals;
     table.set_item("transfers", totals.transfers)?;
     table.set_item("notices", totals.notices)?;

@@ -93,6 +93,21 @@ pub enum SimError {
         /// What to do.
         cure: &'static str,
     },
+    /// A vector that, with the receive buffer of a path's protocol, is larger than the memory of a rank.
+    #[error(
+        "a vector of {bytes} B and its receive buffer do not fit `{endpoint}`, which has {room} B, as path `{path}` \
+         needs them; use smaller vectors or another path"
+    )]
+    NoBuffer {
+        /// Size of the vector.
+        bytes: u64,
+        /// Name of the endpoint.
+        endpoint: String,
+        /// Its memory.
+        room: u64,
+        /// Name of the path.
+        path: String,
+    },
     /// A message that is larger than the memory of one of its ends.
     #[error("a message of {bytes} B does not fit `{endpoint}`, which has {room} B; use smaller messages")]
     NoRoom {

@@ -27,6 +27,7 @@ mod pass;
 pub mod placement;
 mod prepared;
 pub mod probes;
+pub mod protocol;
 pub mod queue;
 mod rank;
 mod residence;

@@ -189,6 +189,16 @@ impl<'a> Messages<'a> {
         }
     }
 
+    /// Whether a path with signals announces `op` to its targets by a notice.
+    #[inline]
+    pub fn is_announced(&self, op: &Op) -> bool {
+        match op.kind {
+            OpKind::Put => op.to < self.schedule.ranks,
+            OpKind::Multicast => true,
+            _ => false,
+        }
+    }
+
     /// The notice that tells the target of transfer `id` that its data are there.
     pub fn signal(&self, id: u32) -> Msg {
         let message = self.message(id);

@@ -11,12 +11,15 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The result of one simulation; times in picoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// From the first arrival of a rank to the last finish.
+    /// From the first arrival of a rank to the last finish; of a timed run among several, the time of the slowest rank
+    /// from its own start.
     pub makespan: TimePs,
-    /// When each rank arrived.
+    /// When each rank arrived, or began the run that is timed.
     pub start: Vec<u64>,
     /// When each rank had nothing more to do: its own operations complete, all arrivals handled.
     pub finish: Vec<u64>,
+    /// Of an allreduce on a path with a protocol: when each rank arrived, and when it had ended each run.
+    pub runs: Vec<Vec<u64>>,
     /// Counts over all messages.
     pub totals: Totals,
     /// Load of every link.

@@ -10,6 +10,7 @@ use crate::limits::{self, Demand, Limits};
 use crate::messages::Networks;
 use crate::outcome::Simulation;
 use crate::placement::Placement;
+use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
 use linkwright_core::machine::{Engine, Grid, OpenSize, Path};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
@@ -71,6 +72,8 @@ pub struct Modelled {
     pub bounds: Limits,
     /// The run that was simulated, for a trace.
     pub setup: Setup,
+    /// Where the schedule got less than the protocol of its path, what a reader must know of that.
+    pub remark: Option<String>,
 }
 
 /// Simulate `schedule` on `machine`.
@@ -85,19 +88,32 @@ pub fn run(
         _ => Cow::Borrowed(machine),
     };
     let placement = (options.placement).place(&machine, schedule.ranks, schedule.memories)?;
-    let setup = setup(&machine, schedule.ranks, placement, options)?;
+    let mut setup = setup(&machine, schedule.ranks, placement, options)?;
     check_room(schedule, &machine, &setup)?;
-    let mut fabric = fabrics::build(&machine)?;
-    let simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
-    let (limits, bounds) = limits::of(schedule, &mut *fabric, &setup, &machine)?;
-    for each in [&limits, &bounds] {
-        each.check(&simulation, machine.fabric_kind())?;
+    let timed = Timed::of(schedule, &setup.path);
+    if let Some(timed) = &timed {
+        setup.record_operations = true;
+        let skipped = timed.skipped_per_s(schedule, &setup.path);
+        setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
+    let mut fabric = fabrics::build(&machine)?;
+    let mut simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
+    let repeats = Timed::repeats(timed);
+    let (limits, bounds) = limits::of(schedule, &mut *fabric, (&setup, repeats), &machine)?;
+    bounds.check(&simulation, machine.fabric_kind())?;
+    if let Some(timed) = &timed {
+        simulation = timed.read(schedule, (&setup, &*fabric), simulation);
+        simulation
+            .operations
+            .take_if(|_| !options.record_operations);
+    }
+    limits.check(&simulation, machine.fabric_kind())?;
     Ok(Modelled {
         simulation,
         limits,
         bounds,
         setup,
+        remark: None,
     })
 }
 
@@ -151,17 +167,22 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
 /// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
 /// Where the path does not combine while it writes, every transfer that does becomes a copy into
-/// scratch and a local combination. Where the fabric has no barrier, barriers become notices. Where a rank
-/// does one thing at a time, its lanes become one.
+/// scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
+/// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one.
 pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
 ) -> Result<Option<Schedule>, SimError> {
     let mut lowered = None;
+    let path = path(machine, path_name)?;
     let fused = |op: &Op| op.combine == Combine::Reduce && op.is_message();
-    if !path(machine, path_name)?.fused_combine && schedule.ops().iter().any(fused) {
+    if !path.fused_combine && schedule.ops().iter().any(fused) {
         lowered = Some(transforms::unfuse(schedule)?);
+    }
+    if path.protocol.is_some() {
+        let plain = lowered.as_ref().unwrap_or(schedule);
+        lowered = protocol::applied(plain, path, machine)?.or(lowered);
     }
     if schedule.has(OpKind::Barrier) {
         let mut fabric = fabrics::build(machine)?;
@@ -170,10 +191,19 @@ pub fn lowered(
             lowered = Some(barriers::disseminate(lowered.as_ref().unwrap_or(schedule))?);
         }
     }
-    if path(machine, path_name)?.engine == Engine::Rank {
+    if path.engine == Engine::Rank {
         lowered = Some(transforms::one_lane(lowered.as_ref().unwrap_or(schedule)));
     }
     Ok(lowered)
+}
+
+/// Where `schedule`, before it is lowered, gets less than the protocol of the path, what a reader must know of that.
+pub fn remark(
+    schedule: &Schedule,
+    machine: &Machine,
+    path_name: Option<&str>,
+) -> Result<Option<String>, SimError> {
+    Ok(protocol::remark(schedule, path(machine, path_name)?)?)
 }
 
 /// The machine, with a size if it has none yet.

@@ -24,7 +24,7 @@
 use crate::error::SimError;
 use crate::mode::Mode;
 use crate::probes::{self, Answer};
-use crate::run::{lowered, run, Modelled, Options};
+use crate::run::{lowered, remark, run, Modelled, Options};
 use crate::symmetric;
 use linkwright_core::probes::Assignment;
 use linkwright_core::Machine;
@@ -130,12 +130,14 @@ pub fn ask(machine: &Machine, question: &Question, options: &Options) -> Outcome
         Question::Pattern(key, traffic) => Cow::Owned((patterns::find(key)?.build)(traffic)?),
         Question::Given(schedule) => Cow::Borrowed(&**schedule),
     };
+    let remark = remark(&built, machine, options.path.as_deref())?;
     let schedule = match lowered(&built, machine, options.path.as_deref())? {
         Some(lowered) => Cow::Owned(lowered),
         None => built,
     };
     verify(&schedule)?;
-    Ok(Finding::Times(Box::new(run(&schedule, machine, options)?)))
+    let modelled = run(&schedule, machine, options)?;
+    Ok(Finding::Times(Box::new(Modelled { remark, ..modelled })))
 }
 
 /// The outcome of waiting for a result.

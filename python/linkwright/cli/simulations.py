@@ -153,7 +153,8 @@ def _recorded(
 def _record(work: Work, experiment: Experiment, request: Request, answer: dict) -> None:
     """One simulation, which fills `answer` and the files."""
     machine = work.target.machine
-    schedule = schedules.lowered(schedules.of(experiment), machine, experiment.path)
+    built = schedules.of(experiment)
+    schedule = schedules.lowered(built, machine, experiment.path)
     placed = on_sample(work.target, experiment)
     asked = {**schedules.options(placed), "seed": work.seed, "links": True, "operations": bool(request.noc_trace)}
 
@@ -164,6 +165,7 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
         write_whole(request.trace, lambda file: simulate(trace=str(file)))
     else:
         simulate()
+    answer["remark"] = _native.protocol_remark(built, machine, experiment.path)
     if request.links:
         _write_links(request.links, schedules.link_rows(answer))
     if request.noc_trace:

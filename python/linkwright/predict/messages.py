@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright import _native, schedules
-from linkwright.errors import LinkwrightError, ScheduleError, ShapeError
+from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
 from linkwright.experiment import DTYPES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
 from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
@@ -81,13 +81,19 @@ class Exchange:
         self, machine: _native.Machine, path: str | None, placement: tuple[int, ...] | None = None
     ) -> tuple[str, float, dict[str, float]]:
         """(choice, time, time by cause) of the fastest, in ns; `placement` has the endpoint of each rank."""
-        found = []
+        found, unsuited = [], None
         for name, schedule in self.choices.items():
             if len(self.choices) > 1 and schedule.memories > machine.memories:
                 continue
-            lowered = schedules.lowered(schedule, machine, path)
+            try:
+                lowered = schedules.lowered(schedule, machine, path)
+            except UnsuitedError as error:  # too large for its kernels; another one may do
+                unsuited = error
+                continue
             table = _native.simulate(lowered, machine, {"path": path, "placement": placement})
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
+        if not found and unsuited:
+            raise unsuited
         time_ns, name, shares = min(found, key=lambda one: one[0])
         return name, time_ns, {cause: share * time_ns for cause, share in shares.items()}
 

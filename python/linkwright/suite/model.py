@@ -22,7 +22,7 @@ from linkwright.errors import (
 )
 from linkwright.executors import ModelledTarget
 from linkwright.experiment import Experiment
-from linkwright.store.record import Note
+from linkwright.store.record import Note, remarks
 
 from . import rows
 
@@ -52,7 +52,7 @@ class Work:
         if experiment.probe:
             return rows.of_modelled_probe(self.context, experiment, probes.modelled(answer))
         metrics = self.metrics[experiment.part]
-        notes = (FOLDED,) if self.target.walk == "fold" else ()
+        notes = [*([FOLDED] if self.target.walk == "fold" else []), *remarks(answer["remark"])]
         return rows.of_simulation(self.context, experiment, metrics, schedules.simulated(answer), notes)
 
 

@@ -27,6 +27,9 @@
 //! bytes itself: a put then costs `start` and what its loads and stores cost where the lines lie, a combination
 //! that it carries included; `receive` is paid for eager puts only.
 //!
+//! With `[path.NAME.protocol]` ([`super::protocol`]) an allreduce runs as kernels do it: window by window, several
+//! times back to back.
+//!
 //! A cost that the file leaves out is zero. `like = "NAME"` takes it from a path further up instead, so
 //! that a number is written once. In LogGP terms `start` is the
 //! overhead of sending and `receive` that of receiving; `completion = "source_free"`. A kernel that
@@ -35,6 +38,7 @@
 //! fabric's, and data dependencies, which are the schedule's.
 
 use super::memory::Memory;
+use super::protocol::Protocol;
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::{Bytes, BytesPerSec, TimePs};
@@ -124,6 +128,8 @@ pub struct Path {
     pub engine: Engine,
     /// Costs of a rank that moves bytes itself; `None`: the fabric moves them.
     pub memory: Option<Memory>,
+    /// How kernels run an allreduce; `None`: once, in the transfers of its schedule.
+    pub protocol: Option<Protocol>,
 }
 
 impl Path {
@@ -152,7 +158,7 @@ impl Path {
         levels: &[&str],
     ) -> Result<Path, MachineError> {
         let time = |s: &mut Section<'_>, key, or: TimePs| Ok(s.optional_time(key)?.unwrap_or(or));
-        let path = Path {
+        let mut path = Path {
             name: name.to_string(),
             summary: s.text("summary")?,
             network: (s.optional_name("network", networks)?)
@@ -183,8 +189,12 @@ impl Path {
                 Some(memory) => Some(Memory::read(memory, levels)?),
                 None => base.memory,
             },
+            protocol: base.protocol,
         };
         path.check(s)?;
+        if let Some(protocol) = s.optional_section("protocol")? {
+            path.protocol = Some(Protocol::read(protocol, path.combine_tile)?);
+        }
         Ok(path)
     }
 

@@ -146,7 +146,8 @@ fn limits(
     setup: &Setup,
     simulation: &Simulation,
 ) -> Result<Limits> {
-    let (limits, bounds) = limits::of(schedule, &mut **fabric, setup, machine).map_err(text)?;
+    let (limits, bounds) =
+        limits::of(schedule, &mut **fabric, (setup, 1), machine).map_err(text)?;
     for each in [&limits, &bounds] {
         (each.check(simulation, machine.fabric_kind())).map_err(text)?;
     }

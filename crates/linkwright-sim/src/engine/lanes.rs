@@ -39,12 +39,7 @@ impl<F: Fabric + ?Sized> Engine<'_, F> {
     /// Whether the path announces `op` to its target by a notice.
     #[inline]
     pub(super) fn is_signalled(&self, op: &Op) -> bool {
-        let to_rank = |op: &Op| match op.kind {
-            OpKind::Put => op.to < self.messages.schedule.ranks,
-            OpKind::Multicast => true,
-            _ => false,
-        };
-        self.setup.path.signal && to_rank(op)
+        self.setup.path.signal && self.messages.is_announced(op)
     }
 
     /// Whether the lane of `op` does anything when the transfer is complete.

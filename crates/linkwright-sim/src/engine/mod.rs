@@ -380,6 +380,7 @@ impl<'a, F: Fabric + ?Sized> Engine<'a, F> {
             makespan: TimePs(self.end.0.max(first) - first),
             start,
             finish: self.finish,
+            runs: Vec::new(),
             totals: self.totals,
             links: self.fabric.links().clone(),
             critical,

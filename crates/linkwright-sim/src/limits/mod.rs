@@ -113,7 +113,7 @@ impl Limits {
 pub fn of<F: SimulatedFabric + ?Sized>(
     schedule: &Schedule,
     fabric: &mut F,
-    setup: &Setup,
+    (setup, repeats): (&Setup, u64),
     machine: &Machine,
 ) -> Result<(Limits, Limits), SimError> {
     let prepared = Prepared::new(schedule, setup)?;
@@ -121,7 +121,7 @@ pub fn of<F: SimulatedFabric + ?Sized>(
     // A multicast of a chain needs the sets of the schedule, which the problem may replace.
     let chain = fabric.longest_chain(&prepared);
     let found = problem::find(&demand, fabric, setup, machine);
-    let own = schedule::limits(&prepared, fabric, chain, found.cut.as_ref());
+    let own = schedule::limits(&prepared, fabric, (chain, repeats), found.cut.as_ref());
     let problem = match demand {
         // A pattern is its messages.
         Demand::Pattern(_) => Limits::known([found.limits.0, own.0.clone()].concat()),

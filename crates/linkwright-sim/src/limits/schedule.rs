@@ -19,16 +19,18 @@ use linkwright_core::{Bytes, BytesPerSec, EndpointId, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind, Schedule};
 use std::ops::Range;
 
-/// The bounds of a schedule whose longest chain of messages takes `chain`; `cut` is the narrowest of its problem.
+/// The bounds of a schedule whose longest chain of messages takes `chain`, or of one of its `repeats` runs; `cut` is the narrowest of its problem.
 pub(super) fn limits<F: Fabric + ?Sized>(
     prepared: &Prepared<'_>,
     fabric: &F,
-    chain: TimePs,
+    (chain, repeats): (TimePs, u64),
     cut: Option<&NetworkCut>,
 ) -> Limits {
     let (messages, setup) = (&prepared.messages, prepared.setup);
     let (ranks, memories) = (messages.schedule.ranks, messages.schedule.memories);
-    let moved = moved(messages);
+    let moved: Vec<(u64, u64)> = (moved(messages).iter())
+        .map(|(out, into)| (out / repeats, into / repeats))
+        .collect();
     let networks = setup.networks.all();
     let busiest = |name, participants: Range<u32>| {
         let longest = |&at: &u32| longer_side((at, setup), moved[at as usize], fabric, &networks).0;
@@ -37,11 +39,11 @@ pub(super) fn limits<F: Fabric + ?Sized>(
         busier_side(name, (at, setup), moved[at as usize], fabric, &networks)
     };
     let all = [
-        Some(longest_chain(chain)),
+        Some(longest_chain(TimePs(chain.0 / repeats))),
         busiest("port", 0..ranks),
-        cut.and_then(|cut| across(messages, cut, fabric.multicasts_are_copies())),
+        cut.and_then(|cut| across(messages, cut, fabric.multicasts_are_copies(), repeats)),
         busiest("memory", ranks..ranks + memories),
-        compute(messages, &prepared.costs, setup),
+        compute(messages, &prepared.costs, setup, repeats),
     ];
     Limits::known(all.into_iter().flatten())
 }
@@ -119,7 +121,7 @@ fn moved(messages: &Messages<'_>) -> Vec<(u64, u64)> {
 }
 
 /// What the messages carry across a cut of the ranks.
-fn across(messages: &Messages<'_>, cut: &NetworkCut, copies: bool) -> Option<Limit> {
+fn across(messages: &Messages<'_>, cut: &NetworkCut, copies: bool, repeats: u64) -> Option<Limit> {
     let schedule = messages.schedule;
     // A memory may be on either side.
     let side = |participant: u32| cut.inside.get(participant as usize).copied();
@@ -134,11 +136,17 @@ fn across(messages: &Messages<'_>, cut: &NetworkCut, copies: bool) -> Option<Lim
     let limit = |what: &str, bytes, rate| {
         Limit::of_rate("cut", format!("{what} the narrowest cut"), bytes, rate)
     };
+    let (out, into) = (out / repeats, into / repeats);
     let sides = [limit("out of", out, cut.out), limit("into", into, cut.into)];
     sides.into_iter().max_by_key(|limit| limit.time)
 }
 
-fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> Option<Limit> {
+fn compute(
+    messages: &Messages<'_>,
+    costs: &Costs<'_>,
+    setup: &Setup,
+    repeats: u64,
+) -> Option<Limit> {
     let schedule = messages.schedule;
     if !schedule.computes() && !schedule.spec.collective.reduces() {
         return None;
@@ -158,7 +166,7 @@ fn compute(messages: &Messages<'_>, costs: &Costs<'_>, setup: &Setup) -> Option<
         }
     }
     let units = lanes.iter().filter(|&&used| used).count().max(1) as u64;
-    let most = work.into_iter().max().unwrap_or(0) / units;
+    let most = work.into_iter().max().unwrap_or(0) / units / repeats;
     let computes = Limit::of_time(
         "compute",
         "computes of the busiest rank".into(),

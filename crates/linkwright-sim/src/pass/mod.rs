@@ -313,6 +313,7 @@ impl<F: Fabric + ?Sized> Pass<'_, F> {
             makespan: TimePs(self.end.0.max(first) - first),
             start,
             finish: self.ranks.iter().map(|rank| rank.finish).collect(),
+            runs: Vec::new(),
             totals: self.totals,
             links: self.fabric.links().clone(),
             critical,

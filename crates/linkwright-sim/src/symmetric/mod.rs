@@ -390,6 +390,7 @@ impl<F: Fabric + ?Sized> Streaming<'_, F> {
             makespan: TimePs(end.max(self.first) - self.first),
             start,
             finish,
+            runs: Vec::new(),
             totals,
             links,
             critical: spans.as_path(self.first),

@@ -49,6 +49,7 @@ pub fn simulate(
         limits,
         bounds,
         setup,
+        remark: None,
     })
 }
 
@@ -93,7 +94,9 @@ fn units(folded: &Folded) -> u64 {
 /// Refuse options that need a schedule.
 fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError> {
     let folded = mode == Mode::Folded;
-    let problem = if path.signal || path.phase_start > TimePs::ZERO {
+    let problem = if path.protocol.is_some() {
+        "the path runs an allreduce in windows and several times; use another path"
+    } else if path.signal || path.phase_start > TimePs::ZERO {
         "the path announces its data by signals, or starts its steps; use another path"
     } else if path.memory.is_some() || path.engine == Engine::Rank {
         "its ranks move their data themselves, one thing at a time; use another path"

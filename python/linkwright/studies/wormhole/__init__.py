@@ -144,8 +144,8 @@ def _signal_rows(machine, options: Options) -> list[dict]:
     """Sensitivity to the number of progress signals per step, at 128 kB."""
 
     def one(variant: str, signals: int) -> dict:
-        conditions = Conditions(signals=signals, seed=options.seed)
-        time = allreduce.measure(machine, variant, 128, conditions).slowest()
+        conditions = Conditions(seed=options.seed)
+        time = allreduce.measure(allreduce.with_signals(machine, signals), variant, 128, conditions).slowest()
         return {"variant": variant, "size_kib": 128, "signals": signals, "time_us": time}
 
     return parallel(one, itertools.product(("swing_LO", "swing_BO"), (1, 4, 16, 32, 64)), options, "progress signals")

@@ -1,32 +1,27 @@
 """The allreduce experiments: five variants and the proposed rings, by size, with and without arithmetic.
 
-Five runs back to back; the fifth is evaluated. Per rank, start is when its fourth run ended and finish when its
-fifth has; two run times are reported:
+The path `metalium` of the machine file runs the kernels: windows with a signal each, five runs back to back. The fifth
+is evaluated. Per rank, start is when its fourth run ended and finish when its fifth has; two run times are reported:
 
-    own-start    t(r) = finish(r) - start(r)
+    own-start    t(r) = finish(r) - start(r), which `linkwright simulate` reports too
     first-start  t(r) = finish(r) - min over ranks of start
 
-The kernels combine through a receive buffer (`unfuse`) and signal progress window by window (`windows`). Two
-readings of the listing exist: 32 windows per step, or a barrier after every two tiles; at 128 kB they are the same.
-Windows of 2 blocks beyond that are faster than the roofline of the thesis, so the second is the default.
+Two readings of the listing exist: 32 windows per step, or a barrier after every two tiles; at 128 kB they are the same.
+Windows of 2 blocks beyond that are faster than the roofline of the thesis, so the machine file has the second.
 """
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 from linkwright import _native
-from linkwright.studies.numbers import values
-from linkwright.studies.wormhole.theory import KIB, RANKS, clock_hz
+from linkwright.studies.numbers import changed
+from linkwright.studies.wormhole.theory import KIB, RANKS
 
-TILE_BYTES = 2048
+PATH = "metalium"
 ELEMENT_BYTES = 2
-WINDOW_TILES = 2
-SIGNALS_AT_LEAST = 32
-RUNS = 5
 GRID = (8, 8)
 
 LO_SIZES_KIB = (2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 640)
@@ -52,25 +47,24 @@ def sizes_kib(variant: str) -> tuple[int, ...]:
     return BO_SIZES_KIB if variant == "SM" or variant.endswith("BO") else LO_SIZES_KIB
 
 
-@functools.cache
-def schedule(variant: str, size_kib: int, signals: int | None = None, runs: int = RUNS):
-    """The schedule of one experiment, all runs of it.
-
-    `signals` is the number of windows per step; by default one for every two tiles, but at least 32 while there
-    are as many tiles.
-    """
+def schedule(machine, variant: str, size_kib: int):
+    """The schedule of one experiment as the machine runs it: shared memory once, everything else several times."""
     elements = size_kib * KIB // ELEMENT_BYTES
     key = (VARIANTS | RINGS)[variant]
-    made = _native.Schedule.build(key, RANKS, elements, element_bytes=ELEMENT_BYTES, grid=GRID).unfuse()
-    if variant == "SM":
-        return made
-    tiles = max(1, size_kib * KIB // TILE_BYTES)
-    made = made.repeat(runs)
-    if variant in RINGS:
-        return made
-    blocks = 1 if variant.endswith("LO") else RANKS
-    windows = min(tiles, signals or max(SIGNALS_AT_LEAST, tiles // WINDOW_TILES))
-    return made.refine(tiles // blocks).windows(windows)
+    made = _native.Schedule.build(key, RANKS, elements, element_bytes=ELEMENT_BYTES, grid=GRID)
+    return _native.lower(made, machine, PATH)
+
+
+def with_signals(machine, signals: int):
+    """The machine with this number of progress signals per step, as far as a vector has tiles."""
+    most_tiles = max(LO_SIZES_KIB)  # of any vector, since no tile is smaller than 1 KiB
+    return changed(
+        machine,
+        {
+            f"path.{PATH}.protocol.windows_at_least": str(signals),
+            f"path.{PATH}.protocol.window_tiles": str(most_tiles),
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,6 @@ class Conditions:
     """What besides variant and size defines an experiment."""
 
     arithmetic: bool = True
-    signals: int | None = None
     skew_us: float = 0.0
     seed: int = 1
 
@@ -106,43 +99,21 @@ class Timing:
 
 def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Timing:
     """Simulate one experiment."""
-    runs = 1 if variant == "SM" else RUNS
-    made = schedule(variant, size_kib, conditions.signals)
-    if variant == "SM":
-        made = _native.lower(made, machine)
+    made = schedule(machine, variant, size_kib)
     options = {
-        "operations_per_s": skipped_elements_per_s(machine),
+        "path": PATH,
         "no_arithmetic": not conditions.arithmetic,
         "seed": conditions.seed,
-        "operations": True,
     }
     if conditions.skew_us:
         options["skew"] = f"uniform:{conditions.skew_us}us"
-    result = _native.simulate(made, machine, options)
-    return timing_of(made, result, runs)
+    return timing_of(made, _native.simulate(made, machine, options))
 
 
-def skipped_elements_per_s(machine) -> float:
-    """Rate of popping tiles that are not combined: handling without addition."""
-    numbers = values(machine)
-    tile_elements, cycles = numbers["path.write.combine_tile"] / ELEMENT_BYTES, numbers["path.write.tile_handling"]
-    # Handling may be swept down to nothing; a rate must stay finite.
-    return tile_elements * clock_hz(machine) / max(cycles, 1e-3)
-
-
-def timing_of(made, result: dict, runs: int) -> Timing:
-    """Starts and finishes of each run, from the finish of every operation at its ranks."""
-    table = made.operations()
-    steps = table["step"].astype(np.int64)
-    run_of = steps // ((steps.max() + runs) // runs)
-    finish = np.zeros((runs, made.ranks))
-    done = np.asarray(result["op_done_ps"], dtype=np.float64) / 1e6
-    for column in ("from", "to"):
-        ranks = table[column].astype(np.int64)
-        known = ranks < made.ranks
-        np.maximum.at(finish, (run_of[known], ranks[known]), done[known])
-    start = np.vstack([np.asarray(result["start_ps"], dtype=np.float64) / 1e6, finish[:-1]])
-    return Timing(start, finish)
+def timing_of(made, result: dict) -> Timing:
+    """Starts and finishes of each run; a rank starts a run when its previous one has ended."""
+    ends_us = result["runs_ps"].reshape(-1, made.ranks) / 1e6
+    return Timing(ends_us[:-1], ends_us[1:])
 
 
 def deviation_percent(values: np.ndarray) -> np.ndarray:

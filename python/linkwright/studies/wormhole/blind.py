@@ -29,7 +29,7 @@ TRANSACTION_BYTES = tuple(2**k for k in range(5, 17))
 
 def _with_costs(machine, handling: int, add: int):
     """The machine with these costs, in cycles per tile."""
-    return changed(machine, {"path.write.tile_handling": str(handling), "path.write.combine_per_tile": str(add)})
+    return changed(machine, {"path.ideal.tile_handling": str(handling), "path.ideal.combine_per_tile": str(add)})
 
 
 def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
