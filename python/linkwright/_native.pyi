@@ -206,9 +206,11 @@ class _Limit(TypedDict):
 class _Simulation(_Simulated, total=False):
     links: _Links
     op_issued_ps: _U64  # by operation
+    op_delivered_ps: _U64  # by operation
     op_done_ps: _U64  # by operation
     message_ps: _U64  # by message
     sent_bytes: _U64  # by participant
+    op_network: _U8  # by operation
     path: _Path
 
 class _Launch(TypedDict):
@@ -408,6 +410,8 @@ class Schedule:
     def ranks(self) -> int: ...
     @property
     def memories(self) -> int: ...
+    @property
+    def sets(self) -> list[list[int]]: ...
     @property
     def element_bytes(self) -> int: ...
     @property

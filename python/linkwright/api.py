@@ -98,6 +98,8 @@ def schedule(
         >>> import linkwright as lw
         >>> lw.schedule("allreduce", "ring", ranks=4, size="4K")
         <Schedule allreduce over 4 ranks: 24 operations, 24 messages>
+        >>> lw.schedule("broadcast", "multicast", ranks=3, size="4K").sets
+        [[1, 2]]
     """
     if not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"schedule: {ranks} ranks; 1 to {MAX_RANKS} are possible")

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from linkwright.suite.rows import Simulated
 
 
+# A compute of traffic takes 1 ns for each operation, the unit of GOAL. What a collective computes, such as the tiles
+# that a protocol skips, has the rate of the machine.
+OPERATIONS_PER_S = 1e9
+
+
 def of(experiment: Experiment, rings: Sequence[Sequence[int]] | None = None) -> _native.Schedule:
     """The schedule of an experiment; a ring algorithm goes round `rings`, by default in the order of ranks."""
     if experiment.own is not None:
@@ -132,6 +137,7 @@ def options(experiment: Experiment) -> dict[str, object]:
         **{name: getattr(experiment, name) for name in HOW},
         "placement": experiment.placement or None,
         "no_arithmetic": not experiment.arithmetic,
+        "operations_per_s": None if experiment.collective else OPERATIONS_PER_S,
     }
 
 

@@ -13,6 +13,7 @@
 
 mod error;
 mod format;
+mod goal;
 mod msccl;
 mod mscclpp;
 mod order;
@@ -27,7 +28,12 @@ use linkwright_schedule::Schedule;
 pub const MAX_BYTES: usize = 1 << 28;
 
 /// All formats, in the order in which a file is tried.
-pub static FORMATS: &[&Format] = &[&text::FORMAT, &msccl::FORMAT, &mscclpp::FORMAT];
+pub static FORMATS: &[&Format] = &[
+    &text::FORMAT,
+    &msccl::FORMAT,
+    &mscclpp::FORMAT,
+    &goal::FORMAT,
+];
 
 /// The format called `key`.
 pub fn find(key: &str) -> Option<&'static Format> {

@@ -397,6 +397,12 @@ impl Schedule {
         self.ordered.memories
     }
 
+    /// The ranks of each set; `to` of a multicast or a barrier is the index of one.
+    #[getter]
+    fn sets(&self) -> Vec<Vec<u32>> {
+        self.ordered.sets.clone()
+    }
+
     /// The bytes of one element.
     #[getter]
     fn element_bytes(&self) -> u32 {

@@ -73,8 +73,8 @@ pub fn protocol_remark(
 /// endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
 /// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
-/// `op_issued_ps, op_done_ps` by operation, and the critical `path`; with `messages` also `message_ps` by
-/// message and `sent_bytes` by participant; with `links` the load of every link.
+/// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `messages`
+/// also `message_ps` by message and `sent_bytes` by participant; with `links` the load of every link.
 #[pyfunction]
 #[pyo3(signature = (schedule, machine, options=None))]
 pub fn simulate<'py>(
@@ -99,7 +99,14 @@ pub fn simulate<'py>(
     if let Some(file) = trace {
         py.detach(|| write_trace(&file, schedule, &modelled))?;
     }
-    table(py, modelled, operations, links)
+    let networks = modelled.setup.networks.clone();
+    let found = table(py, modelled, operations, links)?;
+    if operations {
+        let of = |op| networks.of(op);
+        let column: Vec<u8> = ordered.ops().iter().map(of).collect();
+        found.set_item("op_network", column.into_pyarray(py))?;
+    }
+    Ok(found)
 }
 
 /// How a schedule runs, by the options that `simulate` names.
@@ -200,6 +207,7 @@ pub fn table(
             })
             .collect();
         table.set_item("op_done_ps", done.into_pyarray(py))?;
+        table.set_item("op_delivered_ps", times.delivered.into_pyarray(py))?;
         table.set_item("path", path_table(py, &simulation.critical)?)?;
     }
     Ok(table)

@@ -61,8 +61,9 @@ impl Networks {
         all
     }
 
+    /// The network of `op`.
     #[inline]
-    pub(crate) fn of(&self, op: &Op) -> u8 {
+    pub fn of(&self, op: &Op) -> u8 {
         match op.hint {
             Hint::None => self.lanes[op.lane as usize],
             Hint::PlusX => self.axes[0],

@@ -43,6 +43,12 @@ from linkwright.cli import options
     metavar="FILE",
     help="Write the busy time of every link, as CSV.",
 )
+@click.option(
+    "--noc-trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a timeline that ttnn-visualizer opens, of a Tenstorrent chip.",
+)
 @options.view
 @options.outputs
 def command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ class Request:
     seed: int
     trace: Path | None
     links: Path | None
+    noc_trace: Path | None
     outputs: tuple[Path, ...]
     how: Mapping[str, object]  # fields of every experiment
 
@@ -49,7 +51,8 @@ class Request:
     @property
     def files(self) -> dict[str, Path]:
         """Files of one experiment, by their option."""
-        return {option: file for option, file in (("--trace", self.trace), ("--links", self.links)) if file}
+        files = {"--trace": self.trace, "--links": self.links, "--noc-trace": self.noc_trace}
+        return {option: file for option, file in files.items() if file}
 
     def experiments(self, target: Target) -> list[Experiment]:
         """The experiments on a machine."""
@@ -124,6 +127,10 @@ def _plan(request: Request) -> Planned:
                 f"--on {target.name}: simulate models, and this executor measures; say `linkwright run` instead, or "
                 "name a described machine (`linkwright list machines`)"
             )
+        if request.noc_trace:
+            from linkwright.interop import noc_trace  # as above
+
+            noc_trace.check(target.machine)
     planned = [(target, request.experiments(target)) for target in targets]
     for target, experiments in planned:
         for experiment in {experiment.ranks: experiment for experiment in reversed(experiments)}.values():
@@ -138,7 +145,7 @@ def _plan(request: Request) -> Planned:
 def _recorded(
     work: Work, experiment: Experiment, request: Request, failed: list[LinkwrightError]
 ) -> Iterator[Finished]:
-    """The only experiment there is, with its trace and links written; an error goes to `failed`."""
+    """The only experiment there is, with its files written; an error goes to `failed`."""
     answer: dict = {}
     try:
         _record(work, experiment, request, answer)
@@ -152,7 +159,8 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
     machine = work.target.machine
     built = schedules.of(experiment)
     schedule = schedules.lowered(built, machine, experiment.path)
-    asked = {**schedules.options(on_sample(work.target, experiment)), "seed": work.seed, "links": True}
+    placed = on_sample(work.target, experiment)
+    asked = {**schedules.options(placed), "seed": work.seed, "links": True, "operations": bool(request.noc_trace)}
 
     def simulate(**more: object) -> None:
         answer.update(_native.simulate(schedule, machine, {**asked, **more}))
@@ -164,6 +172,12 @@ def _record(work: Work, experiment: Experiment, request: Request, answer: dict) 
     answer["remark"] = _native.protocol_remark(built, machine, experiment.path)
     if request.links:
         _write_links(request.links, schedules.link_rows(answer))
+    if request.noc_trace:
+        from linkwright.interop import noc_trace  # as above
+
+        placement = placed.placement or range(experiment.ranks)
+        timeline = noc_trace.timeline(schedule, machine, placement, answer)
+        write_text(request.noc_trace, json.dumps(timeline, separators=(",", ":")) + "\n")
 
 
 def _write_links(file: Path, rows: list[dict[str, object]]) -> None:
