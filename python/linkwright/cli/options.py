@@ -177,7 +177,9 @@ shape = _together(
 traffic = _together(
     click.option("--messages", type=click.IntRange(1), metavar="N", help="Messages per pair of a pattern; default: 1."),
     click.option("--both-ways", is_flag=True, help="The messages of a pattern also go the other way."),
-    click.option("--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited; default: the machine's."),
+    click.option(
+        "--issue", metavar="POLICY", help="blocking, window(k), batch(k) or unlimited; default: the machine's."
+    ),
 )
 
 outputs = click.option(

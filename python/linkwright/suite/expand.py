@@ -94,9 +94,8 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequen
     Sources and algorithms of packages are run where they are named only.
     """
     known = [*own, *(name for of, name in _registered() if of == collective)]
-    if ALL in wanted:
-        return known
-    named = [name for word in wanted for name in (own if word == OWN else [word])]
+    groups = {ALL: known, OWN: own}
+    named = [name for word in wanted for name in groups.get(word, [word])]
     for name in named:
         if name not in known and not _source(collective, name):
             raise elsewhere(name) or unknown(

@@ -59,10 +59,11 @@ def _found(machine: _native.Machine, ranks: int, size: int, algorithm: str, path
 
 
 def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
-    schedule = schedules.of(_experiment(ranks, size, name))
+    experiment = _experiment(ranks, size, name)
+    schedule = schedules.of(experiment)
     if schedule.memories <= machine.memories:
         schedule = schedules.lowered(schedule, machine, path)
-    return Recipe(f"allreduce/{name}", schedule, path)
+    return Recipe(experiment.algorithm_key, schedule, path)
 
 
 def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
