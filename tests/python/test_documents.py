@@ -49,6 +49,7 @@ def test_example(example, tmp_path):
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_in_a_document(code, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     run(["-c", code], tmp_path)
 
 
