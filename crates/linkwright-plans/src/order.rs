@@ -63,8 +63,8 @@ pub(crate) fn sequence(
     }
 }
 
-/// A circle among the nodes that miss a predecessor.
-fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
+/// A circle among the nodes that miss a predecessor; each waits for the one behind it.
+pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
     let stuck = |node: u32| missing[node as usize] > 0;
     let open = edges.iter().filter(|edge| stuck(edge.0));
     let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));

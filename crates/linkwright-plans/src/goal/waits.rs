@@ -1,7 +1,7 @@
 //! What each put and compute waits for: other puts and computes, as its rank sees them.
 
 use super::matching::NONE;
-use super::parse::{Kind, Need, Plan};
+use super::plan::{Kind, Need, Plan};
 use crate::error::{PlanError, Result};
 
 /// Most waits that are looked at, those included that receives pass on.
