@@ -70,7 +70,7 @@ pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec
     let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));
     let mut node = (0..nodes as u32).find(|&node| stuck(node)).unwrap_or(0);
     let mut seen = vec![false; nodes];
-    // Who is stuck waits for somebody who is stuck, so the way back ends in a circle.
+    // Each stuck node waits for another stuck one, so the way back ends in a circle.
     while !seen[node as usize] {
         seen[node as usize] = true;
         node = before.at(node)[0];

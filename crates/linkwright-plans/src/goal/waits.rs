@@ -9,7 +9,7 @@ const MAX_WAITS: usize = 1 << 22;
 
 /// For each operation, the sends and calculations that it waits for, ascending; nothing for receives.
 ///
-/// A receive is no operation of a schedule. What requires it waits for the message, and for all that the
+/// A schedule has no receives. What requires it waits for the message, and for all that the
 /// receive itself waits for.
 pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Vec<Vec<u32>>> {
     let mut needs: Vec<Need> = plan.needs.clone();

@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 return Err(self.error(format!(
-                    "`{}` is no operation; write `send`, `recv` or `calc`",
+                    "`{}` is not an operation; write `send`, `recv` or `calc`",
                     short(word)
                 )))
             }

@@ -8,7 +8,7 @@
 //!   nop, barrier          everything of the thread block before it, before everything behind it
 //!   signal -> wait        the k-th of one end of a channel, the k-th of the other end; `rlx` says nothing of data
 //!   release -> acquire    the same of a semaphore, whose start value is taken first
-//!   packets               whoever wrote them, before whoever reads them
+//!   packets               the writer, before the reader
 //!   port channel          a put leaves later; the next signal of the channel arrives behind it, `flush` waits for it
 //! ```
 

@@ -1,4 +1,4 @@
-//! Packets: whoever reads them waits for whoever wrote them.
+//! Packets: their reader waits for their writer.
 
 use super::{Maker, NONE};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::mscclpp::json::Space;
 use crate::mscclpp::plan::{Action, Move, Plan};
 
 impl Maker<'_> {
-    /// Whoever reads packets waits for them.
+    /// Each reader of packets waits for their writer.
     pub(super) fn packets(&mut self) -> Result<()> {
         let scratch = scratch_units(self.plan);
         let mut writer = vec![NONE; scratch * self.plan.ranks as usize];

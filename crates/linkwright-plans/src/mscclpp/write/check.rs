@@ -24,7 +24,7 @@ pub(super) fn expressible(schedule: &Schedule) -> Result<()> {
         )));
     }
     if schedule.memories > 0 {
-        return Err(cannot("it has memories that are no GPUs"));
+        return Err(cannot("it has memories that are not GPUs"));
     }
     for (id, op) in schedule.ops().iter().enumerate() {
         let what = match op.kind {

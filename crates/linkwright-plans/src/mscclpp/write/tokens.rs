@@ -53,7 +53,7 @@ impl Writer<'_> {
             .for_each(|list| list.sort_unstable());
     }
 
-    /// Whoever accesses the buffers of a GPU waits until it has begun.
+    /// A thread block that accesses the buffers of another GPU waits until that GPU has begun.
     pub(super) fn begin(&mut self) {
         let mut accesses = BTreeSet::new();
         for (id, op) in (0..).zip(self.schedule.ops()) {
