@@ -28,6 +28,7 @@ def blocks(language):
     return [
         pytest.param(text, id=f"{path.relative_to(ROOT)}:{number}")
         for path in DOCUMENTS
+        if path.parent.name != "tutorials"  # whose blocks are files: test_tutorials.py
         for number, (kind, text) in enumerate(FENCE.findall(path.read_text(encoding="utf-8")), 1)
         if kind == language
     ]

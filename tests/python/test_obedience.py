@@ -70,6 +70,7 @@ def test_the_simulator_is_told_every_condition():
         "skew": "late:1:2us",
         "placement": (1, 0),
         "no_arithmetic": True,
+        "operations_per_s": None,  # of a collective: the path or the machine has one
     }
 
 

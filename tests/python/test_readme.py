@@ -49,7 +49,11 @@ def test_the_readme_is_short_and_its_commands_are_found():
     assert {"dissect", "simulate", "run", "compare", "predict", "reproduce"} <= verbs
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: str(path.relative_to(ROOT)))
+# Tutorials have files of their own, and a test that writes them: test_tutorials.py.
+DOCUMENTS = sorted(path for path in ROOT.glob("docs/**/*.md") if path.parent.name != "tutorials")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_output_in_a_document_is_what_the_command_prints(path, tmp_path, monkeypatch):
     """Modelled commands of other documents, where they are shown with output."""
     shown = [(c, lines) for c, lines in steps(path.read_text(encoding="utf-8")) if lines and c.startswith("linkwright")]

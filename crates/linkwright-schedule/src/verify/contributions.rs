@@ -7,13 +7,15 @@
 //!   ( N, F )     N = sum of m(c), counted exactly;  F = sum of m(c) f(c)  mod Q
 //! ```
 //!
+//! f(c) is the product of four random numbers: two for the high and the low digits of the rank, two
+//! for those of the chunk. Each process draws their tables from the operating system's randomness.
+//!
 //! A chunk whose count reaches 2^63 equals no other. Where two fingerprints are equal, every m(c) is
 //! therefore below 2^63 in both, and if their multisets differ, some difference m(c) - m'(c) is not 0
-//! and smaller than Q. It has an inverse modulo Q: whatever the other f are, exactly one of the Q
-//! values of that f(c) makes the sums equal. So two different multisets have equal fingerprints with
-//! probability 1/Q, less than 10^-19. No doubling, repetition or other structure of a schedule can
-//! do better, because each process draws f from the operating system's randomness (SipHash with a
-//! random key stands for a random function).
+//! and smaller than Q, so it is not 0 modulo Q. The difference of the sums is then a polynomial of
+//! degree 4 in the tables that is not 0: every contribution has a monomial of its own. By the lemma
+//! of Schwartz and Zippel, random tables make it 0 with probability 4/Q at most, less than 10^-18. No
+//! doubling, repetition or other structure of a schedule can do better.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -47,11 +49,53 @@ pub(super) struct Fingerprint {
     sum: u64,
 }
 
-/// The random function of this process.
-fn random(rank: u32, chunk: u32) -> u64 {
-    static KEY: OnceLock<RandomState> = OnceLock::new();
-    let key = KEY.get_or_init(RandomState::new);
-    key.hash_one(u64::from(rank) << 32 | u64::from(chunk)) % PRIME
+/// Digits of a rank below 2^22 and of a chunk below 2^24: two each.
+const RANK_BITS: u32 = 11;
+const CHUNK_BITS: u32 = 12;
+
+/// The random numbers of this process, for the low and the high digit.
+struct Tables {
+    rank: [Vec<u64>; 2],
+    chunk: [Vec<u64>; 2],
+}
+
+impl Tables {
+    fn get() -> &'static Self {
+        static TABLES: OnceLock<Tables> = OnceLock::new();
+        TABLES.get_or_init(|| {
+            let key = RandomState::new();
+            let table = |which: u32, bits: u32| {
+                let numbers = (0..1u32 << bits).map(|digit| key.hash_one((which, digit)) % PRIME);
+                numbers.collect()
+            };
+            Tables {
+                rank: [table(0, RANK_BITS), table(1, RANK_BITS)],
+                chunk: [table(2, CHUNK_BITS), table(3, CHUNK_BITS)],
+            }
+        })
+    }
+
+    #[inline]
+    fn number(&self, rank: u32, chunk: u32) -> u64 {
+        let digits = |table: &[Vec<u64>; 2], value: u32, bits: u32| {
+            let (low, high) = (value & ((1 << bits) - 1), value >> bits);
+            times(table[0][low as usize], table[1][high as usize])
+        };
+        times(
+            digits(&self.rank, rank, RANK_BITS),
+            digits(&self.chunk, chunk, CHUNK_BITS),
+        )
+    }
+}
+
+/// `a * b` modulo the prime: 2^64 is 59.
+#[inline]
+fn times(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    let folded = u128::from(product as u64) + 59 * (product >> 64);
+    let rest = u128::from(folded as u64) + 59 * (folded >> 64);
+    let prime = u128::from(PRIME);
+    (if rest >= prime { rest - prime } else { rest }) as u64
 }
 
 /// `a + b` modulo the prime; both are below it.
@@ -68,7 +112,7 @@ impl Value for Fingerprint {
     fn one(rank: u32, chunk: u32) -> Self {
         Fingerprint {
             count: 1,
-            sum: random(rank, chunk),
+            sum: Tables::get().number(rank, chunk),
         }
     }
 
@@ -89,11 +133,11 @@ impl Value for Fingerprint {
     }
 
     fn all(ranks: u32, chunk: u32, often: u64) -> Self {
-        let sum = (0..ranks).fold(0, |sum, rank| plus(sum, random(rank, chunk)));
-        let product = u128::from(sum) * u128::from(often);
+        let tables = Tables::get();
+        let sum = (0..ranks).fold(0, |sum, rank| plus(sum, tables.number(rank, chunk)));
         Fingerprint {
             count: u64::from(ranks).saturating_mul(often),
-            sum: (product % u128::from(PRIME)) as u64,
+            sum: times(sum, often % PRIME),
         }
     }
 }
@@ -190,6 +234,11 @@ mod tests {
         assert_eq!(plus(PRIME - 1, 1), 0);
         assert_eq!(plus(PRIME - 1, PRIME - 1), PRIME - 2);
         assert_eq!(plus(3, 4), 7);
+        // (Q - 1)^2 = 1, (Q - 1) m = -m, 2^32 * 2^32 = 59.
+        assert_eq!(times(PRIME - 1, PRIME - 1), 1);
+        assert_eq!(times(PRIME - 1, 7), PRIME - 7);
+        assert_eq!(times(1 << 32, 1 << 32), 59);
+        assert_eq!(times(0, PRIME - 1), 0);
     }
 
     #[test]
