@@ -11,6 +11,8 @@
 //! Tokens between two thread blocks are counted, so who needs the k-th waits until k have come. A notice of the
 //! schedule is such a token by itself. Operations are written in the order of their ids, in which everything can
 //! happen, so no circle arises. At the beginning, a GPU tells those that access its buffers that it has begun; at the
+//! end, it waits until all have done so.
+
 mod check;
 mod data;
 mod file;
