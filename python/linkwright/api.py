@@ -367,7 +367,7 @@ class Result:
 
     def _insight(self) -> Insight:
         if self.insight is None:
-            raise UsageError("this result is no simulation of a described machine; lw.simulate gives one with insight")
+            raise UsageError("this result is not a simulation of a described machine; use one of lw.simulate")
         return self.insight
 
     def _us(self, column: str) -> float | None:

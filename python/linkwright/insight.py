@@ -1,4 +1,4 @@
-"""Why a simulated schedule takes its time: tables that `simulate` gives beside the result, each with a data frame.
+"""Why a simulated schedule takes its time: tables that `simulate` gives with the result, each with a data frame.
 
     links           how long each link was busy, and what it carried
     trace           when each operation was issued, and when it was complete

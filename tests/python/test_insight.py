@@ -126,7 +126,7 @@ def test_what_was_not_asked_for_says_how_to_ask():
         with pytest.raises(UsageError, match="simulate with trace=True"):
             getattr(plain, name)
     measured = lw.Result([])
-    with pytest.raises(UsageError, match="is no simulation of a described machine"):
+    with pytest.raises(UsageError, match="is not a simulation of a described machine"):
         _ = measured.links
 
 

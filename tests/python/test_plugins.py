@@ -421,13 +421,13 @@ BROKEN = {
         "class Own:\n    def __init__(self): raise OSError('no device')",
         "OSError: no device",
     ),
-    "no executor": ("class Own: pass", "is a Own, which is no subclass of linkwright.executor_api.Executor"),
+    "no executor": ("class Own: pass", "is an object of class Own, not of a subclass of"),
     "no key": (WELL.replace('key = "own"', "key = None"), "has no text in `key`"),
     "no description": (WELL.replace("    description", "    other"), "has no text in `description`"),
     "another key": (WELL.replace('"own"', '"mine"'), "has the key `mine`, but the entry point is called `own`"),
     "no launch": (WELL.replace("def launch", "def start"), "does not define `launch`"),
     "a model": (WELL.replace("is_host", "modelled"), "says that its times are modelled"),
-    "a condition": (WELL.replace("is_host = True", "obeys = {'weather'}"), "obeys weather, which is no condition"),
+    "a condition": (WELL.replace("is_host = True", "obeys = {'weather'}"), "obeys weather, which linkwright does not"),
 }
 
 

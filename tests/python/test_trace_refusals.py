@@ -57,7 +57,7 @@ ONE_RANK = [
 ]
 TWO_RANKS = [
     ([[node(1, "collective", comm_size=8)]] * 2, "it names no comm_type; write one of 0 to 9"),
-    ([[node(1, "collective", comm_type=10, comm_size=8)]] * 2, "comm_type 10 is no collective; known are 0 to 9"),
+    ([[node(1, "collective", comm_type=10, comm_size=8)]] * 2, "comm_type 10 is not a collective; known are 0 to 9"),
     ([[node(1, "collective", comm_type=0)]] * 2, "it names no comm_size; write the bytes that this rank gives"),
     ([WHOLE, WHOLE[:1]], "step.1.et: rank 1 takes no part in the group of all ranks, of which it is a member"),
     ([WHOLE, [*WHOLE, collective(9, "allreduce", 8)]], "has 2 collectives on rank 1 and 1 on rank 0"),
@@ -111,7 +111,7 @@ def test_two_ranks_that_do_not_agree(ranks, message, tmp_path):
         ('files = "step.*.et"\npath = "pigeon"\n', "pigeon"),
         ('files = "step.*.et"\n[groups]\na = [0, 2]\n', "x.toml: groups.a: rank 2 does not exist; there are ranks 0"),
         ('files = "step.*.et"\n[groups]\na = [1, 1]\n', "groups.a: names a rank twice"),
-        ('files = "step.*.et"\n[groups]\na = [0]\n', "step.1.et: node 1 (n1): rank 1 is no member of group `a`"),
+        ('files = "step.*.et"\n[groups]\na = [0]\n', "step.1.et: node 1 (n1): rank 1 is not a member of group `a`"),
         ('files = "step.*.et"\n[groups]\nb = [0]\n', "groups.b: no trace has a collective of this group"),
         ('files = "step.*.et"\n[algorithms]\nallreduce = "rings"\n', "did you mean `ring`?"),
         ('files = "step.*.et"\n[algorithms]\nallreduces = "ring"\n', "unknown collective `allreduces`"),
@@ -151,8 +151,8 @@ def test_times_that_are_absurd(tmp_path):
 def test_options_and_files_that_do_not_belong(tmp_path):
     names = chakra.write(tmp_path, [WHOLE] * 2)
     assert "--depth is for programs of kind training" in refused(*names, "--depth", "3")
-    assert "`resnet` is no trace; give one program, or the traces of one step" in refused("resnet", *names)
-    assert "`alexnet` is no trace" in refused("alexnet", "resnet")
+    assert "`resnet` is not a trace; give one program, or the traces of one step" in refused("resnet", *names)
+    assert "`alexnet` is not a trace" in refused("alexnet", "resnet")
 
 
 def test_groups_that_cannot_be_read(tmp_path):

@@ -11,6 +11,7 @@
 //!
 //! To add a format: a file with a [`Format`], a line in [`FORMATS`], and a fuzz test of its reader.
 
+mod divisor;
 mod error;
 mod format;
 mod goal;

@@ -63,14 +63,14 @@ pub(crate) fn sequence(
     }
 }
 
-/// A circle among the nodes that miss a predecessor.
-fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
+/// A circle among the nodes that miss a predecessor; each waits for the one behind it.
+pub(crate) fn circle(nodes: usize, edges: &[(u32, u32)], missing: &[u32]) -> Vec<u32> {
     let stuck = |node: u32| missing[node as usize] > 0;
     let open = edges.iter().filter(|edge| stuck(edge.0));
     let before = Rows::of(nodes, open.map(|edge| (edge.1, edge.0)));
     let mut node = (0..nodes as u32).find(|&node| stuck(node)).unwrap_or(0);
     let mut seen = vec![false; nodes];
-    // Who is stuck waits for somebody who is stuck, so the way back ends in a circle.
+    // Each stuck node waits for another stuck one, so the way back ends in a circle.
     while !seen[node as usize] {
         seen[node as usize] = true;
         node = before.at(node)[0];

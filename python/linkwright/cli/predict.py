@@ -88,5 +88,5 @@ def _program(apps: tuple[str, ...]) -> Program:
         return trace.program_of(apps)
     if traces or len(apps) > 1:
         other = next(app for app in apps if app not in traces)
-        raise UsageError(f"`{other}` is no trace; give one program, or the traces of one step (`.et` or `.json`)")
+        raise UsageError(f"`{other}` is not a trace; give one program, or the traces of one step (`.et` or `.json`)")
     return predict.read(predict.find(apps[0]))

@@ -63,7 +63,7 @@ def _problem(key: str, executor: Executor) -> str | None:
     """What is wrong with an object that should be an executor, as the rest of a sentence."""
     kind = type(executor)
     if Executor not in kind.__mro__:
-        return f"is a {kind.__name__}, which is no subclass of linkwright.executor_api.Executor"
+        return f"is an object of class {kind.__name__}, not of a subclass of linkwright.executor_api.Executor"
     for name in ("key", "summary", "description"):
         if not isinstance(getattr(executor, name, None), str):
             return f"has no text in `{name}`"
@@ -75,5 +75,6 @@ def _problem(key: str, executor: Executor) -> str | None:
     if missing:
         return f"does not define `{'` and `'.join(missing)}`"
     if strange := sorted(set(executor.obeys) - set(CONDITIONS)):
-        return f"obeys {', '.join(map(str, strange))}, which is no condition; there are {', '.join(CONDITIONS)}"
+        names, known = ", ".join(map(str, strange)), ", ".join(CONDITIONS)
+        return f"obeys {names}, which linkwright does not know; the conditions are {known}"
     return None

@@ -219,7 +219,7 @@ class Program:
             into: the bytes of the target, part of what `initial` returned.
             data: as many bytes.
         Raises:
-            ValueError: the lengths differ, are no whole elements, or `into` is not aligned to elements.
+            ValueError: the lengths differ, are not whole elements, or `into` is not aligned to elements.
         """
         _native.combine(into, data, self._data)
 

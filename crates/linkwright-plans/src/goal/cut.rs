@@ -6,6 +6,7 @@
 //!   all other sizes      input, output: chunks of their common divisor, several for each message
 //! ```
 
+use crate::divisor::gcd;
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::MAX_CHUNKS;
 use std::collections::BTreeMap;
@@ -51,7 +52,7 @@ impl Cut {
     pub fn new(messages: impl Iterator<Item = Message>, ranks: u32) -> Self {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         messages.for_each(|message| *counts.entry(message.bytes).or_default() += 1);
-        let unit = counts.keys().copied().fold(0, divisor).max(1);
+        let unit = counts.keys().copied().fold(0, gcd).max(1);
         let most = (MOST_COUNTERS / ranks as usize).clamp(1, MOST_SIZES);
         let mut sizes: Vec<u64> = counts.keys().copied().collect();
         // Those that would take most chunks of the common divisor get buffers of their own.
@@ -71,7 +72,7 @@ impl Cut {
             .collect();
         let mut of_size: BTreeMap<u64, usize> = sizes.into_iter().zip(0..).collect();
         of_size.extend(shared.iter().map(|&size| (size, classes.len())));
-        let chunk = shared.iter().copied().fold(0, divisor);
+        let chunk = shared.iter().copied().fold(0, gcd);
         if let Some(&largest) = shared.iter().max() {
             classes.push(Class {
                 name: String::new(),
@@ -148,18 +149,10 @@ impl Cut {
 
 /// `bytes` as a fraction of `vector`, where a schedule can hold it.
 fn fraction(bytes: u64, vector: u64) -> Option<(u32, u32)> {
-    let common = divisor(bytes, vector);
+    let common = gcd(bytes, vector);
     let (mul, div) = (
         u32::try_from(bytes / common).ok()?,
         u32::try_from(vector / common).ok()?,
     );
     vector.checked_mul(u64::from(mul)).map(|_| (mul, div))
-}
-
-/// Greatest common divisor.
-fn divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -1,6 +1,6 @@
 //! Which receive gets which message: same sender, receiver and tag, in the order of the text.
 
-use super::parse::{Kind, Plan};
+use super::plan::{Kind, Plan};
 use crate::error::{PlanError, Result};
 use std::cmp::Ordering;
 

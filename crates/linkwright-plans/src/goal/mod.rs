@@ -35,6 +35,7 @@ mod lexer;
 mod matching;
 mod order;
 mod parse;
+mod plan;
 mod print;
 mod waits;
 mod write;

@@ -8,8 +8,9 @@
 //! ```
 
 use super::matching::NONE;
-use super::parse::{Kind, Plan};
+use super::plan::{Kind, Need, Plan};
 use crate::error::{PlanError, Result};
+use crate::order::{circle, Rows};
 
 /// Most operations of a circle that an error lists.
 const MOST_SHOWN: usize = 8;
@@ -20,50 +21,28 @@ pub(super) struct Order {
     pub before: Vec<(u64, u32)>,
 }
 
-/// From one moment to those that wait for it; an operation `i` starts at moment `2 i` and ends at `2 i + 1`.
-struct Moments {
-    first: Vec<u32>,
-    next: Vec<u32>,
-}
-
-impl Moments {
-    fn new(plan: &Plan, partners: &[u32]) -> Self {
-        let mut arcs = Vec::with_capacity(2 * plan.steps.len() + plan.needs.len());
-        for (index, step) in (0u32..).zip(&plan.steps) {
-            arcs.push((2 * index, 2 * index + 1));
-            let partner = partners[index as usize];
-            if matches!(step.kind, Kind::Send { .. }) && partner != NONE {
-                arcs.push((2 * index, 2 * partner + 1));
-            }
-        }
-        let ends =
-            |need: &super::parse::Need| (2 * need.on + u32::from(!need.start), 2 * need.waiter);
-        arcs.extend(plan.needs.iter().map(ends));
-        arcs.sort_unstable();
-        let mut first = vec![0; 2 * plan.steps.len() + 1];
-        for &(from, _) in &arcs {
-            first[from as usize + 1] += 1;
-        }
-        for at in 1..first.len() {
-            first[at] += first[at - 1];
-        }
-        Moments {
-            first,
-            next: arcs.into_iter().map(|arc| arc.1).collect(),
+/// What comes before what; an operation `i` starts at moment `2 i` and ends at `2 i + 1`.
+fn arcs(plan: &Plan, partners: &[u32]) -> Vec<(u32, u32)> {
+    let mut arcs = Vec::with_capacity(2 * plan.steps.len() + plan.needs.len());
+    for (index, step) in (0u32..).zip(&plan.steps) {
+        arcs.push((2 * index, 2 * index + 1));
+        let partner = partners[index as usize];
+        if matches!(step.kind, Kind::Send { .. }) && partner != NONE {
+            arcs.push((2 * index, 2 * partner + 1));
         }
     }
-
-    fn after(&self, moment: u32) -> &[u32] {
-        &self.next[self.first[moment as usize] as usize..self.first[moment as usize + 1] as usize]
-    }
+    let ends = |need: &Need| (2 * need.on + u32::from(!need.start), 2 * need.waiter);
+    arcs.extend(plan.needs.iter().map(ends));
+    arcs
 }
 
 /// Order the operations of `plan`.
 pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
-    let moments = Moments::new(plan, partners);
+    let arcs = arcs(plan, partners);
     let count = 2 * plan.steps.len();
+    let after = Rows::of(count, arcs.iter().copied());
     let mut open = vec![0u32; count];
-    moments.next.iter().for_each(|&m| open[m as usize] += 1);
+    arcs.iter().for_each(|arc| open[arc.1 as usize] += 1);
     let mut ready: Vec<u32> = (0..count as u32)
         .filter(|&m| open[m as usize] == 0)
         .collect();
@@ -77,7 +56,7 @@ pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
                 work = work.saturating_add(ns);
             }
         }
-        for &next in moments.after(moment) {
+        for &next in after.at(moment) {
             // What only follows the start of a calculation does not follow its work.
             let reached = match next == moment + 1 {
                 true => work,
@@ -95,31 +74,13 @@ pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Order> {
         true => Ok(Order {
             before: before.into_iter().step_by(2).collect(),
         }),
-        false => Err(circle(plan, &moments, &open)),
+        false => Err(refuse(plan, &circle(count, &arcs, &open))),
     }
 }
 
-/// The error that shows one circle among the moments that are still `open`.
-fn circle(plan: &Plan, moments: &Moments, open: &[u32]) -> PlanError {
-    let is_open = |moment: u32| open[moment as usize] > 0;
-    // Every open moment has an open one before it, so going back from one to the next ends in a circle.
-    let mut back = vec![NONE; open.len()];
-    for moment in (0..open.len() as u32).filter(|&m| is_open(m)) {
-        for &next in moments.after(moment) {
-            back[next as usize] = moment;
-        }
-    }
-    let start = (0..open.len() as u32).find(|&m| is_open(m));
-    let mut moment = start.expect("some moment is open");
-    for _ in 0..open.len() {
-        moment = back[moment as usize];
-    }
-    let mut steps = vec![moment / 2];
-    let mut at = back[moment as usize];
-    while at != moment {
-        steps.push(at / 2);
-        at = back[at as usize];
-    }
+/// The error that shows a circle of moments.
+fn refuse(plan: &Plan, circle: &[u32]) -> PlanError {
+    let mut steps: Vec<u32> = circle.iter().map(|&moment| moment / 2).collect();
     steps.dedup();
     if steps.len() > 1 && steps.first() == steps.last() {
         steps.pop();

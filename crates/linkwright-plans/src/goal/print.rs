@@ -2,7 +2,7 @@
 
 use super::cut::{Cut, Message};
 use super::order::Order;
-use super::parse::{Kind, Plan};
+use super::plan::{Kind, Plan};
 use crate::error::Result;
 use linkwright_schedule::text::VERSION_LINE;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! What each put and compute waits for: other puts and computes, as its rank sees them.
 
 use super::matching::NONE;
-use super::parse::{Kind, Need, Plan};
+use super::plan::{Kind, Need, Plan};
 use crate::error::{PlanError, Result};
 
 /// Most waits that are looked at, those included that receives pass on.
@@ -9,7 +9,7 @@ const MAX_WAITS: usize = 1 << 22;
 
 /// For each operation, the sends and calculations that it waits for, ascending; nothing for receives.
 ///
-/// A receive is no operation of a schedule. What requires it waits for the message, and for all that the
+/// A schedule has no receives. What requires it waits for the message, and for all that the
 /// receive itself waits for.
 pub(super) fn of(plan: &Plan, partners: &[u32]) -> Result<Vec<Vec<u32>>> {
     let mut needs: Vec<Need> = plan.needs.clone();

@@ -74,7 +74,7 @@ fn wrong(plan: &Plan, problem: &str) -> PlanError {
         false => String::new(),
     };
     PlanError::whole(format!(
-        "this is no {}{place}{root}: {problem}",
+        "this does not carry out {}{place}{root}: {problem}",
         spec.collective.name()
     ))
 }

@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         let blocks = 0..self.plan.blocks.len() as u32;
         let unfinished = |&b: &u32| self.at[b as usize] < self.plan.blocks[b as usize].steps.end;
         let mut block = blocks.clone().find(unfinished).unwrap_or(0);
-        // Who is stuck waits for somebody who is stuck, so as many moves lead into a circle.
+        // Each stuck thread block waits for another stuck one, so as many moves lead into a circle.
         for _ in blocks {
             block = self.obstacle(block).map_or(block, |wait| wait.0);
         }

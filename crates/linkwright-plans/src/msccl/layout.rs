@@ -46,7 +46,7 @@ impl Layout {
             let start = if space == Space::Scratch { scratch } else { 0 };
             if length == 0 || start + length > u64::from(MAX_CHUNKS) {
                 let problem = format!(
-                    "buffer {} is cut into {chunks} chunks, which are no whole chunks of {vector} in the vector",
+                    "buffer {} is cut into {chunks} chunks, which are not whole chunks of {vector} in the vector",
                     buffer.name
                 );
                 return Err(PlanError::whole(problem));

@@ -53,7 +53,9 @@ fn wrong(plan: &Plan, problem: &str) -> PlanError {
         ""
     };
     let name = plan.spec.collective.name();
-    PlanError::whole(format!("the plan is no {name}{place}: {problem}"))
+    PlanError::whole(format!(
+        "the plan does not carry out {name}{place}: {problem}"
+    ))
 }
 
 /// (operation, the one it waits for) of data operations, in order: the first behind a wait waits for the last before
@@ -159,7 +161,7 @@ impl Writer<'_> {
             let (Some(src), Some(dst)) = (src, dst) else {
                 return self.plan.error(
                     op,
-                    "moves no whole chunks of one buffer; delete every `linkwright`",
+                    "does not move whole chunks of one buffer; delete every `linkwright`",
                 );
             };
             if src.2 != dst.2 || (!runs.is_empty() && buffers != (src.0, dst.0)) {

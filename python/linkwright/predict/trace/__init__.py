@@ -152,7 +152,7 @@ def _sized(head: Table, machine: _native.Machine, ranks: int) -> _native.Machine
 
 
 def _work_ps(head: Table, traces: Sequence[Trace], machine: _native.Machine) -> list[int]:
-    """Time of every node that is no communication, rank after rank."""
+    """Time of every node that does not communicate, rank after rank."""
     rates = Rates(machine, head)
     known: dict[int, list[int]] = {}
     found = []

@@ -38,7 +38,7 @@ def found(names: Iterable[str], folder: Path, where: str) -> list[Path]:
             matching = sorted(base.glob(str(path.relative_to(path.anchor))))
         except (ValueError, NotImplementedError) as error:
             raise FileError(
-                f"{where}: files: `{name}` is no pattern: {error}; write one such as `step.*.et`"
+                f"{where}: files: `{name}` is not a pattern: {error}; write one such as `step.*.et`"
             ) from error
         if not matching:
             raise FileError(f"{where}: files: no file matches `{name}` in {base}; correct the pattern")

@@ -18,7 +18,7 @@ from linkwright.predict.trace.nodes import COLLECTIVE, COLLECTIVES, SEND, Node, 
 
 # Collectives whose members may give different amounts: the largest counts.
 UNEVEN = ("alltoall", "allgather", "reduce_scatter", "gather", "scatter")
-# The kind of a meeting that is no collective.
+# The kind of a meeting that is not a collective.
 MESSAGE = "message"
 Groups = Mapping[str, Sequence[int]]
 
@@ -76,7 +76,7 @@ def kind_of(trace: Trace, node: Node) -> str:
     if number is None:
         raise trace.wrong(node, f"it names no comm_type; write one of 0 to {len(COLLECTIVES) - 1}")
     if number >= len(COLLECTIVES):
-        raise trace.wrong(node, f"comm_type {number} is no collective; known are 0 to {len(COLLECTIVES) - 1}")
+        raise trace.wrong(node, f"comm_type {number} is not a collective; known are 0 to {len(COLLECTIVES) - 1}")
     return COLLECTIVES[number]
 
 
@@ -138,7 +138,7 @@ class _Members:
         for rank, calls in by_rank.items():
             if rank not in own:
                 raise calls[0].trace.wrong(
-                    calls[0].node, f"rank {rank} is no member of {_called(name)}, whose ranks are "
+                    calls[0].node, f"rank {rank} is not a member of {_called(name)}, whose ranks are "
                     f"{_few(members)}; correct the group"
                 )  # fmt: skip
         for rank in members:

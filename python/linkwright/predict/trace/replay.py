@@ -54,7 +54,7 @@ class Replay:
 
 
 def unit_of(trace: Trace, place: int) -> int:
-    """The processor of a node that is no communication."""
+    """The processor of a node that does not communicate."""
     node = trace.nodes[place]
     if node.host:
         return HOST

@@ -75,7 +75,7 @@ pub(super) fn head(element: &BytesStart) -> Result<Head> {
     };
     if chunks % per_rank != 0 {
         let problem = format!(
-            "nchunksperloop=\"{chunks}\" is no multiple of ngpus=\"{ranks}\"; {word} needs as many \
+            "nchunksperloop=\"{chunks}\" is not a multiple of ngpus=\"{ranks}\"; {word} needs as many \
              chunks for each GPU"
         );
         return Err(PlanError::whole(problem));

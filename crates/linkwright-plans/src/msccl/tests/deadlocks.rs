@@ -55,7 +55,7 @@ fn eager(proto: &str, sends: u32, max_bytes: &str) -> String {
 #[test]
 fn a_connection_holds_two_messages_or_eight() {
     // None of these is an allreduce, so what gets past the deadlock fails there.
-    let result = "this is no allreduce";
+    let result = "this does not carry out allreduce";
     refused(&eager("Simple", 2, ""), result, "");
     refused(
         &eager("Simple", 3, ""),
@@ -80,7 +80,11 @@ fn long_steps_are_several_messages_where_the_data_are_large() {
         xml(&head, [4, 4, 4], &[&block(1), &block(0)])
     };
     // 4 MiB in 4 chunks are two messages of 2 MiB; 8 MiB are four, and none is freed before both have sent.
-    refused(&plan("maxBytes=\"4194304\""), "this is no allreduce", "");
+    refused(
+        &plan("maxBytes=\"4194304\""),
+        "this does not carry out allreduce",
+        "",
+    );
     refused(
         &plan("maxBytes=\"8388608\""),
         "gpu 0, tb 0, step 0",

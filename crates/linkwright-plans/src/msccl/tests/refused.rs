@@ -213,7 +213,7 @@ fn chunks_and_counts() {
     );
     let head = "proto=\"LL\" coll=\"allgather\" nchunksperloop=\"3\" inplace=\"1\"";
     let plan = xml(head, [0, 3, 0], &["tb 1 1 0", "tb 0 0 0"]);
-    refused(&plan, "line 1", "no multiple of ngpus=\"2\"");
+    refused(&plan, "line 1", "not a multiple of ngpus=\"2\"");
 }
 
 #[test]
@@ -304,7 +304,11 @@ fn two_writers_without_an_order() {
         "gpu 0, tb 1, step 0",
         "touches i[0] as gpu 0, tb 0, step 0 does",
     );
-    refused(&plan("@0.0"), "this is no allreduce in place", "rank 1");
+    refused(
+        &plan("@0.0"),
+        "this does not carry out allreduce in place",
+        "rank 1",
+    );
 }
 
 #[test]
@@ -316,7 +320,7 @@ fn results_that_are_not_what_the_file_says() {
     );
     refused(
         &changed("type=\"rrcs\"", "type=\"rcs\""),
-        "this is no allreduce in place",
+        "this does not carry out allreduce in place",
         "",
     );
     // Rank 1 gets the data of rank 0, but the file means rank 1 to be the root.
@@ -328,7 +332,7 @@ fn results_that_are_not_what_the_file_says() {
     );
     refused(
         &plan,
-        "this is no broadcast in place with root 1 (the attribute root names another)",
+        "this does not carry out broadcast in place with root 1 (the attribute root names another)",
         "",
     );
     let head = "proto=\"LL\" coll=\"alltoall\" nchunksperloop=\"2\" inplace=\"1\"";
@@ -356,7 +360,7 @@ fn what_a_file_keeps_of_a_schedule_must_fit() {
     refused(
         &text.replacen("blocks=\"2\"", "blocks=\"3\"", 1),
         "buffer output",
-        "no whole chunks",
+        "not whole chunks",
     );
     let renamed = text.replacen("name=\"output\"", "name=\"outputs\"", 1);
     refused(

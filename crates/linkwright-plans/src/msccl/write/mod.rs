@@ -17,6 +17,7 @@ use super::cells::Cells;
 use super::layout::Layout;
 use super::limits::{CHANNELS_WRITTEN, PROTOCOLS};
 use super::plan::{Block, Gpu, Head, Plan, Step, COLLECTIVES};
+use crate::divisor::gcd;
 use crate::error::{PlanError, Result};
 use linkwright_schedule::ir::{Buffer, Op, OpKind, MAX_CHUNKS};
 use linkwright_schedule::transforms::has_own_waits;
@@ -112,14 +113,6 @@ fn head(s: &Schedule) -> Result<Head> {
 fn parts(buffer: &Buffer) -> u64 {
     let parts = u64::from(buffer.div) * u64::from(buffer.blocks) * u64::from(buffer.slices);
     parts / gcd(parts, u64::from(buffer.mul))
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 {
-        a
-    } else {
-        gcd(b, a % b)
-    }
 }
 
 fn lcm(a: u64, b: u64) -> u64 {

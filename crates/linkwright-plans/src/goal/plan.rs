@@ -1,0 +1,58 @@
+//! What a GOAL text says: the operations and waits of every rank.
+
+use super::lexer::short;
+use crate::error::PlanError;
+
+/// What one operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Send to a rank.
+    Send { to: u32, bytes: u64, tag: u32 },
+    /// Receive from a rank.
+    Recv { from: u32, bytes: u64, tag: u32 },
+    /// Calculate for so many ns.
+    Calc { ns: u64 },
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step<'a> {
+    pub rank: u32,
+    pub line: u32,
+    pub lane: u8,
+    pub kind: Kind,
+    /// Empty where it has none.
+    pub label: &'a str,
+}
+
+impl Step<'_> {
+    /// The label, or the line where there is none.
+    pub fn name(&self) -> String {
+        match self.label {
+            "" => format!("line {}", self.line),
+            label => short(label),
+        }
+    }
+
+    /// An error in the line of this operation.
+    pub fn error(&self, problem: impl Into<String>) -> PlanError {
+        PlanError::at(format!("line {}", self.line), problem)
+    }
+}
+
+/// "`waiter` requires `on`", or `irequires`; both are indices of operations of one rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub waiter: u32,
+    pub on: u32,
+    /// Whether only the start is waited for.
+    pub start: bool,
+}
+
+/// What a GOAL text says.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'a> {
+    pub ranks: u32,
+    pub steps: Vec<Step<'a>>,
+    pub needs: Vec<Need>,
+}

@@ -1,0 +1,96 @@
+//! Packets: their reader waits for their writer.
+
+use super::{Maker, NONE};
+use crate::error::Result;
+use crate::mscclpp::json::Space;
+use crate::mscclpp::plan::{Action, Move, Plan};
+
+impl Maker<'_> {
+    /// Each reader of packets waits for their writer.
+    pub(super) fn packets(&mut self) -> Result<()> {
+        let scratch = scratch_units(self.plan);
+        let mut writer = vec![NONE; scratch * self.plan.ranks as usize];
+        let mut plain: Vec<Option<u32>> = vec![None; self.plan.ranks as usize];
+        let mut packets = plain.clone();
+        for (op, node, made) in self.all_moves() {
+            for (gpu, place, is_packets, writes) in [
+                (made.from, made.src, made.reads_packets, false),
+                (made.to, made.dst, made.writes_packets, true),
+            ] {
+                if place.space != Space::Scratch {
+                    continue;
+                }
+                let kinds = if is_packets { &mut packets } else { &mut plain };
+                kinds[gpu as usize].get_or_insert(op);
+                if !is_packets || !writes {
+                    continue;
+                }
+                for at in place.at..place.at + made.count {
+                    let cell = gpu as usize * scratch + at as usize;
+                    if writer[cell] != NONE {
+                        let other = self.plan.place(self.out.owner[writer[cell] as usize]);
+                        return self.plan.error(
+                            op,
+                            format!(
+                                "writes packets where {other} does, and a reader cannot tell them apart; use other chunks of \
+                                 scratch"
+                            ),
+                        );
+                    }
+                    writer[cell] = node;
+                }
+            }
+        }
+        for (gpu, both) in plain.iter().zip(&packets).enumerate() {
+            if let (Some(op), Some(other)) = both {
+                let other = self.plan.place(*other);
+                let problem = format!(
+                    "uses scratch of gpu {gpu} without packets, {other} with; keep to one of them"
+                );
+                return self.plan.error(*op, problem);
+            }
+        }
+        for (op, _, made) in self.all_moves() {
+            let mut last = NONE;
+            for at in (made.src.at..made.src.at + made.count).filter(|_| made.reads_packets) {
+                let from = writer[made.from as usize * scratch + at as usize];
+                if from == NONE {
+                    return self.plan.error(
+                        op,
+                        "waits for packets that are never written; put them there",
+                    );
+                }
+                if from != last {
+                    self.out.seen.push((from, op));
+                    self.out.signals.push((self.out.owner[from as usize], op));
+                }
+                last = from;
+            }
+        }
+        Ok(())
+    }
+
+    /// (operation, when it is done, move) of all moves.
+    fn all_moves(&self) -> Vec<(u32, u32, Move)> {
+        let mut list = Vec::with_capacity(self.plan.moves.len());
+        for (op, known) in (0..).zip(&self.plan.ops) {
+            if let Action::Data(data) = known.action {
+                let moves = (data.moves.0..data.moves.1).zip(self.plan.moves(data.moves));
+                list.extend(moves.map(|(index, &made)| (op, self.out.done[index as usize], made)));
+            }
+        }
+        list
+    }
+}
+
+/// Units of scratch of a GPU.
+pub(in crate::mscclpp) fn scratch_units(plan: &Plan) -> usize {
+    let scratch = plan
+        .moves
+        .iter()
+        .flat_map(|made| [(made.src, made.count), (made.dst, made.count)]);
+    let ends = scratch.filter(|(place, _)| place.space == Space::Scratch);
+    ends.map(|(place, count)| (place.at + count) as usize)
+        .max()
+        .unwrap_or(0)
+}

@@ -1,0 +1,92 @@
+//! Which units of which GPU the chunks of an operation are.
+
+use super::{letter, Parser};
+use crate::error::Result;
+use crate::mscclpp::json::{self, ChannelType, Chunks, Space};
+use crate::mscclpp::layout::{in_place, only};
+use crate::mscclpp::plan::Place;
+use linkwright_schedule::Collective;
+
+/// Units of one GPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub gpu: u32,
+    pub place: Place,
+    pub count: u32,
+}
+
+impl Parser<'_> {
+    /// Keys of a switch mean nothing to other operations.
+    fn of_switch(chunks: Chunks) -> bool {
+        chunks.switch_channel_id.is_some() || chunks.rank.is_some()
+    }
+
+    pub(super) fn local(&self, op: &json::Op, chunks: Chunks) -> Result<Span> {
+        match (chunks.space, chunks.buffer_id, Self::of_switch(chunks)) {
+            (Some(space), None, false) => self.span(op, self.gpu.gpu, space, chunks),
+            _ => self.fail("names a remote buffer where one of its own (`type`) is needed"),
+        }
+    }
+
+    pub(super) fn remote(&self, op: &json::Op, chunks: Chunks) -> Result<Span> {
+        let (None, Some(id), false) = (chunks.space, chunks.buffer_id, Self::of_switch(chunks))
+        else {
+            return self.fail("names an own buffer where a remote one (`buffer_id`) is needed");
+        };
+        let kind = op.channel_type.unwrap_or(ChannelType::None);
+        let known = self.gpu.block_buffers.get(&kind);
+        match known.and_then(|known| known.get(id as usize)) {
+            Some(&(gpu, space)) => self.span(op, gpu, space, chunks),
+            None => self.fail(format!(
+                "buffer_id {id} is not in remote_buffer_refs of the thread block; add it"
+            )),
+        }
+    }
+
+    /// The part of `chunks` that the operation's place in its group gives it.
+    fn span(&self, op: &json::Op, gpu: u32, space: Space, chunks: Chunks) -> Result<Span> {
+        let owner = &self.file.gpus[gpu as usize];
+        let there = match space {
+            Space::Input => owner.input_chunks,
+            Space::Output => owner.output_chunks,
+            Space::Scratch => owner.scratch_chunks,
+        };
+        let (index, size) = (u64::from(chunks.index), u64::from(chunks.size));
+        if size == 0 || index + size > u64::from(there) {
+            return self.fail(format!(
+                "chunks {index}..{} of `{}` at gpu {gpu} do not exist; there are {there}",
+                index + size,
+                letter(space)
+            ));
+        }
+        let fine = u64::from(self.fine);
+        let (part, parts) = op.tbg_info.map_or((0, 1), |group| {
+            (u64::from(group.tb_id), u64::from(group.tbg_size))
+        });
+        let (first, end) = (size * fine * part / parts, size * fine * (part + 1) / parts);
+        let at = (index * fine + first) as u32;
+        Ok(Span {
+            gpu,
+            place: self.canonical(gpu, space, at),
+            count: (end - first) as u32,
+        })
+    }
+
+    /// In place, input and output are parts of one buffer.
+    fn canonical(&self, gpu: u32, space: Space, at: u32) -> Place {
+        let spec = &self.plan.spec;
+        if !in_place(spec) || space == Space::Scratch || space == only(spec.collective) {
+            return Place { space, at };
+        }
+        let gpus = &self.file.gpus;
+        let offset = match spec.collective {
+            Collective::Allgather => gpu * gpus[0].input_chunks * self.fine,
+            Collective::ReduceScatter => gpu * gpus[0].output_chunks * self.fine,
+            _ => 0,
+        };
+        Place {
+            space: only(spec.collective),
+            at: offset + at,
+        }
+    }
+}
