@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ STDIN = "-"
 PARAMETERS = ("ranks", "size", "dtype", "root", "grid")
 _FIELDS = {"size": "size_bytes"}  # parameter -> field of an experiment, where they differ
 OWN_FORMAT = ".lw"
+# Longest text that is read: room for some million operations.
+MAX_CHARACTERS = 1 << 28
 
 
 class Source(Protocol):
@@ -210,16 +213,23 @@ def _check_collective(label: str, schedule: _native.Schedule, asked: Experiment)
 
 
 def _text(name: str) -> str:
-    from linkwright.store.files import read_text
-
-    if name != STDIN:
-        return read_text(Path(name), "a schedule or a plan")
-    if sys.stdin is None or sys.stdin.isatty():
+    """The text of a file or of standard input; refuses what is larger than any schedule, such as /dev/zero."""
+    if name == STDIN and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("-: standard input is a terminal; pipe a schedule into it, or name a file")
     try:
-        return sys.stdin.read()
+        if name == STDIN:
+            text = sys.stdin.read(MAX_CHARACTERS + 1)
+        else:
+            with Path(name).open(encoding="utf-8") as file:
+                text = file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
-        raise FileError(f"-: is not text in UTF-8 ({error})") from error
+        raise FileError(f"{name}: is not text in UTF-8; give the path of a schedule or a plan") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"{name}: cannot be read: {reason}; give the path of a schedule or a plan") from error
+    if len(text) > MAX_CHARACTERS:
+        raise FileError(f"{name}: has more than {MAX_CHARACTERS >> 20} Mi characters; no schedule needs as many")
+    return text
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from linkwright.suite import load
 from linkwright.suite.expand import collective_experiment, own_experiment
 from linkwright_cases import invoke
 
+ROOT = Path(__file__).parents[2]
 OWN = '''
 import linkwright as lw
 
@@ -175,6 +177,47 @@ def test_a_comparison_says_what_was_edited(folder):
         assert invoke(*asked).status == 0
     result = invoke("compare", "latest~1", "latest", "--runs", "runs")
     assert "1 experiment by a schedule that was edited" in " ".join(result.out.split())
+
+
+def test_two_sources_of_one_name_are_refused(folder):
+    (folder / "other").mkdir()
+    shutil.copy(folder / "own.lw", folder / "other" / "own.lw")
+    result = invoke("simulate", "allreduce", "-a", "own.lw,other/own.lw", "--on", "loggp", "--sizes", "4K")
+    assert result.status == 2
+    assert "two schedules are called own.lw" in result.err
+
+
+def test_what_never_ends_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_CHARACTERS", 1 << 20)
+    result = invoke("simulate", "/dev/zero", "--on", "loggp")
+    assert result.status == 2
+    assert "/dev/zero: has more than 1 Mi characters" in result.err
+
+
+@pytest.mark.parametrize("name", ["./own.py:ring", "own.lw", "own.xml"])
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("simulate", ("--on", "loggp")),
+        ("run", ("--on", "threads", "--time-budget", "1s", "--runs", "runs")),
+        ("sweep", ("--on", "loggp", "--runs", "runs")),
+        ("predict", ("--on", str(ROOT / "examples" / "eight_gpus.toml"))),
+    ],
+)
+def test_every_kind_of_source_goes_everywhere(folder, verb, arguments, name):
+    ranks = 8 if verb == "predict" else 4
+    ring = lw.schedule("allreduce", "ring", ranks=ranks, size="64K")
+    (folder / "own.lw").write_text(ring.text())
+    (folder / "own.xml").write_text(ring.export("msccl-xml"))
+    (folder / "step.toml").write_text(
+        '[app]\nformat = 1\nkind = "supersteps"\nname = "mine"\n[[superstep]]\nname = "x"\n'
+        f'[[superstep.message]]\ncollective = "allreduce"\nsize = "64K"\nalgorithm = "{name}"\n'
+    )
+    what = "step.toml" if verb == "predict" else name
+    asked = ("-p", "4") if name.endswith("ring") and verb != "predict" else ()
+    sizes = ("--sizes", "64K") if verb in ("simulate", "run") else ()
+    result = invoke(verb, what, *arguments, *asked, *sizes)
+    assert result.status == 0, result.out + result.err
 
 
 def test_a_suite_names_sources_next_to_it(folder, monkeypatch):

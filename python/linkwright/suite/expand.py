@@ -26,8 +26,20 @@ OWN = "own"
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
     """All experiments of `suite` on a machine of this extent for which `only` is true."""
     found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
-    assert len({e.key for e in found}) == len(found), "two experiments have the same key"
+    _check_keys(found)
     return found
+
+
+def _check_keys(experiments: Sequence[Experiment]) -> None:
+    """Every experiment has a key of its own; only sources of one name can be the reason that some have not."""
+    seen: dict[str, Experiment] = {}
+    for experiment in experiments:
+        if seen.setdefault(experiment.key, experiment) is not experiment:
+            assert experiment.own, "two experiments have the same key"
+            raise UsageError(
+                f"two schedules are called {experiment.algorithm}, so their results could not be told apart; "
+                "rename one of the files or functions"
+            )
 
 
 def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
