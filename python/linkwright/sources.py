@@ -22,7 +22,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 from linkwright import _native
-from linkwright.errors import FileError, LinkwrightError, ScheduleError, UsageError, WaivedError, reported, unknown
+from linkwright.errors import (
+    FileError,
+    LinkwrightError,
+    ScheduleError,
+    UsageError,
+    VerifyError,
+    WaivedError,
+    reported,
+    unknown,
+)
 from linkwright.experiment import DTYPES, Experiment, Own, dtype_of
 from linkwright.units import format_size
 
@@ -165,7 +174,24 @@ class File:
         if self.schedule.collective == "pattern":
             raise WaivedError(f"{self.label}: is traffic, whose messages have their sizes; ask for no size")
         _check_collective(self.label, self.schedule, asked)
-        return self.schedule.resized(asked.elements, asked.element_bytes)
+        made = self.schedule.resized(asked.elements, asked.element_bytes)
+        self._check_cut(made, asked)
+        return made
+
+    def _check_cut(self, made: _native.Schedule, asked: Experiment) -> None:
+        """Chunks of different buffers may meet, which then are equally long at some sizes only."""
+        elements = max(1, self.schedule.size_bytes // self.schedule.element_bytes)
+        if asked.elements % elements == 0:
+            return
+        try:
+            made.verify()
+        except VerifyError as error:
+            step = elements * asked.element_bytes
+            near = max(step, asked.size_bytes // step * step)
+            raise WaivedError(
+                f"{self.label}: its chunks do not divide {asked.size_bytes} B; ask for a multiple of {step} B, "
+                f"such as {near} B"
+            ) from error
 
 
 @dataclass(frozen=True)

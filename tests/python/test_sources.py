@@ -187,6 +187,24 @@ def test_two_sources_of_one_name_are_refused(folder):
     assert "two schedules are called own.lw" in result.err
 
 
+def test_a_size_that_chunks_of_different_buffers_do_not_divide_is_waived_with_one_that_they_do(folder):
+    builder = lw.Builder("broadcast", 2, 12)  # 3 elements
+    builder.buffer("output", 3)
+    builder.buffer("relay", 1, parts=3)
+    builder.step()
+    builder.put(0, 1, "output", 0, into="relay", at=0)
+    builder.put(0, 1, "output", 1, 2)
+    builder.step()
+    builder.local(1, "relay", 0, "output", 0)
+    (folder / "thirds.lw").write_text(builder.finish().text())
+    # 4 elements are cut into 2, 1 and 1, and the relay has one: 16 B do not do, 12 B and 24 B do.
+    assert lw.verify(lw.load("thirds.lw", size=24)).exact
+    with pytest.raises(
+        WaivedError, match=r"thirds.lw: its chunks do not divide 16 B; .* multiple of 12 B, such as 12 B"
+    ):
+        lw.load("thirds.lw", size=16)
+
+
 def test_what_never_ends_is_refused(folder, monkeypatch):
     monkeypatch.setattr(sources, "MAX_CHARACTERS", 1 << 20)
     result = invoke("simulate", "/dev/zero", "--on", "loggp")
