@@ -70,6 +70,10 @@ class LiveTable(Watcher):
                 f"constants: fabric {target.machine.fabric}, path {', '.join(paths)}, {numbers} numbers "
                 f"of which {fitted} fitted; `linkwright machines show {target.name}` lists them"
             )
+        plans = {target.extent.default(e.collective) for e in experiments if e.collective} - {None}
+        if plans and {e.algorithm for e in experiments} == plans:
+            named = f"{', '.join(sorted(map(str, plans)))}: the plan of this machine's library"
+            self._note(f"{named}; `--algorithm all` shows the others")
         self._progress = Progress(len(experiments), target.name)
         if self._view.wide and not all(experiment.probe for experiment in experiments):
             for line in wide.heads(target.modelled):  # the lines of probes have no columns
