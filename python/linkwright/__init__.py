@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editors
     from ._native import Machine as Machine
     from ._native import Schedule as Schedule
-    from .api import Builder as Builder
     from .api import Proof as Proof
-    from .api import Result as Result
     from .api import limits as limits
     from .api import load as load
     from .api import machine as machine
@@ -26,15 +24,17 @@ if TYPE_CHECKING:  # the same names as in _EXPORTS, for type checkers and editor
     from .errors import UsageError as UsageError
     from .errors import VerifyError as VerifyError
     from .errors import WaivedError as WaivedError
+    from .result import Result as Result
     from .units import parse_size as parse_size
+    from .writing import Builder as Builder
 
 # Public name -> module that defines it.
 _EXPORTS = {
-    "Builder": "api",
+    "Builder": "writing",
     "LinkwrightError": "errors",
     "Machine": "_native",
     "Proof": "api",
-    "Result": "api",
+    "Result": "result",
     "Schedule": "_native",
     "UsageError": "errors",
     "VerifyError": "errors",

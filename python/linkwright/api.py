@@ -12,24 +12,26 @@ A machine may be given by name, a size as text such as `128K`. A schedule comes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from linkwright import _native, executors, machines, problem_limits, schedules, shown
-from linkwright.errors import ShapeError, UsageError, reported, unknown
+from linkwright.errors import ShapeError, UsageError, reported
 from linkwright.executors.measured import Measured
 from linkwright.executors.protocol import Launch, Options
 from linkwright.executors.reference import Reference
 from linkwright.executors.sim import ModelledTarget
-from linkwright.experiment import DTYPES, MAX_RANKS, Experiment, Own, check_whole, dtype_of
-from linkwright.insight import Insight, Table
+from linkwright.experiment import MAX_RANKS, Experiment, Own, dtype_of
+from linkwright.insight import Insight
 from linkwright.problem_limits import Limit
+from linkwright.result import Result
 from linkwright.store.record import Ended, Outcome, Record, remarks
 from linkwright.suite import rows
 from linkwright.suite.expand import collective_experiment, own_experiment
-from linkwright.units import format_size, parse_size
+from linkwright.units import parse_size
 from linkwright.verification import describe
+from linkwright.writing import size_in_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +106,7 @@ def schedule(
     if not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"schedule: {ranks} ranks; 1 to {MAX_RANKS} are possible")
     made = collective_experiment(
-        "", collective, algorithm, ranks, _bytes(size, dtype), dtype, "sum", root=root, grid=grid
+        "", collective, algorithm, ranks, size_in_bytes(size, dtype), dtype, "sum", root=root, grid=grid
     )
     return schedules.of(made, rings)
 
@@ -140,66 +142,8 @@ def load(
         >>> lw.load("own.lw", size="1M").size_bytes
         1048576
     """
-    size_bytes = None if size is None else _bytes(size, dtype)
+    size_bytes = None if size is None else size_in_bytes(size, dtype)
     return schedules.of(own_experiment("", str(source), ranks, size_bytes, dtype, "sum", root=root, grid=grid))
-
-
-class Builder(_native.Builder):
-    """Write your own schedule: at this step, who sends which chunks to whom.
-
-    Declare buffers with `buffer` (and memories with `memory`). Then begin each `step` and say what moves in it: `put`,
-    `put_blocks` or `multicast` between ranks, `local` within one; `compute` takes time. `finish` orders the hazards
-    between steps and returns the schedule. `help(linkwright.Builder.put)` explains a method with its parameters.
-
-    Args:
-        collective: the collective that the schedule must carry out, or `pattern` for mere traffic.
-        ranks: the number of ranks, at least 1.
-        size: the message size S, as bytes or as text such as `64K`; a whole number of elements.
-        dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; only its size matters.
-        root: the rank that a rooted collective starts or ends at.
-        grid: (columns, rows), if the ranks form a grid.
-        out_of_place: whether `input` holds the data and `output` gets the result, for collectives that usually have
-            one buffer `output`.
-    Raises:
-        UnknownNameError: there is no such collective or data type.
-        ShapeError: the shape makes no sense.
-        UsageError: `size` is not a size, or not a whole number of elements.
-    Example:
-        >>> import linkwright as lw
-        >>> builder = lw.Builder("broadcast", ranks=3, size="4K")
-        >>> builder.buffer("output")
-        >>> builder.step()
-        >>> builder.put(0, 1, "output", 0)
-        >>> builder.step()
-        >>> builder.put(1, 2, "output", 0)
-        >>> builder.finish()
-        <Schedule broadcast over 3 ranks: 2 operations, 2 messages>
-    """
-
-    _what: str
-
-    def __new__(
-        cls,
-        collective: str,
-        ranks: int,
-        size: int | str,
-        *,
-        dtype: str = "f32",
-        root: int = 0,
-        grid: tuple[int, int] | None = None,
-        out_of_place: bool = False,
-    ) -> Self:
-        """Begin a schedule; `size` is converted to elements of `dtype`."""
-        size_bytes, element_bytes = _bytes(size, dtype), DTYPES[dtype]
-        made = super().__new__(
-            cls, collective, ranks, size_bytes // element_bytes, element_bytes=element_bytes, root=root, grid=grid,
-            out_of_place=out_of_place,
-        )  # fmt: skip
-        made._what = f"{collective} over {ranks} ranks, {format_size(size_bytes)}"
-        return made
-
-    def __repr__(self) -> str:
-        return f"<Builder {self._what}>"
 
 
 @dataclass(frozen=True)
@@ -256,144 +200,6 @@ def verify(schedule: _native.Schedule) -> Proof:
         True
     """
     return Proof(**_is_schedule(schedule).verify())
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of one experiment: the time of the slowest rank, and everything else as tidy rows.
-
-    Attributes:
-        rows: one dictionary per metric, with the columns that docs/formats.md lists.
-        insight: why a simulation took its time, for `links`, `trace`, `critical_path` and `slack`; None for a
-            measurement.
-    Example:
-        >>> import linkwright as lw
-        >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
-        >>> result
-        <Result allreduce, 4 ranks, 4K on loggp: 9.20 us, 17 % of limit>
-        >>> result.time_us, result.limit_us, result.limit_name
-        (9.19824, 1.6, 'latency')
-        >>> result.bound_us, result.bound_name
-        (8.4, 'latency')
-        >>> len(result.rows)
-        12
-        >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp", links=True, trace=True)
-        >>> path = result.critical_path.frame()
-        >>> path[["kind", "from", "to", "latency_us", "overhead_us"]].head(2).values.tolist()
-        [['put', 3, 0, 1.0, 0.4], ['put', 0, 1, 1.0, 0.4]]
-        >>> result.slack.frame().slack_us.tolist() == [0.0] * 24
-        True
-        >>> result.links, len(result.trace)
-        (<links: 4 rows of link, busy_us, busy_share, bytes, peak_messages>, 24)
-    """
-
-    rows: list[dict[str, Any]]
-    insight: Insight | None = field(default=None, repr=False, compare=False)
-
-    def __repr__(self) -> str:
-        return f"<Result {shown.line(self.rows)}>"
-
-    def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
-        return shown.table(self.rows)
-
-    def row(self, metric: str) -> dict[str, Any]:
-        """The row of one metric.
-
-        Args:
-            metric: the name of the metric, such as `time` (ns), `alg_bw` or `bus_bw` (bytes per second).
-        Returns:
-            The row, a dictionary.
-        Raises:
-            UnknownNameError: the result has no such metric.
-        Example:
-            >>> import linkwright as lw
-            >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
-            >>> result.row("time")["value"], result.row("time")["unit"]
-            (9198.24, 'ns')
-        """
-        for row in self.rows:
-            if row["metric"] == metric:
-                return row
-        raise unknown("metric", metric, [str(row["metric"]) for row in self.rows])
-
-    @property
-    def time_us(self) -> float:
-        """The time of the slowest rank in microseconds; of a measurement, the median over launches."""
-        return float(self.row("time")["value"]) / 1e3
-
-    @property
-    def limit_us(self) -> float | None:
-        """The limit of the problem in microseconds, which no schedule beats on the described machine; None if none is
-        known, as on a measured machine."""
-        return self._us("limit")
-
-    @property
-    def limit_name(self) -> str | None:
-        """The name of the limit in `limit_us`; `limits` explains it."""
-        return self._name("limit")
-
-    @property
-    def bound_us(self) -> float | None:
-        """What this schedule could not beat with its own traffic, in microseconds; None if none is known."""
-        return self._us("bound")
-
-    @property
-    def bound_name(self) -> str | None:
-        """The name of the bound in `bound_us`."""
-        return self._name("bound")
-
-    @property
-    def links(self) -> Table:
-        """How long each link was busy, and what it carried, busiest first; asked for by `simulate(..., links=True)`."""
-        return self._insight().links
-
-    @property
-    def trace(self) -> Table:
-        """When each operation began and ended; asked for, like the next two, by `simulate(..., trace=True)`."""
-        return self._insight().trace
-
-    @property
-    def critical_path(self) -> Table:
-        """The chain of operations that decided the time, in order, and what the time of each was spent on: latency,
-        serialisation, waiting (for links, ports or ranks that came late), overhead or computing."""
-        return self._insight().critical_path
-
-    @property
-    def slack(self) -> Table:
-        """How much later each operation could surely end without a later end of the whole. It may be more, because an
-        operation counts as late together with what its lane does next, and less where it would meet other messages."""
-        return self._insight().slack
-
-    def _insight(self) -> Insight:
-        if self.insight is None:
-            raise UsageError("this result is not a simulation of a described machine; use one of lw.simulate")
-        return self.insight
-
-    def _us(self, column: str) -> float | None:
-        time_ns = self.row("time")[column]
-        return None if time_ns is None else float(time_ns) / 1e3
-
-    def _name(self, column: str) -> str | None:
-        name = self.row("time")[f"{column}_name"]
-        return None if name is None else str(name)
-
-    def frame(self) -> pd.DataFrame:
-        """The tidy rows as a pandas frame.
-
-        Returns:
-            A frame with one row per metric and the columns that docs/formats.md lists, the metric and its value
-            first.
-        Example:
-            >>> import linkwright as lw
-            >>> result = lw.simulate(lw.schedule("allreduce", "ring", ranks=4, size="4K"), "loggp")
-            >>> frame = result.frame()
-            >>> frame[frame.metric == "time"].value.tolist()
-            [9198.24]
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows, columns=shown.columns(list(self.rows[0])))
 
 
 def limits(
@@ -613,16 +419,6 @@ def results(run: str = "latest", folder: str | Path = "runs") -> pd.DataFrame:
 
 
 _METRICS = ("time", "alg_bw", "bus_bw")
-
-
-def _bytes(size: int | str, dtype: str) -> int:
-    if dtype not in DTYPES:
-        raise unknown("data type", dtype, DTYPES)
-    size_bytes = size if isinstance(size, int) else parse_size(size)
-    if size_bytes < 0:
-        raise UsageError(f"size {size}: below 0; give the bytes of one vector")
-    check_whole(size_bytes, dtype)
-    return size_bytes
 
 
 def _is_schedule(value: object) -> _native.Schedule:
