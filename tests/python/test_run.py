@@ -93,7 +93,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path):
     assert run.results().num_rows >= 0  # what is known is readable
 
     plan = run.plan
-    plan["request"]["budget_s"] = 2.0
+    plan["request"]["budget_s"] = 6.0  # what is left takes two seconds where nothing else runs
     (run.folder / "run.json").write_text(json.dumps(plan))
     result = invoke("dissect", "--resume", run.id, "--runs", str(tmp_path))
     assert result.status == 0, result.err
