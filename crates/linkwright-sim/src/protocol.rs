@@ -66,7 +66,7 @@ pub(crate) fn applied(
     }
 }
 
-/// Refuse a vector that has no room beside its receive buffer: kernels hold both.
+/// Refuse a vector that has no room next to its receive buffer: kernels hold both.
 fn check_room(schedule: &Schedule, path: &Path, machine: &Machine) -> Result<(), SimError> {
     let bytes = schedule.size_bytes();
     let ranks = machine.endpoints().iter().take(machine.ranks());
