@@ -43,6 +43,12 @@ def test_all_kernels_are_compiled():
     assert {source for source, _, _ in VARIANTS} == set(compiler.sources())
 
 
+def test_an_empty_log_is_not_written_over_what_python_shares():
+    compiler.compiled.cache_clear()
+    compiler.compiled("pair_stream", "sm_90")
+    assert [bytes([number])[0] for number in range(256)] == list(range(256))
+
+
 def test_what_was_compiled_once_is_kept(monkeypatch):
     compile_again = compiler.code.__wrapped__
     first = compile_again("clocks", "sm_90")

@@ -73,10 +73,13 @@ def compiled(source: str, target: str, defines: tuple[str, ...] = (), more: tupl
     program = _checked("nvrtcCreateProgram", text, f"{source}.cu".encode(), len(headers), list(headers.values()), names)
 
     def got(what: str) -> bytes:
-        found = b" " * _checked(f"nvrtcGet{what}Size", program)
-        if found:
+        size = _checked(f"nvrtcGet{what}Size", program)
+        # NVRTC writes into it, so it must be an object of its own: Python shares all bytes objects of length 1, and a
+        # log that is empty has just its final zero.
+        found = bytes(size + 1) if size else b""
+        if size:
             _checked(f"nvrtcGet{what}", program, found)
-        return found
+        return found[:size]
 
     try:
         options = [f"--gpu-architecture={target}", *_OPTIONS, *(f"--define-macro={name}" for name in defines), *more]
