@@ -159,7 +159,7 @@ pub fn check(schedule: &Schedule, data: Data, participant: u32, memory: &[u8]) -
     Ok(checked)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::dtype::{combine, DType};
