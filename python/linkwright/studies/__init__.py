@@ -48,6 +48,7 @@ REGISTRY = {
     "cell": Study(
         "linkwright.studies.cell",
         "DMAs between the eight SPEs of a Cell Broadband Engine and main memory, on four slotted rings",
+        offers=("ablate", "holdout_scale"),
     ),
     "ipu": Study(
         "linkwright.studies.ipu",
