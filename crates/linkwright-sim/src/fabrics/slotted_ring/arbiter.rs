@@ -201,12 +201,25 @@ impl Arbiter {
         self.window += 1;
     }
 
-    /// The oldest line outside that now has a place enters; `false` if there is none.
+    /// Lines outside that now have a place enter, by age; returns when the first of them could start.
     #[inline]
-    fn refill(&mut self) -> bool {
-        let next = (0..self.outside.len()).find(|&at| self.has_room(self.outside[at].from));
-        let line = next.and_then(|at| self.outside.remove(at));
-        line.inspect(|&line| self.admit(line)).is_some()
+    fn refill(&mut self) -> u64 {
+        let (mut at, mut wake) = (0, u64::MAX);
+        while at < self.outside.len() && !self.is_full() {
+            if !self.has_room(self.outside[at].from) {
+                at += 1;
+            } else if let Some(line) = self.outside.remove(at) {
+                self.admit(line);
+                wake = wake.min(self.ports(line.from, line.to));
+            }
+        }
+        wake
+    }
+
+    /// Whether nobody has a place.
+    #[inline]
+    fn is_full(&self) -> bool {
+        matches!(self.sees, Sees::Limited(depth) if self.window >= depth)
     }
 
     /// Lines that wait at `element`.
@@ -217,49 +230,35 @@ impl Arbiter {
 
     /// Start all lines that can start at `now`; returns when the next could (`u64::MAX`: none waits).
     pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
-        let wake = self.round(now, rings, grants);
-        let mut entered = false;
-        while self.refill() {
-            entered = true;
-        }
-        // Lines that enter the window are considered from the next cycle on.
-        match entered {
-            true => wake.min(now + 1),
-            false => wake,
+        loop {
+            let before = grants.len();
+            let wake = self.round(now, rings, grants);
+            // Whoever has started lets others come to the fore, so only a round without a start knows when to wake.
+            if grants.len() == before {
+                // Lines that enter the window are considered from the next cycle on.
+                return wake.min(self.refill().max(now + 1));
+            }
         }
     }
 
-    /// Start all lines of the window that can start at `now`.
+    /// Go round once; returns when the first of the lines that are left could start, if none has started.
     fn round(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
-        loop {
-            let mut seen = std::mem::take(&mut self.seen);
-            let mut wake = self.see(now, &mut seen);
-            let (mut used, mut hidden) = (0u16, false);
-            for request in &seen {
-                let (from, to) = (request.from(), request.to());
-                if used & 1 << from != 0 {
-                    hidden = true;
-                    continue;
-                }
-                let at = self.ports(from, to);
-                let (ring, at) = match at > now {
-                    true => (0, at),
-                    false => rings.earliest(from, to),
-                };
-                if at > now {
-                    wake = at.min(wake);
-                    continue;
-                }
-                used |= 1 << from;
-                grants.push(self.grant(now, *request, ring, rings));
-                wake = self.after(now, *request).min(wake);
-            }
-            self.seen = seen;
-            // A source that began with one receiver hid what others have for its other receivers.
-            if !(hidden && self.by_age) {
-                return wake;
+        let mut seen = std::mem::take(&mut self.seen);
+        let mut wake = self.see(now, &mut seen);
+        for request in &seen {
+            let (from, to) = (request.from(), request.to());
+            let at = self.ports(from, to);
+            let (ring, at) = match at > now {
+                true => (0, at),
+                false => rings.earliest(from, to),
+            };
+            match at > now {
+                true => wake = at.min(wake),
+                false => grants.push(self.grant(now, *request, ring, rings)),
             }
         }
+        self.seen = seen;
+        wake
     }
 
     /// Collect the requests visible at `now`, in turn; returns when the next needed port is free.
@@ -272,12 +271,10 @@ impl Arbiter {
             let to = left.trailing_zeros() as u8;
             left &= left - 1;
             let receiver = usize::from(to) % MOST_ELEMENTS;
-            if self.in_free[receiver].saturating_sub(self.longest) > now {
-                let at = self.opens(to);
-                if at > now {
-                    wake = wake.min(at);
-                    continue;
-                }
+            let at = self.opens(to);
+            if at > now {
+                wake = wake.min(at);
+                continue;
             }
             let mut oldest = None::<Seen>;
             let mut senders = self.senders[receiver];
@@ -320,23 +317,6 @@ impl Arbiter {
             true => at,
             false => gate,
         }
-    }
-
-    /// When a line that waited behind the one just started could start, at the earliest.
-    #[inline]
-    fn after(&self, now: u64, started: Seen) -> u64 {
-        let (from, to) = (usize::from(started.from()), usize::from(started.to()));
-        let mut wake = u64::MAX;
-        if self.oldest[from][to] != u64::MAX {
-            wake = self.ports(started.from(), started.to());
-        }
-        if self.receivers[from] & !(1 << to) != 0 {
-            wake = wake.min(self.out_free[from]);
-        }
-        if self.senders[to] & !(1 << from) != 0 {
-            wake = wake.min(self.opens(started.to()).max(now + 1));
-        }
-        wake
     }
 
     /// First cycle in which both ports are free for a line from `from` to `to`.
@@ -398,6 +378,73 @@ impl Arbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linkwright_core::Machine;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn config(changes: &[(&str, &str)]) -> RingConfig {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../python/linkwright/machines/cell-be.toml"
+        );
+        let machine =
+            Machine::parse(&std::fs::read_to_string(file).unwrap(), "cell-be.toml").unwrap();
+        let change = |machine: Machine, &(key, value): &(&str, &str)| {
+            machine.with_value(key, value).unwrap()
+        };
+        RingConfig::from_machine(&changes.iter().fold(machine, change)).unwrap()
+    }
+
+    /// (cycle, line) of every start of `lines`, given as (cycle, source, receiver) in order of time.
+    fn starts(
+        config: &RingConfig,
+        lines: &[(u64, u8, u8)],
+        in_each_cycle: bool,
+    ) -> Vec<(u64, u64)> {
+        let mut rings = Rings::new(config);
+        let mut arbiter = Arbiter::new(config, &rings);
+        let (mut grants, mut found) = (Vec::new(), Vec::new());
+        let (mut next, mut wake, mut now) = (0, u64::MAX, 0);
+        while found.len() < lines.len() {
+            while next < lines.len() && lines[next].0 <= now {
+                let (_, from, to) = lines[next];
+                let line = Waiting {
+                    age: 0,
+                    owner: (0, 0),
+                    from,
+                    to,
+                    length: 8,
+                    bytes: 128,
+                };
+                wake = wake.min(arbiter.push(line).max(now));
+                next += 1;
+            }
+            if wake <= now || in_each_cycle {
+                wake = arbiter.look(now, &mut rings, &mut grants);
+                found.extend(grants.drain(..).map(|grant| (now, grant.line.age)));
+            }
+            now += 1;
+            assert!(now < 100_000, "somebody waits for ever");
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn asking_in_every_cycle_starts_nothing_sooner(
+            mut lines in vec((0..400u64, 0..12u8, 0..12u8), 1..120),
+            sees in 0..3usize,
+            order in 0..2usize,
+        ) {
+            lines.sort_unstable();
+            let sees = ["\"all\"", "\"oldest\"", "\"limited\""][sees];
+            let order = ["\"age\"", "\"round_robin\""][order];
+            let config = config(&[("fabric.arbiter_sees", sees), ("fabric.receiver_order", order)]);
+            prop_assert_eq!(starts(&config, &lines, false), starts(&config, &lines, true));
+        }
+    }
 
     #[test]
     fn requests_sort_by_rank_then_age_up_to_the_largest() {
