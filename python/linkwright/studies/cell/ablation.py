@@ -28,7 +28,7 @@ WITHOUT = {
     "reading the tag status": {"path.put.barrier": "0"},
     "access to mapped registers": {"fabric.mmio": "0"},
     "the distance of two starts on a ring": {"fabric.ring_start": "0"},
-    "rings one way (one each way instead of two)": {
+    "the second ring in each direction": {
         "fabric.rings_clockwise": "1",
         "fabric.rings_counterclockwise": "1",
     },
