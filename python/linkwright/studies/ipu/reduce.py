@@ -40,7 +40,7 @@ def sum_time(bench: Bench, place: str, tiles: int, operands: int) -> float:
     members = chip_tiles(*chips) if len(chips) > 1 else tuple(range(tiles))
     steps = [Superstep(("fold", operands), path), Superstep(collect, path, tiles=members)]
     # Each stage of the sum ends with a vertex; the last, or only, one is that of few operands.
-    stages = 1 if len(chips) > 4 else 0
+    stages = 0
     if operands >= OWN_VERTEX and "own vertex" not in bench.without:
         stages += 1
     steps += [Superstep(("fold", 0), path)] * stages
