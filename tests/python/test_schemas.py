@@ -52,10 +52,9 @@ def test_every_table_of_machine_files_is_known():
     schema = json.loads(schemas.path("machine").read_text(encoding="utf-8"))
     free = [key for key, found in schema["properties"].items() if found.get("additionalProperties", False) is not False]
     assert set(free) == {"facts", "path"}
-    assert set(schema["properties"]["path"]["additionalProperties"]["properties"]["engine"]["enum"]) == {
-        "lanes",
-        "rank",
-    }
+    bare, stated = schema["properties"]["path"]["additionalProperties"]["properties"]["engine"]["anyOf"]
+    assert set(bare["enum"]) == {"lanes", "rank"}
+    assert stated["properties"]["value"] == bare
     kinds = schema["properties"]["fabric"]["properties"]["kind"]["enum"]
     assert set(kinds) == set(registry.keys("fabrics"))
 

@@ -128,6 +128,34 @@ fn a_changed_value_keeps_its_unit_and_is_listed_as_assumed() {
 }
 
 #[test]
+fn a_word_with_a_status_is_listed_and_can_be_changed() {
+    let machine = read(EXAMPLE).unwrap();
+    let word = |machine: &Machine| {
+        let rows = machine.numbers();
+        let row = rows
+            .into_iter()
+            .find(|r| r.key == "path.write.fused_combine");
+        let row = row.unwrap();
+        (row.value, row.unit, row.status.name(), row.source)
+    };
+    let source = "table 2 of the data sheet, which it meets better".to_string();
+    assert_eq!(
+        word(&machine),
+        ("false".to_string(), "word", "post_hoc", source)
+    );
+    assert!(!machine.default_path().fused_combine);
+    let fused = machine.with_value("path.write.fused_combine", "true");
+    let fused = fused.unwrap();
+    assert!(fused.default_path().fused_combine);
+    let (value, _, status, source) = word(&fused);
+    assert_eq!((value.as_str(), status), ("true", "assumed"));
+    assert!(
+        source.starts_with("set for this run; the file says `false` (post_hoc: "),
+        "{source}"
+    );
+}
+
+#[test]
 fn a_value_that_cannot_be_changed_says_why() {
     let machine = read(EXAMPLE).unwrap();
     let fails =

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwright.store.run import Run
 
 # Tables that are printed as well as shown in the report, if the study has them.
-PRINTED = ("no_fit", "ablation", "from_four_to_sixteen", "numbers_from_four")
+PRINTED = ("no_fit", "ablation", "from_small_to_large", "numbers_from_small")
 
 
 @click.command(name="reproduce")
@@ -51,11 +51,12 @@ def command(
 ) -> int:
     """Re-run a published STUDY on its model.
 
-    Prints the errors of each table, |predicted / published - 1|, and the claims that hold or fail. The fitted
-    numbers of the machine file are listed with them, because with enough of those any table can be matched.
-    Holdout cells, whose published values are withheld, are predicted too. A claim that fails is a finding, not
-    an error: the exit status stays 0. Some studies offer single tables, ablations and scaling up from small
-    cases; others refuse these options. `linkwright list studies` lists all studies.
+    Prints the errors of each table, |predicted / published - 1|, and the claims that hold or fail. What was
+    tuned is listed with them, because with enough of that any table can be matched: fitted numbers, rules chosen
+    after the published values were seen, and free choices. A cell that the model was given or fitted to is not
+    scored. Holdout cells, whose published values were withheld while the model was built, are predicted too. A
+    claim that fails is a finding, not an error: the exit status stays 0. `--table` is for studies with numbered
+    tables. `linkwright list studies` lists all studies.
     """
     from linkwright import report, studies
 
@@ -101,23 +102,26 @@ def _json(outcome: Outcome) -> str:
 
 
 def _print(outcome: Outcome) -> None:
-    click.echo(f"{outcome.title}\nmachine {outcome.machine}, {len(outcome.fitted)} fitted numbers:")
-    for row in outcome.fitted:
-        of = f"{row['machine']}: " if "machine" in row else ""
-        click.echo(f"  {of}{row['key']} = {row['value']} {row['unit']}")
+    click.echo(f"{outcome.title}\nmachine {outcome.machine}: {outcome.basis()}")
+    for row in outcome.tuned:
+        if row["status"] == "fitted":
+            click.echo(f"  fitted    {row['machine']}: {row['key']} = {row['value']} {row['unit']}")
+        elif row["status"] == "post_hoc":
+            click.echo(f"  post hoc  {row['machine']}: {row['key']}")
     click.echo("")
     percent = "{:.1%}".format
     rows = [
         [
             str(row["table"]),
             str(row["cells"]),
+            str(row["given"]),
             str(row["scored"]),
             *(percent(row[key]) if key in row else "-" for key in ("median", "p90", "max", "within_10_percent")),
             *([outcome.verdicts.get(str(row["table"]), "")] if outcome.verdicts else []),
         ]
         for row in outcome.summary()
     ]
-    head = ["table", "cells", "scored", "median", "p90", "largest", "within 10 %"]
+    head = ["table", "cells", "given", "scored", "median", "p90", "largest", "within 10 %"]
     print_table(head + (["target"] if outcome.verdicts else []), rows, left=(0, len(head)))
     click.echo("")
     for remark in outcome.remarks:

@@ -1,6 +1,6 @@
 """The accuracy of predictions: every study, ablation and hold-out is scored here.
 
-    error     |predicted / published - 1|, of cells with both values and without an erratum (`Cell.error`)
+    error     |predicted / published - 1|, of the cells that are scored (`Cell.scored`)
     p90       the error that nine cells in ten do not exceed
     within    share of cells whose error is at most 10 %
 
@@ -108,7 +108,7 @@ class Score:
 
 def score(name: str, cells: Iterable[Cell], target: Target | None = None) -> Score | None:
     """The score of all scored cells together; None if there are none."""
-    errors = tuple(sorted(cell.error for cell in cells if cell.error is not None and not cell.erratum))
+    errors = tuple(sorted(cell.error for cell in cells if cell.scored and cell.error is not None))
     return Score(name, errors, target) if errors else None
 
 

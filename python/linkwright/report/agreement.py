@@ -14,14 +14,16 @@ from . import quantity
 from .model import Axis, BoxPlot, Curve, Plot
 from .sections.spread import box
 
-NOT_KEYS = ("predicted", "low", "high", "reference", "unit", "split", "erratum")  # of a cell; all others are keys
+# Of a cell; all others are keys.
+NOT_KEYS = ("predicted", "low", "high", "reference", "unit", "split", "erratum", "role")
 _ENOUGH = 8  # cells of one base unit that make a chart
 _WORDS = {"s": "times", "B": "sizes", "B/s": "rates", "1": "counts and ratios", "%": "shares"}  # of a base unit
 
 
 def error(cell: Mapping[str, Any]) -> float | None:
-    """Signed relative error; 0 or 1 for text; None for a blind cell or an erratum of the paper."""
-    return None if cell.get("erratum") else relative_error(cell.get("predicted"), cell.get("reference"))
+    """Signed relative error; 0 or 1 for text; None for a cell that is not scored: blind, given or an erratum."""
+    unscored = cell.get("erratum") or cell.get("role", "predicted") != "predicted"
+    return None if unscored else relative_error(cell.get("predicted"), cell.get("reference"))
 
 
 def charts(by_table: Mapping[str, list]) -> list[Plot | BoxPlot]:

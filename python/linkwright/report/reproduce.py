@@ -1,10 +1,10 @@
 """Is the model of that machine right? The report of a reproduced study, from what ``--json`` prints.
 
-``{paper, fitted: [{key, value, unit, ...}], cells: [{table, <key columns of the reference CSV>, predicted, reference,
-unit, split}], claims: [{id, statement, holds, why}]}``. The error of a cell is predicted / reference - 1. A cell
-without a reference (a holdout, predicted blind) counts in no error. Fitted numbers are shown with every error,
-because with enough of them any table can be matched. ``sections`` holds the study's own charts, as `Section` objects
-or in their plain form.
+``{paper, tuned: [{key, value, unit, status, ...}], cells: [{table, <key columns of the reference CSV>, predicted,
+reference, unit, split, role}], claims: [{id, statement, holds, why}]}``. The error of a cell is
+predicted / reference - 1. A cell without a reference, or whose value was given to the model, counts in no error.
+Fitted numbers are shown with every error, because with enough of them any table can be matched. ``sections`` holds the
+study's own charts, as `Section` objects or in their plain form.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ _VERDICTS = {
     None: Cell("not judged", 1, tone="warn"),
 }
 
+_GIVEN = {"input": "input of the model", "fitted": "a number was fitted to it"}
+TUNED = (
+    "Fitted numbers were set to meet published values. Post-hoc rules were chosen among alternatives after the values "
+    "were seen. What was assumed is a free choice without evidence."
+)
+
 SUMMARY_HELP = (
     "Error is the distance of the prediction from the published value, as a percentage of the published "
     "value. Fitted numbers were chosen so that the model matches; the fewer there are per cell, the more "
-    "the agreement means. Blind cells have no published value here."
+    "the agreement means. Blind cells have no published value here. Cells that were given to the model, as an input or "
+    "to fit it, are not scored."
 )
 
 
@@ -58,11 +65,12 @@ def sections(study: Mapping[str, Any]) -> list[Section]:
     by_table: dict[str, list[Mapping[str, Any]]] = {}
     for cell in study.get("cells", []):
         by_table.setdefault(str(cell["table"]), []).append(cell)
-    fitted = study.get("fitted", [])
+    tuned = study.get("tuned", [])
+    fitted = [row for row in tuned if row["status"] == "fitted"]
     built = [
         Section("How close", [_summary(by_table, fitted), *charts(by_table)]),
         _claims(study.get("claims", [])),
-        _fitted(fitted),
+        _tuned(tuned),
         *study_tables.sections(study.get("tables", {}), study.get("notes", {})),
         *plain.load(study.get("sections", [])),
         Section("Every cell", [_cells(name, part) for name, part in by_table.items()]),
@@ -75,6 +83,7 @@ def _summary(by_table: Mapping[str, list], fitted: Sequence[Mapping[str, Any]]) 
         Column("Table"),
         Column("Cells", numeric=True),
         Column("Blind", numeric=True, help="predicted without a published value"),
+        Column("Given", numeric=True, help="inputs of the model, and cells that a number was fitted to"),
         Column("Fitted numbers", numeric=True),
         Column("Median error", "%", numeric=True),
         Column("90th percentile", "%", numeric=True),
@@ -91,10 +100,11 @@ def _summary(by_table: Mapping[str, list], fitted: Sequence[Mapping[str, Any]]) 
 def _summary_row(name: str, cells: Sequence[Mapping[str, Any]], fitted: int | None) -> list[Cell | str]:
     score = Score(name, tuple(sorted(abs(e) for e in map(error, cells) if e is not None)))
     blind = sum(cell.get("reference") is None for cell in cells)
-    counts = [Cell(str(len(cells)), len(cells)), Cell(str(blind), blind)]
+    given = sum(cell.get("role", "predicted") != "predicted" for cell in cells)
+    counts = [Cell(str(count), count) for count in (len(cells), blind, given)]
     numbers = Cell(str(fitted), fitted) if fitted is not None else missing("not stated per table")
     if not score.errors:
-        return [name, *counts, numbers, *[missing("no published value")] * 4]
+        return [name, *counts, numbers, *[missing("nothing to score")] * 4]
     within = score.within()
     return [
         Cell(name, tone="strong"),
@@ -139,13 +149,13 @@ def _tally(claims: Sequence[Mapping[str, Any]]) -> tuple[int, int, int]:
     return verdicts.count(True), verdicts.count(False), verdicts.count(None)
 
 
-def _fitted(fitted: Sequence[Mapping[str, Any]]) -> Section | None:
-    if not fitted:
+def _tuned(tuned: Sequence[Mapping[str, Any]]) -> Section | None:
+    if not tuned:
         return None
-    names = list(dict.fromkeys(name for entry in fitted for name in entry))
-    rows = [[_plain(entry.get(name)) for name in names] for entry in fitted]
+    names = list(dict.fromkeys(name for entry in tuned for name in entry))
+    rows = [[_plain(entry.get(name)) for name in names] for entry in tuned]
     columns = [Column(name.replace("_", " ").capitalize()) for name in names]
-    return Section("Fitted numbers", [Table("Numbers fitted to the published values", columns, rows)])
+    return Section("What was tuned", [Table("What was chosen for the model rather than known", columns, rows)], TUNED)
 
 
 def _cells(table: str, cells: Sequence[Mapping[str, Any]]) -> Table:
@@ -159,7 +169,7 @@ def _cells(table: str, cells: Sequence[Mapping[str, Any]]) -> Table:
 def _cell_row(cell: Mapping[str, Any], keys: Sequence[str]) -> list[Cell | str]:
     relative = error(cell)
     blind = "held out" if cell.get("split") == "holdout" else "none published"
-    unscored = f"erratum: {cell['erratum']}" if cell.get("erratum") else blind
+    unscored = f"erratum: {cell['erratum']}" if cell.get("erratum") else _GIVEN.get(cell.get("role", ""), blind)
     return [
         *(_plain(cell.get(key)) for key in keys),
         _predicted(cell),

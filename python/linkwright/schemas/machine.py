@@ -20,7 +20,6 @@ PLACE = {"type": "array", "items": INTEGER, "minItems": 2, "maxItems": 2}
 FORMS: dict[str, Schema] = {
     "text": TEXT,
     "texts": {"type": "array", "items": TEXT},
-    "flag": {"type": "boolean"},
     "integer": INTEGER,
     "integers": {"type": "array", "items": INTEGER},
     "places": {"type": "array", "items": PLACE},
@@ -38,14 +37,21 @@ def schema(files: list[tuple[str, str]]) -> Schema:
         least = {"exclusiveMinimum": 0} if dimension in numbers["positive"] else {"minimum": 0}
         value = {"type": "number", **least}
         listed = {"anyOf": [value, {"type": "array", "items": value}]}
-        definitions[_defined(dimension)] = _number(value, units, numbers["statuses"])
-        definitions[f"{_defined(dimension)}_list"] = _number(listed, units, numbers["statuses"])
+        definitions[_defined(dimension)] = _stated(value, unit={"enum": units})
+        definitions[f"{_defined(dimension)}_list"] = _stated(listed, unit={"enum": units})
+    definitions["status"] = {"enum": numbers["statuses"]}
     return {**made, "definitions": definitions}
 
 
-def _number(value: Schema, units: list[str], statuses: list[str]) -> Schema:
-    keys = {"value": value, "unit": {"enum": units}, "status": {"enum": statuses}, "source": TEXT}
+def _stated(value: Schema, **unit: Schema) -> Schema:
+    """A value with its status and source; a number has a unit."""
+    keys = {"value": value, **unit, "status": {"$ref": "#/definitions/status"}, "source": TEXT}
     return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+
+
+def _word(value: Schema) -> Schema:
+    """A word or a flag, alone or with its status and source."""
+    return {"anyOf": [value, _stated(value)]}
 
 
 def _defined(dimension: str) -> str:
@@ -96,7 +102,9 @@ class _Maker:
                 suffix = "_list" if form == "numbers" else ""
                 return {"$ref": f"#/definitions/{_defined(words[0])}{suffix}"}
             case "choice":
-                return {"enum": words}
+                return {"enum": words} if name.endswith("kind") else _word({"enum": words})
+            case "flag":
+                return _word({"type": "boolean"})
             case "table":
                 return self.table(name)
             case "tables":

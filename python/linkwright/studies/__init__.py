@@ -9,7 +9,9 @@ one line in `REGISTRY`. All studies share these modules:
 
     outcome.py      cells, claims and everything else that a study returns
     references.py   the published rows, as cells with their predictions
-    numbers.py      the numbers of a machine file: by key, changed, fitted
+    numbers.py      the numbers of a machine file: by key, changed, fitted, tuned
+    ablation.py     what each mechanism is worth (`--ablate`)
+    holdout.py      from small cases to large ones (`--holdout-scale`)
 
 `compare/scoring.py` gives the errors by table, targets and verdicts; reports use it too.
 

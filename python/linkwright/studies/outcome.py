@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from linkwright.compare import scoring
+from linkwright.units import counted
+
+Role = Literal["predicted", "input", "fitted"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,13 @@ class Cell:
 
     `keys` are the key columns of the reference file, unchanged. `reference` is None for a holdout cell, `predicted` if
     no model applies. `table` groups cells for the summary. `interval` is where the study expects the published value,
-    if it says so. `erratum` explains an error in the printed value; such a cell is shown but not scored.
+    if it says so. `erratum` explains an error in the printed value. `role` says what the published value did:
+
+        predicted   nothing; the model never saw it
+        input       the model was given it, or a number of the machine file was read off it
+        fitted      a fitted number or a rule chosen afterwards was set by it
+
+    Only predicted cells without an erratum are scored.
     """
 
     table: str
@@ -26,6 +36,12 @@ class Cell:
     split: str = "open"
     erratum: str | None = None
     interval: tuple[float, float] | None = None
+    role: Role = "predicted"
+
+    @property
+    def scored(self) -> bool:
+        """Whether the cell counts in an error."""
+        return self.error is not None and not self.erratum and self.role == "predicted"
 
     @property
     def error(self) -> float | None:
@@ -43,6 +59,7 @@ class Cell:
             "reference": self.reference,
             "unit": self.unit,
             "split": self.split,
+            "role": self.role,
             **({"erratum": self.erratum} if self.erratum else {}),
         }
 
@@ -69,7 +86,8 @@ class Outcome:
     paper: str
     title: str
     machine: str
-    fitted: list[dict] = field(default_factory=list)
+    # What was tuned, as `numbers.tuned` lists it: fitted numbers, rules chosen afterwards, free choices.
+    tuned: list[dict] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     # Name -> rows of a table, for the report and for plots.
@@ -84,12 +102,12 @@ class Outcome:
     remarks: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict:
-        """`{paper, fitted, cells, claims}` as documented in docs/formats.md, and what else the report shows."""
+        """`{paper, tuned, cells, claims}` as documented in docs/formats.md, and what else the report shows."""
         optional = {"sections": self.sections, "verdicts": self.verdicts, "remarks": self.remarks}
         return {
             "paper": self.paper,
             "title": self.title,
-            "fitted": self.fitted,
+            "tuned": self.tuned,
             "cells": [cell.as_dict() for cell in self.cells],
             "claims": [vars(claim) for claim in self.claims],
             "tables": self.tables,
@@ -98,10 +116,26 @@ class Outcome:
         }
 
     def summary(self) -> list[dict]:
-        """One row per table: cells, scored cells and, if there are any, their errors."""
+        """One row per table: cells, those given to the model, scored cells and, if there are any, their errors."""
         errors = {score.name: score.summary() for score in scoring.scores(self.cells)}
         counts = Counter(cell.table for cell in self.cells)
-        return [{"table": name, "cells": count} | errors.get(name, {"scored": 0}) for name, count in counts.items()]
+        given = Counter(cell.table for cell in self.cells if cell.role != "predicted")
+        return [
+            {"table": name, "cells": count, "given": given[name]} | errors.get(name, {"scored": 0})
+            for name, count in counts.items()
+        ]
+
+    def basis(self) -> str:
+        """What the predictions rest on, and how many are scored, in one line."""
+        statuses = Counter(row["status"] for row in self.tuned)
+        kinds = (("fitted", "fitted number"), ("post_hoc", "post-hoc rule"), ("assumed", "free choice"))
+        tuned = ", ".join(counted(statuses[status], noun) for status, noun in kinds)
+        roles = Counter(cell.role for cell in self.cells)
+        scored = sum(cell.scored for cell in self.cells)
+        return (
+            f"{tuned}; of {counted(len(self.cells), 'cell')}, {roles['input']} are inputs and {roles['fitted']} "
+            f"were fitted to; {scored} are scored"
+        )
 
 
 def held(claims: Iterable[Claim]) -> tuple[int, int]:

@@ -207,14 +207,14 @@ def test_an_experiment_counts_once_by_its_worst_row():
 def test_study_summary_counts_blind_cells_apart():
     summary = reproduce.sections(synthetic.study())[0].items[0]
     row = next(row for row in summary.rows if row[0].text == "dram_interleaved_read")
-    assert [cell.text for cell in row[1:4]] == ["25", "5", "1"]
+    assert [cell.text for cell in row[1:5]] == ["25", "5", "0", "1"]
     assert reproduce.error({"predicted": 90, "reference": 100}) == pytest.approx(-0.1)
     assert reproduce.error({"predicted": 17, "reference": 19, "erratum": "misprint"}) is None
 
 
 def test_a_claim_that_could_not_be_judged_has_not_failed():
     claim = {"id": "1", "statement": "s", "holds": None, "why": "needs --full"}
-    page = words(html.page(reproduce.report({"paper": "p", "cells": [], "claims": [claim], "fitted": []})))
+    page = words(html.page(reproduce.report({"paper": "p", "cells": [], "claims": [claim], "tuned": []})))
     assert "1 not judged" in page
     assert "0 claims failed" in page
 

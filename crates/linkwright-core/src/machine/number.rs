@@ -1,11 +1,14 @@
 //! A number of a machine file: a table `{ value, unit, status, source }`.
 //!
-//! Everything that does not depend on its reader is checked here, once: the unit is in the closed list, the status is one of five, a source is given, the value is finite and not
-//! negative, a rate is not zero. Decimals are kept as exact fractions.
+//! Everything that does not depend on its reader is checked here, once: the unit is in the closed
+//! list, the status is one of six, a source is given, the value is finite and not negative, a rate is
+//! not zero. Decimals are kept as exact fractions.
+//!
+//! A word or a flag may be written the same way, without a unit: then it has a status and a source.
 //!
 //! The status shows how much of a model rests on evidence: `documented` and `measured` come from
-//! outside, `derived` is arithmetic on these, `fitted` was chosen to meet measurements and `assumed`
-//! to have something.
+//! outside, `derived` is arithmetic on these, `fitted` was set to meet measurements, `post_hoc` was
+//! chosen among alternatives after they were seen, and `assumed` was chosen to have something.
 
 use std::fmt;
 
@@ -24,19 +27,22 @@ pub enum Status {
     Measured,
     /// Arithmetic on documented or measured numbers.
     Derived,
-    /// Chosen so that the model meets measurements.
+    /// Set so that the model meets measurements.
     Fitted,
+    /// Chosen among alternatives after the measurements were seen.
+    PostHoc,
     /// Chosen without evidence, to have something.
     Assumed,
 }
 
 impl Status {
     /// All of them.
-    pub const ALL: [Status; 5] = [
+    pub const ALL: [Status; 6] = [
         Status::Documented,
         Status::Measured,
         Status::Derived,
         Status::Fitted,
+        Status::PostHoc,
         Status::Assumed,
     ];
 
@@ -47,6 +53,7 @@ impl Status {
             Status::Measured => "measured",
             Status::Derived => "derived",
             Status::Fitted => "fitted",
+            Status::PostHoc => "post_hoc",
             Status::Assumed => "assumed",
         }
     }
@@ -77,11 +84,28 @@ pub(crate) struct Number {
 
 /// How a number is written, for error messages.
 pub(crate) const NUMBER_FORM: &str = "{ value = ..., unit = \"...\", \
-     status = \"documented|measured|derived|fitted|assumed\", source = \"...\" }";
+     status = \"documented|measured|derived|fitted|post_hoc|assumed\", source = \"...\" }";
+
+/// How a word or a flag with a status is written, for error messages.
+const WORD_FORM: &str = "{ value = \"...\", \
+     status = \"documented|measured|derived|fitted|post_hoc|assumed\", source = \"...\" }";
 
 /// A table is a number as soon as one key says so; then the others must be there too.
 pub(super) fn is_number(table: &DeTable<'_>) -> bool {
     (table.keys()).any(|k| matches!(k.get_ref().as_ref(), "value" | "unit" | "status"))
+}
+
+/// A table without a unit whose value is a text or a flag is a word.
+pub(super) fn is_word(table: &DeTable<'_>) -> bool {
+    let is_text = |value: &DeValue<'_>| value.is_str() || value.is_bool();
+    !table.contains_key("unit") && table.get("value").is_some_and(|v| is_text(v.get_ref()))
+}
+
+/// Why a word or a flag has its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Basis {
+    pub status: Status,
+    pub source: String,
 }
 
 impl Number {
@@ -122,8 +146,16 @@ pub(super) struct NumberTable<'a> {
 }
 
 impl NumberTable<'_> {
+    /// The value of a word or a flag, and why it has it.
+    pub fn read_word(&self) -> Result<(&DeValue<'_>, Basis), MachineError> {
+        self.check_keys(&["value", "status", "source"])?;
+        let (_, value) = self.part("value")?;
+        let (status, source) = (self.status()?, self.text("source")?.1);
+        Ok((value, Basis { status, source }))
+    }
+
     pub fn read(&self) -> Result<Number, MachineError> {
-        self.check_keys()?;
+        self.check_keys(&["value", "unit", "status", "source"])?;
         let (value_at, value) = self.part("value")?;
         let (unit_at, unit) = self.text("unit")?;
         let unit = Unit::find(&unit).ok_or_else(|| MachineError::UnknownUnit {
@@ -131,12 +163,7 @@ impl NumberTable<'_> {
             cure: suggest(&unit, UNITS.iter().map(|u| u.name)),
             unit,
         })?;
-        let (status_at, status) = self.text("status")?;
-        let status = Status::find(&status).ok_or_else(|| MachineError::UnknownChoice {
-            at: (self.at)(status_at, Some("status")),
-            cure: suggest(&status, Status::ALL.iter().map(|s| s.name())),
-            value: status,
-        })?;
+        let status = self.status()?;
         let (_, source) = self.text("source")?;
         let mut number = Number {
             texts: Vec::new(),
@@ -150,20 +177,28 @@ impl NumberTable<'_> {
         Ok(number)
     }
 
-    /// A number has four keys and no other.
-    fn check_keys(&self) -> Result<(), MachineError> {
-        let known = ["value", "unit", "status", "source"];
+    fn status(&self) -> Result<Status, MachineError> {
+        let (status_at, status) = self.text("status")?;
+        Status::find(&status).ok_or_else(|| MachineError::UnknownChoice {
+            at: (self.at)(status_at, Some("status")),
+            cure: suggest(&status, Status::ALL.iter().map(|s| s.name())),
+            value: status,
+        })
+    }
+
+    /// There are these keys and no other.
+    fn check_keys(&self, known: &[&str]) -> Result<(), MachineError> {
         let is_known = |key: &str| known.contains(&key);
         let Some(other) = self.table.keys().find(|k| !is_known(k.get_ref())) else {
             return Ok(());
         };
-        let free = known.into_iter().filter(|key| self.find(key).is_none());
+        let free = (known.iter().copied()).filter(|key| self.find(key).is_none());
         Err(MachineError::UnknownKey {
             at: (self.at)(other.span().start, None),
             key: other.get_ref().to_string(),
             cure: match closest(other.get_ref(), free) {
                 Some(best) => format!("did you mean `{best}`?"),
-                None => format!("a number is {NUMBER_FORM}"),
+                None => self.form(),
             },
         })
     }
@@ -178,8 +213,16 @@ impl NumberTable<'_> {
         self.find(key).ok_or_else(|| MachineError::MissingKey {
             at: (self.at)(self.offset, None),
             key: key.to_string(),
-            cure: format!("a number is {NUMBER_FORM}"),
+            cure: self.form(),
         })
+    }
+
+    /// How it is written, for error messages.
+    fn form(&self) -> String {
+        match is_word(self.table) {
+            true => format!("a word with a status is {WORD_FORM}"),
+            false => format!("a number is {NUMBER_FORM}"),
+        }
     }
 
     fn text(&self, key: &str) -> Result<(usize, String), MachineError> {

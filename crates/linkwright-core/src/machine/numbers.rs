@@ -8,7 +8,10 @@ use super::tree::{self, Node, Table, Value};
 use super::Machine;
 use crate::error::{closest, join, At, MachineError};
 
-/// One number of a machine file, for people.
+/// The unit of a word or a flag in a list of numbers.
+const WORD: &str = "word";
+
+/// One number of a machine file, or one word or flag that states its status, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberRow {
     /// Dotted path, such as `fabric.hop_latency`.
@@ -117,6 +120,21 @@ fn collect_node(node: &Node, path: &str, rows: &mut Vec<(usize, NumberRow)>) {
             };
             rows.push((node.line, row));
         }
-        Value::Text(_) | Value::Flag(_) | Value::Integer(_) => {}
+        Value::Text(word) => rows.extend(word_row(node, path, word.clone())),
+        Value::Flag(flag) => rows.extend(word_row(node, path, flag.to_string())),
+        Value::Integer(_) => {}
     }
+}
+
+/// A word is listed only if it states its status: the others are structure.
+fn word_row(node: &Node, path: &str, value: String) -> Option<(usize, NumberRow)> {
+    let basis = node.basis.as_ref()?;
+    let row = NumberRow {
+        key: path.to_string(),
+        value,
+        unit: WORD,
+        status: basis.status,
+        source: basis.source.clone(),
+    };
+    Some((node.line, row))
 }

@@ -389,6 +389,9 @@ impl<'a> Section<'a> {
 
     fn as_text(&self, key: &str, node: &Node) -> Result<String, MachineError> {
         match &node.value {
+            Value::Text(_) if node.basis.is_some() => {
+                Err(self.wrong_type(key, node, "a text without a status"))
+            }
             Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
             _ => Err(self.wrong_type(key, node, "a text that is not empty")),
         }

@@ -8,7 +8,7 @@ use std::mem::discriminant;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
-use super::number::{is_number, Number, NumberTable, Status, NUMBER_FORM};
+use super::number::{is_number, is_word, Basis, Number, NumberTable, Status, NUMBER_FORM};
 use crate::error::{join, At, MachineError};
 
 /// A value with the line it stands on.
@@ -16,6 +16,8 @@ use crate::error::{join, At, MachineError};
 pub(crate) struct Node {
     pub line: usize,
     pub value: Value,
+    /// Of a word or a flag that states it; a number has its own.
+    pub basis: Option<Basis>,
 }
 
 /// What may stand behind a key.
@@ -112,21 +114,42 @@ impl Builder<'_> {
         for (key, value) in ordered {
             let name = key.get_ref().to_string();
             let inner = join(path, &name);
-            let value = self.value(value, key.span().start, &inner)?;
-            let line = self.line(key.span().start);
-            entries.push((name, Node { line, value }));
+            let node = self.node(value, key.span().start, &inner)?;
+            entries.push((name, node));
         }
         let line = self.line(offset);
         Ok(Table { line, entries })
     }
 
-    fn value(
+    fn node(
         &self,
         value: &Spanned<DeValue<'_>>,
         offset: usize,
         path: &str,
-    ) -> Result<Value, MachineError> {
-        Ok(match value.get_ref() {
+    ) -> Result<Node, MachineError> {
+        let line = self.line(offset);
+        let (value, basis) = match value.get_ref() {
+            DeValue::Table(table) if is_word(table) => {
+                let at = &self.place(path);
+                let word = NumberTable { table, offset, at };
+                let (value, basis) = word.read_word()?;
+                (self.value(value, offset, path)?, Some(basis))
+            }
+            value => (self.value(value, offset, path)?, None),
+        };
+        Ok(Node { line, value, basis })
+    }
+
+    /// The spot of an offset below `path`, or of a key there.
+    fn place<'s>(&'s self, path: &'s str) -> impl Fn(usize, Option<&str>) -> At + 's {
+        move |start, key| match key {
+            Some(key) => self.at(start, &join(path, key)),
+            None => self.at(start, path),
+        }
+    }
+
+    fn value(&self, value: &DeValue<'_>, offset: usize, path: &str) -> Result<Value, MachineError> {
+        Ok(match value {
             DeValue::String(text) => Value::Text(text.to_string()),
             DeValue::Boolean(flag) => Value::Flag(*flag),
             DeValue::Integer(n) => {
@@ -154,19 +177,12 @@ impl Builder<'_> {
             DeValue::Array(items) => {
                 let mut list = Vec::with_capacity(items.len());
                 for (i, item) in items.iter().enumerate() {
-                    let start = item.span().start;
-                    let value = self.value(item, start, &format!("{path}[{i}]"))?;
-                    let line = self.line(start);
-                    list.push(Node { line, value });
+                    list.push(self.node(item, item.span().start, &format!("{path}[{i}]"))?);
                 }
                 Value::List(list)
             }
             DeValue::Table(table) if is_number(table) => {
-                let at = |start, key: Option<&str>| match key {
-                    Some(key) => self.at(start, &join(path, key)),
-                    None => self.at(start, path),
-                };
-                let at = &at;
+                let at = &self.place(path);
                 Value::Number(NumberTable { table, offset, at }.read()?)
             }
             DeValue::Table(table) => Value::Table(self.table(table, offset, path)?),
@@ -195,13 +211,23 @@ pub(crate) fn replace(node: &mut Node, literal: &str, at: &At) -> Result<(), Mac
         text: literal,
         file: &at.file,
     };
-    let value = builder.value(&parsed, 0, &at.key)?;
+    let value = builder.value(parsed.get_ref(), 0, &at.key)?;
     if discriminant(&value) != discriminant(&node.value) || matches!(value, Value::Table(_)) {
         return Err(MachineError::WrongType {
             at: at.clone(),
             found: value.found(),
             needed: format!("a value like {}", node.value.found()),
         });
+    }
+    if let Some(basis) = &mut node.basis {
+        let was = format!(
+            "{} ({}: {})",
+            node.value.found(),
+            basis.status,
+            basis.source
+        );
+        basis.status = Status::Assumed;
+        basis.source = format!("set for this run; the file says {was}");
     }
     node.value = value;
     Ok(())

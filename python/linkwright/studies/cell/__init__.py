@@ -14,7 +14,7 @@ from linkwright.machines import load as load_machine
 from linkwright.studies import Options
 from linkwright.studies.cell import blind, claims, collectives, curves, experiments, facts, load, streams
 from linkwright.studies.cell.chip import SPES, variant
-from linkwright.studies.numbers import fitted, values
+from linkwright.studies.numbers import tuned, values
 from linkwright.studies.outcome import Outcome
 
 MACHINE = "cell-be"
@@ -84,7 +84,7 @@ def reproduce(options: Options) -> Outcome:
         paper="cell",
         title="The on-chip network of the Cell Broadband Engine, re-run on a model",
         machine=MACHINE,
-        fitted=fitted(machine),
+        tuned=tuned(machine),
         notes=NOTES,
     )
     outcome.cells = facts.cells(grounds) + blind.cells(uniform, summaries, structures)

@@ -23,7 +23,7 @@ from linkwright.studies.gpu_nodes import (
 )
 from linkwright.studies.gpu_nodes.machine_pair import GPUS, PAYLOAD_BYTES, Machines
 from linkwright.studies.gpu_nodes.networks import networks, resnets
-from linkwright.studies.numbers import fitted
+from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
 from linkwright.studies.references import reference_rows
 
@@ -69,7 +69,7 @@ def reproduce(options: Options) -> Outcome:
         paper="gpu-nodes",
         title="Eight P100s on NVLink or in a PCIe tree, re-run on a model",
         machine=f"{machines.dgx1.name} and {machines.gx8.name}",
-        fitted=[{"machine": name, **row} for name, machine in machines.items() for row in fitted(machine)],
+        tuned=[row for _, machine in machines.items() for row in tuned(machine)],
         cells=cells,
         notes=NOTES,
     )

@@ -16,6 +16,7 @@ from linkwright.errors import UnknownNameError
 from linkwright.machines import devices, load
 from linkwright.report import plain
 from linkwright.studies import Options
+from linkwright.studies import ablation as common_ablation
 from linkwright.studies.ipu import (
     ablation,
     claims,
@@ -34,7 +35,7 @@ from linkwright.studies.ipu import (
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.predictions import Predictions
 from linkwright.studies.ipu.tables import Table
-from linkwright.studies.numbers import fitted
+from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Cell, Outcome
 
 MACHINE = "ipu-c2-server"
@@ -49,9 +50,8 @@ NOTES = {
     "are; what they cannot explain stays here.",
     "no_fit": "The same tables with every fitted number at the value of documents or prose, or at zero.",
     "spread": "Rows with random pairs are the mean over many draws; this is how far single draws spread, and seeds.",
-    "ablation": "The same tables with one mechanism taken away at a time; nothing is fitted anew. `worse` names "
-    "tables and by how many points their median error grew.",
-    "from_four_to_sixteen": "Fitted on the open cells of at most four IPUs, which says nothing of 8 and 16; these are "
+    "ablation": common_ablation.NOTE,
+    "from_small_to_large": "Fitted on the open cells of at most four IPUs, which says nothing of 8 and 16; these are "
     "the open cells of 8 and 16.",
 }
 
@@ -82,7 +82,7 @@ def reproduce(options: Options) -> Outcome:
         paper="ipu",
         title="Dissecting the Graphcore IPU, re-run on a model of the C2 server",
         machine=MACHINE,
-        fitted=fitted(bench.machines["server"]),
+        tuned=tuned(bench.machines["server"]),
         cells=run(bench, known, options),
         notes=NOTES,
     )
@@ -96,7 +96,7 @@ def reproduce(options: Options) -> Outcome:
         outcome.tables["spread"] = _spread(bench)
         outcome.tables["no_fit"] = _no_fit(bench, parts)
         outcome.tables["convolution_score"] = list(convolution.score())
-        outcome.fitted += [row | {"key": f"v100: {row['key']}"} for row in fitted(load("v100"))]
+        outcome.tuned += tuned(load("v100"))
         outcome.tables["devices"] = _devices(bench.machines["server"])
     if options.ablate:
         whole = [cell for cell in outcome.cells if cell.table.split()[0] in {table.key for table in parts}]
@@ -181,6 +181,6 @@ def _misses(cells: list[Cell]) -> list[dict]:
             "error_percent": round(100 * cell.error, 1),
         }
         for cell in cells
-        if cell.error is not None and not cell.erratum and cell.error > scoring.CLOSE
+        if cell.scored and cell.error > scoring.CLOSE
     ]
     return sorted(rows, key=lambda row: -row["error_percent"])

@@ -1,10 +1,10 @@
-"""What each mechanism is worth: the tables again with one mechanism taken away at a time, nothing fitted anew."""
+"""The mechanisms of the C2 server and the rules of the study, for `--ablate`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.compare import scoring
+from linkwright.studies import ablation
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
@@ -54,29 +54,12 @@ def table(bench: Bench, tables: Iterable[Table], cells: list, progress) -> list[
     """One row per mechanism: what the scored cells look like without it."""
     tables = list(tables)
     keys = {each.key for each in tables}
-    rows = [_row("nothing", cells, cells, keys)]
-    variants = [(name, lambda values=values: bench.changed(values)) for name, values in MECHANISMS.items()]
-    variants += [(name, lambda rule=rule: bench.dropping(rule)) for name, rule in RULES.items()]
-    variants.append(
-        ("every fitted number (nominal and prose values)", lambda: fit.with_values(bench, fit.nominal(bench)))
-    )
-    for done, (name, variant) in enumerate(variants, 1):
-        here = variant()
-        rows.append(_row(name, [cell for each in tables for cell in each.cells(here)], cells, keys))
-        progress("ablation", done, len(variants))
-    return rows
+    benches = {name: lambda values=values: bench.changed(values) for name, values in MECHANISMS.items()}
+    benches |= {name: lambda rule=rule: bench.dropping(rule) for name, rule in RULES.items()}
+    benches["every fitted number (nominal and prose values)"] = lambda: fit.with_values(bench, fit.nominal(bench))
+    variants = {name: lambda here=here: _cells(here(), tables) for name, here in benches.items()}
+    return ablation.table(variants, cells, progress, pooled=lambda cell: cell.table in keys)
 
 
-def _row(name: str, cells: list, whole: list, keys: set[str]) -> dict:
-    pooled = scoring.score(name, (cell for cell in cells if cell.table in keys))
-    before = {score.name: score.median for score in scoring.scores(whole)}
-    worse = [
-        (score.median - before[score.name], score.name)
-        for score in scoring.scores(cells)
-        if score.name in keys and score.median > before[score.name] + 0.005
-    ]
-    return {
-        "without": name,
-        **pooled.percent_row(digits=2),
-        "worse": ", ".join(f"{table} (+{100 * by:.0f})" for by, table in sorted(worse, reverse=True)[:8]),
-    }
+def _cells(bench: Bench, tables: Iterable[Table]) -> list:
+    return [cell for each in tables for cell in each.cells(bench)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwright.compare import scoring
+from linkwright.studies import holdout
 from linkwright.studies.ipu import fit
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
@@ -32,10 +32,4 @@ def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[d
         for row in each.rows()
         if row.get("placement") in LARGE and row["value"] and "90pct" not in row["metric"]
     ]
-    rows = [{"table": score.name, "cells": len(score.errors), **score.percent_row()} for score in scoring.scores(large)]
-    shipped = fit.shipped(bench)
-    numbers = [
-        {"number": key, "from_four": float(f"{value:.4g}"), "from_all": float(f"{shipped[key]:.4g}")}
-        for key, value in found.items()
-    ]
-    return {"from_four_to_sixteen": rows, "numbers_from_four": numbers}
+    return holdout.tables(large, found, fit.shipped(bench))

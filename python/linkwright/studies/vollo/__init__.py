@@ -13,7 +13,7 @@ import statistics
 
 from linkwright.machines import load
 from linkwright.studies import Options
-from linkwright.studies.numbers import fitted
+from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Cell, Outcome
 from linkwright.studies.references import reference_rows
 from linkwright.studies.vollo import claims, curves, grid, shown
@@ -57,7 +57,7 @@ def reproduce(options: Options) -> Outcome:
         paper="vollo",
         title="Host round trips of Vollo on an IA-420F card, on a model",
         machine=MACHINE,
-        fitted=[row | {"tables": grid.tables_of(row["key"])} for row in fitted(machine)],
+        tuned=[_with_tables(row) for row in tuned(machine)],
         cells=cells,
         claims=claims.check(model, page),
         notes=NOTES,
@@ -101,13 +101,18 @@ def _half_width(model: Grid, page: Grid, mode: str, statistic: str) -> float:
     return errors[min(len(errors), math.ceil((len(errors) + 1) * CONFIDENCE)) - 1]
 
 
+def _with_tables(row: dict) -> dict:
+    """A tuned number; a fitted one with the tables that it affects."""
+    return row | {"tables": grid.tables_of(row["key"])} if row["status"] == "fitted" else row
+
+
 def _scores(outcome: Outcome) -> list[dict]:
     rows = []
     for row in outcome.summary():
         own = [c for c in outcome.cells if c.table == row["table"]]
         scored = [c for c in own if c.reference is not None]
         near = [abs(c.predicted - c.reference) <= PRINT_STEP_US for c in scored]
-        fitted = sum(row["table"] in number["tables"] for number in outcome.fitted)
+        fitted = sum(row["table"] in number.get("tables", ()) for number in outcome.tuned)
         rows.append(
             {
                 "table": row["table"],

@@ -15,7 +15,7 @@ import itertools
 
 from linkwright.machines import load
 from linkwright.studies import Options, parallel, parallel_by_case
-from linkwright.studies.numbers import fitted
+from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
 from linkwright.studies.wormhole import allreduce, blind, claims, facts, movement
 from linkwright.studies.wormhole.allreduce import Conditions
@@ -51,7 +51,7 @@ def reproduce(options: Options) -> Outcome:
         paper="wormhole",
         title="Allreduce on the Tenstorrent Wormhole n150, re-run on a model",
         machine=MACHINE,
-        fitted=fitted(machine),
+        tuned=tuned(machine),
     )
     outcome.cells = movement.cells(machine, options.progress) + facts.cells(grounds)
     outcome.claims = claims.check(times, grounds.theory, grounds, machine)
