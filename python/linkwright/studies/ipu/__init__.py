@@ -103,6 +103,7 @@ def reproduce(options: Options) -> Outcome:
     if options.ablate:
         whole = [cell for cell in outcome.cells if cell.table.split()[0] in {table.key for table in parts}]
         outcome.tables["ablation"] = ablation.table(bench, parts, whole, options.progress)
+    if options.ablate and options.full:
         outcome.tables["curve"] = ablation.curve(Bench.shipped(options.seed, draws=10), parts, options.progress)
     if options.holdout_scale:
         outcome.tables |= holdout.results(Bench.shipped(options.seed, draws=20), parts, options.progress)
