@@ -11,8 +11,8 @@ from linkwright.errors import StoreError, UsageError
 from linkwright.machines import load
 from linkwright.plans import io
 from linkwright.studies import Options
-from linkwright.studies.references import reference_rows
 from linkwright.studies.numbers import changed
+from linkwright.studies.references import reference_rows
 from linkwright.studies.vollo import MACHINE, REFERENCE, claims, facts, fit, grid
 
 # Median and largest relative error that each table may have on its open cells.

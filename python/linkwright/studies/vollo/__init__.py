@@ -14,10 +14,10 @@ import statistics
 from linkwright.compare import scoring
 from linkwright.machines import load
 from linkwright.studies import Options
+from linkwright.studies import ablation as common_ablation
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Cell, Outcome, Role
 from linkwright.studies.references import reference_rows
-from linkwright.studies import ablation as common_ablation
 from linkwright.studies.vollo import ablation, claims, curves, facts, grid, holdout, shown
 from linkwright.studies.vollo.grid import PRINT_STEP_US, Grid, Key
 
@@ -27,8 +27,8 @@ REFERENCE = "io_round_trip.csv"
 CONFIDENCE = 0.9
 
 NOTES = {
-    "scores": "Errors on the cells that no number was fitted to. A print step is 0.1 us, so half of one is 5 % at 1 us: a largest error much "
-    "below that would mean nothing.",
+    "scores": "Errors on the cells that no number was fitted to. A print step is 0.1 us, so half of one is 5 % at 1 "
+    "us: a largest error much below that would mean nothing.",
     "crossovers": "From this input size on, in lines of 64 B, raw buffers are faster than stores into the window; "
     "beside it the largest published input at which mmio still wins, and the smallest at which raw does.",
     "copies": "User less raw, in the mean: what the two copies in the host cost.",
@@ -122,8 +122,8 @@ def _cells(rows: list[dict[str, str]], model: Grid) -> list[Cell]:
 def _half_width(model: Grid, page: Grid, mode: str, statistic: str) -> float:
     """Relative half width of an interval, by conformal prediction.
 
-    Of the n errors of the cells of `page`, it is the ceil((n + 1) x confidence)-th smallest. The error of a further cell
-    like these is below it with that probability, whatever the distribution.
+    Of the n errors of the cells of `page`, it is the ceil((n + 1) x confidence)-th smallest. The error of a further
+    cell like these is below it with that probability, whatever the distribution.
     """
     own = [key for key in page if key[:2] == (mode, statistic)]
     errors = sorted(abs(model[key] / page[key] - 1) for key in own)
