@@ -66,6 +66,7 @@ REGISTRY = {
     "vollo": Study(
         "linkwright.studies.vollo",
         "host round trips of the Vollo accelerator on an IA-420F card",
+        offers=("ablate", "holdout_scale"),
     ),
 }
 FLAGS = {"tables": "--table", "ablate": "--ablate", "holdout_scale": "--holdout-scale"}

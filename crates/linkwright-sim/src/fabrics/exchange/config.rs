@@ -32,8 +32,10 @@ pub struct Links {
     pub rung_units: u64,
     /// Whether streams of both directions share a rung's time for messages.
     pub rung_half_duplex: bool,
-    /// Whether a word from another chip comes with a word of header at the port of its tile.
-    pub header: bool,
+    /// Of a link, from one word to the next.
+    pub word_interval: TimePs,
+    /// Whether streams of a chip to several boards are sorted at every board on their way.
+    pub sorted_by_board: bool,
     /// Whether a message longer than a word is stored before it is sent on.
     pub stored: bool,
     /// Per rail, of a message longer than a word.
@@ -169,7 +171,8 @@ fn read_links(mut s: Section<'_>) -> Result<Links, MachineError> {
         message_cost: s.time("message_cost")?,
         rung_units: s.count("rung_units")?,
         rung_half_duplex: s.flag("rung_half_duplex")?,
-        header: s.flag("header")?,
+        word_interval: s.time("word_interval")?,
+        sorted_by_board: s.flag("sorted_by_board")?,
         stored: s.flag("stored")?,
         packet_fill: s.time("packet_fill")?,
         own_chip_last: s.flag("own_chip_last")?,
