@@ -40,19 +40,22 @@ PATTERNS = {
 def schedule(pairs: Sequence[tuple[int, int | None]], get: bool, hint: str, transactions: int, transaction_bytes: int):
     """One transfer of `transactions` runs for each (initiator, other), pair after pair.
 
-    Runs take every second chunk, so that they stay apart; each initiator has slots of its own. None is DRAM channel 0.
+    Runs take every second chunk, so that they stay apart. Nothing is written twice, so no transfer waits for another: a
+    slot belongs to the rank whose data it takes, the initiator's of a write and the other's of a read. None is DRAM
+    channel 0, whose slot for reads is the initiator's.
     """
     chunks = 2 * transactions
-    slots = 1 + max(initiator for initiator, _ in pairs)
+    owners = [other if get and other is not None else initiator for initiator, other in pairs]
+    slots = 1 + max(owners)
     builder = _native.Builder("pattern", RANKS, slots * chunks * transaction_bytes, element_bytes=1)
     builder.buffer("input", slots * chunks)
     memory = builder.memory() if pairs[0][1] is None else None
     builder.buffer("output", slots * chunks, only_at=memory)
     taken, given = ("output", "input") if get else ("input", "output")
-    for initiator, other in pairs:
+    for (initiator, other), owner in zip(pairs, owners, strict=True):
         ends = (initiator, memory if other is None else other)
         source, target = reversed(ends) if get else ends
-        blocks = list(range(initiator * chunks, (initiator + 1) * chunks, 2))
+        blocks = list(range(owner * chunks, (owner + 1) * chunks, 2))
         builder.step()
         builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
     return builder.finish()
