@@ -62,6 +62,7 @@ REGISTRY = {
     "wormhole": Study(
         "linkwright.studies.wormhole",
         "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",
+        offers=("ablate", "holdout_scale"),
     ),
     "vollo": Study(
         "linkwright.studies.vollo",
