@@ -92,6 +92,19 @@ pub struct Machine {
 /// The format of machine files that this version reads.
 const FORMAT: u64 = 1;
 
+/// The most characters of a machine's name, which a file system must hold with a suffix.
+const NAME_MOST: usize = 100;
+const NAME_CURE: &str = "names no file; write at most 100 letters, digits, dots, dashes and \
+                         underscores that begin with a letter or digit";
+
+/// Whether a machine may be called this: copies of its file are, so a name is never a path.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    name.len() <= NAME_MOST
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 impl Machine {
     /// Read a machine file. `file` is its name, for messages.
     pub fn parse(text: &str, file: &str) -> Result<Machine, MachineError> {
@@ -122,6 +135,11 @@ impl Machine {
         let mut root = Section::root(&context, &tree);
         let mut head = root.section("machine")?;
         let name = head.text("name")?;
+        if !is_name(&name) {
+            return Err(
+                head.inconsistent("name", format!("\"{}\" {NAME_CURE}", name.escape_debug()))
+            );
+        }
         let summary = head.text("summary")?;
         let description = head.text("description")?;
         let sources = head.texts("sources")?;
