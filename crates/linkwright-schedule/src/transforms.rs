@@ -15,6 +15,9 @@
 //! | [`repeat`] | runs the schedule n times back to back |
 //! | [`relabel`] | renames the ranks |
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
@@ -112,9 +115,11 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
     let ops = std::mem::take(&mut draft.ops);
     let mut step = 0;
     let mut locals = Vec::new();
+    let mut pending = Pending::default();
     for op in ops {
-        if op.step != step {
+        if op.step != step || pending.meets(&draft, &op) {
             draft.ops.append(&mut locals);
+            pending.clear();
             step = op.step;
         }
         if !fused(&op) {
@@ -140,11 +145,55 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
             .collect();
         for target in targets {
             let local = op.landing(scratch, target);
+            pending.add(target, op.dst_buffer, &placed);
             locals.push(with_ranges(&mut draft, local, placed.clone()));
         }
     }
     draft.ops.append(&mut locals);
     order(draft)
+}
+
+/// The chunks that combinations put off to the end of a step will write, by participant and buffer.
+///
+/// The steps of a builder are simultaneous, so none of its operations meets them. Those of a file or of
+/// another tool's plan need not be.
+#[derive(Default)]
+struct Pending(HashMap<(u32, BufferId), Vec<Range<u32>>>);
+
+impl Pending {
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn add(&mut self, participant: u32, buffer: BufferId, ranges: &[(u32, u32, u32)]) {
+        let chunks = ranges.iter().map(|&(_, dst, count)| dst..dst + count);
+        self.0
+            .entry((participant, buffer))
+            .or_default()
+            .extend(chunks);
+    }
+
+    /// Whether `op` reads or writes such a chunk.
+    fn meets(&self, draft: &Draft, op: &Op) -> bool {
+        if self.0.is_empty() || !op.moves_data() {
+            return false;
+        }
+        let one = [op.to];
+        let targets = match op.kind {
+            OpKind::Multicast => &draft.sets[op.to as usize][..],
+            _ => &one,
+        };
+        ranges_of(op, &draft.ranges).any(|(src, dst, count)| {
+            let written = |&target: &u32| self.has(target, op.dst_buffer, dst..dst + count);
+            self.has(op.from, op.src_buffer, src..src + count) || targets.iter().any(written)
+        })
+    }
+
+    fn has(&self, participant: u32, buffer: BufferId, chunks: Range<u32>) -> bool {
+        let ranges = self.0.get(&(participant, buffer));
+        let overlaps = |range: &Range<u32>| range.start < chunks.end && chunks.start < range.end;
+        ranges.is_some_and(|ranges| ranges.iter().any(overlaps))
+    }
 }
 
 /// All operations of a rank in one lane, in the order of their ids.

@@ -50,6 +50,8 @@ ENTRY = {
 MOST_TASKS = 512
 # Dask logs a traceback for every lost worker; our own messages say what matters.
 SILENT = logging.CRITICAL + 1
+# Only processes of this machine reach the cluster that this process starts.
+LOOPBACK = "127.0.0.1"
 # How long a scheduler and its first worker may take to answer, and to accept a connection.
 PATIENCE_S = 15
 CONNECTION_S = 5
@@ -223,9 +225,14 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
 
     with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}), _safe_path():
         with _deaf_to_ctrl_c():
-            # The dashboard asks for no password, so it listens on this host only.
             cluster = LocalCluster(
-                n_workers=jobs or None, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=SILENT
+                n_workers=jobs or None,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                # A dashboard asks for no password; without an address it would be on all interfaces.
+                dashboard_address=f"{LOOPBACK}:0",
+                worker_dashboard_address=f"{LOOPBACK}:0",
+                silence_logs=SILENT,
             )
         with cluster:
             yield cluster
