@@ -65,7 +65,7 @@ use crate::issue::Issue;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::Layout;
-use ranks::Size;
+use ranks::{Size, MOST_ENDPOINTS, TOO_MANY};
 use section::Context;
 use tree::{Table, Value};
 
@@ -270,6 +270,9 @@ impl Machine {
     /// A machine of fixed size accepts only its own number.
     pub fn with_endpoints(&self, ranks: usize) -> Result<Machine, MachineError> {
         match self.open_size() {
+            Some(_) if ranks > MOST_ENDPOINTS => Err(self.wrong_size(format!(
+                "{ranks} ranks asked for; {TOO_MANY}, ask for fewer"
+            ))),
             Some(OpenSize::Count) if ranks > 0 => self.resized(Size::Count(ranks)),
             Some(OpenSize::Grid) if ranks > 0 => {
                 let rows = (1..=ranks.isqrt()).rev().find(|r| ranks % r == 0);
@@ -293,6 +296,9 @@ impl Machine {
     pub fn with_grid(&self, grid: Grid) -> Result<Machine, MachineError> {
         let Grid { columns, rows } = grid;
         match self.open_size() {
+            Some(_) if grid.places() > MOST_ENDPOINTS => Err(self.wrong_size(format!(
+                "a grid of {columns}x{rows} asked for; {TOO_MANY}, ask for a smaller one"
+            ))),
             Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Size::Grid(grid)),
             Some(OpenSize::Count) if grid.places() > 0 => self.with_endpoints(grid.places()),
             None if self.rank_grid() == Some(grid) => Ok(self.clone()),
