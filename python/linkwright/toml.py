@@ -190,7 +190,9 @@ class Scalar(Kind):
 def whole(least: int, most: int = MOST_WHOLE) -> Scalar:
     """A whole number; `true`, an int to Python, is not one."""
     return Scalar(
-        f"a whole number, at least {least}" if most == MOST_WHOLE else f"a whole number from {least} to {most}",
+        f"a whole number, at least {least}"
+        if most == MOST_WHOLE
+        else f"a whole number, at least {least} and at most {most}",
         (int,),
         lambda value: type(value) is int and least <= value <= most,
         {"type": "integer", "minimum": least, "maximum": most},
@@ -394,7 +396,7 @@ SIZE = _size(0)
 POSITIVE_SIZE = _size(1)
 # A number such as 2e9, as a float.
 AMOUNT = Scalar(
-    "a number from 0 to 1e24",
+    "a finite number, at least 0 and at most 1e24",
     (int, float),
     lambda value: isinstance(value, float) and 0 <= value <= MOST_AMOUNT,
     {"type": "number", "minimum": 0, "maximum": MOST_AMOUNT},

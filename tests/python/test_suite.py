@@ -75,7 +75,7 @@ def test_blocks_are_whole_elements_of_every_rank():
         (HEAD + PART.replace('["8", "1K"]', "8"), FileError, "sizes is 8; write a list"),
         (HEAD + PART.replace('["8", "1K"]', "[8]"), FileError, r'sizes\[0\] is 8; write a text such as "64K"'),
         (HEAD + PART.replace("[2]", '["2"]'), FileError, r"ranks\[0\] is '2'; write a whole number, at least 1"),
-        (HEAD + PART.replace('"pairs"', "5"), FileError, "pattern is 5; write a text"),
+        (HEAD + PART.replace('"pairs"', "5"), FileError, "pattern is 5; write one of"),
         (HEAD + PART + 'arithmetic = "no"\n', FileError, "arithmetic is 'no'; write true or false"),
         (HEAD + PART + 'root = "x"\n', FileError, "root is 'x'; write a whole number"),
         (HEAD + PART + 'metrics = ["speed"]\n', UnknownNameError, r"unknown metrics\[0\] `speed`"),

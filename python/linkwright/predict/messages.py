@@ -54,7 +54,9 @@ class _Message(Kind):
 
 
 MESSAGE = {
-    "pattern": Key(Choice(lambda: [row["key"] for row in _native.patterns()]), "traffic pattern"),
+    "pattern": Key(
+        Choice(lambda: [row["key"].removeprefix("pattern/") for row in _native.patterns()]), "traffic pattern"
+    ),
     "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
     "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
     "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),

@@ -73,8 +73,10 @@ _AXIS_SWEEP = OneTable(
 )
 
 AXES = {
-    "pattern": Key(Choice(lambda: registry.keys("patterns")), "traffic pattern"),
-    "probe": Key(Choice(lambda: registry.keys("probes")), "probe, which asks what no schedule can"),
+    "pattern": Key(
+        Choice(lambda: [key.removeprefix("pattern/") for key in registry.keys("patterns")]), "traffic pattern"
+    ),
+    "probe": Key(Choice(lambda: [key.removeprefix("probe/") for key in registry.keys("probes")]), "probe, which asks what no schedule can"),
     "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(
