@@ -378,11 +378,12 @@ TEXT = Scalar(
     {"type": "string", "pattern": r"\S", "maxLength": MOST_CHARACTERS},
 )
 # A line of a title or table, in which no character moves the cursor or hides others.
+LINE_MOST = 200
 LINE = Scalar(
-    "a line of at most 200 printable characters",
+    f"a line of at most {LINE_MOST} printable characters",
     (str,),
-    lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= 200,
-    {"type": "string", "pattern": r"\S", "maxLength": 200},
+    lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= LINE_MOST,
+    {"type": "string", "pattern": r"\S", "maxLength": LINE_MOST},
 )
 # A name that is also that of a file or folder.
 NAME = Scalar(

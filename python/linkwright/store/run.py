@@ -13,10 +13,14 @@ report/index.html
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +70,13 @@ class Run:
     def id(self) -> str:
         """The folder's name."""
         return self.folder.name
+
+    def begin(self, suite: str, plan: dict, about: dict | None = None) -> None:
+        """Write what stands before the first result; `about` adds to the environment."""
+        write_text(self.folder / "suite.toml", suite)
+        write_text(self.folder / "environment.json", json.dumps(environment.collect() | (about or {}), indent=2) + "\n")
+        head = {"format": schema.FORMAT, "id": self.id, "state": "running"}
+        write_text(self.folder / "run.json", json.dumps({**head, **plan}, indent=2) + "\n")
 
     @property
     def journal_path(self) -> Path:
@@ -181,26 +192,43 @@ class Run:
 
 def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict | None = None) -> Run:
     """A new run folder below `root`, named after the time and the suite; `about` adds to the environment."""
-    make_folder(root)
-    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = root / f"{stamp}-{suite_key}"
-    attempt = 1
-    with named(root):
-        while True:
-            try:
-                folder.mkdir()
-                break
-            except FileExistsError:
-                attempt += 1
-                folder = root / f"{stamp}-{suite_key}-{attempt}"
-    run = Run(folder)
-    write_text(folder / "suite.toml", suite_text)
-    write_text(folder / "environment.json", json.dumps(environment.collect() | (about or {}), indent=2) + "\n")
-    write_text(
-        folder / "run.json",
-        json.dumps({"format": schema.FORMAT, "id": run.id, "state": "running", **plan}, indent=2) + "\n",
-    )
+    run = Run(_new_folder(root, suite_key))
+    run.begin(suite_text, plan, about)
     return run
+
+
+@contextlib.contextmanager
+def whole(root: Path, key: str, plan: dict) -> Iterator[Run]:
+    """A new run folder that is made beside its place, and takes it when the block ends; an error leaves nothing."""
+    place = _new_folder(root, key)  # empty, so no run; it keeps the name
+    beside = Path(tempfile.mkdtemp(prefix=".", dir=root))
+    try:
+        run = Run(beside / place.name)
+        with named(place):
+            run.folder.mkdir()
+        run.begin("", plan)
+        yield run
+        with named(place):
+            run.folder.replace(place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            place.rmdir()
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _new_folder(root: Path, key: str) -> Path:
+    """A new empty folder below `root`, named after the time in UTC, so that names stay in the order of time."""
+    make_folder(root)
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    with named(root):
+        for attempt in itertools.count(1):
+            folder = root / (f"{stamp}-{key}" if attempt == 1 else f"{stamp}-{key}-{attempt}")
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                return folder
+    raise AssertionError("unreachable")
 
 
 def find(root: Path, name: str) -> Run:

@@ -16,6 +16,7 @@ from linkwright.store.schema import METRICS
 from linkwright.toml import (
     FLAG,
     LINE,
+    LINE_MOST,
     NAME,
     SIZE,
     TEXT,
@@ -76,7 +77,10 @@ AXES = {
     "pattern": Key(
         Choice(lambda: [key.removeprefix("pattern/") for key in registry.keys("patterns")]), "traffic pattern"
     ),
-    "probe": Key(Choice(lambda: [key.removeprefix("probe/") for key in registry.keys("probes")]), "probe, which asks what no schedule can"),
+    "probe": Key(
+        Choice(lambda: [key.removeprefix("probe/") for key in registry.keys("probes")]),
+        "probe, which asks what no schedule can",
+    ),
     "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(
@@ -229,6 +233,7 @@ def one_part(name: str, summary: str, part: str | None = None, **axes: object) -
     place = Place(f"{name}.toml", "part[0]", FileError)
     for key, value in stated.items():
         AXES[key].kind.check(key, value, place)
+    summary = "".join(c if c.isprintable() else "?" for c in summary)[:LINE_MOST]  # it may hold names of files
     return Suite(name, summary, (_checked(Part(part or name, summary, **stated), stated, place),))
 
 
