@@ -59,7 +59,7 @@ REQUEST = {
 _OPTIONAL = {f"{key}?": form for key, form in REQUEST.items()}
 INPUT = {"machine": str, "digest": (str, None)}
 RUN = {
-    "format": int,
+    "format?": int,
     "id?": str,
     "state": str,
     "study?": str,

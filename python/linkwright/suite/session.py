@@ -171,7 +171,7 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     plan = run.plan
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
-    if plan["format"] != schema.FORMAT:
+    if plan.get("format") != schema.FORMAT:
         raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
     asked = run.request
     grid = tuple(asked["grid"] or ()) or None
