@@ -118,8 +118,8 @@ impl Config {
 
 fn read_floorplan(mut s: Section<'_>, tiles: u32) -> Result<Floorplan, MachineError> {
     let plan = Floorplan {
-        columns: s.integer("columns")? as u32,
-        column_tiles: s.integer("column_tiles")? as u32,
+        columns: s.small_integer("columns")?,
+        column_tiles: s.small_integer("column_tiles")?,
         island_step: s.time("island_step")?,
         column_step: s.time("column_step")?,
         hides: s.flag("hides")?,
@@ -148,7 +148,7 @@ fn read_multicast(mut s: Section<'_>) -> Result<Multicast, MachineError> {
 }
 
 fn read_links(mut s: Section<'_>) -> Result<Links, MachineError> {
-    let boards = s.integer("boards")? as u32;
+    let boards = s.small_integer("boards")?;
     let ids = s.optional_integers("device_ids")?;
     let ids = match ids {
         Some(ids) => ids.into_iter().map(|id| id as u32).collect(),
@@ -182,7 +182,10 @@ fn read_host(mut s: Section<'_>) -> Result<Host, MachineError> {
     let host = Host {
         chip_rate: s.rate("chip_rate")?,
         group_rate: s.rate("group_rate")?,
-        group: s.integer("group")?.max(1) as u32,
+        group: match s.small_integer("group")? {
+            0 => return Err(s.inconsistent("group", "a group of no chips; write at least 1")),
+            chips => chips,
+        },
     };
     s.text("source")?;
     s.finish()?;
