@@ -229,9 +229,10 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
                 n_workers=jobs or None,
                 threads_per_worker=1,
                 host=LOOPBACK,
-                # A dashboard asks for no password; without an address it would be on all interfaces.
+                # A dashboard asks for no password; even without one, the default address is on all interfaces.
                 dashboard_address=f"{LOOPBACK}:0",
-                worker_dashboard_address=f"{LOOPBACK}:0",
+                worker_dashboard_address=None,
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=SILENT,
             )
         with cluster:
