@@ -8,6 +8,7 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.
 RUNS   ?= runs
 FUZZ   ?= 600
 SEED   ?= 1000000
+MUTANTS ?= 1000000
 # The flag protocol of `threads` under loom: other flags for the whole tree, so a folder of its own; little to
 # run, much to build, so not optimised.
 LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR=target/loom
@@ -63,6 +64,8 @@ test-python: setup-dev
 
 fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
 	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/python/test_fuzz.py -q
+	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-schedule --test text_fuzz
+	LINKWRIGHT_MUTANTS=$(MUTANTS) cargo test --locked --release -p linkwright-sim --test machine_fuzz
 
 lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters
 	cargo clippy --workspace --all-targets --locked -- -D warnings
