@@ -67,6 +67,7 @@ impl Load {
             interface_out: CYCLE,
             interface_in: CYCLE,
             channels: ChannelChoice::Dynamic,
+            buddy_each_hop: false,
             buffers: Some(Buffers {
                 guaranteed: 1,
                 shared: 48,
