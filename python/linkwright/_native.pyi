@@ -73,6 +73,8 @@ class _Library(TypedDict):
     versions: list[str]
     links: int
     modes: dict[str, str]
+    training: str
+    launch_ps: int
     source: str
 
 class _Measurement:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import LinkwrightError, ShapeError, reported
 from linkwright.units import format_size
@@ -61,6 +61,7 @@ class Own:
 
     schedule: Schedule | None = None
     error: LinkwrightError | None = None
+    launch_ps: int = 0  # what its library takes to start it
 
     def given(self) -> Schedule:
         """The schedule, or the error raised."""
@@ -81,17 +82,19 @@ class Own:
 
         return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
-    def to_json(self) -> dict[str, str | None]:
+    def to_json(self) -> dict[str, str | int | None]:
         """Plain values for another process."""
-        return {"text": self.text} if self.error is None else {"reason": str(self.error), "code": self.error.code}
+        if self.error is None:
+            return {"text": self.text, "launch_ps": self.launch_ps}
+        return {"reason": str(self.error), "code": self.error.code}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, str]) -> Own:
+    def from_json(cls, values: Mapping[str, Any]) -> Own:
         """The inverse of `to_json`."""
         from linkwright import _native
 
         if "text" in values:
-            return cls(_native.Schedule.parse(values["text"]))
+            return cls(_native.Schedule.parse(values["text"]), launch_ps=values["launch_ps"])
         return cls(error=reported(values["reason"], values["code"]))
 
 

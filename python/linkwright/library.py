@@ -35,6 +35,7 @@ class Plan:
     path: str
     issue: str
     rings: int
+    launch_ps: int  # to start it on every rank
 
     @property
     def words(self) -> str:
@@ -72,6 +73,12 @@ def default(machine: _native.Machine, collective: str) -> str | None:
     return next(iter(algorithms(machine, collective)), None)
 
 
+def of_training(machine: _native.Machine) -> str | None:
+    """The plan that carries gradients unless another algorithm is named; None where there is no library."""
+    stated = machine.library()
+    return f"{stated['name']}-{stated['training']}" if stated and default(machine, "allreduce") else None
+
+
 def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
     """How the library carries out a collective, whose algorithm is one of those of the library."""
     known = algorithms(machine, experiment.collective)
@@ -80,7 +87,7 @@ def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
     stated = machine.library()
     name, _, version = experiment.algorithm.partition("-")
     schedule, mode, issue, rings = LIBRARIES[name].planned(machine, stated["links"], version, experiment)
-    return Plan(experiment.algorithm, schedule, stated["modes"][mode], issue, rings)
+    return Plan(experiment.algorithm, schedule, stated["modes"][mode], issue, rings, stated["launch_ps"])
 
 
 def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Experiment) -> Experiment:
@@ -95,7 +102,7 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Exper
         return replace(asked, own=Own(error=error))
     at = tuple(sample[: asked.ranks]) if sample else asked.placement
     made = plan(machine, replace(asked, placement=at))
-    return replace(asked, path=made.path, issue=made.issue, own=Own(made.schedule))
+    return replace(asked, path=made.path, issue=made.issue, own=Own(made.schedule, launch_ps=made.launch_ps))
 
 
 def _checked(machine: _native.Machine, stated: _native._Library):

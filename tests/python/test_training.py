@@ -554,7 +554,7 @@ def test_the_page_divides_the_step_and_says_what_it_assumes(tmp_path):
     assert result.status == 0
     assert result.out.endswith(f"page: {page}\n")
     text = page.read_text(encoding="utf-8")
-    for words in ("Exposed messages", "Waiting", "Time to train", "dgx1-p100 has", "Assumptions", "Left out: "):
+    for words in ("Exposed messages", "Waiting", "Time to train", "gx8-p100 has", "Assumptions", "Left out: "):
         assert words in text
     made = trained([load(name) for name in NODES.split(",")], shipped_text("resnet"), batches=[16], gpus=[1, 8])
     built = forecast.training(made)

@@ -197,4 +197,20 @@ fn a_library_says_what_its_words_mean_here() {
     assert_eq!((library.name.as_str(), library.links), ("rings", 1));
     assert_eq!(library.versions, ["2", "1"], "the default first");
     assert_eq!(library.modes["normal"], "write");
+    assert_eq!(
+        library.training, "2",
+        "the default where the file names none"
+    );
+    assert_eq!(library.launch, linkwright_core::TimePs::ZERO);
+    let more = "training = { value = \"1\", status = \"post_hoc\", source = \"a container\" }\n\
+                launch = { value = 7, unit = \"us\", status = \"assumed\", source = \"a guess\" }\n";
+    let machine = read(&format!("{EXAMPLE}{stated}{more}")).unwrap();
+    let library = machine.library().expect("the file states one");
+    assert_eq!(library.training, "1");
+    assert_eq!(library.launch, linkwright_core::TimePs(7_000_000));
+    let wrong = format!("{EXAMPLE}{stated}training = \"3\"\n");
+    assert!(read(&wrong)
+        .unwrap_err()
+        .to_string()
+        .contains("known: 2, 1"));
 }

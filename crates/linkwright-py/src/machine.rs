@@ -348,8 +348,8 @@ impl Machine {
     ///
     /// Returns:
     ///     A dictionary of `name`, `versions` (the default first), `links` (the number of the network on which
-    ///     ranks one link apart are neighbours), `modes` (mode of the library -> path of the machine) and
-    ///     `source`; None if the file states no library.
+    ///     ranks one link apart are neighbours), `modes` (mode of the library -> path of the machine),
+    ///     `training` (the version in a training step), `launch_ps` (to start a collective) and `source`; None if the file states no library.
     /// Example:
     ///     >>> import linkwright as lw
     ///     >>> library = lw.machine("dgx1-p100").library()
@@ -364,6 +364,8 @@ impl Machine {
         row.set_item("versions", &library.versions)?;
         row.set_item("links", library.links)?;
         row.set_item("modes", &library.modes)?;
+        row.set_item("training", &library.training)?;
+        row.set_item("launch_ps", library.launch.0)?;
         row.set_item("source", &library.source)?;
         Ok(Some(row))
     }

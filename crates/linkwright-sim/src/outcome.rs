@@ -1,6 +1,6 @@
 //! What a simulation yields.
 
-use crate::critical::CriticalPath;
+use crate::critical::{CriticalPath, Segment, Spent};
 use crate::error::SimError;
 use crate::fabric::{Fabric, LinkTable, Msg, MsgKind};
 use crate::messages::{Messages, SIGNAL};
@@ -46,6 +46,40 @@ impl Simulation {
     /// Most messages that held or wanted one link at one instant.
     pub fn peak_load(&self) -> u32 {
         self.links.peak.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The same, where each rank begins `launch` after it has arrived.
+    ///
+    /// ```text
+    /// arrives |-- launch --| what was simulated |
+    ///           overhead     everything later by `launch`
+    /// ```
+    pub(crate) fn launched(mut self, launch: TimePs) -> Self {
+        let ps = launch.0;
+        if ps == 0 || self.finish.is_empty() {
+            return self;
+        }
+        self.makespan = TimePs(self.makespan.0 + ps);
+        self.finish.iter_mut().for_each(|end| *end += ps);
+        for segment in &mut self.critical.segments {
+            segment.from_ps += ps;
+            segment.to_ps += ps;
+        }
+        let first = self.start.iter().copied().min().unwrap_or(0);
+        let begun = Segment {
+            op: None,
+            spent: Spent::Overhead,
+            from_ps: first,
+            to_ps: first + ps,
+        };
+        self.critical.segments.insert(0, begun);
+        if let Some(times) = &mut self.operations {
+            let all = [&mut times.issued, &mut times.delivered, &mut times.visible];
+            for at in all.into_iter().flatten().filter(|at| **at != NEVER) {
+                *at += ps;
+            }
+        }
+        self
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Options {
     pub placement: Placement,
     /// When ranks arrive.
     pub skew: Skew,
+    /// What a library takes to start the collective on a rank that has arrived.
+    pub launch: TimePs,
     /// Columns and rows, for a machine whose grid is open.
     pub grid: Option<(u32, u32)>,
     /// Whether combinations pay for their arithmetic.
@@ -53,6 +55,7 @@ impl Default for Options {
             issue: Issue::default(),
             placement: Placement::default(),
             skew: Skew::default(),
+            launch: TimePs::ZERO,
             grid: None,
             arithmetic: true,
             operations_per_s: None,
@@ -138,7 +141,7 @@ pub fn run(
     limits.check(&simulation, machine.fabric_kind())?;
     Ok(Modelled {
         messages,
-        simulation,
+        simulation: simulation.launched(options.launch),
         limits,
         bounds,
         setup,

@@ -65,7 +65,7 @@ def _print_steps(steps: list[Step], made: Training, wide: bool) -> None:
             click.echo(f"{cause}: up to {100 * max(shares):.1f} % of a step; --wide has it for each")
     choices = dict.fromkeys(step.choice for step in steps if step.choice)
     if choices:
-        click.echo("gradients by " + ", ".join(choices))
+        say("gradients by " + ", ".join(choices))
 
 
 def _step_row(step: Step, made: Training, wide: bool) -> list[str]:

@@ -94,6 +94,7 @@ class Way:
     schedule: _native.Schedule
     path: str | None = None
     issue: str | None = None
+    launch_ps: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Exchange:
             except UnsuitedError as error:  # too large for its kernels; another one may do
                 unsuited = error
                 continue
-            options = {"path": way.path, "issue": way.issue, "placement": placement}
+            options = {"path": way.path, "issue": way.issue, "launch_ps": way.launch_ps, "placement": placement}
             table = _native.simulate(lowered, machine, options)
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         if not found and unsuited:
@@ -185,7 +186,7 @@ def _way(asked: Experiment, place: Where, own: bool) -> Way:
     if not own:
         return Way(schedules.of(asked), place.path)
     plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return Way(plan.schedule, plan.path, plan.issue)
+    return Way(plan.schedule, plan.path, plan.issue, plan.launch_ps)
 
 
 def _listed(table: Table, place: Where) -> Exchange:

@@ -103,6 +103,8 @@ class _Maker:
                 return {"$ref": f"#/definitions/{_defined(words[0])}{suffix}"}
             case "choice":
                 return {"enum": words} if name.endswith("kind") else _word({"enum": words})
+            case "name":
+                return _word(TEXT)
             case "flag":
                 return _word({"type": "boolean"})
             case "table":

@@ -58,6 +58,7 @@ REGISTRY = {
     "gpu-nodes": Study(
         "linkwright.studies.gpu_nodes",
         "copies and collectives of eight P100s, on NVLink (DGX-1) or in a PCIe tree (GX8)",
+        offers=("ablate", "holdout_scale"),
     ),
     "wormhole": Study(
         "linkwright.studies.wormhole",

@@ -10,6 +10,8 @@
 //! versions = ["1.3.4", "2.3.5"]                        # the first is the one that runs by default
 //! links = "dma"                                        # the network on which ranks one link apart are neighbours
 //! modes = { normal = "flags", low_latency = "ll" }     # mode of the library -> path of this file
+//! training = "2.3.5"                                   # optional: the version that frameworks bring along
+//! launch = { value = 50, unit = "us", ... }            # optional: to start a collective on every rank
 //! source = "section 3.2: NCCL 1.3"
 //! ```
 
@@ -18,6 +20,7 @@ use std::collections::BTreeMap;
 use super::path::Path;
 use super::section::Section;
 use crate::error::MachineError;
+use crate::units::TimePs;
 
 /// A library and what its words mean on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,10 @@ pub struct Library {
     pub links: u8,
     /// Mode of the library -> name of the path that it takes.
     pub modes: BTreeMap<String, String>,
+    /// Which of the versions carries the gradients of a training step.
+    pub training: String,
+    /// What it takes to start a collective, on every rank.
+    pub launch: TimePs,
     /// Where it is stated that this machine runs the library.
     pub source: String,
 }
@@ -59,6 +66,10 @@ impl Library {
             );
         }
         table.finish()?;
+        let known: Vec<&str> = versions.iter().map(String::as_str).collect();
+        let training = s.optional_name("training", &known)?.unwrap_or(0);
+        let training = versions[training].clone();
+        let launch = s.optional_time("launch")?.unwrap_or(TimePs::ZERO);
         let source = s.text("source")?;
         s.finish()?;
         Ok(Library {
@@ -66,6 +77,8 @@ impl Library {
             versions,
             links,
             modes,
+            training,
+            launch,
             source,
         })
     }

@@ -22,6 +22,8 @@ pub(crate) enum Form<'w> {
     Number(Dimension),
     Numbers(Dimension),
     Text,
+    /// A name that the file gives elsewhere.
+    Name,
     Texts,
     Words(&'w [&'static str]),
     Flag,
@@ -48,6 +50,7 @@ impl Form<'_> {
             Form::Number(dimension) => ("number", vec![dimension.name()]),
             Form::Numbers(dimension) => ("numbers", vec![dimension.name()]),
             Form::Text => ("text", Vec::new()),
+            Form::Name => ("name", Vec::new()),
             Form::Texts => ("texts", Vec::new()),
             Form::Words(words) => ("choice", words.to_vec()),
             Form::Flag => ("flag", Vec::new()),

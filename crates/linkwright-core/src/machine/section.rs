@@ -162,7 +162,7 @@ impl<'a> Section<'a> {
 
     /// One of the names that the file gives elsewhere, such as those of its levels, as its index.
     pub fn name(&mut self, key: &str, names: &[&str]) -> Result<usize, MachineError> {
-        self.note(key, Form::Text, true);
+        self.note(key, Form::Name, true);
         let found = self.find(key, |s, node| s.as_choice(key, node, names))?;
         found.ok_or_else(|| self.missing_choice(key, names))
     }
@@ -173,7 +173,7 @@ impl<'a> Section<'a> {
         key: &str,
         names: &[&str],
     ) -> Result<Option<usize>, MachineError> {
-        self.optional(key, Form::Text, |s, node| s.as_choice(key, node, names))
+        self.optional(key, Form::Name, |s, node| s.as_choice(key, node, names))
     }
 
     fn missing_choice(&self, key: &str, words: &[&str]) -> MachineError {

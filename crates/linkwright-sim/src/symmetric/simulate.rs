@@ -108,6 +108,8 @@ fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError>
         "ranks that arrive at different times are not alike; let them arrive together, stream them"
     } else if folded && options.placement != Placement::Identity {
         "one rank that represents all has no place of its own; omit the placement, stream the ranks"
+    } else if options.launch > TimePs::ZERO {
+        "a library starts its collectives as schedules of all ranks; leave the launch out"
     } else if options.record_operations {
         "operations are forgotten on the way, so that none can be shown"
     } else {

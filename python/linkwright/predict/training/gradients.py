@@ -94,7 +94,7 @@ class Allreduce:
         tried = []
         choices = self._recipes[size]
         for recipe in choices:
-            options = {"path": recipe.path, "issue": recipe.issue, "skew": skew}
+            options = {"path": recipe.path, "issue": recipe.issue, "skew": skew, "launch_ps": recipe.launch_ps}
             try:
                 table = _native.simulate(recipe.schedule, self._machine, options)
             except SimError:

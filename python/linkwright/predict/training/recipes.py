@@ -1,6 +1,6 @@
 """Which schedules carry an allreduce: the library's plan, a registered algorithm, or the best of all.
 
-no name                      the plan of the machine's library; `ring` if it has none, or if a path is asked for
+no name                      the plan of the machine's library for training; `ring` without one, or with a path
 ring, swing_bandwidth, ...   one algorithm on the path asked for
 nccl-1.3.4, nccl-2.3.5       a plan of the machine's library, which chooses the path
 best                         the fastest of all that work on the path; plans of the library too, unless a path is named
@@ -29,6 +29,7 @@ class Recipe:
     schedule: _native.Schedule
     path: str | None
     issue: str | None = None
+    launch_ps: int = 0
 
 
 def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None) -> list[Recipe]:
@@ -41,7 +42,7 @@ def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | No
 
 
 def _default(machine: _native.Machine, path: str | None) -> str:
-    return USUAL if path else library.default(machine, "allreduce") or USUAL
+    return USUAL if path else library.of_training(machine) or USUAL
 
 
 def _found(machine: _native.Machine, ranks: int, size: int, algorithm: str, path: str | None) -> Iterator[Recipe]:
@@ -70,7 +71,8 @@ def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: s
     if path is not None:
         raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
     plan = library.plan(machine, _experiment(ranks, size, name))
-    return Recipe(f"{name} ({plan.words})", schedules.lowered(plan.schedule, machine, plan.path), plan.path, plan.issue)
+    schedule = schedules.lowered(plan.schedule, machine, plan.path)
+    return Recipe(f"{name} ({plan.words})", schedule, plan.path, plan.issue, plan.launch_ps)
 
 
 def _experiment(ranks: int, size: int, name: str) -> Experiment:

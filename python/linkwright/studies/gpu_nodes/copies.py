@@ -6,6 +6,7 @@ A single pair takes the time of its route (`quiet`); both directions at once are
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from linkwright import _native
 from linkwright.stats.clusters import Cluster, clusters
@@ -22,6 +23,7 @@ LATENCY_SIZES = (4, 100_000, 1_000_000)
 LATENCY_GAP = 0.15
 # Columns of Tartan -> pair that stands for them; the model does not tell `staged`, peer access off, from routed.
 PAIRS = {"neighbour": (0, 1), "routed": (0, 5), "staged": (0, 5)}
+SHARE_FROM_BYTES = 64 << 20  # rows that the rate of a link was read off
 # The paper's cells -> pair.
 PAPER_PAIRS = {
     (DGX1, "copy one hop"): (0, 1), (DGX1, "copy two hops"): (0, 5),
@@ -83,11 +85,13 @@ def cells(machines: Machines) -> list[Cell]:
         if pair:
             machine = dict(machines.items())[row["machine"]]
             rate = gib_per_s(LARGE_BYTES, time_s(machine, pair, LARGE_BYTES))
-            found.append(paper_cell(row, "copies", rate))
+            # Only the rate of the DGX-1's links comes from elsewhere.
+            role = "predicted" if (row["machine"], row["quantity"]) == (DGX1, "copy one hop") else "fitted"
+            found.append(replace(paper_cell(row, "copies", rate), role=role))
         elif row["quantity"] == "host copy":
             machine = dict(machines.items())[row["machine"]]
             rate = gb_per_s(LARGE_BYTES, time_s(machine, (GPUS, 0), LARGE_BYTES))
-            found.append(paper_cell(row, "host copies", rate))
+            found.append(replace(paper_cell(row, "host copies", rate), role="input"))
     return found + [_tartan_cell(machines.dgx1, row) for row in reference_rows("gpu-nodes", "tartan.csv")]
 
 
@@ -96,7 +100,15 @@ def _tartan_cell(machine: _native.Machine, row: dict[str, str]) -> Cell:
     size = int(row["size_bytes"])
     keys = {"id": row["id"], "column": row["column"], "size_bytes": size}
     table = f"Tartan, time, {column}" if kind == "t" else f"Tartan, rate, {row['column']}"
-    return reference_cell(row, table, keys, _tartan(machine, kind, PAIRS[column], size))
+    cell = reference_cell(row, table, keys, _tartan(machine, kind, PAIRS[column], size))
+    return replace(cell, role="fitted") if _seen(kind, column, size) else cell
+
+
+def _seen(kind: str, column: str, size: int) -> bool:
+    """Whether a number of the machine was set by looking at this row of Tartan."""
+    if kind == "bi":
+        return column == "routed" and size == LARGE_BYTES
+    return column == "routed" or (column == "neighbour" and (size == SIZES[0] or size >= SHARE_FROM_BYTES))
 
 
 @functools.cache

@@ -1,6 +1,12 @@
-"""Exact quantities: the topology, the rings of NCCL, and the arithmetic of the workloads."""
+"""Exact quantities: the topology, the rings of NCCL, and the arithmetic of the workloads.
+
+Only the rings are predicted, by the search. Links and workloads are inputs: their cells check that they were copied
+well.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from linkwright import nccl
 from linkwright.predict.training.workload import Workload
@@ -17,12 +23,13 @@ def cells(machines: Machines) -> list[Cell]:
     for row in reference_rows("gpu-nodes", "interconnect.csv"):
         made = _STRUCTURE.get(row["quantity"])
         if made and row["machine"] == DGX1:
-            found.append(paper_cell(row, "structure", made(nccl.nvlinks(machines.dgx1))))
+            cell = paper_cell(row, "structure", made(nccl.nvlinks(machines.dgx1)))
+            found.append(replace(cell, role="predicted" if row["quantity"].startswith("rings") else "input"))
     shipped = networks()
     for row in reference_rows("gpu-nodes", "workloads.csv"):
         keys = {key: row[key] for key in ("id", "network", "quantity", "batch")}
         predicted = _workload(shipped[row["network"]], row["quantity"], row["batch"], row["value"])
-        found.append(reference_cell(row, "workloads", keys, predicted))
+        found.append(replace(reference_cell(row, "workloads", keys, predicted), role="input"))
     return found
 
 

@@ -54,9 +54,7 @@ def _inverted(speed_up: dict[tuple[str, str], float]) -> bool:
 
 def speed_ups(workload: Workload, machine, peak: float) -> dict[float, float]:
     """Share of the peak -> speed-up on all devices."""
-    trainer = Trainer(
-        workload, machine, rates.from_flops(workload, machine, peak, None), Choices(algorithm="ring", input="none")
-    )
+    trainer = Trainer(workload, machine, rates.from_flops(workload, machine, peak, None), Choices(input="none"))
     found = {}
     for share in SHARES:
         trainer.compute = rates.from_flops(workload, machine, peak, share)

@@ -103,22 +103,22 @@ def _allreduce(machines: Machines, stated: dict) -> Plot:
             curves.append(Curve(f"{name}, {gpus} GPUs", collectives.SIZES, rates, kind="model"))
             if point := stated.get((name, f"allreduce {gpus}")):
                 curves.append(Curve(f"{name}, {gpus} GPUs, published", [PAYLOAD_BYTES], [point]))
-    return Plot("Payload over time of an allreduce, one ring", BYTES, RATE, curves)
+    return Plot("Payload over time of an allreduce by NCCL 1.3.4", BYTES, RATE, curves)
 
 
 def _small(machines: Machines) -> Plot:
     payloads = [workload.gradient_bytes for workload in resnets().values()]
     curves = [
         Curve(
-            f"{name}, {path}",
+            f"{name}, {way}",
             payloads,
-            [collectives.allreduce(machine, s, GPUS, path).alg_bw * GIB for s in payloads],
+            [collectives.allreduce(machine, s, GPUS, way).alg_bw * GIB for s in payloads],
             kind="model",
         )
         for name, machine in machines.items()
-        for path in collectives.PATHS
+        for way in collectives.WAYS
     ]
-    return Plot("Gradients of ResNet/1 to ResNet/32 on 8 GPUs, by start-up", BYTES, RATE, curves)
+    return Plot("Gradients of ResNet/1 to ResNet/32 on 8 GPUs, by what carries them", BYTES, RATE, curves)
 
 
 def _broadcast(machines: Machines) -> Plot:

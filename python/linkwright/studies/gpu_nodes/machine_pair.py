@@ -6,10 +6,12 @@ reports 18.47 GB/s = 17.2 GiB/s for the same copy. Every conversion of this stud
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from linkwright import _native
 from linkwright.machines import load
+from linkwright.studies import numbers
 from linkwright.studies.outcome import Cell
 from linkwright.studies.references import reference_cell
 
@@ -33,6 +35,10 @@ class Machines:
     def load(cls) -> Machines:
         """As shipped."""
         return cls(load(DGX1), load(GX8))
+
+    def changed(self, changes: Mapping[str, Mapping[str, str]]) -> Machines:
+        """With other values: machine -> key -> value, as written in a machine file."""
+        return Machines(*(numbers.changed(machine, changes.get(name, {})) for name, machine in self.items()))
 
     def items(self) -> tuple[tuple[str, _native.Machine], ...]:
         """(name, machine) of both."""
