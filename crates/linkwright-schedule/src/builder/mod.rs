@@ -32,6 +32,7 @@ use step::Conflicts;
 
 pub(crate) use chunks::{list_runs, operation};
 pub use chunks::{Chunks, Slot};
+pub(crate) use shape::by;
 pub use shape::Shape;
 
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
