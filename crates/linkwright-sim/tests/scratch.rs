@@ -25,7 +25,11 @@ fn the_second_exchange_waits_for_no_notice() {
     let time = |own| {
         let machine = machine(own);
         let low = lowered(&schedule, &machine, None).unwrap();
-        let run = run(&low.unwrap_or(schedule.clone()), &machine, &Options::default());
+        let run = run(
+            &low.unwrap_or(schedule.clone()),
+            &machine,
+            &Options::default(),
+        );
         run.unwrap().simulation.makespan.0
     };
     assert_eq!(time(true), 2 * 1_400_640);
