@@ -6,6 +6,7 @@ use crate::errors;
 use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
+use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::{IntoPyArray, PyArray1};
@@ -15,7 +16,7 @@ use pyo3::types::PyDict;
 /// What to move, where to and in which order, without any time. It never changes.
 ///
 /// `linkwright.schedule` builds one from a registered algorithm, `linkwright.Builder` one of your own, and
-/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `repeat`, `relabel`) make one from
+/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `repeat`, `relabel`) make one from
 /// another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
 ///
 /// Example:
@@ -77,7 +78,7 @@ impl Schedule {
     ///     elements: the length of one vector in elements, S / `element_bytes`.
     ///     element_bytes: the bytes of one element.
     ///     root: the rank that a rooted collective starts or ends at.
-    ///     grid: (columns, rows) for algorithms that need a grid.
+    ///     grid: the sides, (columns, rows, ...), for algorithms that need a grid.
     ///     rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
     /// Returns:
     ///     The schedule.
@@ -99,7 +100,7 @@ impl Schedule {
         elements: u64,
         element_bytes: u32,
         root: u32,
-        grid: Option<(u32, u32)>,
+        grid: Option<Vec<u32>>,
         rings: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Self> {
         let shape = Shape {
@@ -117,7 +118,7 @@ impl Schedule {
     ///     elements: the length of one message in elements.
     ///     element_bytes: the bytes of one element.
     ///     root: the rank that a pattern with a center starts or ends at.
-    ///     grid: (columns, rows) for patterns that need a grid.
+    ///     grid: the sides, (columns, rows), for patterns that need a grid.
     ///     seed: the seed of random patterns.
     ///     count: the number of messages per pair.
     ///     both_ways: whether messages also go back.
@@ -141,7 +142,7 @@ impl Schedule {
         elements: u64,
         element_bytes: u32,
         root: u32,
-        grid: Option<(u32, u32)>,
+        grid: Option<Vec<u32>>,
         seed: u64,
         count: u32,
         both_ways: bool,
@@ -310,6 +311,19 @@ impl Schedule {
     ///     ['local', 'put']
     fn unfuse(&self, py: Python<'_>) -> PyResult<Self> {
         wrap(py.detach(|| transforms::unfuse(&self.ordered)))
+    }
+
+    /// Let every contribution land in scratch of its own, within 16 MiB a rank, so that none waits until scratch is ready.
+    ///
+    /// Returns:
+    ///     The new schedule.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> schedule = lw.schedule("allreduce", "recursive_doubling_latency", ranks=8, size="4K")
+    ///     >>> schedule.messages, schedule.own_scratch().messages
+    ///     (40, 24)
+    fn own_scratch(&self, py: Python<'_>) -> PyResult<Self> {
+        wrap(py.detach(|| own_scratch(&self.ordered)))
     }
 
     /// Run the schedule several times back to back.
@@ -504,11 +518,11 @@ pub fn shape(
     elements: u64,
     element_bytes: u32,
     root: u32,
-    grid: Option<(u32, u32)>,
+    grid: Option<Vec<u32>>,
 ) -> Shape {
     Shape {
         root,
-        grid,
+        grid: grid.unwrap_or_default(),
         element_bytes,
         ..Shape::new(ranks, elements)
     }

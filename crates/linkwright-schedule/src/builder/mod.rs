@@ -18,7 +18,8 @@
 //! A step is simultaneous: all its operations read the state before it. Where an operation writes
 //! a chunk that another operation of the same step reads, or that another one writes too (both
 //! reducing), the builder sends it to scratch and adds a local operation that moves it from there.
-//! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
+//! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`]. Scratch
+//! that is reused must be ready; see [`Builder::own_scratch`].
 
 mod chunks;
 mod shape;
@@ -32,10 +33,20 @@ use step::Conflicts;
 
 pub(crate) use chunks::{list_runs, operation};
 pub use chunks::{Chunks, Slot};
+pub(crate) use shape::by;
 pub use shape::Shape;
 
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
 pub(crate) const MAX_WRITTEN: usize = 1 << 27;
+
+/// Most bytes of scratch by which a rank spares its partners the wait until other scratch is ready.
+pub const OWN_SCRATCH_BYTES: u64 = 16 << 20;
+
+/// Most chunks of such scratch, of all ranks together: a proof follows each of them.
+const OWN_SCRATCH_CHUNKS: u64 = 1 << 27;
+
+/// Most scratch buffers that as many arrivals at one chunk may take.
+const MOST_LAYERS: u64 = 64;
 
 /// Options of the operation just written.
 pub struct Written<'a> {
@@ -139,6 +150,21 @@ impl Builder {
     /// Let `input` hold the data at the start and `output` nothing, also of collectives that are usually in place.
     pub fn out_of_place(&mut self) {
         self.orderer.out.spec.out_of_place = true;
+    }
+
+    /// Let every contribution land in scratch of its own, as long as a rank's scratch stays within
+    /// [`OWN_SCRATCH_BYTES`].
+    ///
+    /// By default there is one scratch buffer, and a partner of a later step waits for the notice that it is
+    /// ready again; so does one that combines into what another rank has combined into before. With scratch of
+    /// its own, nobody waits for more than the data. Beyond the limit, or with more than 2^27 chunks of scratch
+    /// over all ranks, the buffers are reused in turn. Call it once the buffers are declared.
+    pub fn own_scratch(&mut self) {
+        let out = &self.orderer.out;
+        let chunks: u64 = out.buffers.iter().map(|b| u64::from(b.chunks())).sum();
+        let room = OWN_SCRATCH_BYTES / out.size_bytes().max(1);
+        let provable = OWN_SCRATCH_CHUNKS / (chunks * u64::from(out.ranks)).max(1);
+        self.conflicts.own_layers = room.min(provable).min(MOST_LAYERS) as u32;
     }
 
     /// Add a passive memory; returns its participant number.
@@ -315,8 +341,10 @@ impl Builder {
         for op in &self.orderer.out.ops[first..] {
             check(&self.orderer.out, op)?;
         }
-        let moved = match self.orderer.pending_meet() {
-            true => self.conflicts.resolve(&mut self.orderer)?,
+        let meet = self.orderer.pending_meet();
+        let follow = self.conflicts.own_layers > 0 && self.orderer.pending_follow();
+        let moved = match meet || follow {
+            true => self.conflicts.resolve(&mut self.orderer, meet)?,
             false => Vec::new(),
         };
         if !self.named.is_empty() || !self.waits.is_empty() {
@@ -454,9 +482,7 @@ fn same(blocks: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
 
 /// Find scratch, edges and notices for operations that were written without, step by step.
 pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
-    let shape = Shape::new(written.ranks, written.elements).with_root(written.spec.root);
-    let mut b = Builder::new(written.spec.collective, &shape);
-    b.orderer = Orderer::new(Draft {
+    let draft = Draft {
         spec: written.spec,
         ranks: written.ranks,
         memories: written.memories,
@@ -464,13 +490,23 @@ pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
         element_bytes: written.element_bytes,
         buffers: written.buffers,
         sets: written.sets,
-        ops: Vec::new(),
+        ops: written.ops,
         ranges: written.ranges,
         work: written.work,
         waits: Vec::new(),
-    });
-    b.orderer.expect_fences(&written.ops);
-    for op in written.ops {
+    };
+    rewrite(draft, |_| ())
+}
+
+/// Write the operations of `draft` again, step by step, with a builder that is told how.
+pub(crate) fn rewrite(mut draft: Draft, how: impl FnOnce(&mut Builder)) -> Result<Schedule> {
+    let shape = Shape::new(draft.ranks, draft.elements).with_root(draft.spec.root);
+    let mut b = Builder::new(draft.spec.collective, &shape);
+    let ops = std::mem::take(&mut draft.ops);
+    b.orderer = Orderer::new(draft);
+    how(&mut b);
+    b.orderer.expect_fences(&ops);
+    for op in ops {
         if op.step != b.step {
             b.close_step();
             b.step = op.step;

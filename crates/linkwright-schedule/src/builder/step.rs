@@ -11,6 +11,10 @@
 //!
 //! Several redirected operations with one destination chunk get a scratch layer each. Two that
 //! write a chunk and do not both combine are the author's mistake.
+//!
+//! With scratch of its own for each arrival ([`super::Builder::own_scratch`]), the layers of a chunk go on
+//! from step to step, and what combines into a chunk after another rank did is redirected, too: it would
+//! have to wait until that arrived.
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, BufferId, Combine, Op, Schedule};
@@ -23,24 +27,29 @@ pub(super) struct Conflicts {
     marks: Marks,
     /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
     mirrors: Vec<((BufferId, u32), BufferId)>,
+    /// Layers that each chunk has before arrivals share one; 0: as few as possible.
+    pub own_layers: u32,
+    /// Layers taken by cell, where arrivals have their own.
+    taken: Vec<u32>,
     /// (target, chunk) that an operation writes.
     written_chunks: Vec<(u32, u32)>,
 }
 
 impl Conflicts {
     /// Send through scratch what would spoil the state with which the step, the operations not yet ordered,
-    /// begins. Gives the operations, by their places in the step, whose effects come at later positions.
-    pub fn resolve(&mut self, orderer: &mut Orderer) -> Result<Vec<(u32, u32)>> {
+    /// begins; where no two of its operations `meet`, that is only what follows another rank's contribution.
+    /// Gives the operations, by their places in the step, whose effects come at later positions.
+    pub fn resolve(&mut self, orderer: &mut Orderer, meet: bool) -> Result<Vec<(u32, u32)>> {
         let (first, last) = (orderer.ordered(), orderer.out.ops.len());
         self.marks.begin();
-        for index in first..last {
+        for index in (first..last).filter(|_| meet) {
             let op = orderer.out.ops[index];
             self.marks.mark(orderer, &op, (index - first) as u32);
         }
         let mut locals = Vec::new();
         for index in first..last {
             let op = orderer.out.ops[index];
-            let (conflict, layer) = self.conflict(orderer, &op, (index - first) as u32)?;
+            let (conflict, layer) = self.conflict(orderer, &op, (index - first) as u32, meet)?;
             if !conflict {
                 continue;
             }
@@ -73,32 +82,58 @@ impl Conflicts {
     }
 
     /// Whether `op` must go through scratch, and the first scratch layer free for it.
-    fn conflict(&mut self, orderer: &mut Orderer, op: &Op, k: u32) -> Result<(bool, u32)> {
-        let (mut conflict, mut layer) = (false, 0);
+    fn conflict(
+        &mut self,
+        orderer: &mut Orderer,
+        op: &Op,
+        k: u32,
+        meet: bool,
+    ) -> Result<(bool, u32)> {
+        let (mut conflict, mut layer, mut taken) = (false, 0, 0);
+        let own = self.own_layers > 0;
         let mut written = std::mem::take(&mut self.written_chunks);
         written.clear();
         written.extend(written_chunks(&orderer.out, op));
         for &(target, chunk) in &written {
-            let mark = (self.marks).at(orderer.cell(target, op.dst_buffer, chunk));
-            let Ok(meets) = mark.conflicts(k, op.combine, true) else {
-                return Err(ScheduleError::DoubleWrite {
-                    step: op.step,
-                    participant: target,
-                    buffer: orderer.out.buffer(op.dst_buffer).name.clone(),
-                    chunk,
-                });
-            };
-            conflict |= meets;
-            layer = layer.max(mark.layers);
+            let cell = orderer.cell(target, op.dst_buffer, chunk);
+            if meet {
+                let mark = self.marks.at(cell);
+                let Ok(meets) = mark.conflicts(k, op.combine, true) else {
+                    return Err(ScheduleError::DoubleWrite {
+                        step: op.step,
+                        participant: target,
+                        buffer: orderer.out.buffer(op.dst_buffer).name.clone(),
+                        chunk,
+                    });
+                };
+                conflict |= meets;
+                layer = layer.max(mark.layers);
+            }
+            conflict |= own && orderer.follows(op, cell);
+            taken = taken.max(self.taken.get(cell).copied().unwrap_or(0));
         }
-        if conflict {
-            for &(target, chunk) in &written {
-                let cell = orderer.cell(target, op.dst_buffer, chunk);
+        if taken < self.own_layers {
+            layer = layer.max(taken);
+        }
+        for &(target, chunk) in written.iter().filter(|_| conflict) {
+            let cell = orderer.cell(target, op.dst_buffer, chunk);
+            if meet {
                 self.marks.at(cell).layers = layer + 1;
+            }
+            if own {
+                self.take(cell, layer);
             }
         }
         self.written_chunks = written;
         Ok((conflict, layer))
+    }
+
+    /// Enter that the chunk of `cell` lands in `layer`.
+    fn take(&mut self, cell: usize, layer: u32) {
+        if cell >= self.taken.len() {
+            self.taken.resize(cell + 1, 0);
+        }
+        self.taken[cell] = layer + 1;
     }
 
     /// The scratch buffer cut like `buffer`, number `layer`.

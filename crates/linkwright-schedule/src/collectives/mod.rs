@@ -8,6 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod binomial;
+mod bucket_multiport;
 mod by_rows;
 mod chain;
 mod common;
@@ -15,11 +16,13 @@ mod direct;
 mod dissemination;
 mod hamiltonian;
 mod hierarchical;
+mod mirrored_doubling;
 mod recursive_doubling;
 mod ring;
 mod shared_memory;
 mod star;
 mod swing;
+mod swing_multiport;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +44,11 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::ALLREDUCE_BANDWIDTH,
     &swing::ALLREDUCE_LATENCY,
     &swing::ALLREDUCE_BANDWIDTH,
+    &swing_multiport::LATENCY,
+    &swing_multiport::BANDWIDTH,
+    &mirrored_doubling::LATENCY,
+    &mirrored_doubling::BANDWIDTH,
+    &bucket_multiport::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
     &binomial::ALLREDUCE,
