@@ -116,7 +116,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         issue: issue(asked, machine)?,
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
-        grid: asked.take("grid")?,
+        grid: asked.take::<Vec<u32>>("grid")?.unwrap_or_default(),
         arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
         operations_per_s: asked.take("operations_per_s")?,
         seed,
