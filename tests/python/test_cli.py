@@ -300,3 +300,23 @@ def test_a_query_may_ask_for_the_time(tmp_path):
     assert row["n"] > 0
     assert row["moment"].startswith("20")
     assert "20" in invoke("query", query, "--runs", str(tmp_path)).out.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("index 3"),
+            "internal error: index 3",
+        ),
+        (MemoryError(), "out of memory"),
+    ],
+)
+def test_what_must_not_happen_is_one_line_too(error, message, monkeypatch):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(linkwright, "main", fail)
+    status, out, err = invoke("list", "machines")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"linkwright: {message}")

@@ -52,6 +52,7 @@ impl Data {
             dtype,
             op,
             ranks,
+            times: 1,
             seed,
         }
     }
@@ -117,9 +118,25 @@ impl<'a> Contents<'a> {
             initial: None,
             traffic: None,
         };
+        if !contents.fill().is_exact() {
+            return Err(ExecError::Uncountable {
+                repeats: schedule.spec.repeats,
+                ranks: schedule.ranks,
+                dtype: data.dtype,
+            });
+        }
         contents.initial = contents.initial_buffer();
         contents.traffic = contents.traffic()?;
         Ok(contents)
+    }
+
+    /// The values of these data on the schedule's ranks, whose sum may count them more than once.
+    fn fill(&self) -> Fill {
+        let Schedule { spec, ranks, .. } = self.schedule;
+        Fill {
+            times: spec.multiplicity(*ranks).unwrap_or(u64::MAX),
+            ..self.data.fill(*ranks)
+        }
     }
 
     /// Checks that `copies` sets of all buffers fit into the memory of this machine.
@@ -292,7 +309,7 @@ impl<'a> Contents<'a> {
             return traffic.initialise(participant, buffer, memory);
         }
         memory.fill(UNDEFINED);
-        let (schedule, fill) = (self.schedule, self.data.fill(self.schedule.ranks));
+        let (schedule, fill) = (self.schedule, self.fill());
         let description = &schedule.buffers[buffer];
         for chunk in 0..description.chunks() {
             let spec = &schedule.spec;
@@ -329,17 +346,12 @@ impl<'a> Contents<'a> {
         let mut checked = 0;
         for chunk in 0..description.chunks() {
             let spec = &schedule.spec;
-            let contributions: Vec<(u32, usize)> =
-                match spec.expected(schedule.ranks, participant, description, chunk) {
-                    Expected::Any => continue,
-                    Expected::One { rank, chunk } => vec![(rank, self.first_element(chunk))],
-                    Expected::All { chunk } => {
-                        let first = self.first_element(chunk);
-                        (0..schedule.ranks).map(|rank| (rank, first)).collect()
-                    }
-                };
+            let expected = spec.expected(schedule.ranks, participant, description, chunk);
+            if expected == Expected::Any {
+                continue;
+            }
             let got = &memory[self.span(BufferId(buffer as u8), chunk..chunk + 1)];
-            let wrong = self.wrong(got, contributions);
+            let wrong = self.wrong(got, expected);
             let elements = got.len() / self.data.dtype.size();
             if wrong > 0 {
                 return Err(ExecError::WrongResult {
@@ -386,15 +398,26 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Elements of `got` that are not the combination of `contributions`.
-    fn wrong(&self, got: &[u8], mut contributions: Vec<(u32, usize)>) -> usize {
-        let (fill, size) = (self.data.fill(self.schedule.ranks), self.data.dtype.size());
+    /// Elements of `got` that are not what is expected there.
+    fn wrong(&self, got: &[u8], expected: Expected) -> usize {
+        let mut contributions: Vec<(u32, usize)> = match expected {
+            Expected::Any => return 0,
+            Expected::One { rank, chunk } => vec![(rank, self.first_element(chunk))],
+            Expected::All { chunk } => {
+                let first = self.first_element(chunk);
+                (0..self.schedule.ranks).map(|rank| (rank, first)).collect()
+            }
+        };
+        let (fill, size) = (self.fill(), self.data.dtype.size());
         let mut want = AlignedBytes::new(PIECE * size);
         let mut scratch = AlignedBytes::new(PIECE * size);
         let mut wrong = 0;
         for piece in got.chunks(PIECE * size) {
             let want = &mut want.get_mut()[..piece.len()];
             fill.expect(&contributions, want, scratch.get_mut());
+            if matches!(expected, Expected::All { .. }) {
+                fill.multiply(want);
+            }
             wrong += wrong_elements(self.data.dtype, piece, want);
             for (_, first) in &mut contributions {
                 *first += PIECE;

@@ -22,6 +22,13 @@ pub enum ExecError {
     /// The schedule was made for elements of another size.
     #[error("the schedule moves elements of {element_bytes} bytes and {dtype} has {}; make it with the element size of the data type", .dtype.size())]
     ElementSize { dtype: DType, element_bytes: u32 },
+    /// An allreduce that repeats itself in place, beyond the integers of a float type.
+    #[error("{repeats} runs of an allreduce in place over {ranks} ranks count each contribution {ranks}^{} times, and {dtype} has no integers that large; use an integer type or fewer repetitions", .repeats - 1)]
+    Uncountable {
+        repeats: u32,
+        ranks: u32,
+        dtype: DType,
+    },
     /// Source and destination of an operation differ in length.
     #[error("operation {op}: {source_bytes} bytes go into {destination_bytes}; the chunks of both buffers must be cut alike")]
     UnequalChunks {

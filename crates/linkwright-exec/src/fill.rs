@@ -10,12 +10,16 @@
 //!
 //! With M the largest magnitude up to which every integer is representable, any partial sum of p
 //! values is exact. Where p > M (bf16 beyond 256 ranks) only every ceil(p / M)-th rank contributes
-//! a one, in a pattern that shifts with the element, so that each rank still matters somewhere.
-//! Exponents of products are drawn for the first 100 ranks only; the others contribute signs.
+//! a one, in a pattern that shifts with the element, so that each rank still matters somewhere. A
+//! collective that repeats itself in place counts each contribution `times` over; then M / times takes
+//! the place of M.
+//! Exponents of products are drawn for the first 100 ranks only, and not if contributions count more
+//! than once; the others contribute signs.
 //!
 //! A value is a hash of (seed, rank, element): a missing, doubled or misplaced contribution shows.
 //! The idea is that of nccl-tests' `verifiable.h`.
 
+use crate::aligned::AlignedBytes;
 use crate::dtype::{combine, DType, Element, ReduceOp, PROD};
 use half::bf16;
 
@@ -31,11 +35,26 @@ pub struct Fill {
     pub op: ReduceOp,
     /// How many contributions one result may have.
     pub ranks: u32,
+    /// How often a result counts each of them.
+    pub times: u64,
     /// Another seed, other data.
     pub seed: u64,
 }
 
 impl Fill {
+    /// Whether values exist whose reduction is exact.
+    pub fn is_exact(&self) -> bool {
+        let exact = match self.dtype {
+            DType::F32 => f32::EXACT,
+            DType::F64 => f64::EXACT,
+            DType::I32 => i32::EXACT,
+            DType::I64 => i64::EXACT,
+            DType::U8 => u8::EXACT,
+            DType::Bf16 => bf16::EXACT,
+        };
+        self.op != ReduceOp::Sum || exact.is_none_or(|exact| self.times <= exact)
+    }
+
     /// Writes elements `first..` of `rank` over `out`, which is aligned and holds whole elements.
     pub fn write(&self, rank: u32, first: usize, out: &mut [u8]) {
         match self.dtype {
@@ -71,6 +90,26 @@ impl Fill {
             let scratch = &mut scratch[..out.len()];
             self.write(rank, first, scratch);
             combine(self.dtype, self.op, out, scratch);
+        }
+    }
+
+    /// Combine `out` with itself until it counts `times` over: the square and multiply of powers.
+    pub fn multiply(&self, out: &mut [u8]) {
+        if self.times < 2 {
+            return;
+        }
+        let copy = |from: &[u8]| {
+            let mut bytes = AlignedBytes::new(from.len());
+            bytes.get_mut().copy_from_slice(from);
+            bytes
+        };
+        let once = copy(out);
+        for bit in (0..self.times.ilog2()).rev() {
+            let half = copy(out);
+            combine(self.dtype, self.op, out, half.get());
+            if self.times >> bit & 1 == 1 {
+                combine(self.dtype, self.op, out, once.get());
+            }
         }
     }
 }
@@ -133,10 +172,14 @@ impl<T: Filled> Rule<T> {
         let ranks = u64::from(fill.ranks.max(1));
         let (limit, sparse) = match (T::EXACT, fill.op) {
             (None, _) => (u64::MAX, 1),
-            (Some(exact), ReduceOp::Sum) => ((exact / ranks).max(1), ranks.div_ceil(exact)),
+            (Some(exact), ReduceOp::Sum) => {
+                let exact = (exact / fill.times).max(1);
+                ((exact / ranks).max(1), ranks.div_ceil(exact))
+            }
             (Some(exact), _) => (exact, 1),
         };
-        let exponent = if rank < EXPONENT_RANKS { 1 } else { 0 };
+        let has_exponent = rank < EXPONENT_RANKS && fill.times == 1;
+        let exponent = if has_exponent { 1 } else { 0 };
         Rule {
             key: mix(fill.seed ^ mix(u64::from(rank) + 1)),
             op: fill.op,

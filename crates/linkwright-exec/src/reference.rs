@@ -49,6 +49,7 @@ mod tests {
     use linkwright_schedule::collectives::REGISTRY;
     use linkwright_schedule::ir::Buffer;
     use linkwright_schedule::spec::Collective;
+    use linkwright_schedule::transforms;
 
     fn shape(ranks: u32, elements: u64, dtype: DType) -> Shape {
         let mut shape = Shape::new(ranks, elements);
@@ -73,6 +74,39 @@ mod tests {
                     assert!(checked > 0 || tokens, "{}", algorithm.key());
                 }
             }
+        }
+    }
+
+    /// Three runs over p ranks count each contribution p * p times, one run too few p times.
+    #[test]
+    fn a_repeated_allreduce_is_checked_as_often_as_it_counts() {
+        let ring = REGISTRY.iter().find(|a| a.key() == "allreduce/ring");
+        let build = ring.unwrap().build;
+        for (ranks, dtype) in (2..=6).zip(DType::ALL.into_iter().cycle()) {
+            for op in ReduceOp::ALL {
+                let once = build(&shape(ranks, 40, dtype)).unwrap();
+                let data = Data { dtype, op, seed: 1 };
+                for times in [2, 3] {
+                    let repeated = transforms::repeat(&once, times).unwrap();
+                    let contents = Contents::new(&repeated, data).unwrap();
+                    let state = execute(&contents).unwrap();
+                    assert!(state.check(&contents, "reference").unwrap() > 0);
+                    if matches!(op, ReduceOp::Sum) {
+                        let mut fewer = repeated.clone();
+                        fewer.spec.repeats += 1;
+                        let contents = Contents::new(&fewer, data).unwrap();
+                        let state = execute(&contents).unwrap();
+                        state.check(&contents, "reference").unwrap_err();
+                    }
+                }
+            }
+        }
+        // 7^3 = 343 is beyond the 256 up to which bf16 has all integers; 7^2 = 49 is not.
+        let once = build(&shape(7, 40, DType::Bf16)).unwrap();
+        for (times, fits) in [(3, true), (4, false)] {
+            let repeated = transforms::repeat(&once, times).unwrap();
+            let contents = Contents::new(&repeated, Data::sums(DType::Bf16, 1));
+            assert_eq!(contents.is_ok(), fits, "{times}");
         }
     }
 

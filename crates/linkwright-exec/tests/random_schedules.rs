@@ -12,7 +12,7 @@ use linkwright_exec::threads::Threads;
 use linkwright_schedule::builder::{Builder, Shape};
 use linkwright_schedule::ir::{Buffer, Schedule};
 use linkwright_schedule::spec::Collective;
-use linkwright_schedule::transforms;
+use linkwright_schedule::{text, transforms};
 use proptest::prelude::*;
 
 const BLOCKS: u32 = 4;
@@ -118,4 +118,54 @@ proptest! {
             }
         }
     }
+
+    /// Also of a schedule whose steps are not simultaneous, as a file may have them.
+    #[test]
+    fn transforms_keep_what_a_schedule_does(
+        ranks in 1..5u32,
+        elements in 12..60u64,
+        steps in steps(),
+    ) {
+        let Some(schedule) = build(ranks, elements, &steps) else {
+            return Err(TestCaseError::reject("a step that contradicts itself"));
+        };
+        for schedule in [in_one_step(&schedule), schedule] {
+            for (name, transform) in TRANSFORMS {
+                if let Ok(made) = transform(&schedule) {
+                    let want = executed(&schedule);
+                    let got = executed(&made);
+                    prop_assert!(same(&schedule, &got, &want), "{name}: {}", text::print(&schedule));
+                    agree(&made);
+                }
+            }
+        }
+    }
+}
+
+type Transform = fn(&Schedule) -> linkwright_schedule::error::Result<Schedule>;
+const TRANSFORMS: [(&str, Transform); 6] = [
+    ("refine", |s| transforms::refine(s, 2)),
+    ("pipeline", |s| transforms::pipeline(s, 3)),
+    ("stripe", |s| transforms::stripe(s, 2)),
+    ("unfuse", transforms::unfuse),
+    ("unfuse and pipeline", |s| {
+        transforms::pipeline(&transforms::unfuse(s)?, 2)
+    }),
+    ("one lane", |s| Ok(transforms::one_lane(s))),
+];
+
+fn executed(schedule: &Schedule) -> Buffers {
+    let contents = Contents::new(schedule, Data::sums(DType::I32, 11)).unwrap();
+    reference::execute(&contents).unwrap()
+}
+
+/// The same operations in the same order with the same waits, all in step 0.
+fn in_one_step(schedule: &Schedule) -> Schedule {
+    let text = text::print(schedule);
+    let is_step = |line: &&str| line.starts_with("step ");
+    let first = text.lines().position(|line| is_step(&line));
+    let lines = text.lines().enumerate();
+    let kept = lines.filter(|(at, line)| Some(*at) == first || !is_step(line));
+    let joined: Vec<&str> = kept.map(|(_, line)| line).collect();
+    text::parse(&(joined.join("\n") + "\n")).unwrap()
 }

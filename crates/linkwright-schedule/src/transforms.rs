@@ -15,10 +15,14 @@
 //! | [`repeat`] | runs the schedule n times back to back |
 //! | [`relabel`] | renames the ranks |
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, ranges_of, BufferId, Combine, Op, OpKind, Schedule, COMPUTE_LANE};
 use crate::order::{order, Draft};
 use crate::spec::Collective;
+use crate::verify::{bounds, VerifyError};
 
 /// Cut every transfer and local operation into `slices` parts that follow each other, so that a
 /// relay can send on the first part while the second arrives.
@@ -60,7 +64,19 @@ fn sliced(schedule: &Schedule, slices: u32, place: impl Fn(Op, u32) -> Op) -> Re
             );
         }
     }
-    order(draft)
+    pairing(order(draft)?, slices)
+}
+
+/// The schedule, if its chunks still pair after the cut: blocks of a vector and slices of a block part alike
+/// only where all are equally long.
+fn pairing(schedule: Schedule, slices: u32) -> Result<Schedule> {
+    match bounds::check(&schedule) {
+        Err(VerifyError::Bounds { problem, .. }) => Err(ScheduleError::Shape(format!(
+            "{slices} slices of {} elements do not pair: {problem}; use a vector that all cuts divide",
+            schedule.elements
+        ))),
+        _ => Ok(schedule),
+    }
 }
 
 /// Part `part` of `op`: a fence before it stands before the first.
@@ -74,7 +90,7 @@ pub(crate) fn behind(op: Op, part: u32) -> Op {
 /// Cut every chunk into `slices` chunks and leave the operations whole, so that [`crate::windows`] finds
 /// borders inside what an algorithm treats as one chunk.
 pub fn refine(schedule: &Schedule, slices: u32) -> Result<Schedule> {
-    order(refined(schedule, slices)?)
+    pairing(order(refined(schedule, slices)?)?, slices)
 }
 
 fn refined(schedule: &Schedule, slices: u32) -> Result<Draft> {
@@ -112,9 +128,11 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
     let ops = std::mem::take(&mut draft.ops);
     let mut step = 0;
     let mut locals = Vec::new();
+    let mut pending = Pending::default();
     for op in ops {
-        if op.step != step {
+        if op.step != step || pending.meets(&draft, &op) {
             draft.ops.append(&mut locals);
+            pending.clear();
             step = op.step;
         }
         if !fused(&op) {
@@ -140,11 +158,58 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
             .collect();
         for target in targets {
             let local = op.landing(scratch, target);
+            pending.add(target, op.dst_buffer, &placed);
             locals.push(with_ranges(&mut draft, local, placed.clone()));
         }
     }
     draft.ops.append(&mut locals);
     order(draft)
+}
+
+/// The chunks that combinations put off to the end of a step will write, by participant and buffer.
+///
+/// The steps of a builder are simultaneous, so none of its operations meets them. Those of a file or of
+/// another tool's plan need not be.
+#[derive(Default)]
+struct Pending(HashMap<(u32, BufferId), Vec<Range<u32>>>);
+
+impl Pending {
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn add(&mut self, participant: u32, buffer: BufferId, ranges: &[(u32, u32, u32)]) {
+        let chunks = ranges.iter().map(|&(_, dst, count)| dst..dst + count);
+        self.0
+            .entry((participant, buffer))
+            .or_default()
+            .extend(chunks);
+    }
+
+    /// Whether `op` reads or writes such a chunk, or puts what comes before it in order.
+    fn meets(&self, draft: &Draft, op: &Op) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        if !op.moves_data() {
+            return matches!(op.kind, OpKind::Barrier | OpKind::Fence);
+        }
+        let one = [op.to];
+        let targets = match op.kind {
+            OpKind::Multicast => &draft.sets[op.to as usize][..],
+            _ => &one,
+        };
+        ranges_of(op, &draft.ranges).any(|(src, dst, count)| {
+            let written = |&target: &u32| self.has(target, op.dst_buffer, dst..dst + count);
+            self.has(op.from, op.src_buffer, src..src + count) || targets.iter().any(written)
+        })
+    }
+
+    fn has(&self, participant: u32, buffer: BufferId, chunks: Range<u32>) -> bool {
+        let ranges = self.0.get(&(participant, buffer));
+        let overlaps = |range: &Range<u32>| range.start < chunks.end && chunks.start < range.end;
+        ranges.is_some_and(|ranges| ranges.iter().any(overlaps))
+    }
 }
 
 /// All operations of a rank in one lane, in the order of their ids.
@@ -208,14 +273,27 @@ pub fn repeat(schedule: &Schedule, times: u32) -> Result<Schedule> {
     }
     let mut draft = loosen(schedule)?;
     let once = draft.ops.clone();
-    let steps = once.last().map_or(0, |op| op.step + 1);
+    let steps = once.iter().map(|op| u64::from(op.step) + 1).max();
+    let steps = steps.unwrap_or(0);
+    let count = once.len() as u64 * u64::from(times);
+    let repeats = draft.spec.repeats.checked_mul(times);
+    let (Some(repeats), true) = (repeats, steps * u64::from(times) <= u64::from(u32::MAX)) else {
+        return Err(ScheduleError::Shape(format!(
+            "{times} repetitions of {} runs and {steps} steps; 32 bits number runs and steps",
+            draft.spec.repeats
+        )));
+    };
+    if count > u64::from(u32::MAX) {
+        return Err(ScheduleError::TooLarge(count));
+    }
     for time in 1..times {
+        let begin = time * steps as u32;
         draft.ops.extend(once.iter().map(|op| Op {
-            step: op.step + time * steps,
+            step: op.step + begin,
             ..*op
         }));
     }
-    draft.spec.repeats *= times;
+    draft.spec.repeats = repeats;
     order(draft)
 }
 

@@ -42,6 +42,8 @@ VERBS = {
 # Verb -> (module, command in it).
 ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
 
+OUR_BUG = "this is a bug in linkwright: please report it, with the command and the files that it read"
+
 
 class Verbs(click.Group):
     """A group that imports a verb only when it is used."""
@@ -116,6 +118,17 @@ def status_of(arguments: list[str] | None = None) -> int:
             return _complain(f"{error.filename}: {error.strerror}; make it accessible, or name another", 1)
         _discard_stdout()
         return _complain(f"standard output: {error.strerror}; send it elsewhere, or free some space", 1)
+    except MemoryError:
+        return _complain("out of memory; ask for less at once, or close other programs", 1)
+    except BaseException as error:
+        if not _is_panic(error):
+            raise
+        return _complain(f"internal error: {error}; {OUR_BUG}", 1)
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Whether the Rust half met a state that it rules out; its exception has no name that could be imported."""
+    return type(error).__module__ == "pyo3_runtime" and type(error).__name__ == "PanicException"
 
 
 def _said_by_rank_0(error: Exception) -> bool:

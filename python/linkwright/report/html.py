@@ -2,13 +2,16 @@
 
 Tables and text are plain HTML, so they work without scripts, for search, for screen readers and on paper. A chart is
 an empty box followed by its data in a JSON block. uPlot (50 KB, vendored) draws curves and boxes; ``heatmap.js`` draws
-matrices. Matrices travel as deflated float32 in base64, because 1,500 x 1,500 cells as JSON text would be 40 MB. A
-content security policy stops the page from loading anything.
+matrices. Matrices travel as deflated float32 in base64, because 1,500 x 1,500 cells as JSON text would be 40 MB.
+
+Texts of a page may come from strangers: imported results, machine files, names of hosts. All are escaped, and a
+content security policy lets only the page's own scripts run, by their digests, and nothing be loaded.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import re
@@ -35,6 +38,7 @@ _LEAST_SIDE = 4  # rows and columns from which a matrix is a picture; below, a t
 
 def page(report: Report) -> str:
     """The whole page as text."""
+    scripts = _scripts()
     return (
         _environment()
         .get_template("report.html.j2")
@@ -46,9 +50,26 @@ def page(report: Report) -> str:
             style=_asset("vendor/uplot", "uPlot.min.css") + _asset("assets", "report.css"),
             style_first=_asset("assets", "first.css"),
             licence=_asset("vendor/uplot", "LICENSE"),
-            prefixes=_script_json(quantity.PREFIXES),
-            scripts=[_asset("vendor/uplot", "uPlot.iife.min.js"), *(_asset("assets", name) for name in _SCRIPTS)],
+            scripts=scripts,
+            policy=_policy(scripts),
         )
+    )
+
+
+def _scripts() -> tuple[Markup, ...]:
+    """The scripts of a page: what must run before it is drawn, the chart library, and the rest."""
+    base, theme, *others = (_asset("assets", name) for name in _SCRIPTS)
+    first = Markup("").join([base, "LW.prefixes = ", _script_json(quantity.PREFIXES), ";", theme])
+    return first, _asset("vendor/uplot", "uPlot.iife.min.js"), Markup("").join(others)
+
+
+def _policy(scripts: Sequence[str]) -> Markup:
+    """The content security policy: these scripts run and no other, and nothing is loaded or sent."""
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return Markup(
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import poison
 import pytest
+import synthetic
 
 from linkwright import report
 from linkwright.report import model
@@ -197,3 +199,50 @@ def test_prints_every_chart_light(opened, run_page, tmp_path):
     page.evaluate("LW.theme.print(false)")
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     assert (tmp_path / "page.pdf").stat().st_size > 50_000
+
+
+@pytest.fixture
+def visited(browser):
+    """Opens a page without expecting it to be free of errors: a policy that stops a script says so."""
+    pages = []
+
+    def open_page(path):
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-ready]", timeout=30_000)
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+def test_texts_of_strangers_run_no_script(visited, tmp_path):
+    drawn = [
+        report.render(poison.run(synthetic.folder(tmp_path / "demo"))),
+        report.render_study(poison.study(synthetic.study()), tmp_path / "study.html"),
+    ]
+    for path in drawn:
+        text = path.read_text(encoding="utf-8")
+        # The payloads are there, as text: a page that lost them would prove nothing.
+        assert text.count("window.pwned=1") > 100
+        page = visited(path)
+        page.evaluate("document.querySelectorAll('*').forEach((it) => it.focus && it.focus())")
+        page.mouse.move(300, 300)
+        page.wait_for_timeout(100)
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.querySelectorAll('main img, main iframe, main svg script').length") == 0
+
+
+def test_the_policy_stops_a_script_that_got_in(visited, study_page, tmp_path):
+    text = study_page.read_text(encoding="utf-8")
+    inside = tmp_path / "inside.html"
+    bad = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
+    inside.write_text(text.replace("<main", bad + "<main", 1), encoding="utf-8")
+    assert visited(inside).evaluate("window.pwned") is None
+    # Without the policy the same page is taken over, so the test can tell.
+    lax = tmp_path / "lax.html"
+    policy = text[text.index("<meta http-equiv") : text.index("\n", text.index("<meta http-equiv"))]
+    lax.write_text(inside.read_text(encoding="utf-8").replace(policy, ""), encoding="utf-8")
+    assert visited(lax).evaluate("window.pwned") == 1

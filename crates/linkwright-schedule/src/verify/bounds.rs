@@ -5,7 +5,7 @@ use super::shape;
 use crate::ir::{Buffer, BufferId, Op, OpKind, Owner, Schedule};
 
 /// Check the shape, then every operation.
-pub(super) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
+pub(crate) fn check(schedule: &Schedule) -> Result<(), VerifyError> {
     shape::check(schedule)?;
     let lengths: Vec<Lengths> = (schedule.buffers.iter())
         .map(|buffer| Lengths::of(buffer, schedule.elements))

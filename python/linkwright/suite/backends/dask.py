@@ -49,6 +49,8 @@ ENTRY = {
 MOST_TASKS = 512
 # Dask logs a traceback for every lost worker; our own messages say what matters.
 SILENT = logging.CRITICAL + 1
+# Only processes of this machine reach the cluster that this process starts.
+LOOPBACK = "127.0.0.1"
 # How long a scheduler and its first worker may take to answer, and to accept a connection.
 PATIENCE_S = 15
 CONNECTION_S = 5
@@ -223,7 +225,13 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
     with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}):
         with _deaf_to_ctrl_c():
             cluster = LocalCluster(
-                n_workers=jobs or None, threads_per_worker=1, dashboard_address=":0", silence_logs=SILENT
+                n_workers=jobs or None,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                # A dashboard would listen on all interfaces, and to anybody.
+                dashboard_address=None,
+                worker_dashboard_address=None,
+                silence_logs=SILENT,
             )
         with cluster:
             yield cluster
