@@ -28,7 +28,7 @@ impl Builder {
         elements: u64,
         element_bytes: u32,
         root: u32,
-        grid: Option<(u32, u32)>,
+        grid: Option<Vec<u32>>,
         out_of_place: bool,
     ) -> PyResult<Self> {
         let known = Collective::from_name(collective).ok_or_else(|| {
@@ -41,7 +41,7 @@ impl Builder {
         let shape = Shape {
             ranks,
             root,
-            grid,
+            grid: grid.unwrap_or_default(),
             elements,
             element_bytes,
             rings: Vec::new(),

@@ -51,7 +51,7 @@ pub fn pattern_bytes(
     elements: u64,
     element_bytes: u32,
     root: u32,
-    grid: Option<(u32, u32)>,
+    grid: Option<Vec<u32>>,
     count: u32,
     both_ways: bool,
 ) -> PyResult<u64> {

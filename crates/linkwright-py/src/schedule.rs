@@ -77,7 +77,7 @@ impl Schedule {
     ///     elements: the length of one vector in elements, S / `element_bytes`.
     ///     element_bytes: the bytes of one element.
     ///     root: the rank that a rooted collective starts or ends at.
-    ///     grid: (columns, rows) for algorithms that need a grid.
+    ///     grid: the sides, (columns, rows, ...), for algorithms that need a grid.
     ///     rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
     /// Returns:
     ///     The schedule.
@@ -99,7 +99,7 @@ impl Schedule {
         elements: u64,
         element_bytes: u32,
         root: u32,
-        grid: Option<(u32, u32)>,
+        grid: Option<Vec<u32>>,
         rings: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Self> {
         let shape = Shape {
@@ -117,7 +117,7 @@ impl Schedule {
     ///     elements: the length of one message in elements.
     ///     element_bytes: the bytes of one element.
     ///     root: the rank that a pattern with a center starts or ends at.
-    ///     grid: (columns, rows) for patterns that need a grid.
+    ///     grid: the sides, (columns, rows), for patterns that need a grid.
     ///     seed: the seed of random patterns.
     ///     count: the number of messages per pair.
     ///     both_ways: whether messages also go back.
@@ -141,7 +141,7 @@ impl Schedule {
         elements: u64,
         element_bytes: u32,
         root: u32,
-        grid: Option<(u32, u32)>,
+        grid: Option<Vec<u32>>,
         seed: u64,
         count: u32,
         both_ways: bool,
@@ -504,11 +504,11 @@ pub fn shape(
     elements: u64,
     element_bytes: u32,
     root: u32,
-    grid: Option<(u32, u32)>,
+    grid: Option<Vec<u32>>,
 ) -> Shape {
     Shape {
         root,
-        grid,
+        grid: grid.unwrap_or_default(),
         element_bytes,
         ..Shape::new(ranks, elements)
     }

@@ -151,7 +151,7 @@ pub fn shape(given: &mut Options<'_, '_>) -> PyResult<Shape> {
     );
     shape.element_bytes = given.take("element_bytes")?.unwrap_or(shape.element_bytes);
     shape.root = given.take("root")?.unwrap_or(shape.root);
-    shape.grid = given.take("grid")?;
+    shape.grid = given.take("grid")?.unwrap_or_default();
     Ok(shape)
 }
 

@@ -69,7 +69,9 @@ fn assert_same(schedule: &Schedule, run: &Setup, gap_ns: u64, what: &str) {
 
 fn schedules(ranks: u32, elements: u64) -> Vec<(String, Schedule)> {
     let mut shape = Shape::new(ranks, elements);
-    shape.grid = Some((ranks / 2, 2)).filter(|_| ranks % 2 == 0);
+    if ranks % 2 == 0 {
+        shape = shape.with_grid(ranks / 2, 2);
+    }
     let mut schedules = Vec::new();
     for algorithm in REGISTRY {
         let built = match (algorithm.build)(&shape) {

@@ -38,7 +38,7 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
     if schedule.memories as usize > machine.memories() {
         return None;
     }
-    let sized = sized(machine, shape.ranks, shape.grid).unwrap();
+    let sized = sized(machine, shape.ranks, shape.plane()).unwrap();
     let own = lowered(&schedule, &sized, None).unwrap();
     Some(own.unwrap_or(schedule))
 }
@@ -91,7 +91,7 @@ fn check_algorithms(machines: &[&str], shapes: &[Shape]) {
         for shape in shapes {
             for (key, schedule) in schedules(shape, &machine) {
                 let what = format!("{key} on {name}, {shape:?}");
-                check(&schedule, &machine, shape.grid, &what);
+                check(&schedule, &machine, shape.plane(), &what);
             }
         }
     }
@@ -111,7 +111,7 @@ fn check_patterns(name: &str, shape: &Shape) {
             other => other.unwrap(),
         };
         let what = format!("{} on {name}, {shape:?}", pattern.key());
-        check(&schedule, &machine, shape.grid, &what);
+        check(&schedule, &machine, shape.plane(), &what);
     }
 }
 

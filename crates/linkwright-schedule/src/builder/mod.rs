@@ -18,7 +18,8 @@
 //! A step is simultaneous: all its operations read the state before it. Where an operation writes
 //! a chunk that another operation of the same step reads, or that another one writes too (both
 //! reducing), the builder sends it to scratch and adds a local operation that moves it from there.
-//! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`].
+//! Order between steps, notices and the reuse of scratch follow from hazards; see [`crate::order`]. Scratch
+//! that is reused must be ready; see [`Builder::own_scratch`].
 
 mod chunks;
 mod shape;
@@ -32,10 +33,17 @@ use step::Conflicts;
 
 pub(crate) use chunks::{list_runs, operation};
 pub use chunks::{Chunks, Slot};
+pub(crate) use shape::by;
 pub use shape::Shape;
 
 /// Most operations that one schedule may be written with: some 10 GB while it is ordered.
 pub(crate) const MAX_WRITTEN: usize = 1 << 27;
+
+/// Most bytes of scratch by which a rank spares its partners the wait until other scratch is ready.
+pub const OWN_SCRATCH_BYTES: u64 = 16 << 20;
+
+/// Most scratch buffers that the same number of arrivals at one chunk may take.
+const MOST_LAYERS: u64 = 64;
 
 /// Options of the operation just written.
 pub struct Written<'a> {
@@ -139,6 +147,17 @@ impl Builder {
     /// Let `input` hold the data at the start and `output` nothing, also of collectives that are usually in place.
     pub fn out_of_place(&mut self) {
         self.orderer.out.spec.out_of_place = true;
+    }
+
+    /// Let every contribution land in scratch of its own, as long as a rank's scratch stays within
+    /// [`OWN_SCRATCH_BYTES`].
+    ///
+    /// By default there is one scratch buffer, and a partner of a later step waits for the notice that it is
+    /// ready again; so does one that combines into what another rank has combined into before. With scratch of
+    /// its own, nobody waits for more than the data. Beyond the limit the buffers are reused in turn.
+    pub fn own_scratch(&mut self) {
+        let vector = self.orderer.out.size_bytes().max(1);
+        self.conflicts.own_layers = (OWN_SCRATCH_BYTES / vector).min(MOST_LAYERS) as u32;
     }
 
     /// Add a passive memory; returns its participant number.
@@ -315,7 +334,8 @@ impl Builder {
         for op in &self.orderer.out.ops[first..] {
             check(&self.orderer.out, op)?;
         }
-        let moved = match self.orderer.pending_meet() {
+        let waits = self.conflicts.own_layers > 0 && self.orderer.pending_follow();
+        let moved = match self.orderer.pending_meet() || waits {
             true => self.conflicts.resolve(&mut self.orderer)?,
             false => Vec::new(),
         };

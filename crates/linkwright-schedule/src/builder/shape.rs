@@ -14,8 +14,9 @@ pub struct Shape {
     pub ranks: u32,
     /// Root of rooted collectives.
     pub root: u32,
-    /// Columns and rows of a 2-D arrangement; rank = row * columns + column.
-    pub grid: Option<(u32, u32)>,
+    /// Sides of an arrangement in a grid, the first of neighbouring ranks: columns, rows, ...; empty: ranks in
+    /// a line. Rank = x + columns * (y + rows * (z + ...)).
+    pub grid: Vec<u32>,
     /// Elements of one vector (S / element size).
     pub elements: u64,
     /// Bytes of one element.
@@ -31,7 +32,7 @@ impl Shape {
         Shape {
             ranks,
             root: 0,
-            grid: None,
+            grid: Vec::new(),
             elements,
             element_bytes: 4,
             rings: Vec::new(),
@@ -51,9 +52,21 @@ impl Shape {
     }
 
     /// The same on a grid of `columns` x `rows`.
-    pub fn with_grid(mut self, columns: u32, rows: u32) -> Self {
-        self.grid = Some((columns, rows));
+    pub fn with_grid(self, columns: u32, rows: u32) -> Self {
+        self.with_sides(&[columns, rows])
+    }
+
+    /// The same on a grid of any number of dimensions.
+    pub fn with_sides(mut self, sides: &[u32]) -> Self {
+        self.grid = sides.to_vec();
         self
+    }
+
+    /// The grid as columns and rows, where there is one: what two-dimensional algorithms see. Of more
+    /// dimensions, all but the first count as rows.
+    pub fn plane(&self) -> Option<(u32, u32)> {
+        let (&columns, others) = self.grid.split_first()?;
+        Some((columns, others.iter().product()))
     }
 
     /// Check what no algorithm can serve: no ranks, a root outside, a grid of another size.
@@ -79,18 +92,19 @@ impl Shape {
             return error("elements of 0 bytes; at least 1 is needed".into());
         }
         self.check_rings()?;
-        match self.grid {
-            Some((columns, rows))
-                if u64::from(columns) * u64::from(rows) != u64::from(self.ranks) =>
-            {
-                error(format!(
-                    "grid {columns}x{rows} has {} places for {} ranks; make them equal",
-                    u64::from(columns) * u64::from(rows),
-                    self.ranks
-                ))
-            }
-            _ => Ok(()),
+        let places = |sides: &[u32]| {
+            let all = sides.iter().map(|&side| u128::from(side));
+            all.fold(1, u128::saturating_mul)
+        };
+        if !self.grid.is_empty() && places(&self.grid) != u128::from(self.ranks) {
+            return error(format!(
+                "grid {} has {} places for {} ranks; make them equal",
+                by(&self.grid),
+                places(&self.grid),
+                self.ranks
+            ));
         }
+        Ok(())
     }
 }
 
@@ -128,6 +142,12 @@ impl Shape {
         }
         Ok(())
     }
+}
+
+/// Sides as people write them: `8x8`.
+pub(crate) fn by(sides: &[u32]) -> String {
+    let words: Vec<String> = sides.iter().map(u32::to_string).collect();
+    words.join("x")
 }
 
 impl Buffer {

@@ -11,6 +11,10 @@
 //!
 //! Several redirected operations with one destination chunk get a scratch layer each. Two that
 //! write a chunk and do not both combine are the author's mistake.
+//!
+//! With scratch of its own for each arrival ([`super::Builder::own_scratch`]), the layers of a chunk go on
+//! from step to step, and what combines into a chunk after another rank did is redirected, too: it would
+//! have to wait until that arrived.
 
 use crate::error::{Result, ScheduleError};
 use crate::ir::{add_scratch, BufferId, Combine, Op, Schedule};
@@ -23,6 +27,10 @@ pub(super) struct Conflicts {
     marks: Marks,
     /// Scratch buffers made here: (buffer mirrored, layer) -> scratch.
     mirrors: Vec<((BufferId, u32), BufferId)>,
+    /// Layers that each chunk has before arrivals share one; 0: as few as possible.
+    pub own_layers: u32,
+    /// Layers taken by cell, where arrivals have their own.
+    taken: Vec<u32>,
     /// (target, chunk) that an operation writes.
     written_chunks: Vec<(u32, u32)>,
 }
@@ -74,12 +82,14 @@ impl Conflicts {
 
     /// Whether `op` must go through scratch, and the first scratch layer free for it.
     fn conflict(&mut self, orderer: &mut Orderer, op: &Op, k: u32) -> Result<(bool, u32)> {
-        let (mut conflict, mut layer) = (false, 0);
+        let (mut conflict, mut layer, mut taken) = (false, 0, 0);
+        let own = self.own_layers > 0;
         let mut written = std::mem::take(&mut self.written_chunks);
         written.clear();
         written.extend(written_chunks(&orderer.out, op));
         for &(target, chunk) in &written {
-            let mark = (self.marks).at(orderer.cell(target, op.dst_buffer, chunk));
+            let cell = orderer.cell(target, op.dst_buffer, chunk);
+            let mark = self.marks.at(cell);
             let Ok(meets) = mark.conflicts(k, op.combine, true) else {
                 return Err(ScheduleError::DoubleWrite {
                     step: op.step,
@@ -88,13 +98,22 @@ impl Conflicts {
                     chunk,
                 });
             };
-            conflict |= meets;
+            conflict |= meets || own && orderer.follows(op, cell);
             layer = layer.max(mark.layers);
+            taken = taken.max(self.taken.get(cell).copied().unwrap_or(0));
+        }
+        if taken < self.own_layers {
+            layer = layer.max(taken);
         }
         if conflict {
             for &(target, chunk) in &written {
                 let cell = orderer.cell(target, op.dst_buffer, chunk);
                 self.marks.at(cell).layers = layer + 1;
+                if own {
+                    let cells = self.taken.len().max(cell + 1);
+                    self.taken.resize(cells, 0);
+                    self.taken[cell] = layer + 1;
+                }
             }
         }
         self.written_chunks = written;

@@ -42,7 +42,7 @@ const GROUP: u32 = 4;
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;
-    let Some((columns, rows)) = shape.grid else {
+    let Some((columns, rows)) = shape.plane() else {
         return Err(ALGORITHM.waive("ranks in a line have no rows; use a grid, such as 8x4"));
     };
     let (root_column, root_row) = (shape.root % columns, shape.root / columns);

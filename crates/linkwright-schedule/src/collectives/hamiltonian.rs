@@ -21,7 +21,7 @@
 //! Source: Trotter and Erdos, "When the Cartesian product of directed cycles is Hamiltonian"
 //! (Journal of Graph Theory 1978).
 
-use crate::builder::{Builder, Shape};
+use crate::builder::{by, Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::hamiltonian::cycles;
 use crate::collectives::common::phases;
@@ -102,9 +102,9 @@ fn reason(shape: &Shape, count: usize) -> String {
         1 => "a directed Hamiltonian cycle",
         _ => "two directed Hamiltonian cycles without a common link",
     };
-    let torus = match shape.grid {
-        Some((columns, rows)) => format!("the {columns}x{rows} torus does not have"),
-        None => format!("no torus of {} ranks has", shape.ranks),
+    let torus = match &shape.grid[..] {
+        sides @ [_, ..] => format!("the {} torus does not have", by(sides)),
+        [] => format!("no torus of {} ranks has", shape.ranks),
     };
     format!("{torus} {what}; use a square grid such as 8x8, or allreduce/ring")
 }

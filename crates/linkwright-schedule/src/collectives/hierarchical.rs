@@ -52,7 +52,7 @@ struct Nodes {
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;
-    let Some((columns, rows)) = shape.grid else {
+    let Some((columns, rows)) = shape.plane() else {
         return Err(ALGORITHM.waive(
             "ranks in a line have no nodes; use a grid, such as 8x4 for four nodes of eight",
         ));

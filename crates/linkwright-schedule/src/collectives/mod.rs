@@ -8,6 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod binomial;
+mod bucket;
 mod by_rows;
 mod chain;
 mod common;
@@ -16,10 +17,12 @@ mod dissemination;
 mod hamiltonian;
 mod hierarchical;
 mod recursive_doubling;
+mod recursive_doubling_mirrored;
 mod ring;
 mod shared_memory;
 mod star;
 mod swing;
+mod swing_multiport;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +44,11 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::ALLREDUCE_BANDWIDTH,
     &swing::ALLREDUCE_LATENCY,
     &swing::ALLREDUCE_BANDWIDTH,
+    &swing_multiport::LATENCY,
+    &swing_multiport::BANDWIDTH,
+    &recursive_doubling_mirrored::LATENCY,
+    &recursive_doubling_mirrored::BANDWIDTH,
+    &bucket::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
     &binomial::ALLREDUCE,

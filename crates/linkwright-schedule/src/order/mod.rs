@@ -31,7 +31,9 @@ mod past;
 use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
-use crate::ir::{Buffer, BufferId, Completion, Edge, Op, OpKind, Remembered, Schedule, MAX_OPS};
+use crate::ir::{
+    Buffer, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule, MAX_OPS,
+};
 use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
@@ -200,6 +202,28 @@ impl Orderer {
             }
         }
         false
+    }
+
+    /// Whether `op` would have to wait for another rank's contribution to a chunk that it combines into.
+    pub fn follows(&self, op: &Op, cell: usize) -> bool {
+        let writer = self.cells.accesses.writer(cell);
+        let combines = op.is_message() && op.combine == Combine::Reduce;
+        combines && writer != NONE && self.out.ops[writer as usize].initiator() != op.initiator()
+    }
+
+    /// Whether any of the operations still to be ordered would have to wait so.
+    pub fn pending_follow(&mut self) -> bool {
+        self.cells.extend(&self.out);
+        (self.ordered()..self.out.ops.len()).any(|id| {
+            let op = self.out.ops[id];
+            (0..self.out.range_count(&op)).any(|index| {
+                let (_, dst, count) = self.out.range_at(&op, index);
+                (dst..dst + count).any(|chunk| {
+                    let cell = self.cells.at(op.to, op.dst_buffer, chunk);
+                    self.follows(&op, cell)
+                })
+            })
+        })
     }
 
     /// Announce the operations to come, `ops`; required where notices may be among them.

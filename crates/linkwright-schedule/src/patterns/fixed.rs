@@ -146,7 +146,7 @@ fn grid_to_transpose(traffic: &Traffic) -> (u32, u32) {
         let rows = (1..=p.isqrt()).rev().find(|rows| p % rows == 0);
         rows.map_or((p, 1), |rows| (p / rows, rows))
     };
-    traffic.shape.grid.unwrap_or_else(squarest)
+    traffic.shape.plane().unwrap_or_else(squarest)
 }
 
 /// The greatest common divisor. One more than that of columns - 1 and rows - 1 is the number of ranks that a

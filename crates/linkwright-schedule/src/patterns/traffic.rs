@@ -35,7 +35,7 @@ impl Traffic {
 
     /// Columns and rows; one row where there is no grid.
     pub(super) fn grid(&self) -> (u32, u32) {
-        self.shape.grid.unwrap_or((self.shape.ranks, 1))
+        self.shape.plane().unwrap_or((self.shape.ranks, 1))
     }
 
     /// `count` rounds of messages, each into a slot of its own.
@@ -165,10 +165,10 @@ mod tests {
         for pattern in REGISTRY {
             let mut served = 0;
             for ranks in 2..=17 {
-                for grid in grids(ranks).map(Some).chain([None]) {
+                for grid in grids(ranks).map(|(c, r)| vec![c, r]).chain([Vec::new()]) {
                     for (count, both_ways) in [(1, false), (3, false), (2, true)] {
                         let mut asked = traffic(ranks, count, both_ways);
-                        asked.shape.grid = grid;
+                        asked.shape.grid = grid.clone();
                         let Ok(schedule) = (pattern.build)(&asked) else {
                             continue;
                         };

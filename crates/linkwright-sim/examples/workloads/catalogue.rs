@@ -87,7 +87,7 @@ impl Size {
     /// The shape for builders, in elements of four bytes.
     pub fn shape(&self) -> Shape {
         Shape {
-            grid: self.grid,
+            grid: self.grid.map_or_else(Vec::new, |(c, r)| vec![c, r]),
             ..Shape::new(self.ranks, self.bytes / 4)
         }
     }

@@ -38,6 +38,29 @@ pub enum Partners {
     Swing,
 }
 
+impl Partners {
+    /// Whom place `here` of a ring of `length` meets in its round `i`.
+    pub fn of(self, here: u32, i: u32, length: u32) -> u32 {
+        match self {
+            Partners::Doubling => here ^ (1 << i),
+            Partners::Swing => {
+                let there = i64::from(here) + swing(here, i);
+                there.rem_euclid(i64::from(length)) as u32
+            }
+        }
+    }
+}
+
+/// How far ahead place `here` meets in round `i` of Swing.
+fn swing(here: u32, i: u32) -> i64 {
+    let rho = (1 - (-2i64).pow(i + 1)) / 3;
+    if here % 2 == 0 {
+        rho
+    } else {
+        -rho
+    }
+}
+
 /// One axis of the arrangement of ranks.
 struct Axis {
     length: u32,
@@ -86,7 +109,7 @@ impl Butterfly {
     pub fn new(shape: &Shape, partners: Partners) -> Result<Self> {
         shape.check()?;
         let ranks = shape.ranks;
-        let (columns, rows) = shape.grid.unwrap_or((ranks, 1));
+        let (columns, rows) = shape.plane().unwrap_or((ranks, 1));
         let mut axes = vec![Axis::new(columns, 1, Hint::PlusX, Hint::MinusX)];
         if rows > 1 {
             axes.push(Axis::new(rows, columns, Hint::PlusY, Hint::MinusY));
@@ -141,14 +164,10 @@ impl Butterfly {
         let (axis, i) = self.steps[step];
         let axis = &self.axes[axis];
         let here = axis.place(rank);
-        let (there, ahead) = match self.partners {
-            Partners::Doubling => (here ^ (1 << i), here >> i & 1 == 0),
-            Partners::Swing => {
-                let rho = (1 - (-2i64).pow(i + 1)) / 3;
-                let way = if here % 2 == 0 { rho } else { -rho };
-                let there = (i64::from(here) + way).rem_euclid(i64::from(axis.core));
-                (there as u32, way > 0)
-            }
+        let there = self.partners.of(here, i, axis.core);
+        let ahead = match self.partners {
+            Partners::Doubling => here >> i & 1 == 0,
+            Partners::Swing => swing(here, i) > 0,
         };
         let hint = if ahead { axis.forward } else { axis.backward };
         (rank - here * axis.stride + there * axis.stride, hint)

@@ -27,7 +27,7 @@ impl Cube {
     /// The cube over the grid of `shape`, or over its ranks in a line; waived unless powers of two.
     pub fn new(algorithm: &Algorithm, shape: &Shape) -> Result<Self> {
         shape.check()?;
-        let (columns, rows) = shape.grid.unwrap_or((shape.ranks, 1));
+        let (columns, rows) = shape.plane().unwrap_or((shape.ranks, 1));
         if !columns.is_power_of_two() || !rows.is_power_of_two() {
             let near = shape.ranks.next_power_of_two() / 2;
             return Err(algorithm.waive(format!(

@@ -28,9 +28,10 @@ use crate::ir::Hint;
 /// The first `count` (1 or 2) of cycles A and B on the grid of `shape`, or, where it has none, on
 /// the squarest torus of its ranks that has them.
 pub fn cycles(shape: &Shape, count: usize) -> Option<Vec<Ring>> {
-    let grids: Vec<(u32, u32)> = match shape.grid {
-        Some(grid) => vec![grid],
-        None => (1..=shape.ranks.isqrt())
+    let grids: Vec<(u32, u32)> = match shape.grid[..] {
+        [columns, rows] => vec![(columns, rows)],
+        [_, ..] => Vec::new(),
+        [] => (1..=shape.ranks.isqrt())
             .rev()
             .filter(|rows| shape.ranks % rows == 0)
             .map(|rows| (shape.ranks / rows, rows))

@@ -7,6 +7,8 @@ pub(super) mod butterfly;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
 pub(super) mod hamiltonian;
+pub(super) mod line;
+pub(super) mod ports;
 pub(super) mod ring;
 pub(super) mod tree;
 
