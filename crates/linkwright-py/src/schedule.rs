@@ -6,6 +6,7 @@ use crate::errors;
 use crate::html;
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::ir::{Hint, OpKind};
+use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{collectives, patterns, text, transforms, verify, windows};
 use linkwright_schedule::{Schedule as Ordered, Verified, VerifyError};
 use numpy::{IntoPyArray, PyArray1};
@@ -15,7 +16,7 @@ use pyo3::types::PyDict;
 /// What to move, where to and in which order, without any time. It never changes.
 ///
 /// `linkwright.schedule` builds one from a registered algorithm, `linkwright.Builder` one of your own, and
-/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `repeat`, `relabel`) make one from
+/// the transforms (`pipeline`, `stripe`, `refine`, `windows`, `unfuse`, `own_scratch`, `repeat`, `relabel`) make one from
 /// another. Whatever runs a schedule verifies it first, once. `len` counts its operations.
 ///
 /// Example:
@@ -310,6 +311,19 @@ impl Schedule {
     ///     ['local', 'put']
     fn unfuse(&self, py: Python<'_>) -> PyResult<Self> {
         wrap(py.detach(|| transforms::unfuse(&self.ordered)))
+    }
+
+    /// Let every contribution land in scratch of its own, within 16 MiB a rank, so that none waits until scratch is ready.
+    ///
+    /// Returns:
+    ///     The new schedule.
+    /// Example:
+    ///     >>> import linkwright as lw
+    ///     >>> schedule = lw.schedule("allreduce", "recursive_doubling_latency", ranks=8, size="4K")
+    ///     >>> schedule.messages, schedule.own_scratch().messages
+    ///     (40, 24)
+    fn own_scratch(&self, py: Python<'_>) -> PyResult<Self> {
+        wrap(py.detach(|| own_scratch(&self.ordered)))
     }
 
     /// Run the schedule several times back to back.

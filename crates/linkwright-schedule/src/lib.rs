@@ -17,6 +17,7 @@ mod hoist;
 pub mod ir;
 mod marks;
 pub mod order;
+pub mod own_scratch;
 pub mod patterns;
 pub mod spec;
 pub mod symmetric;

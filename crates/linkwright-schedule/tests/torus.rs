@@ -10,7 +10,7 @@ const SWING: &str = "allreduce/swing_multiport_latency";
 const SWING_BLOCKS: &str = "allreduce/swing_multiport_bandwidth";
 const DOUBLING: &str = "allreduce/recursive_doubling_mirrored_latency";
 const DOUBLING_BLOCKS: &str = "allreduce/recursive_doubling_mirrored_bandwidth";
-const BUCKET: &str = "allreduce/bucket";
+const BUCKET: &str = "allreduce/bucket_multiport";
 
 const ALL: [&str; 5] = [SWING, SWING_BLOCKS, DOUBLING, DOUBLING_BLOCKS, BUCKET];
 

@@ -12,9 +12,10 @@ use crate::outcome::{OperationTimes, Simulation};
 use crate::placement::Placement;
 use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
-use linkwright_core::machine::{Engine, OpenSize, Path};
+use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
+use linkwright_schedule::own_scratch::own_scratch;
 use linkwright_schedule::{barriers, transforms, Collective, Shape};
 use std::borrow::Cow;
 
@@ -195,19 +196,23 @@ pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), Sim
 
 /// The schedule as a machine and one of its paths need it; `None` where it can run unchanged.
 ///
-/// Where the path does not combine while it writes, every transfer that does becomes a copy into
-/// scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
+/// Where the path gives arrivals scratch of their own, the schedule is written so. Where it does not combine while it
+/// writes, every transfer that does becomes a copy into scratch and a local combination. Where the path has a protocol, an allreduce runs as [`crate::protocol`] says. Where
 /// the fabric has no barrier, barriers become notices. Where a rank does one thing at a time, its lanes become one.
 pub fn lowered(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
 ) -> Result<Option<Schedule>, SimError> {
-    let mut lowered = None;
     let path = path(machine, path_name)?;
+    let mut lowered = match path.scratch {
+        Scratch::Own => Some(own_scratch(schedule)?),
+        Scratch::Shared => None,
+    };
     let fused = |op: &Op| op.combine == Combine::Reduce && op.is_message();
-    if !path.fused_combine && schedule.ops().iter().any(fused) {
-        lowered = Some(transforms::unfuse(schedule)?);
+    let plain = lowered.as_ref().unwrap_or(schedule);
+    if !path.fused_combine && plain.ops().iter().any(fused) {
+        lowered = Some(transforms::unfuse(plain)?);
     }
     if path.protocol.is_some() {
         let plain = lowered.as_ref().unwrap_or(schedule);

@@ -52,7 +52,7 @@ pub use memo::Memo;
 pub use memory::Memory;
 pub use number::Status;
 pub use numbers::NumberRow;
-pub use path::{Completion, Engine, Path};
+pub use path::{Completion, Engine, Path, Scratch};
 pub use protocol::Protocol;
 pub use ranks::{Grid, OpenSize, Place};
 pub use recorder::{RecordedForm, RecordedTable, Recorder};

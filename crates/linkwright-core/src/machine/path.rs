@@ -22,6 +22,10 @@
 //! compiled exchanges spends it before each exchange, however many messages that has. Every compute pays
 //! `compute_start`, every local copy `copy_start`.
 //!
+//! With `scratch = "own"` every contribution that arrives lands in scratch of its own, as messages do that a
+//! library receives wherever there is room; with `"shared"`, the default, a sender waits until the one receive
+//! buffer is ready.
+//!
 //! With `engine = "rank"` a rank does one thing at a time, as a thread on a processor does: all its lanes
 //! become one, in the order of operation ids. With `[path.NAME.memory]` ([`super::memory`]) it also moves the
 //! bytes itself: a put then costs `start` and what its loads and stores cost where the lines lie, a combination
@@ -62,6 +66,21 @@ impl Completion {
         Completion::Delivered,
         Completion::Acknowledged,
     ];
+}
+
+/// Where contributions land that cannot be combined on arrival, or that follow others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scratch {
+    /// In as few buffers as possible, which must be ready.
+    #[default]
+    Shared,
+    /// Each in scratch of its own, as far as there is memory.
+    Own,
+}
+
+impl Scratch {
+    const NAMES: [&'static str; 2] = ["shared", "own"];
+    const ALL: [Scratch; 2] = [Scratch::Shared, Scratch::Own];
 }
 
 /// Which parts of a rank work at the same time.
@@ -110,6 +129,8 @@ pub struct Path {
     /// Whether a transfer may combine at the target; otherwise `lower` makes it a transfer into
     /// scratch and a local combine.
     pub fused_combine: bool,
+    /// Where contributions land.
+    pub scratch: Scratch,
     /// Fixed cost of a combine.
     pub combine_start: TimePs,
     /// Rate of arithmetic over the bytes of one operand.
@@ -176,6 +197,8 @@ impl Path {
             fused_combine: s
                 .optional_flag("fused_combine")?
                 .unwrap_or(base.fused_combine),
+            scratch: (s.optional_choice("scratch", &Scratch::NAMES)?)
+                .map_or(base.scratch, |i| Scratch::ALL[i]),
             combine_start: time(s, "combine_start", base.combine_start)?,
             combine_rate: s.optional_rate("combine_rate")?.or(base.combine_rate),
             combine_tile: s.optional_bytes("combine_tile")?.or(base.combine_tile),

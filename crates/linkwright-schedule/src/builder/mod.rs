@@ -334,9 +334,10 @@ impl Builder {
         for op in &self.orderer.out.ops[first..] {
             check(&self.orderer.out, op)?;
         }
-        let waits = self.conflicts.own_layers > 0 && self.orderer.pending_follow();
-        let moved = match self.orderer.pending_meet() || waits {
-            true => self.conflicts.resolve(&mut self.orderer)?,
+        let meet = self.orderer.pending_meet();
+        let follow = self.conflicts.own_layers > 0 && self.orderer.pending_follow();
+        let moved = match meet || follow {
+            true => self.conflicts.resolve(&mut self.orderer, meet)?,
             false => Vec::new(),
         };
         if !self.named.is_empty() || !self.waits.is_empty() {
@@ -474,9 +475,7 @@ fn same(blocks: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
 
 /// Find scratch, edges and notices for operations that were written without, step by step.
 pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
-    let shape = Shape::new(written.ranks, written.elements).with_root(written.spec.root);
-    let mut b = Builder::new(written.spec.collective, &shape);
-    b.orderer = Orderer::new(Draft {
+    let draft = Draft {
         spec: written.spec,
         ranks: written.ranks,
         memories: written.memories,
@@ -484,13 +483,23 @@ pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
         element_bytes: written.element_bytes,
         buffers: written.buffers,
         sets: written.sets,
-        ops: Vec::new(),
+        ops: written.ops,
         ranges: written.ranges,
         work: written.work,
         waits: Vec::new(),
-    });
-    b.orderer.expect_fences(&written.ops);
-    for op in written.ops {
+    };
+    rewrite(draft, |_| ())
+}
+
+/// Write the operations of `draft` again, step by step, with a builder that is told how.
+pub(crate) fn rewrite(mut draft: Draft, how: impl FnOnce(&mut Builder)) -> Result<Schedule> {
+    let shape = Shape::new(draft.ranks, draft.elements).with_root(draft.spec.root);
+    let mut b = Builder::new(draft.spec.collective, &shape);
+    let ops = std::mem::take(&mut draft.ops);
+    b.orderer = Orderer::new(draft);
+    how(&mut b);
+    b.orderer.expect_fences(&ops);
+    for op in ops {
         if op.step != b.step {
             b.close_step();
             b.step = op.step;

@@ -37,18 +37,19 @@ pub(super) struct Conflicts {
 
 impl Conflicts {
     /// Send through scratch what would spoil the state with which the step, the operations not yet ordered,
-    /// begins. Gives the operations, by their places in the step, whose effects come at later positions.
-    pub fn resolve(&mut self, orderer: &mut Orderer) -> Result<Vec<(u32, u32)>> {
+    /// begins; where no two of its operations `meet`, that is only what follows another rank's contribution.
+    /// Gives the operations, by their places in the step, whose effects come at later positions.
+    pub fn resolve(&mut self, orderer: &mut Orderer, meet: bool) -> Result<Vec<(u32, u32)>> {
         let (first, last) = (orderer.ordered(), orderer.out.ops.len());
         self.marks.begin();
-        for index in first..last {
+        for index in (first..last).filter(|_| meet) {
             let op = orderer.out.ops[index];
             self.marks.mark(orderer, &op, (index - first) as u32);
         }
         let mut locals = Vec::new();
         for index in first..last {
             let op = orderer.out.ops[index];
-            let (conflict, layer) = self.conflict(orderer, &op, (index - first) as u32)?;
+            let (conflict, layer) = self.conflict(orderer, &op, (index - first) as u32, meet)?;
             if !conflict {
                 continue;
             }
@@ -81,7 +82,13 @@ impl Conflicts {
     }
 
     /// Whether `op` must go through scratch, and the first scratch layer free for it.
-    fn conflict(&mut self, orderer: &mut Orderer, op: &Op, k: u32) -> Result<(bool, u32)> {
+    fn conflict(
+        &mut self,
+        orderer: &mut Orderer,
+        op: &Op,
+        k: u32,
+        meet: bool,
+    ) -> Result<(bool, u32)> {
         let (mut conflict, mut layer, mut taken) = (false, 0, 0);
         let own = self.own_layers > 0;
         let mut written = std::mem::take(&mut self.written_chunks);
@@ -89,35 +96,44 @@ impl Conflicts {
         written.extend(written_chunks(&orderer.out, op));
         for &(target, chunk) in &written {
             let cell = orderer.cell(target, op.dst_buffer, chunk);
-            let mark = self.marks.at(cell);
-            let Ok(meets) = mark.conflicts(k, op.combine, true) else {
-                return Err(ScheduleError::DoubleWrite {
-                    step: op.step,
-                    participant: target,
-                    buffer: orderer.out.buffer(op.dst_buffer).name.clone(),
-                    chunk,
-                });
-            };
-            conflict |= meets || own && orderer.follows(op, cell);
-            layer = layer.max(mark.layers);
+            if meet {
+                let mark = self.marks.at(cell);
+                let Ok(meets) = mark.conflicts(k, op.combine, true) else {
+                    return Err(ScheduleError::DoubleWrite {
+                        step: op.step,
+                        participant: target,
+                        buffer: orderer.out.buffer(op.dst_buffer).name.clone(),
+                        chunk,
+                    });
+                };
+                conflict |= meets;
+                layer = layer.max(mark.layers);
+            }
+            conflict |= own && orderer.follows(op, cell);
             taken = taken.max(self.taken.get(cell).copied().unwrap_or(0));
         }
         if taken < self.own_layers {
             layer = layer.max(taken);
         }
-        if conflict {
-            for &(target, chunk) in &written {
-                let cell = orderer.cell(target, op.dst_buffer, chunk);
+        for &(target, chunk) in written.iter().filter(|_| conflict) {
+            let cell = orderer.cell(target, op.dst_buffer, chunk);
+            if meet {
                 self.marks.at(cell).layers = layer + 1;
-                if own {
-                    let cells = self.taken.len().max(cell + 1);
-                    self.taken.resize(cells, 0);
-                    self.taken[cell] = layer + 1;
-                }
+            }
+            if own {
+                self.take(cell, layer);
             }
         }
         self.written_chunks = written;
         Ok((conflict, layer))
+    }
+
+    /// Enter that the chunk of `cell` lands in `layer`.
+    fn take(&mut self, cell: usize, layer: u32) {
+        if cell >= self.taken.len() {
+            self.taken.resize(cell + 1, 0);
+        }
+        self.taken[cell] = layer + 1;
     }
 
     /// The scratch buffer cut like `buffer`, number `layer`.

@@ -106,7 +106,9 @@ fn reason(shape: &Shape, count: usize) -> String {
         sides @ [_, ..] => format!("the {} torus does not have", by(sides)),
         [] => format!("no torus of {} ranks has", shape.ranks),
     };
-    format!("{torus} {what}; use a square grid such as 8x8, or allreduce/ring")
+    format!(
+        "{torus} {what}; use a square grid such as 8x8, or allreduce/bucket_multiport for any grid"
+    )
 }
 
 #[cfg(test)]

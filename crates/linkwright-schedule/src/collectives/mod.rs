@@ -8,7 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod binomial;
-mod bucket;
+mod bucket_multiport;
 mod by_rows;
 mod chain;
 mod common;
@@ -48,7 +48,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing_multiport::BANDWIDTH,
     &recursive_doubling_mirrored::LATENCY,
     &recursive_doubling_mirrored::BANDWIDTH,
-    &bucket::ALLREDUCE,
+    &bucket_multiport::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
     &binomial::ALLREDUCE,

@@ -43,8 +43,8 @@ fn table() -> Vec<Row> {
         // is surplus once in each of four copies, (0, 0) acts for two and exchanges twice in each.
         ("allreduce/recursive_doubling_mirrored_latency", grid(3, 3, 36), 2 + 4, 4 * (2 * 5 + 2 * 4), (144, 576), 0),
         ("allreduce/recursive_doubling_mirrored_bandwidth", grid(8, 8, 2560), 12, 12 * 64 * 4, (20160, 20160), 0),
-        ("allreduce/bucket", grid(8, 8, 2560), 28, 28 * 64 * 4, (20160, 20160), 0),
-        ("allreduce/bucket", grid(4, 3, 96), 10, 10 * 12 * 4, (704, 704), 0),
+        ("allreduce/bucket_multiport", grid(8, 8, 2560), 28, 28 * 64 * 4, (20160, 20160), 0),
+        ("allreduce/bucket_multiport", grid(4, 3, 96), 10, 10 * 12 * 4, (704, 704), 0),
         // Barriers order everything between ranks, here and among all pairs.
         ("allreduce/shared_memory", line(64, 640), 1 + 64 + 2, 64 + 64 * 64 + 64 + 64, (2600, 2600), 0),
         ("allreduce/all_pairs", line(8, 64), 7 + 1, 2 * 8 * 7, (2 * 7 * 32, 2 * 7 * 32), 0),

@@ -62,13 +62,13 @@ impl Buffer {
 
     /// One more scratch buffer beside `others`, cut like this one.
     pub(crate) fn scratch(&self, others: &[Buffer]) -> Self {
-        let scratch = others.iter().filter(|b| b.name.starts_with("scratch"));
-        let name = match scratch.count() {
+        let names = (0..).map(|n| match n {
             0 => "scratch".to_string(),
             n => format!("scratch{n}"),
-        };
+        });
+        let mut free = names.filter(|name| others.iter().all(|buffer| buffer.name != *name));
         Buffer {
-            name,
+            name: free.next().expect("some name is free"),
             ..self.clone()
         }
     }

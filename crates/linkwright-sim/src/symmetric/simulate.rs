@@ -9,7 +9,7 @@ use crate::placement::Placement;
 use crate::run::{setup, sized, Modelled, Options};
 use crate::setup::{Issue, Setup};
 use crate::simulated::SimulatedFabric;
-use linkwright_core::machine::{Engine, OpenSize, Path};
+use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, OpKind};
 use linkwright_schedule::symmetric::{Folded, Program};
@@ -101,6 +101,8 @@ fn check_run(options: &Options, path: &Path, mode: Mode) -> Result<(), SimError>
         "the path announces its data by signals, or starts its steps; use another path"
     } else if path.memory.is_some() || path.engine == Engine::Rank {
         "its ranks move their data themselves, one thing at a time; use another path"
+    } else if path.scratch == Scratch::Own {
+        "the path gives every arrival scratch of its own; use another path"
     } else if matches!(options.issue, Issue::Window(k) if k > 1) {
         "a window frees its places one by one; use blocking, batch(k) or unlimited issue"
     } else if folded && options.skew != Skew::None {

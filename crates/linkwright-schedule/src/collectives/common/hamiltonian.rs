@@ -18,6 +18,9 @@
 //!                 y = 0   > > > ^
 //! ```
 //!
+//! The condition that the literature on collectives states, k c columns by c rows with gcd(k c, c - 1) = 1,
+//! is the case d1 = c - 1, d2 = 1: the tori named there are among those found here.
+//!
 //! Source: Trotter and Erdos, "When the Cartesian product of directed cycles is Hamiltonian"
 //! (Journal of Graph Theory 1978).
 
@@ -128,6 +131,23 @@ mod tests {
             assert!(columns != rows || cycles(&shape, 2).is_some());
         }
         assert!(found > 60, "{found}");
+    }
+
+    /// k c by c with gcd(k c, c - 1) = 1, and the transposed.
+    #[test]
+    fn tori_with_the_published_condition_have_both_cycles() {
+        let mut found = 0;
+        for (k, c) in (1..=8).flat_map(|k| (2..=8).map(move |c| (k, c))) {
+            if gcd(k * c, c - 1) == 1 {
+                for (columns, rows) in [(k * c, c), (c, k * c)] {
+                    let shape = Shape::new(columns * rows, 0).with_grid(columns, rows);
+                    let rings = cycles(&shape, 2).unwrap_or_else(|| panic!("{columns}x{rows}"));
+                    assert_eq!(links(&rings, shape.ranks).len(), 2 * shape.ranks as usize);
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 40, "{found}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::spec::Collective;
 /// Registry entry of allreduce/bucket.
 pub static ALLREDUCE: Algorithm = Algorithm {
     collective: Collective::Allreduce,
-    name: "bucket",
+    name: "bucket_multiport",
     summary: "rings along one axis of a torus after the other, on all ports at once",
     description: "Reduce-scatter and allgather go round the rings of each axis in turn. On a torus of D \
                  dimensions, 2D copies on 1/(2D) of the vector each start along different axes and in \
