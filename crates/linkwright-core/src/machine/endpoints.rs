@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::levels::{self, Level};
-use super::ranks::{self, on_grid, read_size, Grid, Place, Ranks, Size};
+use super::ranks::{self, by, on_grid, read_size, Grid, Place, Ranks, Size};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -59,6 +59,14 @@ pub(super) fn read(
         (None, _) => "rank {i} ({at})",
     };
     let pattern = (s.optional_text("name")?).unwrap_or_else(|| default.to_string());
+    let is_flat = pattern.contains("{x}") || pattern.contains("{y}");
+    if is_flat && ranks.places.is_none() && !ranks.sides.is_empty() {
+        let problem = format!(
+            "`{pattern}` suits a grid of two sides, not {}; ask for two sides, or name endpoints by `{{at}}`",
+            by(&ranks.sides)
+        );
+        return Err(s.inconsistent("name", problem));
+    }
     let names = s.optional_texts("names")?.unwrap_or_default();
     let capacity = s.optional_bytes("capacity")?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
