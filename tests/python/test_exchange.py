@@ -110,7 +110,7 @@ def test_multicast(chip):
     assert time_ns(chip, wide, 4, multicast=True) == pytest.approx((START + 0.5) * CYCLE_NS + 75, abs=0.01)
 
 
-# Position of a tile's chip times 1216. Words take a word time of 0.625 ns at the port, two with their header.
+# Position of a tile's chip times 1216. Words take a word time of 0.625 ns at each port and on a link.
 WORD = CYCLE_NS
 LADDER_CASES = [
     # base + rail or rung + least time of a stream (10 ns, twice on a rung) + a word.
@@ -126,8 +126,11 @@ LADDER_CASES = [
     ("both ways", [(i, TILES + i) for i in range(10)] + [(TILES + 10 + i, 10 + i) for i in range(10)], 4,
      1250 + 10 * 20 + WORD),
     ("ten streams to one tile", [(i, TILES) for i in range(10)], 4, 1250 + 10 * 20 + 10 * WORD),
-    # One tile is one stream, whatever it sends: ten words have one least time.
-    ("one stream", [(0, 2 * TILES + i) for i in range(10)], 4, 1500 + 10 + 10 * WORD),
+    # One tile is one stream, whatever it sends: the least time of 10 ns passes while it sends ten words in 6.25.
+    ("one stream", [(0, 2 * TILES + i) for i in range(10)], 4, 1500 + 10 + WORD),
+    ("a long stream", [(0, 2 * TILES + i) for i in range(100)], 4, 1500 + 100 * WORD + WORD),
+    # A chip paces what it sends to rails, even to two: 2 x 10 ns, and 2 x 20 for the rung, less than the way back.
+    ("two rails", [(0, 2 * TILES), (1, 3 * TILES)], 4, 1750 + 20 + 20 + WORD),
     # Streams of different chips do not delay each other: both come over the rail 2 -> 0.
     ("two chips into one", [(2 * TILES, 0), (3 * TILES, 1)], 4, 1750 + 30 + WORD),
 ]  # fmt: skip
@@ -139,13 +142,26 @@ def test_ladder(server, name, flows, size, expected):
     assert time_ns(server, flows, size) == pytest.approx(expected, abs=0.05)
 
 
-def test_header_words_fill_the_port_of_the_root(server):
+def test_words_of_all_chips_share_a_link(server):
     free = server.with_value("fabric.ladder.message_cost", "0")
-    # 3 chips x 100 words and as many headers into one port: 600 words against 300 in the way of the links.
-    flows = [(chip * TILES + i, 0) for chip in (2, 4, 6) for i in range(100)]
-    assert time_ns(free, flows) == pytest.approx(1000 + 3 * 500 + 600 * WORD, abs=0.05)
-    without = free.with_value("fabric.ladder.header", "false")
-    assert time_ns(without, flows) == pytest.approx(1000 + 3 * 500 + 300 * WORD, abs=0.5)
+    # 3 chips x 100 words over the rail 2 -> 0, then one into each port, or all into one.
+    apart = [(chip * TILES + i, chip * 100 + i) for chip in (2, 4, 6) for i in range(100)]
+    assert time_ns(free, apart) == pytest.approx(1000 + 3 * 500 + 300 * WORD + WORD, abs=0.05)
+    together = [(source, 0) for source, _ in apart]
+    assert time_ns(free, together) == pytest.approx(1000 + 3 * 500 + 300 * WORD + 300 * WORD, abs=0.05)
+    slow = free.with_value("fabric.ladder.word_interval", "2")
+    assert time_ns(slow, apart) == pytest.approx(1000 + 3 * 500 + 600 * WORD + WORD, abs=0.05)
+
+
+def test_words_of_a_chip_for_several_boards_are_sorted_at_each(server):
+    # Two streams of 10 ns leave chip 0; the farther one crosses three rails and pays for both at each.
+    mixed = [(0, 2 * TILES), (1, 6 * TILES)]
+    assert time_ns(server, mixed) == pytest.approx(1000 + 1500 + 3 * 20 + WORD, abs=0.05)
+    unsorted = server.with_value("fabric.ladder.sorted_by_board", "false")
+    assert time_ns(unsorted, mixed) == pytest.approx(1000 + 1500 + 20 + WORD, abs=0.05)
+    # What one tile sends is in order, and what goes to one board needs none.
+    for flows in ([(0, 2 * TILES), (0, 6 * TILES)], [(0, 6 * TILES), (1, 6 * TILES + 1)]):
+        assert time_ns(server, flows) == pytest.approx(1000 + 1500 + 20 + WORD, abs=0.05)
 
 
 def test_a_multicast_sends_one_copy_per_chip(server):

@@ -12,11 +12,20 @@ from linkwright.studies.ipu import ablation, claims, fit, holdout, p2p
 from linkwright.studies.ipu.bench import Bench, tile
 from linkwright.studies.ipu.predictions import Predictions
 from linkwright.studies.ipu.tables import Table
+from linkwright.studies.numbers import tuned
 from linkwright_cases import invoke
 
 # Tables that miss their target, and the only way in which they may: what the report's own contradictions cost.
-# Rows 1 and 2 of 4.12 are off the line of the others; single random draws of 4.3 scatter by 5 to 10 %.
-KNOWN_MISSES = {"4.12": ("largest", "80%"), "4.3": ("median 4.", "89%", "86%"), "4.15": ("median 4.",)}
+# Rows 1 and 2 of 4.12 are off the line of the others; the two rows of 4.1 and 4.2 that are left are random draws and
+# two rungs; the block of 4.7 was not printed; (d) and (g) of 4.13 are faster than (c) and (f) allow.
+KNOWN_MISSES = {
+    "4.1": ("median 5.",),
+    "4.2": ("median 6.", "83%"),
+    "4.7": ("median 3.",),
+    "4.12": ("largest", "83%"),
+    "4.13": ("88%",),
+    "4.15": ("median 4.",),
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +50,7 @@ def test_every_row_of_every_table_is_predicted(tables, cells):
     # All-to-all over a whole chip was not measured either.
     assert {(cell.table, cell.keys["row"]) for cell in missing} == {("4.15", 11)}
     assert all("half a chip" in cell.keys["waived"] for cell in missing)
-    assert all(cell.reference is None for cell in cells if cell.split == "holdout")
+    assert all(cell.reference is not None for cell in cells if cell.split == "holdout")
 
 
 def test_tables_meet_their_targets(tables, cells):
@@ -55,6 +64,8 @@ def test_pooled(tables, cells):
     pooled = ipu._pooled(cells, tables)
     assert pooled.within() >= ipu.POOLED_SHARE
     assert len(pooled.errors) > 500
+    blind = ipu._pooled([cell for cell in cells if cell.split == "holdout"], tables)
+    assert blind.within() >= 0.93
 
 
 def test_claims(bench, cells):
@@ -64,16 +75,26 @@ def test_claims(bench, cells):
     assert {claim.id for claim in judged if not claim.holds} <= {"ipu-13"}
 
 
-def test_budget_of_fitted_numbers_and_rules(bench):
-    numbers = bench.machines["server"].numbers()
-    links = [
-        row["key"] for row in numbers if row["status"] == "fitted" and row["key"].split(".")[0] in ("fabric", "path")
-    ]
-    assert len(links) <= 17
-    assert set(links) == fit.NOMINAL.keys()
-    rules = bench.machines["server"].rules()
-    assert 0 < len(rules) <= 9
-    assert all(rule["evidence"] for rule in rules)
+def test_at_most_seventeen_fitted_numbers_and_rules(bench):
+    of_links = [row for row in tuned(bench.machines["server"]) if not row["key"].startswith("probe.")]
+    keys = {status: {row["key"] for row in of_links if row["status"] == status} for status in ("fitted", "post_hoc")}
+    assert keys["fitted"] == fit.NOMINAL.keys()
+    assert keys["post_hoc"] == {*ablation.CHOSEN, *ablation.RULES.values()}
+    assert len(ablation.tuned()) <= 17
+    assert all(row["source"] for row in of_links)
+
+
+def test_what_was_given_is_not_scored(bench, tables):
+    cells = {(c.keys["table"], c.keys["row"], c.keys["metric"]): c for table in tables for c in table.cells(bench)}
+    # base was read off 4.1 (c), which 4.2 prints again; 4.3 row 3 is one in four; row 4 was held out.
+    assert cells["4.1", 3, "latency"].role == cells["4.2", 3, "latency_no_load"].role == "input"
+    assert cells["4.3", 3, "latency"].role == "fitted"
+    assert cells["4.3", 14, "latency"].role == cells["4.2", 4, "latency_under_load"].role == "fitted"
+    assert cells["4.3", 4, "latency"].role == "predicted"
+    fitted = [cell for cell in cells.values() if cell.role == "fitted" and cell.split == "holdout"]
+    # The mechanism of random traffic and the one stage of sums were found on opened values.
+    assert {(cell.keys["table"], cell.keys["row"]) for cell in fitted} == {("4.3", 18), ("4.3", 20), ("4.16", 16)}
+    assert not any(cell.scored for cell in cells.values() if cell.role != "predicted")
 
 
 def test_derived_numbers_follow_the_fitted_ones(bench):
@@ -85,15 +106,26 @@ def test_every_mechanism_can_be_taken_away(bench, tables):
     small = [table for table in tables if table.key in ("4.4", "4.8", "4.16")]
     whole = [cell for table in small for cell in table.cells(bench)]
     rows = {row["without"]: row for row in ablation.table(bench, small, whole, lambda *_: None)}
-    assert len(rows) == 2 + len(ablation.MECHANISMS) + len(ablation.RULES)
-    assert "4.8" in rows["wide multicast"]["worse"]
-    assert "4.16" in rows["starts of sums"]["worse"]
-    assert rows["least time of a stream"]["median_percent"] > rows["nothing"]["median_percent"]
+    assert len(rows) == 2 + len(ablation.GIVEN) + len(ablation.tuned())
+    assert "4.8" in rows["fabric.multicast.wide_above"]["worse"]
+    assert rows["path.reduce_chip.compute_start"]["within_10_percent"] < rows["nothing"]["within_10_percent"]
+    assert rows["everything tuned"]["median_percent"] > rows["nothing"]["median_percent"]
+
+
+def test_the_curve_ends_with_everything_tuned(bench, tables):
+    small = [table for table in tables if table.key in ("4.8", "4.16")]
+    rows = ablation.curve(bench, small, lambda *_: None)
+    assert [row["tuned"] for row in rows] == list(range(len(ablation.tuned()) + 1))
+    assert {row["added"] for row in rows[1:]} == {ablation.RULES.get(key, key) for key in ablation.tuned()}
+    errors = [row["mean_percent"] for row in rows]
+    assert rows[1]["added"] in ("fabric.multicast.wide_above", "path.reduce_chip.compute_start", "sums by rows")
+    assert errors[-1] == round(100 * ablation.mean_error(ablation.run(bench, small)), 2)
+    assert errors[-1] < errors[4] < errors[0]
 
 
 def test_a_fit_finds_its_own_numbers_again(bench):
     """Cells that the model itself made pin the numbers they depend on."""
-    wrong = {"path.reduce_single.receive": 90.0, "path.reduce_single.compute_start": 0.6}
+    wrong = {"path.reduce_single.receive": 90.0}
     table = next(table for table in ipu.tables() if table.key == "4.16")
     made = {
         row["row"]: table.predict(bench, table.conditions(row)) for row in table.rows() if row["metric"] == "latency"

@@ -24,22 +24,22 @@ def test_every_row_of_every_table_is_a_cell(cells):
         assert [cell.keys["row"] for cell in cells[table.key]] == [int(row["row"]) for row in rows]
 
 
-def test_holdout_cells_are_predicted_and_have_no_reference(cells):
+def test_holdout_cells_are_predicted_and_were_not_fitted(cells):
     withheld = [cell for key in ("5.3", "5.4", "5.5") for cell in cells[key] if cell.split == "holdout"]
     assert len(withheld) == 36 + 70 + 37
-    assert all(cell.reference is None and cell.predicted > 0 for cell in withheld)
+    assert all(cell.role == "predicted" and cell.predicted > 0 for cell in withheld)
 
 
 def test_layers_meet_their_target():
     rows = {(row["table"], row["class"], row["batch_column"]): row for row in convolution.score()}
     # Just above the errors of the models, so that a changed number is noticed.
-    for table, median, within in (("5.4", 0.053, 0.965), ("5.5", 0.072, 0.94)):
+    for table, median, within in (("5.4", 0.05, 0.935), ("5.5", 0.075, 0.93)):
         assert rows[table, "scored", "all"]["median"] < median
         assert rows[table, "scored", "all"]["within_25_percent"] > within
 
 
 def test_memory_meets_its_target(cells):
-    errors = [cell.error for cell in cells["3.1"] if cell.table == "3.1"]
+    errors = [cell.error for cell in cells["3.1"] if cell.table == "3.1" and cell.scored]
     assert len(errors) == 10
     assert statistics.median(errors) < 0.02
     assert max(errors) < 0.08
@@ -51,7 +51,7 @@ def test_memory_meets_its_target(cells):
 def test_products_were_not_fitted():
     ipu, gpu = device("IPU"), device("V100")
     assert matmul.best(ipu, "mixed") == pytest.approx(58.9, rel=0.055)
-    assert matmul.best(gpu, "mixed") == pytest.approx(90.0, rel=0.08)
+    assert matmul.best(gpu, "mixed") == pytest.approx(90.0, rel=0.125)
     assert matmul.best(gpu, "single") == pytest.approx(15.5, rel=0.02)
     assert matmul.best(ipu, "single") == pytest.approx(18.9, rel=0.10)
 
@@ -101,16 +101,23 @@ def test_figures_draw_every_curve_with_its_limit():
 def test_claims():
     found = {claim.id: claim for claim in [*memory.claims(), *convolution.claims(), *matmul.claims()]}
     held = {key for key, claim in found.items() if claim.holds}
-    assert held == {"I-00", "I-18a", "I-18b", "I-18d", "I-19", "I-5.4", "I-5.5", "I-C1"}
-    # Printed as failed: the waves overpredict the product by 7 %, and one layer comes out the other way round.
-    assert found.keys() - held == {"I-C2", "I-18c"}
-    assert "it wins 1 of" in found["I-18c"].why
+    assert held == {"I-00", "I-18a", "I-18b", "I-18c", "I-18d", "I-19", "I-5.4", "I-5.5", "I-C1"}
+    # Printed as failed: the waves overpredict the product by 12 %, and the V100's kernels for groups are not known.
+    assert found.keys() - held == {"I-C2", "I-18e"}
+    assert "Conv2_2" in found["I-18e"].why
+
+
+def test_a_ratio_is_judged_against_the_published_one():
+    # 705 on Conv4_1: half or twice of it would fail.
+    assert convolution._is_near(705 * 1.4, "705.23")
+    assert not convolution._is_near(705 * 1.6, "705.23")
+    assert not convolution._is_near(705 / 1.6, "705.23")
 
 
 def test_the_machine_files_hold_what_the_fit_finds():
-    # On every fifth cell a few steps of the simplex improve the loss hardly.
-    for name, (_, file) in fit_compute.FITTED.items():
-        cells = fit_compute.open_cells(file)[::5]
-        found = fit_compute.fit(name, cells, steps=40)
-        for key, value in found.items():
-            assert value == pytest.approx(float(device(name).numbers[key]["value"]), rel=0.2)
+    # On every third cell a few steps of the simplex improve the loss hardly.
+    for name, (file, classes) in fit_compute.FITTED.items():
+        for of in classes:
+            found = fit_compute.fit(name, of, fit_compute.cells_of(file, of)[::3], steps=40)
+            for key, value in found.items():
+                assert value == pytest.approx(float(device(name).numbers[key]["value"]), rel=0.2), key

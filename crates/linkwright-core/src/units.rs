@@ -11,6 +11,8 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 use crate::ratio::Ratio;
 
 /// A point in simulated time, or a duration, in picoseconds.
+///
+/// Sums and multiples end at [`TimePs::MAX`], 213 days: a simulation that gets there is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct TimePs(pub u64);
@@ -50,13 +52,13 @@ impl TimePs {
 impl Add for TimePs {
     type Output = TimePs;
     fn add(self, other: TimePs) -> TimePs {
-        TimePs(self.0 + other.0)
+        TimePs(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for TimePs {
     fn add_assign(&mut self, other: TimePs) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -70,7 +72,7 @@ impl Sub for TimePs {
 impl Mul<u64> for TimePs {
     type Output = TimePs;
     fn mul(self, n: u64) -> TimePs {
-        TimePs(self.0 * n)
+        TimePs(self.0.saturating_mul(n))
     }
 }
 

@@ -1,9 +1,13 @@
 //! What a simulation yields.
 
 use crate::critical::CriticalPath;
+use crate::error::SimError;
 use crate::fabric::{Fabric, LinkTable, Msg, MsgKind};
 use crate::messages::{Messages, SIGNAL};
 use linkwright_core::TimePs;
+
+/// Half of what 64 bits count, so that sums of a few times are exact too.
+const LONGEST: TimePs = TimePs(1 << 63);
 
 /// Time of something that did not happen.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -31,6 +35,14 @@ pub struct Simulation {
 }
 
 impl Simulation {
+    /// The simulation, unless its time left the range in which times are exact.
+    pub(crate) fn in_range(self) -> Result<Simulation, SimError> {
+        match self.makespan < LONGEST {
+            true => Ok(self),
+            false => Err(SimError::TooLong { at: self.makespan }),
+        }
+    }
+
     /// Most messages that held or wanted one link at one instant.
     pub fn peak_load(&self) -> u32 {
         self.links.peak.iter().copied().max().unwrap_or(0)

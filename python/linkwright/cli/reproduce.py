@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwright.store.run import Run
 
 # Tables that are printed as well as shown in the report, if the study has them.
-PRINTED = ("no_fit", "ablation", "from_small_to_large", "numbers_from_small")
+PRINTED = ("no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small")
 
 
 @click.command(name="reproduce")

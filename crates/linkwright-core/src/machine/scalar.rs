@@ -33,7 +33,16 @@ impl Scalar<'_> {
         if clock.is_none() && unit.clocked != Clocked::No {
             return Err(self.no_clock());
         }
-        (unit.worth(clock).and_then(|w| w.times(self.value()))).ok_or_else(|| self.too_large())
+        let base = (unit.worth(clock).and_then(|w| w.times(self.value())))
+            .ok_or_else(|| self.too_large())?;
+        let (least, largest, range) = dimension.range();
+        match base.is_zero() || (least..=largest).contains(&base.to_f64()) {
+            true => Ok(base),
+            false => Err(self.bad(&format!(
+                "is beyond what machines have; choose {} of {range}",
+                dimension.phrase()
+            ))),
+        }
     }
 
     /// Picoseconds, rounded down.

@@ -195,6 +195,15 @@ impl<'a> Section<'a> {
         self.required(key, Form::Integer, |s, node| s.as_integer(key, node))
     }
 
+    /// A bare integer in 32 bits.
+    pub fn small_integer(&mut self, key: &str) -> Result<u32, MachineError> {
+        let integer = self.integer(key)?;
+        u32::try_from(integer).map_err(|_| {
+            let problem = format!("{integer} are more than a model has room for; write fewer");
+            self.inconsistent(key, problem)
+        })
+    }
+
     /// Whether the word "any" stands there instead of a size; the key counts as read.
     pub(crate) fn is_any(&mut self, key: &str) -> bool {
         self.note(key, Form::Any, false);

@@ -61,6 +61,21 @@ impl Dimension {
         }
     }
 
+    /// The least value above zero and the largest, in base units and in words. No machine lies outside, and
+    /// what models add and multiply stays within their 64 bits.
+    pub fn range(self) -> (f64, f64, &'static str) {
+        match self {
+            Dimension::Time => (0.0, 1e15, "at most 1000 s"),
+            Dimension::Size => (0.0, 1e15, "at most 1000 TB"),
+            Dimension::Rate => (1e3, 1e18, "from 1000 B/s to 10^9 GB/s"),
+            Dimension::Frequency => (1e3, 1e13, "from 1 kHz to 10,000 GHz"),
+            Dimension::Count => (0.0, 1e12, "at most 10^12"),
+            Dimension::Ratio => (0.0, 1e9, "at most 10^9"),
+            Dimension::Work => (1e3, 1e24, "from 1000 FLOP/s to 10^12 TFLOP/s"),
+            Dimension::Power => (0.0, 1e12, "at most 10^12 W"),
+        }
+    }
+
     /// Whether zero makes no sense, because something is divided by it.
     pub fn must_exceed_zero(self) -> bool {
         matches!(

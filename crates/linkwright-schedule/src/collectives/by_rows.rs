@@ -1,17 +1,14 @@
-//! Reduce by rows: the rows of a grid are collected side by side, in at most two stages.
+//! Reduce by rows: the rows of a grid are collected side by side.
 //!
 //! ```text
-//!   up to four rows                        more rows, in groups of four
-//!
-//!   row 0  r r r r --> root                1   r -> the same column of its group's leading row, which adds
-//!   row 1  r r r r --> root + 1            2   the leading rows: as on the left
+//!   row 0  r r r r --> root
+//!   row 1  r r r r --> root + 1
 //!   row 2  r r r r --> root + 2
-//!   then  root+1, root+2 --> root          group g is led by its row g mod 4
+//!   then  root+1, root+2 --> root
 //! ```
 //!
-//! A row is a chip: all rows send at once, each to its own rank next to the root, so links between
-//! chips carry one row each and no port takes more than one. A second stage keeps the number of ranks that
-//! send across the machine small; leaders in turn spread over the positions of their groups.
+//! A row is a chip: all rows send at once, each to its own rank next to the root, so no port takes more than
+//! one row.
 //!
 //! Source: Jia, Tillman, Maggioni and Scarpazza, "Dissecting the Graphcore IPU architecture via
 //! microbenchmarking" (2019), section 4.6, from the times that it prints.
@@ -26,19 +23,15 @@ use crate::spec::Collective;
 pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Reduce,
     name: "by_rows",
-    summary: "the rows of a grid are collected in parallel, in two stages beyond four rows",
-    description: "Every row sends to its own rank next to the root, which adds; the root adds \
-                 these sums. Beyond four rows, the rows of each group of four are first added \
-                 into one of them, column by column.",
-    cost: "2 rounds, 3 beyond four rows; S columns bytes into each of `rows` ranks",
-    needs: "a grid; the root's row must have as many columns as there are rows to collect",
+    summary: "the rows of a grid are collected in parallel",
+    description:
+        "Every row sends to its own rank next to the root, which adds; the root adds these sums.",
+    cost: "2 rounds; S columns bytes into each of `rows` ranks",
+    needs: "a grid with as many columns as rows, or more",
     source: "Jia, Tillman, Maggioni and Scarpazza 2019",
     program: None,
     build,
 };
-
-/// Rows that one stage collects.
-const GROUP: u32 = 4;
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;
@@ -46,53 +39,14 @@ fn build(shape: &Shape) -> Result<Schedule> {
         return Err(ALGORITHM.waive("ranks in a line have no rows; use a grid, such as 8x4"));
     };
     let (root_column, root_row) = (shape.root % columns, shape.root / columns);
-    let groups = rows.div_ceil(GROUP);
-    if rows > GROUP && (root_row != 0 || rows % GROUP != 0) {
-        let reason = format!(
-            "{rows} rows are no whole groups of four led from row 0; use 4, 8, 12, ... rows and a root in row 0"
-        );
+    if rows > columns {
+        let reason = format!("rows arrive at a column each; use a grid of {rows} columns or more");
         return Err(ALGORITHM.waive(reason));
     }
     let mut b = Builder::new(Collective::Reduce, shape);
     let own = b.buffer(Buffer::vector("output", 1)).at(0);
-    let leading: Vec<u32> = match rows > GROUP {
-        false => (0..rows).collect(),
-        true => (0..groups)
-            .map(|group| GROUP * group + group % GROUP)
-            .collect(),
-    };
-    if leading.len() as u32 > columns {
-        let (needed, reason) = (leading.len(), "rows arrive at a column each");
-        return Err(ALGORITHM.waive(format!("{reason}; use a grid of {needed} columns or more")));
-    }
-    if rows > GROUP {
-        add_groups(&mut b, own, columns, rows, &leading);
-    }
-    collect(&mut b, own, columns, (root_column, root_row), &leading);
+    collect(&mut b, own, (columns, rows), (root_column, root_row));
     b.finish()
-}
-
-/// First stage: every row of a group into its leading row.
-fn add_groups(b: &mut Builder, own: Chunks, columns: u32, rows: u32, leading: &[u32]) {
-    let places = b.buffer(places("group", GROUP - 1));
-    b.step();
-    for row in (0..rows).filter(|row| !leading.contains(row)) {
-        let leader = leading[(row / GROUP) as usize];
-        let place = row % GROUP - u32::from(row > leader);
-        for column in 0..columns {
-            let (from, to) = (row * columns + column, leader * columns + column);
-            b.put(from, own, to, places.at(place));
-        }
-    }
-    for place in 0..GROUP - 1 {
-        b.step();
-        for &leader in leading {
-            for column in 0..columns {
-                b.local(leader * columns + column, places.at(place), own)
-                    .reduce();
-            }
-        }
-    }
 }
 
 /// A rank near the root that collects a row, and how many of its vectors have a place there.
@@ -103,11 +57,11 @@ struct Collector {
     filled: u32,
 }
 
-/// Last stage: each leading row to a rank of its own beside the root, and these to the root.
-fn collect(b: &mut Builder, own: Chunks, columns: u32, root: (u32, u32), leading: &[u32]) {
-    let (root_column, root_row) = root;
+/// Each row to a rank of its own beside the root, and these to the root.
+fn collect(b: &mut Builder, own: Chunks, grid: (u32, u32), root: (u32, u32)) {
+    let ((columns, rows), (root_column, root_row)) = (grid, root);
     // The root collects its own row, the ranks after it the others.
-    let others = leading.iter().copied().filter(|&row| row != root_row);
+    let others = (0..rows).filter(|&row| row != root_row);
     let mut collectors: Vec<Collector> = (0..)
         .zip(std::iter::once(root_row).chain(others))
         .map(|(index, row)| {
@@ -186,9 +140,9 @@ mod tests {
     use crate::verify;
 
     #[test]
-    fn rows_beyond_four_come_in_groups() {
-        let error = build(&Shape::new(48, 5).with_grid(8, 6)).unwrap_err();
-        assert!(error.to_string().contains("groups of four"));
+    fn every_row_needs_a_column() {
+        let error = build(&Shape::new(8, 5).with_grid(2, 4)).unwrap_err();
+        assert!(error.to_string().contains("a grid of 4 columns or more"));
     }
 
     #[test]

@@ -98,8 +98,8 @@ fn table() -> Vec<Row> {
         ("reduce/reduce_scatter_gather", line(5, 5).with_root(4), 1 + 2 + 2 + 1, 1 + 8 + 3 + 1, (20, 32), 5),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
-        // 6 rows of 8 into rows 0 and 5; 7 + 8 to ranks 0 and 1; one more.
-        ("reduce/by_rows", grid(8, 8, 5), 3, 48 + 15 + 1, (0, 40), 0),
+        // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
+        ("reduce/by_rows", grid(8, 8, 5), 2, 7 + 7 * 8 + 7, (0, 40), 0),
         ("reduce/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("reduce/ring", two_rings, 3, 6, (0, 40), 0),
         ("gather/linear", line(64, 640).with_root(3), 1, 63, (0, 40), 0),

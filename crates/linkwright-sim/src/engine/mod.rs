@@ -99,7 +99,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
     let prepared = Prepared::new(schedule, setup)?;
     if fabric.order_free() && setup.path.memory.is_none() {
         if let Some(found) = fabric.pass(&prepared)? {
-            return Ok(found);
+            return found.in_range();
         }
     }
     check_routes(&prepared.messages, fabric)?;
@@ -146,7 +146,7 @@ pub fn simulate<F: SimulatedFabric + ?Sized>(
         engine.push(at, Own::Free(lane as u32, Cause::NONE));
     }
     engine.advance()?;
-    engine.outcome(start)
+    engine.outcome(start)?.in_range()
 }
 
 impl<F: Fabric + ?Sized> History for Engine<'_, F> {

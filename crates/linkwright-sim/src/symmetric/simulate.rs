@@ -36,6 +36,7 @@ pub fn simulate(
     folded.verify()?;
     check_program(&folded, machine, &setup, mode)?;
     let (simulation, latency) = stream(&folded, &setup, &mut *fabric, mode)?;
+    let simulation = simulation.in_range()?;
     let (frame, units) = (folded.frame(), units(&folded));
     let demand = Demand::of_spec(&frame);
     let limits = limits::problem::find(&demand, &mut *fabric, &setup, machine).limits;

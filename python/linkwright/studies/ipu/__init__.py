@@ -24,7 +24,6 @@ from linkwright.studies.ipu import (
     convolution,
     figures,
     figures_compute,
-    fit,
     holdout,
     host,
     matmul,
@@ -41,18 +40,21 @@ from linkwright.studies.outcome import Cell, Outcome
 MACHINE = "ipu-c2-server"
 PARTS = (p2p, collectives, reduce, host, memory, matmul, convolution)
 # Share of the interconnect's cells that should lie within 10 %.
-POOLED_SHARE = 0.95
+POOLED_SHARE = 0.96
+# Split of a reference file -> what it means.
+SPLITS = {"open": "open from the start", "holdout": "withheld while the model was built"}
 
 NOTES = {
     "devices": "Virtual devices are contiguous slices of the ladder, computed from it; device ids are names that the "
     "host gave, DNC ids are positions.",
     "misses": "Every scored cell that the model misses by more than 10 %. The machine file says which mechanisms there "
     "are; what they cannot explain stays here.",
-    "no_fit": "The same tables with every fitted number at the value of documents or prose, or at zero.",
+    "no_fit": "The same tables with nothing tuned: fitted numbers at zero, rules that were chosen afterwards left out.",
+    "curve": "Errors of the scored cells of chapters 3 and 4 over the number of fitted numbers and rules chosen "
+    "afterwards; each step adds the one that lowers the mean error most. Nothing is fitted anew.",
     "spread": "Rows with random pairs are the mean over many draws; this is how far single draws spread, and seeds.",
     "ablation": common_ablation.NOTE,
-    "from_small_to_large": "Fitted on the open cells of at most four IPUs, which says nothing of 8 and 16; these are "
-    "the open cells of 8 and 16.",
+    "from_small_to_large": "Fitted to cells of at most four IPUs; these are all cells of 8 and 16.",
 }
 
 
@@ -101,6 +103,8 @@ def reproduce(options: Options) -> Outcome:
     if options.ablate:
         whole = [cell for cell in outcome.cells if cell.table.split()[0] in {table.key for table in parts}]
         outcome.tables["ablation"] = ablation.table(bench, parts, whole, options.progress)
+    if options.ablate and options.full:
+        outcome.tables["curve"] = ablation.curve(Bench.shipped(options.seed, draws=10), parts, options.progress)
     if options.holdout_scale:
         outcome.tables |= holdout.results(Bench.shipped(options.seed, draws=20), parts, options.progress)
     return outcome
@@ -132,13 +136,16 @@ def _score(outcome: Outcome, known: list[Table]) -> None:
     """Verdict of each table, and the pooled one."""
     scores = scoring.scores(outcome.cells, {table.key: table.target for table in known})
     outcome.verdicts = {score.name: score.verdict for score in scores if score.verdict}
-    pooled = _pooled(outcome.cells, interconnect(known))
+    parts = interconnect(known)
+    pooled = _pooled(outcome.cells, parts)
     if pooled is not None:
-        share = pooled.within()
-        word = "met" if share >= POOLED_SHARE else "FAILED"
+        word = "met" if pooled.within() >= POOLED_SHARE else "FAILED"
+        groups = {
+            name: _pooled([c for c in outcome.cells if c.split == split], parts) for split, name in SPLITS.items()
+        }
+        of_each = "; ".join(f"{name} {_close(group)}" for name, group in groups.items() if group)
         outcome.remarks.append(
-            f"pooled over chapters 3 and 4: {len(pooled.errors)} cells, {share:.1%} within 10 % "
-            f"(target {POOLED_SHARE:.0%}: {word}), median {pooled.median:.1%}, largest {pooled.largest:.1%}"
+            f"pooled over chapters 3 and 4: {_close(pooled)} (target {POOLED_SHARE:.0%}: {word}); {of_each}"
         )
     met = sum(verdict == "met" for verdict in outcome.verdicts.values())
     outcome.remarks.append(f"{met} of {len(outcome.verdicts)} tables with a target meet it")
@@ -155,17 +162,24 @@ def _spread(bench: Bench) -> list[dict]:
 
 
 def _no_fit(bench: Bench, parts: list[Table]) -> list[dict]:
-    """Scores with every fitted number at its nominal value."""
-    here = fit.with_values(bench, fit.nominal(bench))
+    """Scores with nothing tuned."""
+    here = ablation.with_only(bench, [])
     cells = [cell for table in parts for cell in table.cells(here)]
     scores = [*scoring.scores(cells), _pooled(cells, parts)]
     return [{"table": score.name, "cells": len(score.errors), **score.percent_row()} for score in scores]
 
 
 def _pooled(cells: list[Cell], parts: list[Table]) -> scoring.Score | None:
-    """All scored cells of the tables together, without the parts that are scored apart."""
+    """All scored cells of the tables together, with the parts that are scored apart."""
     keys = {table.key for table in parts}
-    return scoring.score("pooled", (cell for cell in cells if cell.table in keys))
+    return scoring.score("pooled", (cell for cell in cells if cell.keys["table"] in keys))
+
+
+def _close(score: scoring.Score) -> str:
+    return (
+        f"{len(score.errors)} cells, {score.within():.1%} within 10 %, median {score.median:.1%}, "
+        f"largest {score.largest:.1%}"
+    )
 
 
 def _misses(cells: list[Cell]) -> list[dict]:

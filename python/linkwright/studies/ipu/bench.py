@@ -69,6 +69,12 @@ class Bench:
         bench._times = self._times
         return bench
 
+    def restoring(self, rule: str) -> Bench:
+        """The same machines under a study that has one of its rules back."""
+        bench = Bench(self.machines, self.seed, self.draws, self.without - {rule})
+        bench._times = self._times
+        return bench
+
     def time(self, *steps: Superstep) -> float:
         """Microseconds of the supersteps one after another."""
         return sum(self._time(step) for step in steps)
@@ -105,6 +111,8 @@ def _concerns(key: str, step: Superstep) -> bool:
         return rest.split(".")[0] == step.path
     if key.startswith("fabric.host"):
         return step.path == "host"
+    if key.startswith("fabric.multicast") or key == "fabric.ladder.own_chip_last":
+        return step.schedule[0] == "broadcast/multicast"
     if key.startswith("fabric.ladder"):
         return step.machine == "server" and step.path != "host" and step.schedule[0] != "fold"
     return part == "fabric" and step.schedule[0] not in ("fold", "copy", "host")

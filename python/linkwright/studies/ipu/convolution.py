@@ -2,7 +2,7 @@
 
 The target holds for layers without groups and with at least 16 input channels, in cells of at least 0.3 TFlop/s;
 layers with groups and first layers are shown apart, smaller cells have one or two digits and are not scored.
-The numbers of both models were fitted on the open cells of the scored class; `fit_compute` finds them again.
+Both models were fitted to one layer in four (`given`), which is not scored; `fit_compute` finds the numbers again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ WITHIN, SHARE = 0.25, 0.85
 LEAST_TFLOP_PER_S = 0.3
 LEAST_CHANNELS = 16
 HEAVY_CHANNELS = 256
+FIRST = "first layers"
+# A ratio of two modelled rates counts as met within this factor.
+FACTOR = 1.5
 NETWORKS = {
     "ResNeXt": "resnext",
     "ResNet-50 v1.5": "resnet50",
@@ -47,7 +50,7 @@ def kind(row: dict[str, str]) -> str:
     """How a row is scored: the empty text stands for the class of the target."""
     if int(row["groups"]) > 1:
         return "groups"
-    return "" if int(row["in_ch"]) >= LEAST_CHANNELS else "first layers"
+    return "" if int(row["in_ch"]) >= LEAST_CHANNELS else FIRST
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class LayerTable(Table):
         made = super().cell(bench, row)
         device_name = row["device"] if self.key == "5.3" else ""
         label = " ".join(word for word in (self.key, device_name, _quantity(row), kind(row)) if word)
+        if kind(row) == FIRST:
+            made = replace(made, role="predicted")
         small = row["metric"].startswith("throughput") and row["unit"] == "TFlop/s" and made.reference is not None
         erratum = ROUNDED if small and made.reference < LEAST_TFLOP_PER_S else made.erratum
         return replace(made, table=label, erratum=erratum)
@@ -106,7 +111,7 @@ def score() -> Iterable[dict]:
     """The target of the layers: median and share within 25 %, by device, class and certainty of the batch column."""
     for table in TABLES[1:]:
         cells = [(row, table.cell(None, row)) for row in reference_rows("ipu", table.file)]
-        for wanted in ("", "groups", "first layers"):
+        for wanted in ("", "groups", FIRST):
             for certainty in ("complete", "all"):
                 chosen = (
                     cell for row, cell in cells if kind(row) == wanted and certainty in (row["batch_certainty"], "all")
@@ -123,9 +128,9 @@ def score() -> Iterable[dict]:
 
 
 def claims() -> list[Claim]:
-    """The four statements of claim 18 on the model, and the target of the layers."""
+    """The statements of claim 18 on the model, and the target of the layers."""
     rows = [row for row in reference_rows("ipu", TABLES[0].file) if row["metric"] == "throughput_ratio"]
-    return [_products(), _grouped(rows), _heavy(rows), _batches(rows), *_targets()]
+    return [_products(), _grouped(rows), _each_grouped(rows), _heavy(rows), _batches(rows), *_targets()]
 
 
 def _ratio(row: dict[str, str]) -> float:
@@ -140,16 +145,33 @@ def _products() -> Claim:
 
 
 def _grouped(rows: list[dict[str, str]]) -> Claim:
-    ratio, where = max((_ratio(row), row["layer"]) for row in rows if int(row["groups"]) > 1)
-    statement = "the IPU beats the V100 by more than 100 times on some layers with groups"
-    return Claim("I-18b", statement, ratio > 100, f"up to {ratio:.0f} times, on ResNeXt {where}")
+    grouped = [row for row in rows if int(row["groups"]) > 1]
+    largest, where = max((_ratio(row), row["layer"]) for row in grouped)
+    printed, there = max((float(row["value"]), row["layer"]) for row in grouped)
+    statement = (
+        f"on layers with groups the IPU beats the V100 by up to {printed:.0f} times, within a factor of {FACTOR}"
+    )
+    why = f"{largest:.0f} times on {where}; published on {there}"
+    return Claim("I-18b", statement, _is_near(largest, printed), why)
+
+
+def _each_grouped(rows: list[dict[str, str]]) -> Claim:
+    found = [(row, _ratio(row)) for row in rows if int(row["groups"]) > 1]
+    off = [f"{row['layer']} {ratio:.0f} ({row['value']})" for row, ratio in found if not _is_near(ratio, row["value"])]
+    statement = f"IPU over V100 is within a factor of {FACTOR} of the published ratio on every layer with groups"
+    why = f"on {len(found) - len(off)} of {len(found)}" + (f"; off: {', '.join(off)}" if off else "")
+    return Claim("I-18e", statement, not off, why)
+
+
+def _is_near(value: float, printed: str | float) -> bool:
+    return 1 / FACTOR <= value / float(printed) <= FACTOR
 
 
 def _heavy(rows: list[dict[str, str]]) -> Claim:
-    open_rows = [row for row in rows if row["split"] == "open" and row["groups"] == "1"]
-    heavy = [row for row in open_rows if row["filter"] == "3" and int(row["in_ch"]) >= HEAVY_CHANNELS]
+    plain = [row for row in rows if row["groups"] == "1"]
+    heavy = [row for row in plain if row["filter"] == "3" and int(row["in_ch"]) >= HEAVY_CHANNELS]
     won = [f"{row['network']} {row['layer']} ({_ratio(row):.2f})" for row in heavy if _ratio(row) >= 1]
-    statement = "the IPU loses the open layers of 3 x 3 with at least 256 channels and without groups"
+    statement = "the IPU loses the layers of 3 x 3 with at least 256 channels and without groups"
     why = f"it wins {len(won)} of {len(heavy)}" + (f": {', '.join(won)}" if won else "")
     return Claim("I-18c", statement, not won, why)
 

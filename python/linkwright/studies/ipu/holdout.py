@@ -1,6 +1,6 @@
 """From small to large: fitted on at most four IPUs, what does the model say of 8 and 16?
 
-The start-ups, rates and costs are found again from the open cells of rows with one, two and four IPUs; the open
+The fitted numbers are found again from the rows of one, two and four IPUs in the tables that they are fitted to; the
 cells of 8 and 16 IPUs, which took no part, are then predicted.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from linkwright.studies import holdout
-from linkwright.studies.ipu import fit
+from linkwright.studies.ipu import fit, given
 from linkwright.studies.ipu.bench import Bench
 from linkwright.studies.ipu.tables import Table
 
@@ -17,8 +17,9 @@ LARGE = ("four-boards", "system")
 
 
 def is_small(row: dict[str, str]) -> bool:
-    """Whether a row uses at most four IPUs."""
-    return row.get("placement") not in LARGE and "90pct" not in row["metric"]
+    """Whether the fit may look at a row, as it was open and has at most four IPUs."""
+    chosen = row["table"] in given.FIT_TABLES and row["split"] == "open" and row["metric"] not in given.NOT_FITTED
+    return chosen and row.get("placement") not in LARGE
 
 
 def results(bench: Bench, tables: Iterable[Table], progress) -> dict[str, list[dict]]:

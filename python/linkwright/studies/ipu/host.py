@@ -17,8 +17,6 @@ from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table
 
 # Bytes of a tile: the report's 40 KB are decimal here.
 BLOCK = 40_000
-# Chips that share lanes, neighbours on the ladder.
-GROUP = 4
 
 
 def position(bench: Bench, device: int) -> int:
@@ -61,7 +59,8 @@ def bandwidth(bench: Bench, row: dict[str, str]) -> float:
 def lanes(bench: Bench, tiles: tuple[int, ...]) -> int:
     """Lanes between the host and the chips of these tiles: those of each chip, as far as its group has them."""
     own, shared = int(bench.number("facts.chip_lanes")), int(bench.number("facts.group_lanes"))
-    groups = Counter(chip // GROUP for chip in {each // TILES for each in tiles})
+    group = int(bench.number("facts.group_chips"))
+    groups = Counter(chip // group for chip in {each // TILES for each in tiles})
     return sum(min(shared, own * chips) for chips in groups.values())
 
 

@@ -1,8 +1,8 @@
 """Tables 4.16 to 4.18: the library's sum to one tile.
 
 Supersteps of a sum over tiles: every tile folds its operands, one per cycle; the partial sums are collected by
-`reduce/by_rows`, one row for each chip; a last vertex folds what was collected. Few operands are folded by the
-same vertex that starts the sum; many (from 1,000 on, not 16) need a vertex of their own.
+`reduce/by_rows`, one row for each chip, and folded. Few operands are folded by the same vertex that starts the sum;
+many need a vertex of their own.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from __future__ import annotations
 from linkwright.studies.ipu.bench import PLACES, WORD, Bench, Superstep, chip_tiles, tile
 from linkwright.studies.ipu.p2p import SCALES
 from linkwright.studies.ipu.tables import BANDWIDTH, LATENCY, Table
-
-# Fewer operands per tile than this are folded by the vertex that any sum has.
-OWN_VERTEX = 1000
 
 
 def chips_of(place: str) -> tuple[int, ...]:
@@ -39,11 +36,8 @@ def sum_time(bench: Bench, place: str, tiles: int, operands: int) -> float:
         collect = ("reduce/linear", tiles, 1, WORD, None)
     members = chip_tiles(*chips) if len(chips) > 1 else tuple(range(tiles))
     steps = [Superstep(("fold", operands), path), Superstep(collect, path, tiles=members)]
-    # Each stage of the sum ends with a vertex; the last, or only, one is that of few operands.
-    stages = 1 if len(chips) > 4 else 0
-    if operands >= OWN_VERTEX and "own vertex" not in bench.without:
-        stages += 1
-    steps += [Superstep(("fold", 0), path)] * stages
+    if operands >= bench.number("facts.own_vertex"):
+        steps.append(Superstep(("fold", 0), path))
     return bench.time(*steps)
 
 

@@ -8,9 +8,10 @@ a dictionary of texts, without its value, and answers with the number in the uni
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from linkwright.compare.scoring import Target
+from linkwright.studies.ipu import given
 from linkwright.studies.outcome import Cell
 from linkwright.studies.references import number, reference_cell, reference_rows
 
@@ -74,7 +75,8 @@ class Table:
             keys["waived"] = predicted.reason
             predicted = None
         label = self.label(int(row["row"]), row["metric"])
-        return reference_cell(row, label, keys, predicted, value=float, erratum=self.erratum(row))
+        made = reference_cell(row, label, keys, predicted, value=float, erratum=self.erratum(row))
+        return replace(made, role=given.role(row))
 
     def label(self, row: int, metric: str) -> str:
         """Name under which a row is scored."""

@@ -1,6 +1,8 @@
-"""The nine claims about the tables, each judged on the model and, for comparison, on the open cells.
+"""The claims about the tables, each judged on the model and, for comparison, on the page.
 
-Only pairs of published cells are compared, on the model too, so that both judgements concern the same pairs.
+That the 99th percentile is never below the mean, that raw buffers are never slower than the caller's, and that time
+grows with size follows from how the model is made, so two claims state how much instead, and the third is not judged:
+the facts count the steps of the page that get faster, which are noise.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from linkwright.studies.outcome import Claim, numbered
 from .grid import MODES, PRINT_STEP_US, STATISTICS, VALUES, Grid
 
 FIRST, LAST = VALUES[0], VALUES[-1]
+# Mode -> the largest distance of the 99th percentile from the mean that the page prints, in us.
+MOST_GAP = {"user": 0.5, "raw": 0.4, "mmio": 1.1}
+# How far a sum of growths may be from the printed one.
+CORNER = 0.03
 _ROUNDING = 1e-9  # of sums of printed numbers
 
 
@@ -20,14 +26,16 @@ def check(model: Grid, page: Grid) -> list[Claim]:
     """All claims in order."""
     judges: list[tuple[str, Callable[[Grid, Grid], tuple[bool, str]]]] = [
         ("mmio is faster than raw for inputs up to 128 values and slower from 256 values on", _mmio_or_raw),
-        ("raw is never slower than user", _raw_or_user),
+        ("raw is faster than user, as printed, in 78 of 81 cells of the mean (3 more or less)", _raw_or_user),
         ("mmio is faster than user up to 128 values, about equal at 256, slower from 512", _mmio_or_user),
-        ("raw and mmio are additive in input and output: corner against the sum of one-sided growths", _additive),
+        (
+            "raw and mmio: at the largest sizes the sum of one-sided growths, 3.4 and 36.8 us (3 % more or less)",
+            _additive,
+        ),
         ("user is sub-additive: at the largest sizes at least 1 us less than the sum", _sub_additive),
-        ("p99 is at least the mean in every cell; the gap has a median of about 0.2 us in each mode", _gap),
+        ("p99 less mean: a median of about 0.2 us in each mode, at most 0.5, 0.4 and 1.1 us (0.1 more or less)", _gap),
         ("mmio: an input byte costs about 40 times an output byte", _cost_ratio),
         ("up to 512 values in both directions raw changes by at most 0.2 us", _flat),
-        ("time does not decrease with size by more than 0.2 us, one cell apart", _monotone),
     ]
     claims = []
     for number, (statement, judge) in enumerate(judges, 1):
@@ -58,7 +66,8 @@ def _mmio_or_raw(grid: Grid, page: Grid) -> tuple[bool, str]:
 
 
 def _raw_or_user(grid: Grid, page: Grid) -> tuple[bool, str]:
-    return _count(more <= _ROUNDING for _, more in _pairs(grid, page, "raw", "user", STATISTICS))
+    less = [round(grid["raw", "mean", i, o], 1) < round(grid["user", "mean", i, o], 1) for i in VALUES for o in VALUES]
+    return abs(sum(less) - 78) <= 3, f"{sum(less)} of {len(less)} cells"
 
 
 def _mmio_or_user(grid: Grid, page: Grid) -> tuple[bool, str]:
@@ -72,25 +81,24 @@ def _mmio_or_user(grid: Grid, page: Grid) -> tuple[bool, str]:
     return below[0] and above[0] and equal, f"faster in {below[1]}, {middle}, slower in {above[1]}"
 
 
-def _corner(grid: Grid, mode: str, first: int) -> tuple[float, float]:
-    """Largest sizes both ways, and what one-sided growths add up to; `first` is the smallest input beside output."""
+def _corner(grid: Grid, mode: str) -> tuple[float, float]:
+    """Largest sizes both ways, and what one-sided growths add up to."""
     t = lambda i, o: grid[mode, "mean", i, o]  # noqa: E731
-    return t(LAST, LAST), t(LAST, _least_output(mode)) + t(first, LAST) - t(FIRST, FIRST)
-
-
-def _least_output(mode: str) -> int:
-    """Smallest output whose cell is published at the largest input: raw and mmio were held out below."""
-    return 64 if mode == "raw" else FIRST
+    return t(LAST, LAST), t(LAST, FIRST) + t(FIRST, LAST) - t(FIRST, FIRST)
 
 
 def _additive(grid: Grid, page: Grid) -> tuple[bool, str]:
-    corners = {mode: _corner(grid, mode, FIRST) for mode in ("raw", "mmio")}
-    text = ", ".join(f"{mode} {corner:.1f} against {total:.1f} us" for mode, (corner, total) in corners.items())
-    return all(abs(corner - total) <= PRINT_STEP_US + _ROUNDING for corner, total in corners.values()), text
+    corners = {mode: (*_corner(grid, mode), _corner(page, mode)[1]) for mode in ("raw", "mmio")}
+    text = ", ".join(f"{mode} {corner:.1f} against {total:.1f} us" for mode, (corner, total, _) in corners.items())
+    holds = (
+        abs(corner - total) <= PRINT_STEP_US + _ROUNDING and abs(total / printed - 1) <= CORNER
+        for corner, total, printed in corners.values()
+    )
+    return all(holds), text
 
 
 def _sub_additive(grid: Grid, page: Grid) -> tuple[bool, str]:
-    corner, total = _corner(grid, "user", 64)
+    corner, total = _corner(grid, "user")
     return corner <= total - 1.0, f"{corner:.1f} against {total:.1f} us"
 
 
@@ -106,8 +114,10 @@ def _gap(grid: Grid, page: Grid) -> tuple[bool, str]:
     }
     medians = {mode: statistics.median(each) for mode, each in gaps.items()}
     text = ", ".join(f"{mode} median {medians[mode]:.2f}, most {max(gaps[mode]):.2f} us" for mode in MODES)
-    never_below = all(gap >= -_ROUNDING for each in gaps.values() for gap in each)
-    return never_below and all(abs(m - 0.2) <= PRINT_STEP_US / 2 + _ROUNDING for m in medians.values()), text
+    usual = all(abs(m - 0.2) <= PRINT_STEP_US / 2 + _ROUNDING for m in medians.values())
+    return usual and all(
+        abs(max(gaps[mode]) - most) <= PRINT_STEP_US + _ROUNDING for mode, most in MOST_GAP.items()
+    ), text
 
 
 def _cost_ratio(grid: Grid, page: Grid) -> tuple[bool, str]:
@@ -120,12 +130,3 @@ def _flat(grid: Grid, page: Grid) -> tuple[bool, str]:
     times = [grid[k] for k in page if k[:2] == ("raw", "mean") and max(k[2:]) <= 512]
     spread = max(times) - min(times)
     return spread <= 0.2 + _ROUNDING, f"{spread:.2f} us"
-
-
-def _monotone(grid: Grid, page: Grid) -> tuple[bool, str]:
-    drops = []
-    for mode, statistic, i, o in page:
-        for key in ((mode, statistic, 2 * i, o), (mode, statistic, i, 2 * o)):
-            if key in page and grid[mode, statistic, i, o] - grid[key] > 0.2 + _ROUNDING:
-                drops.append(f"{mode} {statistic} in {key[2]} out {key[3]}")
-    return not drops, f"{len(drops)} larger drops" + (f" ({'; '.join(drops)})" if drops else "")

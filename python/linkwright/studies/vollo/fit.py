@@ -1,10 +1,11 @@
-"""Recovers the nine fitted numbers of `vollo-ia420f.toml` from the open cells.
+"""Recovers the nine fitted numbers of `vollo-ia420f.toml` from about one cell in four.
 
     python -m linkwright.studies.vollo.fit
 
 Least squares on relative errors, table by table, each through the simulated round trips: raw and mmio fix the link and
 the card (mean), user the copies on top of them (mean), all p99 tables together the rule of the 99th percentile. Round
-trips are nearly linear in the numbers, so a few steps of Gauss-Newton suffice. Cells that are held out are not read.
+trips are nearly linear in the numbers, so a few steps of Gauss-Newton suffice. The cells are `grid.fitted_to`; they are
+not scored.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from . import grid
 
 @dataclass(frozen=True)
 class Stage:
-    """Numbers that are fitted together (key -> decimal places) to the open cells of some tables."""
+    """Numbers that are fitted together (key -> decimal places) to the cells of some tables."""
 
     digits: dict[str, int]
     modes: tuple[str, ...]
@@ -85,7 +86,7 @@ def main() -> None:
     from linkwright.studies.vollo import MACHINE, REFERENCE
 
     machine = load(MACHINE)
-    found = refit(machine, grid.published(reference_rows("vollo", REFERENCE)))
+    found = refit(machine, grid.fitted_to(reference_rows("vollo", REFERENCE)))
     for row in machine.numbers():
         if row["key"] in found:
             print(f"{row['key']:32} {row['value']:>8} {row['unit']:6} fitted {found[row['key']]:g}")

@@ -15,6 +15,7 @@ Grid = Mapping[Key, float]
 MODES = ("user", "raw", "mmio")
 STATISTICS = ("mean", "p99")
 VALUES = tuple(32 << k for k in range(9))
+FITTED_SIZES = frozenset(VALUES[::2])
 BYTES_PER_VALUE = 2
 PRINT_STEP_US = 0.1
 
@@ -51,13 +52,18 @@ def modelled(machine, pairs: Iterable[tuple[str, int, int]] | None = None) -> di
     return grid
 
 
-def published(rows: Iterable[Mapping[str, str]]) -> dict[Key, float]:
-    """The open cells of the reference file."""
+def published(rows: Iterable[Mapping[str, str]], split: str | None = None) -> dict[Key, float]:
+    """The cells of the reference file, or those that were `open` or `holdout` while the model was built."""
     return {
         (row["mode"], row["stat"], int(row["in_values"]), int(row["out_values"])): float(row["us"])
         for row in rows
-        if row["us"]
+        if split in (None, row["split"])
     }
+
+
+def fitted_to(rows: Iterable[Mapping[str, str]]) -> dict[Key, float]:
+    """The cells that the numbers were fitted to: open ones with every other size each way, from the smallest on."""
+    return {key: time for key, time in published(rows, "open").items() if set(key[2:]) <= FITTED_SIZES}
 
 
 def tables_of(key: str) -> list[str]:

@@ -32,8 +32,10 @@ pub struct Links {
     pub rung_units: u64,
     /// Whether streams of both directions share a rung's time for messages.
     pub rung_half_duplex: bool,
-    /// Whether a word from another chip comes with a word of header at the port of its tile.
-    pub header: bool,
+    /// Of a link, from one word to the next.
+    pub word_interval: TimePs,
+    /// Whether streams of a chip to several boards are sorted at every board on their way.
+    pub sorted_by_board: bool,
     /// Whether a message longer than a word is stored before it is sent on.
     pub stored: bool,
     /// Per rail, of a message longer than a word.
@@ -118,8 +120,8 @@ impl Config {
 
 fn read_floorplan(mut s: Section<'_>, tiles: u32) -> Result<Floorplan, MachineError> {
     let plan = Floorplan {
-        columns: s.integer("columns")? as u32,
-        column_tiles: s.integer("column_tiles")? as u32,
+        columns: s.small_integer("columns")?,
+        column_tiles: s.small_integer("column_tiles")?,
         island_step: s.time("island_step")?,
         column_step: s.time("column_step")?,
         hides: s.flag("hides")?,
@@ -148,7 +150,7 @@ fn read_multicast(mut s: Section<'_>) -> Result<Multicast, MachineError> {
 }
 
 fn read_links(mut s: Section<'_>) -> Result<Links, MachineError> {
-    let boards = s.integer("boards")? as u32;
+    let boards = s.small_integer("boards")?;
     let ids = s.optional_integers("device_ids")?;
     let ids = match ids {
         Some(ids) => ids.into_iter().map(|id| id as u32).collect(),
@@ -169,7 +171,8 @@ fn read_links(mut s: Section<'_>) -> Result<Links, MachineError> {
         message_cost: s.time("message_cost")?,
         rung_units: s.count("rung_units")?,
         rung_half_duplex: s.flag("rung_half_duplex")?,
-        header: s.flag("header")?,
+        word_interval: s.time("word_interval")?,
+        sorted_by_board: s.flag("sorted_by_board")?,
         stored: s.flag("stored")?,
         packet_fill: s.time("packet_fill")?,
         own_chip_last: s.flag("own_chip_last")?,
@@ -182,7 +185,10 @@ fn read_host(mut s: Section<'_>) -> Result<Host, MachineError> {
     let host = Host {
         chip_rate: s.rate("chip_rate")?,
         group_rate: s.rate("group_rate")?,
-        group: s.integer("group")?.max(1) as u32,
+        group: match s.small_integer("group")? {
+            0 => return Err(s.inconsistent("group", "a group of no chips; write at least 1")),
+            chips => chips,
+        },
     };
     s.text("source")?;
     s.finish()?;

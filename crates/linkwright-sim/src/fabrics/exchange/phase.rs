@@ -89,7 +89,7 @@ impl Phase {
             longest = longest.max(time);
         }
         if let Some(links) = &config.links {
-            longest = longest.max(self.traffic.length(config, links, &self.inward));
+            longest = longest.max(self.traffic.length(config, links));
         }
         longest.max(self.host_time(config))
     }
@@ -142,7 +142,7 @@ impl Phase {
                 from: m.from.0,
                 to: m.to.0,
                 bytes: m.bytes,
-                port: out.max(inward),
+                ports: [out, inward],
                 spread: TimePs::ZERO,
                 second: 0,
             };
@@ -192,7 +192,7 @@ impl Phase {
                     from: m.from.0,
                     to: branch.to,
                     bytes: m.bytes,
-                    port,
+                    ports: [out, branch.port],
                     spread: chip.spread(branch.targets, None, branch.x),
                     second,
                 };

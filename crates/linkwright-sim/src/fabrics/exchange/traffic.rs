@@ -8,10 +8,18 @@
 //!
 //! that is its bytes and, for a shorter stream, a *rest* that fills up the least time of a stream.
 //! Bytes of all streams add up on every link of their routes, and links in series pipeline. The
-//! rest is paid at the first rail, by the streams of one source chip, and on the rung, where both
-//! directions share the time; the rests of both stages add up.
+//! rest is paid where a chip sends to rails, by all its streams, and on the rung, where both
+//! directions share the time; the rests of both stages add up. Streams of several tiles of a chip to several
+//! boards are sorted at every board on their way: they pay the rest for each rail.
 //!
-//! Words stream through. Longer messages are stored before they are sent on, so time at the port and time on
+//! Words leave their chip and stream through the links, which pass one per `word_interval`; their port takes
+//! them when the links are done:
+//!
+//! ```text
+//!   latency + max(source port, rest, words on the busiest link * word_interval) + target port
+//! ```
+//!
+//! Longer messages are stored before they are sent on, so time at the port and time on
 //! the links add up where one follows the other: the last stream of a port still has its own link time ahead,
 //! and the links begin once the first stream is sent:
 //!
@@ -28,12 +36,49 @@ use super::ladder::{Exit, Ladder, Route, EXITS};
 use crate::fabric::Msg;
 use linkwright_core::{Bytes, TimePs};
 
+/// Which one of several things was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Met {
+    #[default]
+    None,
+    One(u32),
+    Several,
+}
+
+impl Met {
+    fn meet(&mut self, one: u32) {
+        *self = match *self {
+            Met::None => Met::One(one),
+            same if same == Met::One(one) => same,
+            _ => Met::Several,
+        }
+    }
+}
+
+/// The streams that leave a chip for other boards.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leaving {
+    tiles: Met,
+    boards: Met,
+    rest: u64,
+}
+
+impl Leaving {
+    /// Whether streams of several tiles go to several boards.
+    fn is_mixed(self) -> bool {
+        (self.tiles, self.boards) == (Met::Several, Met::Several)
+    }
+}
+
 /// A stream under way.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     chips: Route,
+    from: u32,
     to: u32,
     bytes: u64,
+    /// Messages of a word, which are not stored.
+    words: u64,
     /// Whether any of its messages is longer than a word.
     long: bool,
 }
@@ -42,8 +87,8 @@ struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     used: bool,
-    /// Heaviest port at either end, with all that it moves in the phase.
-    port: u64,
+    /// Heaviest ports at the source and at the target, with all that they move in the phase.
+    ports: [u64; 2],
     /// Longest stream, which its source sends before the links can begin.
     stream: u64,
     /// Stored bytes of this flow alone: on the second link of a rung, and on all other links.
@@ -66,8 +111,8 @@ pub(super) struct Copy {
     pub to: u32,
     /// Payload.
     pub bytes: u64,
-    /// Heavier port of both ends.
-    pub port: u64,
+    /// Loads of the ports at the source and at the target.
+    pub ports: [u64; 2],
     /// Later start at the destination.
     pub spread: TimePs,
     /// Load of the second pass at the own chip.
@@ -85,13 +130,13 @@ pub(super) struct Traffic {
     /// Bytes by link, in messages longer than a word and in all.
     pub stored: Vec<u64>,
     pub bytes: Vec<u64>,
-    /// Rest of the streams of (source chip, first rail).
-    rail_rest: Vec<u64>,
+    /// Words by link.
+    words: Vec<u64>,
+    /// By chip.
+    leaving: Vec<Leaving>,
     /// Rest of the streams on each link of a rung.
     rung_rest: Vec<u64>,
-    /// Words from other chips into an endpoint, each a message, and the longest latency of their routes.
-    arrivals: Vec<(u32, TimePs)>,
-    touched: Vec<(u32, u32)>,
+    touched: Vec<u32>,
 }
 
 impl Traffic {
@@ -105,29 +150,29 @@ impl Traffic {
             stream_of: vec![0; endpoints * chips as usize],
             stored: vec![0; links],
             bytes: vec![0; links],
-            rail_rest: vec![0; links * chips as usize],
+            words: vec![0; links],
+            leaving: vec![Leaving::default(); chips as usize],
             rung_rest: vec![0; links],
-            arrivals: vec![(0, TimePs::ZERO); endpoints],
             touched: Vec::new(),
         }
     }
 
     /// Forget the phase.
     pub fn clear(&mut self) {
-        for &(stream, to) in &self.touched {
+        for &stream in &self.touched {
             self.stream_of[stream as usize] = 0;
-            self.arrivals[to as usize] = (0, TimePs::ZERO);
         }
         if !self.touched.is_empty() {
             self.flows.fill(Flow::default());
             for loads in [
                 &mut self.stored,
                 &mut self.bytes,
-                &mut self.rail_rest,
+                &mut self.words,
                 &mut self.rung_rest,
             ] {
                 loads.fill(0);
             }
+            self.leaving.fill(Leaving::default());
         }
         self.touched.clear();
         self.streams.clear();
@@ -140,7 +185,9 @@ impl Traffic {
         let flow = &mut self.flows[(from * self.chips + to) as usize];
         flow.used = true;
         flow.long |= long;
-        flow.port = flow.port.max(copy.port);
+        for (heaviest, load) in flow.ports.iter_mut().zip(copy.ports) {
+            *heaviest = load.max(*heaviest);
+        }
         flow.spread = flow.spread.max(copy.spread);
         flow.second = flow.second.max(copy.second);
         let key = copy.from * self.chips + to;
@@ -148,24 +195,23 @@ impl Traffic {
         if *slot == 0 {
             self.streams.push(Stream {
                 chips: copy.chips,
+                from: copy.from,
                 to: copy.to,
                 bytes: 0,
+                words: 0,
                 long: false,
             });
             *slot = self.streams.len() as u32;
         }
         let stream = &mut self.streams[*slot as usize - 1];
         stream.bytes += copy.bytes;
+        stream.words += u64::from(!long);
         stream.long |= long;
-        let arrival = &mut self.arrivals[copy.to as usize];
-        arrival.0 += u32::from(copy.bytes <= config.chip.word);
-        arrival.1 = arrival.1.max(latency(links, copy.chips));
-        self.touched.push((key, copy.to));
+        self.touched.push(key);
     }
 
-    /// When the last message between chips is delivered, counted from the last arrival. `inward` are the
-    /// loads of receiving ports.
-    pub fn length(&mut self, config: &Config, links: &Links, inward: &[u64]) -> TimePs {
+    /// When the last message between chips is delivered, counted from the last arrival.
+    pub fn length(&mut self, config: &Config, links: &Links) -> TimePs {
         for index in 0..self.streams.len() {
             self.load(self.streams[index], links);
         }
@@ -176,16 +222,6 @@ impl Traffic {
                 to: index % self.chips,
             };
             longest = longest.max(self.flow_time(route, flow, config, links));
-        }
-        let header = if links.header {
-            config.chip.load(config.chip.word)
-        } else {
-            0
-        };
-        for &(_, to) in &self.touched {
-            let (words, latency) = self.arrivals[to as usize];
-            let load = inward[to as usize] + header * u64::from(words);
-            longest = longest.max(latency + config.chip.time(load));
         }
         longest
     }
@@ -201,17 +237,19 @@ impl Traffic {
             true => links.packet_fill * u64::from(route.rails()),
             false => TimePs::ZERO,
         };
-        let own = flow.own[0].max(flow.own[1]);
-        let last_stream = chip.time(flow.port) + links.rate.time(Bytes(own));
-        let all_flows =
-            chip.time(chip.load(flow.stream)) + links.rate.time(Bytes(most(&self.stored)));
-        let in_series = start
-            + last_stream.max(all_flows)
-            + self.rest(route)
-            + fill
-            + flow.spread
-            + chip.time(flow.second);
+        let [out, inward] = flow.ports.map(|load| chip.time(load));
         let streamed = start + links.rate.time(Bytes(most(&self.bytes)));
+        let rest = self.rest(route, links);
+        let in_series = match flow.long {
+            true => {
+                let own = links.rate.time(Bytes(flow.own[0].max(flow.own[1])));
+                let stored = links.rate.time(Bytes(most(&self.stored)));
+                let all_flows = chip.time(chip.load(flow.stream)) + stored;
+                (out.max(inward) + own).max(all_flows) + rest
+            }
+            false => out.max(rest).max(links.word_interval * most(&self.words)) + inward,
+        };
+        let in_series = start + in_series + fill + flow.spread + chip.time(flow.second);
         in_series.max(streamed)
     }
 
@@ -232,6 +270,7 @@ impl Traffic {
         }
         for (link, share) in carriers(route, stream.to, striped) {
             self.bytes[link as usize] += stream.bytes / share;
+            self.words[link as usize] += stream.words / share;
             if stream.long {
                 self.stored[link as usize] += stream.bytes / share;
             }
@@ -242,9 +281,11 @@ impl Traffic {
             false => 0,
         };
         let rest = |units: u64| (units * links.message_cost.0).saturating_sub(carried);
-        if let Some(rail) = route.rail_links().next() {
-            let first = self.first_rail(route, rail);
-            self.rail_rest[first] += rest(1);
+        if !route.is_on_board() {
+            let leaving = &mut self.leaving[route.from as usize];
+            leaving.tiles.meet(stream.from);
+            leaving.boards.meet(route.to / 2);
+            leaving.rest += rest(1);
         }
         if let Some(rung) = rung_link(route, stream.to) {
             self.rung_rest[rung as usize] += rest(links.rung_units);
@@ -254,17 +295,12 @@ impl Traffic {
         }
     }
 
-    /// Index of the rest of a source chip on its first rail.
-    fn first_rail(&self, route: Route, rail: u32) -> usize {
-        (route.from * Ladder::link(self.chips, Exit::Up) + rail) as usize
-    }
-
     /// Rest of all stages of a route.
-    fn rest(&self, route: Route) -> TimePs {
-        let rail = route
-            .rail_links()
-            .next()
-            .map_or(0, |rail| self.rail_rest[self.first_rail(route, rail)]);
+    fn rest(&self, route: Route, links: &Links) -> TimePs {
+        let leaving = match route.is_on_board() {
+            true => Leaving::default(),
+            false => self.leaving[route.from as usize],
+        };
         let rungs = match (route.rungs(), route.is_on_board()) {
             (0, _) => 0,
             (_, true) => [Exit::Rung0, Exit::Rung1]
@@ -274,7 +310,11 @@ impl Traffic {
                 .unwrap_or(0),
             (_, false) => self.rung_rest[Ladder::link(route.from, Exit::Through) as usize],
         };
-        TimePs(rail + rungs)
+        let times = match links.sorted_by_board && leaving.is_mixed() {
+            true => u64::from(route.rails()),
+            false => 1,
+        };
+        TimePs((leaving.rest + rungs) * times)
     }
 }
 
@@ -330,20 +370,16 @@ pub(super) fn alone(m: &Msg, route: Route, config: &Config, links: &Links) -> Ti
     let load = config.chip.load(m.bytes);
     let long = m.bytes > config.chip.word && links.stored;
     let index = (route.from * config.chips() + route.to) as usize;
-    traffic.flows[index].port = load;
+    traffic.flows[index].ports = [load; 2];
     traffic.flows[index].long = long;
     let stream = Stream {
         chips: route,
+        from: m.from.0,
         to: m.to.0,
         bytes: m.bytes,
+        words: u64::from(!long),
         long,
     };
     traffic.load(stream, links);
-    let header = match links.header && m.bytes <= config.chip.word {
-        true => config.chip.load(config.chip.word),
-        false => 0,
-    };
-    let collected = latency(links, route) + config.chip.time(load + header);
-    let alone = traffic.flow_time(route, &traffic.flows[index], config, links);
-    alone.max(collected)
+    traffic.flow_time(route, &traffic.flows[index], config, links)
 }

@@ -116,8 +116,9 @@ impl Routing {
         let mut classes = self.topology.every_class();
         classes.fill(false);
         for transport in transports.chain(own) {
-            for (class, used) in self.transports[transport].classes.iter().enumerate() {
-                classes[class] |= used;
+            // A class without a link is none of the topology's.
+            for (class, used) in classes.iter_mut().zip(&self.transports[transport].classes) {
+                *class |= used;
             }
         }
         classes

@@ -86,6 +86,17 @@ impl Product {
         }
     }
 
+    /// The same with the window as further input channels.
+    pub fn spread(&self) -> Product {
+        Product {
+            input_pixels: self.pixels,
+            filter: 1,
+            stride: 1,
+            inner: self.taps() * self.inner,
+            ..*self
+        }
+    }
+
     /// Positions of the window.
     pub fn taps(&self) -> u64 {
         self.filter * self.filter

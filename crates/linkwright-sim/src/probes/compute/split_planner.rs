@@ -11,7 +11,13 @@
 //!     + taps Q R x block overhead                              load the weights of each block, set up
 //!     + (window of P pixels x in + taps x in x out) / operand rate      fetch both operands
 //!     + P x out x 4 B x (r - 1)/r / partial rate               add the partial sums of r tiles
+//!     + pieces x piece                                         lay out anew, where in < block
 //! ```
+//!
+//! Where a group has fewer input channels than the multiplier takes at once, its input is laid out anew and padded,
+//! and with several groups its output too, which lies between those of other groups. A piece is a vector of
+//! 16 B, or one channel where the channels of a group are no whole vectors. The planner may also spread the window
+//! over the input channels, so that one tap has taps x in of them; then each of these is laid out for each pixel.
 //!
 //! A block is what the multiplier takes at once (16 input by 8 output channels, say); channels are padded
 //! to whole blocks. The window is that of a square of P pixels, so small shares fetch relatively more
@@ -43,6 +49,7 @@ pub struct SplitPlanner {
     block_overhead: f64,
     operand_bytes_per_cycle: f64,
     partial_bytes_per_cycle: f64,
+    piece_cycles: f64,
 }
 
 /// The split that the planner chose.
@@ -62,6 +69,8 @@ pub struct Plan {
 
 /// Bytes of a partial sum.
 const PARTIAL_BYTES: f64 = 4.0;
+/// Bytes that a tile moves at once.
+const VECTOR_BYTES: f64 = 16.0;
 
 impl SplitPlanner {
     /// The same with this many tiles.
@@ -88,6 +97,7 @@ impl SplitPlanner {
             block_overhead: s.time("block_overhead")?.0 as f64 / 1e12 * hertz,
             operand_bytes_per_cycle: s.rate("operand_rate")?.0 / hertz,
             partial_bytes_per_cycle: s.rate("partial_rate")?.0 / hertz,
+            piece_cycles: s.time("piece")?.0 as f64 / 1e12 * hertz,
         };
         for (key, count) in [
             ("tiles", planner.tiles),
@@ -115,6 +125,21 @@ impl SplitPlanner {
 
     /// The best split; of equal ones the first, with the fewest parts of groups, output, input channels.
     pub fn plan(&self, product: &Product) -> Plan {
+        let narrow = product.inner < self.block_inner;
+        let plan = self.split(product, narrow);
+        if !narrow || product.filter == 1 {
+            return plan;
+        }
+        let spread = self.split(&product.spread(), true);
+        if spread.time_s < plan.time_s {
+            spread
+        } else {
+            plan
+        }
+    }
+
+    /// The best split of a product whose operands are laid out anew or lie where they are wanted.
+    fn split(&self, product: &Product, anew: bool) -> Plan {
         let outer = shares(product.outer.div_ceil(self.block_outer));
         let inner = shares(product.inner.div_ceil(self.block_inner));
         let mut best: Option<Plan> = None;
@@ -132,6 +157,7 @@ impl SplitPlanner {
                         inner: inner_share,
                         groups: groups_share,
                         adders: r,
+                        anew,
                     };
                     let time_s = self.start_s + self.cycles(product, &share) / self.hertz;
                     if best.is_none_or(|plan| time_s < plan.time_s) {
@@ -157,15 +183,41 @@ impl SplitPlanner {
         let inner = (share.inner * self.block_inner).min(product.inner) as f64;
         let outer = (share.outer * self.block_outer).min(product.outer) as f64;
         let weights = product.taps() as f64 * inner * outer;
-        let operands = (window(product, pixels) * inner + weights) * product.precision.bytes();
+        let seen = window(product, pixels);
+        let operands = (seen * inner + weights) * product.precision.bytes();
         let adders = share.adders as f64;
         let partials = pixels * outer * PARTIAL_BYTES * (adders - 1.0) / adders;
         share.groups as f64
             * (pixels * blocks * block / self.efficiency
                 + blocks * self.block_overhead
                 + operands / self.operand_bytes_per_cycle
-                + partials / self.partial_bytes_per_cycle)
+                + partials / self.partial_bytes_per_cycle
+                + if share.anew {
+                    pieces(product, seen, pixels) * self.piece_cycles
+                } else {
+                    0.0
+                })
     }
+}
+
+/// Pieces of one group that are laid out anew: of the input `seen`, and of the output.
+fn pieces(product: &Product, seen: f64, pixels: f64) -> f64 {
+    let of = |channels: u64| {
+        let vectors = channels as f64 * product.precision.bytes() / VECTOR_BYTES;
+        let whole = vectors.fract() == 0.0;
+        if whole {
+            vectors
+        } else {
+            channels as f64
+        }
+    };
+    let several = product.groups > 1;
+    seen * of(product.inner)
+        + if several {
+            pixels * of(product.outer)
+        } else {
+            0.0
+        }
 }
 
 /// What one tile has of everything.
@@ -175,6 +227,7 @@ struct Share {
     inner: u64,
     groups: u64,
     adders: u64,
+    anew: bool,
 }
 
 /// Input pixels that a tile needs for `pixels` output pixels: those of squares as large as they can be.

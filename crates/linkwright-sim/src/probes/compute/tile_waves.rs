@@ -19,18 +19,23 @@
 //! before the product starts, which is why bytes add to the time and why their rate is far below that of
 //! the memory. No call is faster than `least`, the time in which a host can issue it.
 //!
-//! Groups run one after the other: launch, least and waves once per group; their channels are gathered
-//! at a rate of their own. In single precision ordinary arithmetic units work at their peak.
+//! Groups run one after the other: launch and waves once per group. In single precision ordinary arithmetic units
+//! work at their peak, and in half precision too where the channels of a group are no multiple of 8, which tensor
+//! cores need. For tensor cores the channels of a group are gathered, at a rate of its own.
 //!
 //! *Failure modes.* A library knows many shapes of tiles and switches between them: jumps between
-//! neighbouring batches are missed, as are strided layers at large batches.
+//! neighbouring batches are missed, as are strided layers at large batches, and groups that a small batch keeps from
+//! the tensor cores.
 //!
-//! Source: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU architecture via
-//! microbenchmarking" (2019), tables 5.1 and 5.4.
+//! Sources: Jia, Tillman, Maggioni, Scarpazza, "Dissecting the Graphcore IPU architecture via
+//! microbenchmarking" (2019), tables 5.1 and 5.4; NVIDIA, cuDNN 7.5 developer guide (channels of tensor operations).
 
 use super::product::{Precision, Product};
 use crate::error::SimError;
 use linkwright_core::machine::Section;
+
+/// Input and output channels must be multiples of this for tensor cores, in half precision.
+const TENSOR_CHANNELS: u64 = 8;
 
 /// Parameters in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,14 +101,14 @@ impl TileWaves {
     /// Time in seconds.
     pub fn time_s(&self, product: &Product) -> f64 {
         let groups = product.groups as f64;
-        let rate = if product.groups > 1 {
+        let rate = if product.groups > 1 && on_tensor_cores(product) {
             self.grouped_rate
         } else {
             self.memory_rate
         };
         let inner = (product.taps() * product.inner) as f64;
         let each = self.launch_s + self.waves_s(product) * inner;
-        (groups * self.least_s).max(groups * each + product.bytes() / rate)
+        self.least_s.max(groups * each + product.bytes() / rate)
     }
 
     /// Flops of one step of one tile.
@@ -120,7 +125,7 @@ impl TileWaves {
             (self.tile_rows, self.tile_columns)
         };
         let tiles = product.pixels.div_ceil(rows) * product.outer.div_ceil(columns);
-        if product.precision == Precision::Single {
+        if product.precision == Precision::Single || !on_tensor_cores(product) {
             let alone = self.tile_flops() * self.multiprocessors as f64 / self.single;
             return tiles.div_ceil(self.multiprocessors) as f64 * alone;
         }
@@ -135,4 +140,9 @@ impl TileWaves {
         };
         (full as f64 * self.pair_factor + last) * self.step_s
     }
+}
+
+/// Whether tensor cores can take the channels of a group.
+fn on_tensor_cores(product: &Product) -> bool {
+    product.inner % TENSOR_CHANNELS == 0 && product.outer % TENSOR_CHANNELS == 0
 }
