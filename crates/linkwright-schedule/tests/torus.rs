@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SWING: &str = "allreduce/swing_multiport_latency";
 const SWING_BLOCKS: &str = "allreduce/swing_multiport_bandwidth";
-const DOUBLING: &str = "allreduce/recursive_doubling_mirrored_latency";
-const DOUBLING_BLOCKS: &str = "allreduce/recursive_doubling_mirrored_bandwidth";
+const DOUBLING: &str = "allreduce/mirrored_doubling_latency";
+const DOUBLING_BLOCKS: &str = "allreduce/mirrored_doubling_bandwidth";
 const BUCKET: &str = "allreduce/bucket_multiport";
 
 const ALL: [&str; 5] = [SWING, SWING_BLOCKS, DOUBLING, DOUBLING_BLOCKS, BUCKET];
@@ -79,7 +79,7 @@ fn one_to_four_dimensions() {
     let planes = lines.chain((0..64).map(three));
     for sides in planes.chain(four.map(|sides| sides.to_vec())) {
         for key in ALL {
-            for elements in [0, 7, 1000] {
+            for elements in [7, 1000] {
                 assert_eq!(notices(&prove(key, &sides, elements)), 0, "{key} {sides:?}");
             }
         }

@@ -42,7 +42,10 @@ pub(crate) const MAX_WRITTEN: usize = 1 << 27;
 /// Most bytes of scratch by which a rank spares its partners the wait until other scratch is ready.
 pub const OWN_SCRATCH_BYTES: u64 = 16 << 20;
 
-/// Most scratch buffers that the same number of arrivals at one chunk may take.
+/// Most chunks of such scratch, of all ranks together: a proof follows each of them.
+const OWN_SCRATCH_CHUNKS: u64 = 1 << 27;
+
+/// Most scratch buffers that as many arrivals at one chunk may take.
 const MOST_LAYERS: u64 = 64;
 
 /// Options of the operation just written.
@@ -154,10 +157,14 @@ impl Builder {
     ///
     /// By default there is one scratch buffer, and a partner of a later step waits for the notice that it is
     /// ready again; so does one that combines into what another rank has combined into before. With scratch of
-    /// its own, nobody waits for more than the data. Beyond the limit the buffers are reused in turn.
+    /// its own, nobody waits for more than the data. Beyond the limit, or with more than 2^27 chunks of scratch
+    /// over all ranks, the buffers are reused in turn. Call it once the buffers are declared.
     pub fn own_scratch(&mut self) {
-        let vector = self.orderer.out.size_bytes().max(1);
-        self.conflicts.own_layers = (OWN_SCRATCH_BYTES / vector).min(MOST_LAYERS) as u32;
+        let out = &self.orderer.out;
+        let chunks: u64 = out.buffers.iter().map(|b| u64::from(b.chunks())).sum();
+        let room = OWN_SCRATCH_BYTES / out.size_bytes().max(1);
+        let provable = OWN_SCRATCH_CHUNKS / (chunks * u64::from(out.ranks)).max(1);
+        self.conflicts.own_layers = room.min(provable).min(MOST_LAYERS) as u32;
     }
 
     /// Add a passive memory; returns its participant number.

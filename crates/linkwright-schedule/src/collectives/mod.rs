@@ -16,8 +16,8 @@ mod direct;
 mod dissemination;
 mod hamiltonian;
 mod hierarchical;
+mod mirrored_doubling;
 mod recursive_doubling;
-mod recursive_doubling_mirrored;
 mod ring;
 mod shared_memory;
 mod star;
@@ -46,8 +46,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing::ALLREDUCE_BANDWIDTH,
     &swing_multiport::LATENCY,
     &swing_multiport::BANDWIDTH,
-    &recursive_doubling_mirrored::LATENCY,
-    &recursive_doubling_mirrored::BANDWIDTH,
+    &mirrored_doubling::LATENCY,
+    &mirrored_doubling::BANDWIDTH,
     &bucket_multiport::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,

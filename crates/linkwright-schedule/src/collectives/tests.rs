@@ -38,11 +38,11 @@ fn table() -> Vec<Row> {
         ("allreduce/swing_multiport_bandwidth", grid(8, 8, 2560), 12, 12 * 64 * 4, (20160, 20160), 0),
         // Along each of 3 lines a pair exchanges, and the third place with both: 2 + 4 messages a step.
         ("allreduce/swing_multiport_bandwidth", grid(3, 3, 36), 4, 4 * 4 * 3 * 6, (256, 256), 0),
-        ("allreduce/recursive_doubling_mirrored_latency", grid(8, 8, 640), 6, 6 * 64 * 4, (6 * 2560, 6 * 2560), 0),
+        ("allreduce/mirrored_doubling_latency", grid(8, 8, 640), 6, 6 * 64 * 4, (6 * 2560, 6 * 2560), 0),
         // Folds of 3 + 2 places in and out, and two exchanges among 4. Parts have 36 bytes: (1, 2)
         // is surplus once in each of four copies, (0, 0) acts for two and exchanges twice in each.
-        ("allreduce/recursive_doubling_mirrored_latency", grid(3, 3, 36), 2 + 4, 4 * (2 * 5 + 2 * 4), (144, 576), 0),
-        ("allreduce/recursive_doubling_mirrored_bandwidth", grid(8, 8, 2560), 12, 12 * 64 * 4, (20160, 20160), 0),
+        ("allreduce/mirrored_doubling_latency", grid(3, 3, 36), 2 + 4, 4 * (2 * 5 + 2 * 4), (144, 576), 0),
+        ("allreduce/mirrored_doubling_bandwidth", grid(8, 8, 2560), 12, 12 * 64 * 4, (20160, 20160), 0),
         ("allreduce/bucket_multiport", grid(8, 8, 2560), 28, 28 * 64 * 4, (20160, 20160), 0),
         ("allreduce/bucket_multiport", grid(4, 3, 96), 10, 10 * 12 * 4, (704, 704), 0),
         // Barriers order everything between ranks, here and among all pairs.

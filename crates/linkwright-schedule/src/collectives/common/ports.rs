@@ -108,8 +108,8 @@ impl Ports {
     pub fn allreduce_whole(&self, shape: &Shape) -> Result<Schedule> {
         let copies = self.copies();
         let mut b = Builder::new(Collective::Allreduce, shape);
-        b.own_scratch();
         let data = b.buffer(Buffer::vector("output", copies.len() as u32));
+        b.own_scratch();
         fold_in(&mut b, &copies, data, 1);
         for s in 0..self.rounds() {
             b.step();
@@ -132,11 +132,11 @@ impl Ports {
         let copies = self.copies();
         let blocks = copies[0].blocks();
         let mut b = Builder::new(Collective::Allreduce, shape);
-        b.own_scratch();
         let data = b.buffer(Buffer {
             slices: blocks,
             ..Buffer::vector("output", copies.len() as u32)
         });
+        b.own_scratch();
         fold_in(&mut b, &copies, data, blocks);
         for s in 0..self.rounds() {
             b.step();

@@ -23,10 +23,10 @@ use crate::collectives::common::line::Line;
 use crate::collectives::common::ports::{Pace, Ports};
 use crate::spec::Collective;
 
-/// Registry entry of allreduce/recursive_doubling_mirrored_latency.
+/// Registry entry of allreduce/mirrored_doubling_latency.
 pub static LATENCY: Algorithm = Algorithm {
     collective: Collective::Allreduce,
-    name: "recursive_doubling_mirrored_latency",
+    name: "mirrored_doubling_latency",
     summary: "recursive doubling of whole vectors on all ports of a torus at once",
     description: "On a torus of D dimensions, 2D copies of recursive doubling exchange 1/(2D) of the vector \
                  each, starting along different axes and in both directions. Places beyond a power of two \
@@ -42,10 +42,10 @@ pub static LATENCY: Algorithm = Algorithm {
     },
 };
 
-/// Registry entry of allreduce/recursive_doubling_mirrored_bandwidth.
+/// Registry entry of allreduce/mirrored_doubling_bandwidth.
 pub static BANDWIDTH: Algorithm = Algorithm {
     collective: Collective::Allreduce,
-    name: "recursive_doubling_mirrored_bandwidth",
+    name: "mirrored_doubling_bandwidth",
     summary: "halve and double on all ports of a torus at once",
     description: "On a torus of D dimensions, 2D copies of recursive halving and doubling work on 1/(2D) of \
                  the vector each, starting along different axes and in both directions. Places beyond a \
