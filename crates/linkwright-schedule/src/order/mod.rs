@@ -32,7 +32,7 @@ use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
 use crate::ir::{
-    Buffer, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule, MAX_OPS,
+    most_ops, Buffer, BufferId, Combine, Completion, Edge, Op, OpKind, Remembered, Schedule,
 };
 use crate::spec::Spec;
 use cells::Cells;
@@ -292,8 +292,8 @@ impl Orderer {
     /// `self.edges`; continue or open its chain.
     fn push(&mut self, op: Op) -> Result<u32> {
         let id = self.ordered() as u32;
-        if id as usize >= MAX_OPS {
-            return Err(ScheduleError::TooLarge(MAX_OPS as u64));
+        if id as usize >= most_ops() {
+            return Err(ScheduleError::TooLarge(most_ops() as u64));
         }
         let initiator = op.initiator();
         let continued = self.edges.iter().find(|edge| {

@@ -35,7 +35,7 @@ def reproduce(options: Options) -> Outcome:
     machine = curves.machine()
     times = curves.times(machine, options)
     cells = curves.cells(times)
-    scores = scoring.scores(cells, {name: TARGET for name in curves.TABLES})
+    scores = scoring.scores(cells, dict.fromkeys(curves.TABLES, TARGET))
     outcome = Outcome(
         paper="torus",
         title="Allreduce on a torus of 8 x 8 nodes, on a model",
