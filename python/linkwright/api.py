@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 LAUNCHES = 8
 
 
-def machine(name: str | Path, *, ranks: int | None = None, grid: tuple[int, int] | None = None) -> _native.Machine:
+def machine(name: str | Path, *, ranks: int | None = None, grid: tuple[int, ...] | None = None) -> _native.Machine:
     """Load a described machine.
 
     Args:
         name: the name of a shipped machine (`linkwright list machines`), or the path of a machine file.
         ranks: the number of endpoints that run ranks, for a machine that leaves it open.
-        grid: (columns, rows), for a machine that leaves its grid open.
+        grid: sides, (columns, rows, ...), for a machine that leaves its grid open.
     Returns:
         The machine.
     Raises:
@@ -74,7 +74,7 @@ def schedule(
     size: int | str,
     dtype: str = "f32",
     root: int = 0,
-    grid: tuple[int, int] | None = None,
+    grid: tuple[int, ...] | None = None,
     rings: Sequence[Sequence[int]] | None = None,
 ) -> _native.Schedule:
     """Build the schedule of a registered algorithm.
@@ -87,7 +87,7 @@ def schedule(
         size: the message size S, as bytes or as text such as `64K` (see `parse_size`); a whole number of elements.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
         root: the rank that a rooted collective starts or ends at.
-        grid: (columns, rows), for algorithms that need a grid.
+        grid: sides, (columns, rows, ...), for algorithms that need a grid.
         rings: orders of the ranks, for ring algorithms; by default one ring in rank order.
     Returns:
         The schedule.
@@ -118,7 +118,7 @@ def load(
     size: int | str | None = None,
     dtype: str = "f32",
     root: int = 0,
-    grid: tuple[int, int] | None = None,
+    grid: tuple[int, ...] | None = None,
 ) -> _native.Schedule:
     """Make the schedule of a source: a file, or a Python function that is named by text.
 
@@ -128,7 +128,7 @@ def load(
         size: the message size S, as bytes or as text such as `64K`; by default that of a file.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`.
         root: the rank that a rooted collective starts or ends at.
-        grid: (columns, rows), for a function that takes it.
+        grid: sides, (columns, rows, ...), for a function that takes it.
     Returns:
         The schedule; a plan of another tool is verified already.
     Raises:

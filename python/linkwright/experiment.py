@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import LinkwrightError, ShapeError, reported
-from linkwright.units import format_size
+from linkwright.units import format_grid, format_size
 
 if TYPE_CHECKING:
     from linkwright._native import Schedule
@@ -110,7 +110,7 @@ class Experiment:
     dtype: str | None = "f32"  # None: a probe
     op: str | None = None  # None if nothing is reduced
     root: int = 0
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     placement: tuple[int, ...] | None = None  # endpoint of each rank; None: topology order
     issue: str | None = None
     path: str | None = None
@@ -144,7 +144,7 @@ class Experiment:
         words += [format_size(self.size_bytes), self.dtype]
         words += [self.op] if self.op else []
         words += [f"root{self.root}"] if self.root else []
-        words += ["{}x{}".format(*self.grid)] if self.grid else []
+        words += [format_grid(self.grid)] if self.grid else []
         words += ["->".join(map(str, self.placement))] if self.placement else []
         words += [f"{name}={getattr(self, name)}" for name in HOW if getattr(self, name)]
         words += [] if self.arithmetic else ["no-arithmetic"]
@@ -161,7 +161,7 @@ class Experiment:
             "experiment": self.key,
             "endpoints": "->".join(map(str, self.placement)) if self.placement else None,
             "root": self.root,
-            "grid": "{}x{}".format(*self.grid) if self.grid else None,
+            "grid": format_grid(self.grid) if self.grid else None,
             "messages": self.messages if pattern else None,
             "both_ways": self.both_ways if pattern else None,
         }

@@ -46,7 +46,7 @@ def limits(
     *,
     dtype: str = "f32",
     root: int = 0,
-    grid: tuple[int, int] | None = None,
+    grid: tuple[int, ...] | None = None,
     path: str | None = None,
     placement: Sequence[int] | None = None,
 ) -> list[Limit]:

@@ -8,6 +8,7 @@ Inside, times are nanoseconds (`_ns`), sizes bytes (`_bytes`) and rates bytes pe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from .errors import UsageError
 
@@ -53,6 +54,11 @@ def format_size(size_bytes: int) -> str:
         if size_bytes and size_bytes % _FACTOR[suffix] == 0:
             return f"{size_bytes // _FACTOR[suffix]}{suffix}"
     return str(size_bytes)
+
+
+def format_grid(sides: Iterable[int]) -> str:
+    """`4x4x2` from (4, 4, 2)."""
+    return "x".join(map(str, sides))
 
 
 def parse_duration_s(text: str, with_unit: bool = False) -> float:

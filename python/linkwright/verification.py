@@ -22,7 +22,7 @@ class Request:
     ranks: int | None  # None: those of a schedule in a file
     size_bytes: int | None
     root: int = 0
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     machine: str | None = None
 
     @property

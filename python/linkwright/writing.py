@@ -23,7 +23,7 @@ class Builder(_native.Builder):
         size: the message size S, as bytes or as text such as `64K`; a whole number of elements.
         dtype: the data type, `f32`, `f64`, `i32`, `i64`, `u8` or `bf16`; only its size matters.
         root: the rank that a rooted collective starts or ends at.
-        grid: (columns, rows), if the ranks form a grid.
+        grid: its sides, (columns, rows, ...), if the ranks form a grid.
         out_of_place: whether `input` holds the data and `output` gets the result, for collectives that usually have
             one buffer `output`.
     Raises:
@@ -52,7 +52,7 @@ class Builder(_native.Builder):
         *,
         dtype: str = "f32",
         root: int = 0,
-        grid: tuple[int, int] | None = None,
+        grid: tuple[int, ...] | None = None,
         out_of_place: bool = False,
     ) -> Self:
         """Begin a schedule; `size` is converted to elements of `dtype`."""

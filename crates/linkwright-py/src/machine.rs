@@ -8,7 +8,7 @@ use linkwright_core::machine::{
 };
 use linkwright_sim::fabrics as models;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::collections::BTreeSet;
 
 /// A described machine: endpoints, links, paths and costs, read from a machine file. It never changes.
@@ -143,8 +143,7 @@ impl Machine {
     /// Choose the grid, for a machine whose file leaves it open.
     ///
     /// Args:
-    ///     columns: the width of the grid, at least 1.
-    ///     rows: the height of the grid, at least 1.
+    ///     sides: the sides of the grid, each at least 1: columns, rows, ...
     /// Returns:
     ///     The machine of that size.
     /// Raises:
@@ -153,9 +152,9 @@ impl Machine {
     ///     >>> import linkwright as lw
     ///     >>> lw.machine("torus-2d").with_grid(4, 2).rank_grid
     ///     (4, 2)
-    fn with_grid(&self, columns: u32, rows: u32) -> PyResult<Self> {
-        let grid = Grid::new(columns, rows);
-        let described = self.described.with_grid(grid).map_err(errors::machine)?;
+    #[pyo3(signature = (*sides))]
+    fn with_grid(&self, sides: Vec<u32>) -> PyResult<Self> {
+        let described = self.described.with_sides(&sides).map_err(errors::machine)?;
         Ok(Machine { described })
     }
 
@@ -226,7 +225,7 @@ impl Machine {
         })
     }
 
-    /// (columns, rows) of all places, hidden ones included; None unless they form a grid.
+    /// (columns, rows) of all places, hidden ones included; None unless they form a grid of two sides.
     #[getter]
     fn grid(&self) -> Option<(u32, u32)> {
         self.described.grid().map(|grid| (grid.columns, grid.rows))
@@ -255,12 +254,13 @@ impl Machine {
         Ok(Machine { described })
     }
 
-    /// (columns, rows) of the ranks; None unless they form a grid.
+    /// Sides of the grid of ranks, (columns, rows, ...); None unless they form a grid.
     #[getter]
-    fn rank_grid(&self) -> Option<(u32, u32)> {
-        self.described
-            .rank_grid()
-            .map(|grid| (grid.columns, grid.rows))
+    fn rank_grid<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match self.described.sides() {
+            [] => Ok(None),
+            sides => PyTuple::new(py, sides).map(Some),
+        }
     }
 
     /// The hierarchy of the machine.

@@ -117,7 +117,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
         launch: TimePs(asked.take("launch_ps")?.unwrap_or(0)),
-        grid: asked.take("grid")?,
+        grid: asked.take::<Vec<u32>>("grid")?.unwrap_or_default(),
         arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
         operations_per_s: asked.take("operations_per_s")?,
         seed,

@@ -12,7 +12,7 @@ use crate::outcome::{OperationTimes, Simulation};
 use crate::placement::Placement;
 use crate::protocol::{self, Timed};
 use crate::setup::{Issue, Setup};
-use linkwright_core::machine::{Engine, Grid, OpenSize, Path, Scratch};
+use linkwright_core::machine::{Engine, OpenSize, Path, Scratch};
 use linkwright_core::{EndpointId, Machine, Skew, TimePs};
 use linkwright_schedule::ir::{Combine, Op, OpKind, Schedule};
 use linkwright_schedule::own_scratch::own_scratch;
@@ -34,7 +34,7 @@ pub struct Options {
     /// What a library takes to start the collective on a rank that has arrived.
     pub launch: TimePs,
     /// Columns and rows, for a machine whose grid is open.
-    pub grid: Option<(u32, u32)>,
+    pub grid: Vec<u32>,
     /// Whether combinations pay for their arithmetic.
     pub arithmetic: bool,
     /// Rate of computes, where the schedule has some.
@@ -57,7 +57,7 @@ impl Default for Options {
             placement: Placement::default(),
             skew: Skew::default(),
             launch: TimePs::ZERO,
-            grid: None,
+            grid: Vec::new(),
             arithmetic: true,
             operations_per_s: None,
             seed: 0,
@@ -113,7 +113,7 @@ pub fn run(
     options: &Options,
 ) -> Result<Modelled, SimError> {
     let machine = match machine.ranks() {
-        0 => Cow::Owned(sized(machine, schedule.ranks, options.grid)?),
+        0 => Cow::Owned(sized(machine, schedule.ranks, &options.grid)?),
         // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
         _ => Cow::Borrowed(machine),
     };
@@ -157,7 +157,7 @@ pub fn limits_of(
     machine: &Machine,
     options: &Options,
 ) -> Result<Limits, SimError> {
-    let machine = sized(machine, shape.ranks, options.grid)?;
+    let machine = sized(machine, shape.ranks, &options.grid)?;
     let placement = (options.placement).place(&machine, shape.ranks, 0)?;
     let setup = setup(&machine, shape.ranks, placement, options)?;
     let mut fabric = fabrics::build(&machine)?;
@@ -244,12 +244,11 @@ pub fn remark(
 }
 
 /// The machine, with a size if it has none yet.
-pub fn sized(machine: &Machine, ranks: u32, grid: Option<(u32, u32)>) -> Result<Machine, SimError> {
-    let grid = grid.map(|(columns, rows)| Grid { columns, rows });
+pub fn sized(machine: &Machine, ranks: u32, grid: &[u32]) -> Result<Machine, SimError> {
     Ok(match (machine.open_size(), grid) {
         _ if machine.ranks() > 0 => machine.clone(),
         (None, _) => machine.clone(),
-        (Some(OpenSize::Grid), Some(grid)) => machine.with_grid(grid)?,
+        (Some(OpenSize::Grid), [_, ..]) => machine.with_sides(grid)?,
         (Some(_), _) => machine.with_endpoints(ranks as usize)?,
     })
 }

@@ -14,7 +14,7 @@ type Plan = Vec<(u64, u32, u32, u64, u8)>;
 
 fn fabric(file: &str, changes: &[(&str, &str)]) -> AnyFabric {
     let machine = files::machine(file, changes);
-    build(&sized(&machine, 12, Some((4, 3))).unwrap()).unwrap()
+    build(&sized(&machine, 12, &[4, 3]).unwrap()).unwrap()
 }
 
 fn message(op: usize, plan: &(u64, u32, u32, u64, u8)) -> Msg {

@@ -38,7 +38,7 @@ fn schedule(algorithm: &Algorithm, shape: &Shape, machine: &Machine) -> Option<S
     if schedule.memories as usize > machine.memories() {
         return None;
     }
-    let sized = sized(machine, shape.ranks, shape.plane()).unwrap();
+    let sized = sized(machine, shape.ranks, &shape.grid).unwrap();
     let own = lowered(&schedule, &sized, None).unwrap();
     Some(own.unwrap_or(schedule))
 }

@@ -196,7 +196,7 @@ fn a_refusal_names_the_reason_and_the_cure() {
     let skewed = refused("loggp", 8, late, Mode::Folded);
     assert!(skewed.contains("arrive at different times"), "{skewed}");
     let grid = Options {
-        grid: Some((2, 2)),
+        grid: vec![2, 2],
         ..plain()
     };
     let torus = refused("torus-2d", 8, grid, Mode::Folded);

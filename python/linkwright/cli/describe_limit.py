@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 
 import click
@@ -23,7 +24,7 @@ def show(
     collective, _ = options.collective_and_algorithm(named, "all")
     machine = machines.load(on)
     grid = choices.get("grid")
-    ranks = ranks or (grid[0] * grid[1] if grid else machine.ranks)
+    ranks = ranks or (math.prod(grid) if grid else machine.ranks)
     if not ranks:
         raise UsageError(f"{on} has any number of ranks; choose one with --ranks, or --grid")
     if collective == "barrier" and sizes:

@@ -15,7 +15,7 @@ from linkwright.units import counted, format_size, parse_size
 USUAL_RANKS, USUAL_SIZE = 8, "64K"
 
 
-def show(name: str, ranks: int | None, sizes: str | None, grid: tuple[int, int] | None, as_json: bool) -> None:
+def show(name: str, ranks: int | None, sizes: str | None, grid: tuple[int, ...] | None, as_json: bool) -> None:
     """Print the facts of the schedule of `name`, and the outcome of its proof."""
     source = sources.find(name)
     if sizes and "," in sizes:

@@ -113,7 +113,7 @@ def _hows(experiment: Experiment) -> list[str]:
     """What an experiment does differently from the default, in words."""
     words = [f"{name}={getattr(experiment, name)}" for name in HOW if getattr(experiment, name)]
     words += [f"root={experiment.root}"] if experiment.root else []
-    words += ["grid={}x{}".format(*experiment.grid)] if experiment.grid else []
+    words += [f"grid={units.format_grid(experiment.grid)}"] if experiment.grid else []
     words += [f"x{experiment.messages}"] if experiment.messages > 1 else []
     return words + (["both-ways"] if experiment.both_ways else [])
 

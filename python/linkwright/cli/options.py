@@ -73,18 +73,17 @@ class Share(click.ParamType):
 
 
 class Grid(click.ParamType):
-    """Columns and rows."""
+    """Sides: columns, rows and any more."""
 
     name = "CxR"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """(8, 8) from `8x8`."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """(8, 8) from `8x8`, (4, 4, 2) from `4x4x2`."""
         if isinstance(value, tuple):
             return value
-        match = re.fullmatch(r"([1-9]\d{0,5})x([1-9]\d{0,5})", str(value), re.ASCII)
-        if not match:
-            self.fail(f"`{value}` is not a grid; write columns x rows, such as `8x8`", param, ctx)
-        return int(match[1]), int(match[2])
+        if not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})+", str(value), re.ASCII):
+            self.fail(f"`{value}` is not a grid; write columns x rows, such as `8x8` or `4x4x4`", param, ctx)
+        return tuple(int(side) for side in str(value).split("x"))
 
 
 class Watts(click.ParamType):

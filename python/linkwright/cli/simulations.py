@@ -33,7 +33,7 @@ class Request:
     mode: str | None
     on: str
     ranks: int | None
-    grid: tuple[int, int] | None
+    grid: tuple[int, ...] | None
     seed: int
     trace: Path | None
     links: Path | None

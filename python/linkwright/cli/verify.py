@@ -39,7 +39,7 @@ def command(
     ranks: int | None,
     size: int | None,
     root: int,
-    grid: tuple[int, int] | None,
+    grid: tuple[int, ...] | None,
     machine: str | None,
     as_json: bool,
 ) -> int:
@@ -78,7 +78,7 @@ def _requests(
     ranks: int | None,
     size: int | None,
     root: int,
-    grid: tuple[int, int] | None,
+    grid: tuple[int, ...] | None,
     machine: str | None,
 ) -> Iterator[Request]:
     """What is to be proved."""

@@ -11,11 +11,13 @@ and a page in docs/. All other code uses the object and compares no names. Insta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from linkwright import machines, registry
 from linkwright.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.experiment import Experiment
+from linkwright.units import format_grid
 
 from .cuda import Cuda
 from .gpus import Gpus
@@ -69,7 +71,7 @@ def is_host(key: str | None) -> bool:
 def resolve(
     names: str,
     ranks: int | None = None,
-    grid: tuple[int, int] | None = None,
+    grid: tuple[int, ...] | None = None,
     walk: str | None = None,
     most: int = MOST_RANKS,
     kept: Mapping[str, tuple[str, str]] | None = None,
@@ -100,7 +102,7 @@ def resolve(
 def resolve_one(
     name: str,
     ranks: int | None = None,
-    grid: tuple[int, int] | None = None,
+    grid: tuple[int, ...] | None = None,
     walk: str | None = None,
     most: int = MOST_RANKS,
     kept: tuple[str, str] | None = None,
@@ -202,13 +204,13 @@ def elsewhere(algorithm: str) -> UsageError | None:
     return None
 
 
-def _check_grid(grid: tuple[int, int], ranks: int) -> None:
+def _check_grid(grid: tuple[int, ...], ranks: int) -> None:
     """Refuse a grid of another size, which every experiment would silently ignore."""
-    columns, rows = grid
-    if columns * rows != ranks:
+    places = math.prod(grid)
+    if places != ranks:
         raise ShapeError(
-            f"--grid {columns}x{rows}: {columns * rows} places for {ranks} ranks; "
-            f"make them equal, with `--ranks {columns * rows}` or another grid"
+            f"--grid {format_grid(grid)}: {places} places for {ranks} ranks; "
+            f"make them equal, with `--ranks {places}` or another grid"
         )
 
 

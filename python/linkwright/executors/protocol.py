@@ -48,7 +48,7 @@ class Extent:
     Attributes:
         kind: `measured`; described machines are `modelled`.
         ranks: how many ranks there are.
-        grid: (columns, rows) of the ranks, if they are arranged so.
+        grid: sides, (columns, rows, ...) of the ranks, if they are arranged so.
         own_algorithms: the algorithms of its library or device, by collective.
         last_cache: bytes of the last cache; sizes of probes may be multiples of it.
         default: the own algorithm that a collective takes where none is named; None means all algorithms.
@@ -57,7 +57,7 @@ class Extent:
 
     kind: Literal["modelled", "measured"]
     ranks: int
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     own_algorithms: Callable[[str], list[str]] = lambda collective: []
     last_cache: int = LAST_CACHE
     default: Callable[[str], str | None] = lambda collective: None
@@ -174,12 +174,12 @@ class Executor(Protocol):
     # Which of `CONDITIONS` it obeys; everything else of an experiment is in the schedule or the data.
     obeys: ClassVar[frozenset[str]] = frozenset()
 
-    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The target that `--on KEY` means.
 
         Args:
             ranks: how many ranks are asked for; None: as many as there are.
-            grid: (columns, rows) in which they are to be arranged; None: no grid.
+            grid: sides, (columns, rows, ...) in which they are to be arranged; None: no grid.
         Raises:
             ShapeError: the machine has fewer than `ranks` ranks.
         """

@@ -36,7 +36,7 @@ class Recipe:
     text: str  # of the machine file
     file: str  # its name, for messages
     ranks: int | None = None
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
     most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
 

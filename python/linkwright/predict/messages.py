@@ -82,7 +82,7 @@ class Where:
 
     machine: _native.Machine
     endpoints: int
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     path: str | None = None
     placement: tuple[int, ...] | None = None  # endpoint of each rank; None: the first ones
 

@@ -70,6 +70,11 @@ REGISTRY = {
         "host round trips of the Vollo accelerator on an IA-420F card",
         offers=("ablate", "holdout_scale"),
     ),
+    "torus": Study(
+        "linkwright.studies.torus",
+        "allreduce on a simulated torus of 64 nodes with 400 Gb/s links",
+        offers=("ablate", "holdout_scale"),
+    ),
 }
 FLAGS = {"tables": "--table", "ablate": "--ablate", "holdout_scale": "--holdout-scale"}
 

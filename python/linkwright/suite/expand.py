@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -173,7 +174,7 @@ def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:
     for name in part.schedules:
         source = sources.find(name)
         for ranks, size in itertools.product(_ranks(part, extent, source), part.sizes or (source.size_bytes,)):
-            grid = extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
+            grid = extent.grid if extent.grid and ranks == math.prod(extent.grid) else None
             size = None if size == source.size_bytes else size
             made = own_experiment(
                 part.name, name, ranks, size, part.dtype, part.op, **_how(part), grid=grid, root=part.root
@@ -224,7 +225,7 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
 
 def _grid(extent: Extent, ranks: int) -> tuple[int, int] | None:
     """The grid of the machine, or the one that was asked for, where the ranks fill it."""
-    return extent.grid if extent.grid and ranks == extent.grid[0] * extent.grid[1] else None
+    return extent.grid if extent.grid and ranks == math.prod(extent.grid) else None
 
 
 def _how(part: Part) -> dict[str, object]:

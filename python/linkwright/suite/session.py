@@ -52,7 +52,7 @@ class Request:
     on: str
     budget_s: float
     ranks: int | None = None
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     seed: int = 0
     samples: int | None = None
     warmup: int | None = None

@@ -3,12 +3,13 @@
 //! A machine has *rank* endpoints, which issue operations, and *memory* endpoints, which only hold
 //! data (a DRAM channel). Ranks come first: endpoint `r` is the place of rank `r` unless the run
 //! places ranks otherwise; memories follow. [`ranks`] reads how many ranks there are and where.
-//! `name` is a pattern of `{i}`, `{x}` and `{y}`.
+//! `name` is a pattern of `{i}`, `{x}`, `{y}` and `{at}`: its number, its column and row, and all coordinates
+//! of a grid of any number of sides, as in `1,0,3`.
 
 use std::collections::BTreeSet;
 
 use super::levels::{self, Level};
-use super::ranks::{self, on_grid, read_size, Grid, Place, Ranks, Size};
+use super::ranks::{self, by, on_grid, read_size, Grid, Place, Ranks, Size};
 use super::section::Section;
 use crate::error::MachineError;
 use crate::units::Bytes;
@@ -52,19 +53,31 @@ pub(super) fn read(
 ) -> Result<Layout, MachineError> {
     s.text("source")?;
     let ranks = ranks::read(&mut s, size)?;
-    let default = if ranks.places.is_some() {
-        "rank {i} ({x},{y})"
-    } else {
-        "rank {i}"
+    let default = match (&ranks.places, &ranks.sides[..]) {
+        (Some(_), _) => "rank {i} ({x},{y})",
+        (None, []) => "rank {i}",
+        (None, _) => "rank {i} ({at})",
     };
     let pattern = (s.optional_text("name")?).unwrap_or_else(|| default.to_string());
+    let is_flat = pattern.contains("{x}") || pattern.contains("{y}");
+    if is_flat && ranks.places.is_none() && !ranks.sides.is_empty() {
+        let problem = format!(
+            "`{pattern}` suits a grid of two sides, not {}; ask for two sides, or name endpoints by `{{at}}`",
+            by(&ranks.sides)
+        );
+        return Err(s.inconsistent("name", problem));
+    }
     let names = s.optional_texts("names")?.unwrap_or_default();
     let capacity = s.optional_bytes("capacity")?;
     let mut endpoints: Vec<Endpoint> = (0..ranks.count)
         .map(|i| {
             let place = ranks.places.as_ref().map(|p| p[i]);
             let name = names.get(i).unwrap_or(&pattern);
-            endpoint(name, i, place, EndpointKind::Rank, capacity)
+            let mut rank = endpoint(name, i, place, EndpointKind::Rank, capacity);
+            if rank.name.contains("{at}") {
+                rank.name = rank.name.replace("{at}", &at(&ranks, i));
+            }
+            rank
         })
         .collect();
     for memory in s.sections("memory")? {
@@ -100,6 +113,16 @@ fn endpoint(
     }
 }
 
+/// Where rank `i` is, in words.
+fn at(ranks: &Ranks, i: usize) -> String {
+    let all = match &ranks.places {
+        Some(places) => vec![places[i].x as usize, places[i].y as usize],
+        None => ranks.coordinates(i),
+    };
+    let words: Vec<String> = all.iter().map(usize::to_string).collect();
+    words.join(",")
+}
+
 fn read_memory(mut s: Section<'_>, grid: Option<Grid>) -> Result<Vec<Endpoint>, MachineError> {
     s.text("source")?;
     let pattern = s.text("name")?;
@@ -132,7 +155,7 @@ fn check_names(s: &Section<'_>, endpoints: &[Endpoint]) -> Result<(), MachineErr
         None => Ok(()),
         Some(twice) => {
             let problem = format!(
-                "two endpoints are named \"{}\"; put `{{i}}`, `{{x}}` or `{{y}}` into `name`",
+                "two endpoints are named \"{}\"; put `{{i}}` or `{{at}}` into `name`",
                 twice.name
             );
             Err(s.inconsistent("name", problem))

@@ -23,7 +23,7 @@
 //! the fabric has read it ([`Section::finish`]).
 //!
 //! A machine of *open size* (`count = "any"`, `grid = "any"`) has no endpoints until
-//! [`Machine::with_endpoints`] or [`Machine::with_grid`] gives it some.
+//! [`Machine::with_endpoints`] or [`Machine::with_sides`] gives it some.
 
 pub mod endpoints;
 pub mod hints;
@@ -65,7 +65,7 @@ use crate::issue::Issue;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::Layout;
-use ranks::{Size, MOST_ENDPOINTS, TOO_MANY};
+use ranks::{by, places_of, Size, MOST_ENDPOINTS, TOO_MANY};
 use section::Context;
 use tree::{Table, Value};
 
@@ -152,7 +152,7 @@ impl Machine {
         head.finish()?;
 
         let levels = root.sections("level")?;
-        let layout = endpoints::read(root.section("endpoints")?, levels, size)?;
+        let layout = endpoints::read(root.section("endpoints")?, levels, size.clone())?;
         let fabric_kind = root.section("fabric")?.text("kind")?;
         let hints = root.optional_section("hints")?.map(Hints::read);
         let hints = hints.transpose()?.unwrap_or_default();
@@ -255,9 +255,17 @@ impl Machine {
         self.layout.ranks.grid
     }
 
-    /// The grid of ranks, where the ranks form one; rank = row-major.
+    /// The grid of ranks, where the ranks form one of two sides; rank = row-major.
     pub fn rank_grid(&self) -> Option<Grid> {
-        self.layout.ranks.rank_grid
+        match self.sides() {
+            &[columns, rows] => Some(Grid::new(columns, rows)),
+            _ => None,
+        }
+    }
+
+    /// Sides of the grid of ranks, of any number, where the ranks form one: columns, rows, ...
+    pub fn sides(&self) -> &[u32] {
+        &self.layout.ranks.sides
     }
 
     /// The size that the file leaves open, `None` on a machine of fixed size.
@@ -294,24 +302,39 @@ impl Machine {
 
     /// This machine with a grid of ranks. A machine of fixed size accepts only its own.
     pub fn with_grid(&self, grid: Grid) -> Result<Machine, MachineError> {
-        let Grid { columns, rows } = grid;
+        self.with_sides(&[grid.columns, grid.rows])
+    }
+
+    /// The same with a grid of any number of sides.
+    pub fn with_sides(&self, sides: &[u32]) -> Result<Machine, MachineError> {
+        if self.open_size().is_none() {
+            return match self.sides() {
+                own if own == sides => Ok(self.clone()),
+                [] => {
+                    Err(self
+                        .wrong_size("its ranks do not form a grid; ask without one".to_string()))
+                }
+                own => Err(self.wrong_size(format!(
+                    "its ranks form a grid of {}, not {}; ask for that",
+                    by(own),
+                    by(sides)
+                ))),
+            };
+        }
+        let Some(places) = places_of(sides).filter(|_| !sides.is_empty()) else {
+            return Err(
+                self.wrong_size(match sides.contains(&0) || sides.is_empty() {
+                    true => format!("a grid of {} is empty; ask for at least 1x1", by(sides)),
+                    false => format!(
+                        "a grid of {} asked for; {TOO_MANY}, ask for a smaller one",
+                        by(sides)
+                    ),
+                }),
+            );
+        };
         match self.open_size() {
-            Some(_) if grid.places() > MOST_ENDPOINTS => Err(self.wrong_size(format!(
-                "a grid of {columns}x{rows} asked for; {TOO_MANY}, ask for a smaller one"
-            ))),
-            Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Size::Grid(grid)),
-            Some(OpenSize::Count) if grid.places() > 0 => self.with_endpoints(grid.places()),
-            None if self.rank_grid() == Some(grid) => Ok(self.clone()),
-            None => Err(self.wrong_size(match self.rank_grid() {
-                Some(own) => format!(
-                    "its ranks form a grid of {}x{}, not {columns}x{rows}; ask for that",
-                    own.columns, own.rows
-                ),
-                None => "its ranks do not form a grid; ask without one".to_string(),
-            })),
-            Some(_) => Err(self.wrong_size(format!(
-                "a grid of {columns}x{rows} is empty; ask for at least 1x1"
-            ))),
+            Some(OpenSize::Grid) => self.resized(Size::Sides(sides.to_vec())),
+            _ => self.with_endpoints(places),
         }
     }
 

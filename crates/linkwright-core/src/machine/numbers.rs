@@ -65,7 +65,7 @@ impl Machine {
             });
         };
         tree::replace(node, literal, &at)?;
-        Machine::assemble(changed, self.context.clone(), self.size)
+        Machine::assemble(changed, self.context.clone(), self.size.clone())
     }
 }
 

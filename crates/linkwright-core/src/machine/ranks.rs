@@ -7,6 +7,7 @@
 //! grid = [10, 12]                          columns, rows; every place is a rank, row by row
 //!   columns = [1, 2, ..] rows = [1, ..]      ... or only where these lines cross
 //!   places = [[1, 1], [2, 1], ..]            ... or only these, in this order
+//! grid = [4, 4, 4]                         any number of sides; the first counts fastest
 //! grid = "any"                             a grid of the size a run asks for
 //! ```
 //!
@@ -60,12 +61,25 @@ pub enum OpenSize {
 }
 
 /// The size that a run asks of a machine of open size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// None: that of the file.
     Unstated,
     Count(usize),
-    Grid(Grid),
+    /// The sides of a grid.
+    Sides(Vec<u32>),
+}
+
+/// Sides as people write them: `4x4x2`.
+pub(super) fn by(sides: &[u32]) -> String {
+    let words: Vec<String> = sides.iter().map(u32::to_string).collect();
+    words.join("x")
+}
+
+/// Number of places of a grid, where a machine can have so many.
+pub(super) fn places_of(sides: &[u32]) -> Option<usize> {
+    let all = (sides.iter()).try_fold(1usize, |all, &side| all.checked_mul(side as usize))?;
+    (1..=MOST_ENDPOINTS).contains(&all).then_some(all)
 }
 
 /// Where the ranks are: how many, on which places, on which grids.
@@ -73,9 +87,40 @@ pub(crate) enum Size {
 pub(super) struct Ranks {
     pub open: Option<OpenSize>,
     pub count: usize,
+    /// In two dimensions.
     pub places: Option<Vec<Place>>,
+    /// In two dimensions.
     pub grid: Option<Grid>,
-    pub rank_grid: Option<Grid>,
+    /// Sides of the grid that the ranks form, if they do: columns, rows, ...
+    pub sides: Vec<u32>,
+}
+
+impl Ranks {
+    /// Ranks on all places of a grid.
+    fn on_all(sides: &[u32]) -> Self {
+        let grid = match sides {
+            &[columns, rows] => Some(Grid::new(columns, rows)),
+            _ => None,
+        };
+        Ranks {
+            open: None,
+            count: sides.iter().map(|&side| side as usize).product(),
+            places: grid.map(all_places),
+            grid,
+            sides: sides.to_vec(),
+        }
+    }
+
+    /// Coordinates of rank `i` on the grid of ranks.
+    pub fn coordinates(&self, i: usize) -> Vec<usize> {
+        let mut rest = i;
+        let mut next = |&side: &u32| {
+            let here = rest % side as usize;
+            rest /= side as usize;
+            here
+        };
+        self.sides.iter().map(&mut next).collect()
+    }
 }
 
 /// Read the size and the places of the ranks, at the size asked for.
@@ -110,37 +155,47 @@ pub(super) fn read(s: &mut Section<'_>, size: Size) -> Result<Ranks, MachineErro
 
 fn read_grid(s: &mut Section<'_>, size: Size) -> Result<Ranks, MachineError> {
     if s.is_any("grid") {
-        let (places, grid) = match size {
-            Size::Grid(grid) => (all_places(grid), Some(grid)),
-            _ => (Vec::new(), None),
+        let of_size = match size {
+            Size::Sides(sides) => Ranks::on_all(&sides),
+            _ => Ranks {
+                places: Some(Vec::new()),
+                ..Ranks::default()
+            },
         };
         return Ok(Ranks {
             open: Some(OpenSize::Grid),
-            count: places.len(),
-            places: Some(places),
-            grid,
-            rank_grid: grid,
+            ..of_size
         });
     }
-    let grid = read_sides(s)?;
+    let sides = read_sides(s)?;
+    let &[columns, rows] = &sides[..] else {
+        if let Some(key) = (["columns", "rows", "places"].into_iter()).find(|key| s.has(key)) {
+            let problem = format!("needs a grid of two sides, not {}", by(&sides));
+            return Err(s.inconsistent(key, problem));
+        }
+        return Ok(Ranks::on_all(&sides));
+    };
+    let grid = Grid::new(columns, rows);
     let (used, rank_grid) = used_places(s, grid)?;
     Ok(Ranks {
         open: None,
         count: used.len(),
         places: Some(used),
         grid: Some(grid),
-        rank_grid,
+        sides: rank_grid.map_or(Vec::new(), |grid| vec![grid.columns, grid.rows]),
     })
 }
 
-fn read_sides(s: &mut Section<'_>) -> Result<Grid, MachineError> {
+fn read_sides(s: &mut Section<'_>) -> Result<Vec<u32>, MachineError> {
     let sides = s.optional_integers("grid")?.unwrap_or_default();
-    let [columns, rows] = sides[..] else {
-        return Err(s.inconsistent("grid", "a grid is `[columns, rows]` or \"any\""));
-    };
-    let places = (columns.checked_mul(rows)).ok_or_else(|| s.inconsistent("grid", TOO_MANY))?;
-    to_size(s, "grid", places)?;
-    Ok(Grid::new(columns as u32, rows as u32))
+    if sides.is_empty() {
+        return Err(s.inconsistent("grid", "a grid is its sides, `[columns, rows]`, or \"any\""));
+    }
+    let fits = |&side: &u64| u32::try_from(side).ok();
+    let sides: Option<Vec<u32>> = sides.iter().map(fits).collect();
+    sides
+        .filter(|sides| places_of(sides).is_some())
+        .ok_or_else(|| s.inconsistent("grid", TOO_MANY))
 }
 
 /// The places of the ranks in their order, and the grid that the ranks form, where they do.

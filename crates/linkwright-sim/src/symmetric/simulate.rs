@@ -65,7 +65,7 @@ fn of_size(
     match (mode, machine.open_size()) {
         // The representative, and one other rank.
         (Mode::Folded, Some(OpenSize::Count)) => Ok(machine.with_endpoints(ranks.min(2) as usize)?),
-        _ => sized(machine, ranks, options.grid),
+        _ => sized(machine, ranks, &options.grid),
     }
 }
 

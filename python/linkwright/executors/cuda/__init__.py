@@ -55,7 +55,7 @@ class Cuda(Executor):
         ),
     )
 
-    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The first `ranks` SMs, or an even spread of all."""
         from .clocks import settled
         from .device import asked

@@ -51,7 +51,7 @@ class Gpus(Executor):
         ),
     )
 
-    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The GPUs that the driver shows; a single one is planned as two, and every experiment waived."""
         from ..cuda.device import asked
 

@@ -57,7 +57,7 @@ class Mpi(Executor):
         ),
     )
 
-    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """The ranks of the job that this process belongs to."""
         from .world import world
 

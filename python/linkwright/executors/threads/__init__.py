@@ -31,7 +31,7 @@ class Threads(Executor):
     fit_model = "caches"
     obeys = frozenset({"issue", "skew", "placement"})
 
-    def resolve(self, ranks: int | None, grid: tuple[int, int] | None) -> Target:
+    def resolve(self, ranks: int | None, grid: tuple[int, ...] | None) -> Target:
         """All processors that this process may use; ranks beyond them share, and the rows say so."""
         from linkwright.store.environment import processor_name
 

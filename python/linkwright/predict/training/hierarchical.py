@@ -36,7 +36,7 @@ class Part:
     key: str
     devices: Sequence[int]
     size: int
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
 
     def simulated(self, machine: _native.Machine, path: str | None) -> tuple[float, dict[str, float]]:
         """Time in ns until the last of them finishes, and by causes."""

@@ -8,11 +8,12 @@
 //! and Fulkerson 1956), where every endpoint may relay. A switch with a `throughput` is two nodes with an edge of half
 //! of it, because what passes is received and sent; a `turnaround` is an edge of its own.
 //!
-//! Up to [`FEW`] places are divided in every way. Of more, the cuts between the first place and others are taken, and
+//! A torus is halved across each of its axes, which needs no flows. Elsewhere, up to [`FEW`] places are divided in every way. Of more, the cuts between the first place and others are taken, and
 //! those that divide the places in order. A cut that is not looked at makes no limit wrong, only lower.
 
 use super::route::Routing;
 use super::topology::Topology;
+use super::torus::{Axis, Torus};
 use crate::fabric::NetworkCut;
 use linkwright_core::{BytesPerSec, EndpointId};
 use petgraph::algo::dinics;
@@ -31,7 +32,12 @@ pub(super) fn of(routing: &Routing, places: &[EndpointId], networks: &[u8]) -> V
     if places.len() < 2 {
         return Vec::new();
     }
-    let network = Network::new(&routing.topology, &routing.classes(networks));
+    let classes = routing.classes(networks);
+    let only_torus = (0..).zip(&classes).all(|(i, &used)| used == (i == 0));
+    if let Some(torus) = routing.torus.as_ref().filter(|_| only_torus) {
+        return halves(torus, &routing.topology, places);
+    }
+    let network = Network::new(&routing.topology, &classes);
     let all = |inside: Vec<bool>| {
         let side = |wanted| {
             let sides = places
@@ -55,8 +61,40 @@ pub(super) fn of(routing: &Routing, places: &[EndpointId], networks: &[u8]) -> V
     divisions(&network, places).into_iter().map(all).collect()
 }
 
+/// The halves of a torus across each axis: all links that lead out of the lower one, and no more than its ranks send.
+fn halves(torus: &Torus, topology: &Topology, places: &[EndpointId]) -> Vec<NetworkCut> {
+    let half = |axis: &Axis| {
+        let is_inside = |rank: u32| axis.place(rank) < axis.side / 2;
+        let links = topology.links.iter().zip(&topology.begins);
+        let leaving = (0..)
+            .zip(links)
+            .filter(|(_, (link, &from))| is_inside(from) && !is_inside(link.to));
+        let crossing: u64 = leaving.map(|(link, _)| topology.capacity[link]).sum();
+        let inside: Vec<bool> = places.iter().map(|place| is_inside(place.0)).collect();
+        let most = |inside_sends: bool| {
+            let own = |wanted: bool, out: bool| {
+                let side = places.iter().zip(&inside).filter(|(_, &is)| is == wanted);
+                let limits = side.map(|(place, _)| topology.injected(place.0, out));
+                limits
+                    .map(|limit| limit.map_or(FREE, |limit| topology.capacity[limit as usize]))
+                    .fold(0u64, u64::saturating_add)
+            };
+            let ends = own(inside_sends, true).min(own(!inside_sends, false));
+            BytesPerSec(crossing.min(ends) as f64)
+        };
+        NetworkCut {
+            out: most(true),
+            into: most(false),
+            inside,
+        }
+    };
+    let cuts = torus.axes.iter().filter(|axis| axis.side > 1).map(half);
+    cuts.filter(|cut| cut.inside.contains(&true) && cut.inside.contains(&false))
+        .collect()
+}
+
 /// The divisions of `places` to look at, the first place inside.
-fn divisions(network: &Network, places: &[EndpointId]) -> Vec<Vec<bool>> {
+fn divisions(network: &Network<'_>, places: &[EndpointId]) -> Vec<Vec<bool>> {
     let count = places.len();
     if count <= FEW {
         let sets = 0..(1u32 << (count - 1)) - 1;
@@ -80,14 +118,15 @@ fn divisions(network: &Network, places: &[EndpointId]) -> Vec<Vec<bool>> {
 }
 
 /// The graph for maximum flows.
-struct Network {
+struct Network<'a> {
+    topology: &'a Topology,
     graph: DiGraph<(), u64>,
     /// Whether capacities differ by direction.
     one_way: bool,
 }
 
-impl Network {
-    fn new(topology: &Topology, classes: &[bool]) -> Self {
+impl<'a> Network<'a> {
+    fn new(topology: &'a Topology, classes: &[bool]) -> Self {
         let mut graph = DiGraph::new();
         let nodes = topology.names.len() as u32;
         let arrive: Vec<NodeIndex> = (0..nodes).map(|_| graph.add_node(())).collect();
@@ -101,6 +140,7 @@ impl Network {
         };
         let leave: Vec<NodeIndex> = (0..nodes).map(|node| leave(&mut graph, node)).collect();
         let mut network = Network {
+            topology,
             graph,
             one_way: false,
         };
@@ -124,16 +164,22 @@ impl Network {
         network
     }
 
+    /// Bytes per second that `place` sends of its own or receives for itself.
+    fn own(&self, place: &EndpointId, out: bool) -> u64 {
+        let limit = self.topology.injected(place.0, out);
+        limit.map_or(FREE, |limit| self.topology.capacity[limit as usize])
+    }
+
     /// Most bytes per second from all of `from` together to all of `to`, and by node, whether it lies on the near side
     /// of the narrowest cut.
     fn flow(&self, from: &[EndpointId], to: &[EndpointId]) -> (u64, Vec<bool>) {
         let mut graph = self.graph.clone();
         let (source, sink) = (graph.add_node(()), graph.add_node(()));
         for place in from {
-            graph.add_edge(source, NodeIndex::new(place.index()), FREE);
+            graph.add_edge(source, NodeIndex::new(place.index()), self.own(place, true));
         }
         for place in to {
-            graph.add_edge(NodeIndex::new(place.index()), sink, FREE);
+            graph.add_edge(NodeIndex::new(place.index()), sink, self.own(place, false));
         }
         let (most, flows) = dinics(&graph, source, sink);
         let mut reached = vec![false; graph.node_count()];

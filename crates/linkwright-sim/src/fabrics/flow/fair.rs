@@ -108,6 +108,11 @@ impl Fair {
         self.entered.push(slot);
     }
 
+    /// Jobs at a resource.
+    pub fn crowd(&self, resource: u32) -> usize {
+        self.members[resource as usize].len()
+    }
+
     /// When the next job ends.
     pub fn next<'a>(&mut self, uses: impl Fn(&Job) -> &'a [Use]) -> Option<TimePs> {
         self.settle(uses);

@@ -67,6 +67,11 @@ impl Fifo {
         }
     }
 
+    /// Jobs at a resource, the one that holds it included.
+    pub fn crowd(&self, resource: u32) -> usize {
+        self.lines[resource as usize].jobs.len()
+    }
+
     /// When the next job ends.
     pub fn next(&self) -> Option<TimePs> {
         self.ends.next()

@@ -6,6 +6,7 @@ use super::edges::{run_of_names, sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
 use super::topology::{SwitchLimits, Topology};
+use super::torus::{self, Torus};
 use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
@@ -31,7 +32,8 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     let chunks = s.optional_choice("chunks", &["coalesced", "each"])?;
     let packet = s.optional_bytes("packet")?.unwrap_or(Bytes(0)).0;
     let mut topology = nodes(machine, &mut s)?;
-    let classes = links(&mut topology, &mut s)?;
+    let torus = Torus::read(machine, &mut topology, &mut s)?;
+    let classes = links(&mut topology, &mut s, torus.is_some())?;
     switch_limits(&mut topology, &mut s)?;
     let local_start = local(&mut topology, &mut s)?;
     let (resources, most) = (topology.capacity.len(), Use::RESOURCES);
@@ -48,6 +50,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     let networks = networks(machine, &transports, &mut s)?;
     let mut routing = Routing {
         topology,
+        torus,
         transports,
         networks,
         overrides: HashMap::new(),
@@ -63,7 +66,7 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
     })
 }
 
-fn whole(rate: BytesPerSec) -> u64 {
+pub(super) fn whole(rate: BytesPerSec) -> u64 {
     (rate.0 as u64).max(1)
 }
 
@@ -89,12 +92,24 @@ fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {
     Ok(Topology::new(names, ranks as u32, endpoints.len() as u32))
 }
 
-/// Read all classes of links into `topology`; their names.
-fn links(topology: &mut Topology, s: &mut Section<'_>) -> Read<Vec<String>> {
+/// Read all classes of links into `topology`; their names, after that of a torus.
+fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<Vec<String>> {
     let mut classes = Vec::new();
+    if has_torus {
+        classes.push(torus::CLASS.to_string());
+        if !s.has("links") {
+            return Ok(classes);
+        }
+    }
     let mut all = s.section("links")?;
     for name in all.names() {
         let mut class = all.section(name)?;
+        if classes.iter().any(|known| known == name) {
+            return Err(all.inconsistent(
+                name,
+                "is the class of the links of [fabric.torus]; rename it",
+            ));
+        }
         class.text("source")?;
         let rate = class.rate("bandwidth")?.0 * class.optional_ratio("share")?.unwrap_or(1.0);
         if rate < 1.0 {

@@ -36,6 +36,7 @@ mod fifo;
 mod file;
 mod job;
 mod loads;
+mod minimal;
 mod pairs;
 mod phases;
 mod route;
@@ -45,6 +46,7 @@ mod shared;
 mod tests;
 mod timing;
 mod topology;
+mod torus;
 mod trees;
 mod uses;
 
@@ -216,12 +218,16 @@ impl Flow {
     fn enter(&mut self, now: TimePs, slot: u32, phase: Phase) {
         let routes = self.routes.get_mut();
         let route = self.transfers[slot as usize].route;
+        let uses = match routes.is_adaptive(route) {
+            true => routes.choose(route, |link| self.shared.crowd(link)),
+            false => routes.span(route, phase.first, phase.last),
+        };
         let job = Job {
             token: slot,
             pass: phase.first as u32,
             bytes: phase.bytes,
             ceiling: routes.timing(route).ceiling(phase.first, phase.last),
-            uses: routes.span(route, phase.first, phase.last),
+            uses,
         };
         self.shared.enter(now, job, routes);
     }

@@ -8,6 +8,7 @@
 use super::pairs::Key;
 use super::timing::Timing;
 use super::topology::Topology;
+use super::torus::Torus;
 use super::trees::{Terrain, Trees};
 use super::uses::{List, Uses};
 use linkwright_core::TimePs;
@@ -78,6 +79,8 @@ pub(super) struct Way {
     ends: Vec<usize>,
     /// Whether it is a shortest way, which crosses no link twice.
     shortest: bool,
+    /// Whether messages choose among it and other ways of a torus.
+    pub adaptive: bool,
 }
 
 impl Way {
@@ -92,6 +95,8 @@ impl Way {
 #[derive(Clone, Debug)]
 pub(super) struct Routing {
     pub topology: Topology,
+    /// What its links of class 0 are made from, where the file describes a torus.
+    pub torus: Option<Torus>,
     pub transports: Vec<Transport>,
     pub networks: Vec<Network>,
     pub overrides: HashMap<(u32, u32), Override>,
@@ -204,6 +209,7 @@ impl Routing {
         way.links.clear();
         way.ends.clear();
         way.shortest = false;
+        way.adaptive = false;
         let stage = match own.and_then(|own| own.way.as_ref()) {
             Some(nodes) => match topology.along(nodes, &t.classes) {
                 Ok(links) => {
@@ -212,6 +218,14 @@ impl Routing {
                 }
                 Err(_) => return false,
             },
+            None if self.torus_of(t).is_some() && ranks => {
+                let torus = self.torus_of(t).expect("just seen");
+                torus.lead(key.from, key.to, &mut way.links);
+                way.shortest = true;
+                let whole = t.relays == Relays::Forward;
+                way.adaptive = whole && torus.is_choice(key.from, key.to);
+                None
+            }
             None if t.stages.is_empty() => {
                 if !trees.way((key.from, key.to), (index, self.terrain(t)), &mut way.links) {
                     return false;
@@ -245,6 +259,25 @@ impl Routing {
         way.ends.push(way.links.len());
     }
 
+    /// The torus, for a transport that uses nothing else.
+    fn torus_of(&self, t: &Transport) -> Option<&Torus> {
+        let only = t
+            .classes
+            .iter()
+            .enumerate()
+            .all(|(i, &used)| used == (i == 0));
+        let plain = only && t.stages.is_empty() && t.relays != Relays::None;
+        self.torus.as_ref().filter(|_| plain)
+    }
+
+    /// File what one way over `links` uses.
+    pub fn along(&self, links: &[u32], uses: &mut Uses) -> List {
+        match self.topology.has_only_links() {
+            true => uses.links(links),
+            false => uses.add(|all| self.topology.uses(links, all)),
+        }
+    }
+
     /// What the ways of a transport may lead over.
     fn terrain<'a>(&'a self, t: &'a Transport) -> Terrain<'a> {
         Terrain {
@@ -274,8 +307,8 @@ impl Routing {
     /// File what passes i..=j of a way use.
     fn pieces(&self, way: &Way, uses: &mut Uses, pieces: &mut Vec<List>) {
         let passes = way.ends.len();
-        if passes == 1 && way.shortest && self.topology.has_only_links() {
-            return pieces.push(uses.links(&way.links));
+        if passes == 1 && way.shortest {
+            return pieces.push(self.along(&way.links, uses));
         }
         for (first, last) in (0..passes).flat_map(|i| (0..passes).map(move |j| (i, j))) {
             pieces.push(uses.add(|all| {

@@ -9,6 +9,9 @@ use super::trees::Trees;
 use super::uses::{List, Use, Uses};
 use rustc_hash::FxHashMap;
 
+/// Femtoseconds, in which one byte takes a whole number on any real link.
+const FS_PER_S: u64 = 1_000_000_000_000_000;
+
 /// The number of pairs without a route.
 const NONE: u32 = u32::MAX - 1;
 
@@ -16,6 +19,8 @@ struct Route {
     timing: u32,
     /// Its first list; there is one for each span of passes.
     pieces: u32,
+    /// Source and target, where each message chooses its way.
+    ends: Option<(u32, u32)>,
 }
 
 /// All of them.
@@ -28,6 +33,8 @@ pub(super) struct Routes {
     /// Number of each timing.
     known: FxHashMap<Timing, u32>,
     pieces: Vec<List>,
+    /// What each way uses that a message has chosen.
+    chosen: FxHashMap<Vec<u32>, List>,
     uses: Uses,
     trees: Trees,
     /// The latest way; kept to reuse its memory.
@@ -44,6 +51,7 @@ impl Routes {
             timings: Vec::new(),
             known: FxHashMap::default(),
             pieces: Vec::new(),
+            chosen: FxHashMap::default(),
             uses: Uses::default(),
             trees: Trees::default(),
             way: Way::default(),
@@ -68,7 +76,12 @@ impl Routes {
                     self.timings.len() as u32 - 1
                 });
                 let pieces = first;
-                self.routes.push(Route { timing, pieces });
+                let adaptive = self.way.adaptive && key.from != key.to;
+                self.routes.push(Route {
+                    timing,
+                    pieces,
+                    ends: adaptive.then_some((key.from, key.to)),
+                });
                 self.routes.len() as u32 - 1
             }
         };
@@ -100,6 +113,37 @@ impl Routes {
     pub fn span(&self, route: u32, first: usize, last: usize) -> List {
         let span = first * self.timing(route).passes + last;
         self.pieces[self.routes[route as usize].pieces as usize + span]
+    }
+
+    /// Whether the messages of a route choose their way when they start to move.
+    #[inline]
+    pub fn is_adaptive(&self, route: u32) -> bool {
+        self.routes[route as usize].ends.is_some()
+    }
+
+    /// What the cheapest way of an adaptive route uses; `crowd` counts the flows on a link.
+    pub fn choose(&mut self, route: u32, crowd: impl Fn(u32) -> usize) -> List {
+        let (from, to) = self.routes[route as usize].ends.expect("an adaptive route");
+        let torus = self
+            .routing
+            .torus
+            .as_ref()
+            .expect("only a torus is adaptive");
+        let capacity = &self.routing.topology.capacity;
+        let cost = |link: u32| {
+            (crowd(link) as u64 + 1).saturating_mul(FS_PER_S)
+                / capacity[link as usize].min(FS_PER_S)
+        };
+        let mut links = Vec::new();
+        torus.cheapest(from, to, cost, &mut links);
+        match self.chosen.get(&links) {
+            Some(&list) => list,
+            None => {
+                let list = self.routing.along(&links, &mut self.uses);
+                self.chosen.insert(links, list);
+                list
+            }
+        }
     }
 
     #[inline]

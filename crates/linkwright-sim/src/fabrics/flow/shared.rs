@@ -55,6 +55,14 @@ impl Shared {
         }
     }
 
+    /// Jobs at a resource, waiting ones included.
+    pub fn crowd(&self, resource: u32) -> usize {
+        match self {
+            Shared::Fair(fair) => fair.crowd(resource),
+            Shared::Fifo(fifo) => fifo.crowd(resource),
+        }
+    }
+
     /// What each resource carried.
     pub fn loads(&self, names: &[String]) -> LinkTable {
         match self {

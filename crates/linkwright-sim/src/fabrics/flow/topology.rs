@@ -5,7 +5,8 @@
 //!   links      one for each direction of an edge, in the order of the file
 //!   resources  what data compete for: links; `turn` of a switch, for data that arrive and leave over
 //!              links of the same class; `throughput` of a switch, for all that it receives and sends;
-//!              the memory of an endpoint, for copies inside it
+//!              `sends` and `receives` of a rank of a torus, for its own data; the memory of an endpoint,
+//!              for copies inside it
 //! ```
 //!
 //! Endpoints carry other nodes' data only where a transport says so.
@@ -51,6 +52,7 @@ pub(super) struct Topology {
     turns: HashMap<(u32, u32), u32>,
     throughputs: HashMap<u32, u32>,
     locals: Option<u32>,
+    injections: Option<u32>,
 }
 
 impl Topology {
@@ -98,6 +100,22 @@ impl Topology {
         }
     }
 
+    /// What each rank may send of its own, and receive for itself, is at most `rate` each.
+    pub fn injection(&mut self, rate: u64) {
+        self.injections = Some(self.capacity.len() as u32);
+        for rank in 0..self.ranks {
+            for does in ["sends", "receives"] {
+                self.resource(format!("{} {does}", self.name(rank)), rate);
+            }
+        }
+    }
+
+    /// The resource of what `node` sends of its own or receives for itself, where that is limited.
+    pub fn injected(&self, node: u32, out: bool) -> Option<u32> {
+        let first = self.injections.filter(|_| node < self.ranks)?;
+        Some(first + 2 * node + u32::from(!out))
+    }
+
     /// Copies inside each endpoint at `rate`.
     pub fn local(&mut self, rate: u64) {
         self.locals = Some(self.capacity.len() as u32);
@@ -127,7 +145,7 @@ impl Topology {
 
     /// Whether data compete for nothing but links on the way from one endpoint to another.
     pub fn has_only_links(&self) -> bool {
-        self.turns.is_empty() && self.throughputs.is_empty()
+        self.turns.is_empty() && self.throughputs.is_empty() && self.injections.is_none()
     }
 
     /// Append what one byte uses on its way over `links`, from where it is stored to where it is stored.
@@ -138,6 +156,8 @@ impl Topology {
             let ends = [self.begins[first as usize], self.links[last as usize].to];
             let limited = ends.iter().filter_map(|node| self.throughputs.get(node));
             uses.extend(limited.map(|&resource| Use::new(resource, 1)));
+            let own = [self.injected(ends[0], true), self.injected(ends[1], false)];
+            uses.extend(own.iter().flatten().map(|&resource| Use::new(resource, 1)));
         }
         for pair in links.windows(2) {
             let (a, b) = (&self.links[pair[0] as usize], &self.links[pair[1] as usize]);
@@ -193,8 +213,11 @@ impl Topology {
         // Every edge has a link each way, of the same capacity.
         let there = self.out[node as usize].iter().map(|&link| link as usize);
         let used = there.filter(|&link| classes[self.links[link].class as usize]);
-        used.map(|link| self.capacity[if out { link } else { link ^ 1 }])
-            .sum()
+        let links = used
+            .map(|link| self.capacity[if out { link } else { link ^ 1 }])
+            .sum();
+        let own = self.injected(node, out);
+        own.map_or(links, |own| self.capacity[own as usize].min(links))
     }
 
     /// Bytes per second that a switch receives and sends together, where it has such a limit.

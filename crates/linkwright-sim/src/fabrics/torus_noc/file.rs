@@ -36,7 +36,8 @@ impl TorusNocConfig {
     pub fn from_machine(machine: &Machine) -> Result<TorusNocConfig, MachineError> {
         let mut s = machine.fabric_section();
         let Some(grid) = machine.grid().filter(|g| g.columns.max(g.rows) <= EXTENT) else {
-            let problem = "a torus needs [endpoints] with a grid of at most 255 x 255 places";
+            let problem =
+                "this torus needs [endpoints] with a grid of two sides, at most 255 x 255 places";
             return Err(s.inconsistent("kind", problem));
         };
         let flit = s.bytes("flit")?.0;
