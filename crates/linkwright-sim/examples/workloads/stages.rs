@@ -99,7 +99,7 @@ fn scheduled(case: &Case, records: bool) -> Result<Figures> {
 #[inline(never)]
 fn machine(case: &Case) -> Result<(Machine, AnyFabric)> {
     let machine = Machine::parse(&case.machine.text(), case.machine.name()).map_err(text)?;
-    let machine = run::sized(&machine, case.shape.ranks, &case.shape.grid).map_err(text)?;
+    let machine = run::sized(&machine, case.shape.ranks, &case.shape.shape().grid).map_err(text)?;
     let fabric = fabrics::build(&machine).map_err(text)?;
     Ok((machine, fabric))
 }
