@@ -6,6 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUNS   ?= runs
+FUZZ   ?= 600
+SEED   ?= 1000000
 # The flag protocol of `threads` under loom: other flags for the whole tree, so a folder of its own; little to
 # run, much to build, so not optimised.
 LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR=target/loom
@@ -13,7 +15,7 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python lint format generate bench pictures clean
+.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -58,6 +60,9 @@ test-slow: ## the Rust tests that take minutes and are off by default
 
 test-python: setup-dev
 	$(BIN)/python -m pytest
+
+fuzz: setup-dev ## mutants of every kind of file and command line for FUZZ seconds each, from seed SEED
+	LINKWRIGHT_FUZZ_SECONDS=$(FUZZ) LINKWRIGHT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/python/test_fuzz.py -q
 
 lint: setup-dev ## clippy, rustdoc, ruff and mypy without warnings, both formatters
 	cargo clippy --workspace --all-targets --locked -- -D warnings

@@ -28,6 +28,8 @@ ALL, DEFAULT = "all", "default"
 OPS = ("sum", "max", "min", "prod")
 # Tables per rank must fit into memory; the native half has the same limit.
 MAX_RANKS = 1 << 22
+# Most messages of one pair of a traffic pattern.
+MOST_MESSAGES = 1 << 20
 # How a schedule is simulated: fields that a key names with their values, and options of the native half.
 HOW = ("issue", "path", "skew")
 # Fields that are columns of the same name.

@@ -18,7 +18,7 @@ file, table, key, the value and what to write.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,13 @@ from linkwright import units
 from linkwright.errors import UsageError, nearest, unknown
 
 Schema = dict[str, Any]
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+
+# Limits of every file: what is larger is a mistake, or the work of somebody who wants to fill a memory.
+MOST_ITEMS = 100_000  # of a list
+MOST_WHOLE = 1 << 53  # a whole number that a float holds exactly
+MOST_AMOUNT = 1e24  # of things counted, so that products of a few do not overflow
+SHOWN = 80  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,15 @@ class Kind:
 
     def refused(self, key: str, value: object, place: Place) -> UsageError:
         """The error for a value of another kind."""
-        return place.wrong(f"{key} is {value!r}; write {self.words}")
+        return place.wrong(f"{key} is {_shown(value)}; write {self.words}")
+
+
+def _shown(value: object) -> str:
+    """A value in a message, cut if it is long."""
+    if isinstance(value, int) and abs(value) > 10**SHOWN:
+        return "a number of more than 80 digits"
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 @dataclass(frozen=True)
@@ -124,8 +139,10 @@ def load(text: str, place: Place) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise place.wrong(f"not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise place.wrong("not valid TOML: its lists are nested too deeply; write them flat") from error
+    except ValueError as error:  # also of a number of thousands of digits
+        raise place.wrong(f"not valid TOML: {str(error).partition(';')[0]}") from error
 
 
 def read(values: dict[str, Any], keys: Keys, place: Place) -> Table:
@@ -170,13 +187,15 @@ class Scalar(Kind):
         return self._schema
 
 
-def whole(least: int) -> Scalar:
+def whole(least: int, most: int = MOST_WHOLE) -> Scalar:
     """A whole number; `true`, an int to Python, is not one."""
     return Scalar(
-        f"a whole number, at least {least}",
+        f"a whole number, at least {least}"
+        if most == MOST_WHOLE
+        else f"a whole number, at least {least} and at most {most}",
         (int,),
-        lambda value: type(value) is int and value >= least,
-        {"type": "integer", "minimum": least},
+        lambda value: type(value) is int and least <= value <= most,
+        {"type": "integer", "minimum": least, "maximum": most},
     )
 
 
@@ -231,15 +250,13 @@ class Choice(Kind):
 class Many(Kind):
     """A list, as a tuple; with `single`, one item is read as a list of one."""
 
-    def __init__(self, item: Kind, least: int = 1, most: int | None = None, single: bool = False, words: str = ""):
+    def __init__(self, item: Kind, least: int = 1, most: int = MOST_ITEMS, single: bool = False, words: str = ""):
         self._item, self._least, self._most, self._single = item, least, most, single
         self.types = (list, *item.types) if single else (list,)
         self.words = words or f"a list, each item {item.words}"
 
     def _counts(self, value: Any, kind: type) -> bool:
-        return (
-            isinstance(value, kind) and self._least <= len(value) and (self._most is None or len(value) <= self._most)
-        )
+        return isinstance(value, kind) and self._least <= len(value) <= self._most
 
     def read(self, key: str, value: object, place: Place) -> object:
         listed = [value] if self._single and not isinstance(value, list) else value
@@ -260,7 +277,7 @@ class Many(Kind):
         return [self._item.show(one) for one in value]
 
     def schema(self) -> Schema:
-        limits = {"minItems": self._least} | ({} if self._most is None else {"maxItems": self._most})
+        limits = {"minItems": self._least, "maxItems": self._most}
         listed = {"type": "array", "items": self._item.schema(), **limits}
         return {"anyOf": [self._item.schema(), listed]} if self._single else listed
 
@@ -320,12 +337,12 @@ class Tables(OneTable):
     types = (list,)
 
     def read(self, key: str, value: object, place: Place) -> list[Table]:
-        if not isinstance(value, list) or not value:
+        if not isinstance(value, list) or not 0 < len(value) <= MOST_ITEMS:
             raise self.refused(key, value, place)
         return [super(Tables, self).read(f"{key}[{i}]", one, place) for i, one in enumerate(value)]
 
     def schema(self) -> Schema:
-        return {"type": "array", "items": super().schema(), "minItems": 1}
+        return {"type": "array", "items": super().schema(), "minItems": 1, "maxItems": MOST_ITEMS}
 
 
 class Named(Kind):
@@ -352,22 +369,39 @@ class Named(Kind):
         return {"type": "object", "additionalProperties": self._kind.schema()}
 
 
+# More would be no name and no description.
+MOST_CHARACTERS = 10_000
 TEXT = Scalar(
-    "a text that is not empty",
+    f"a text that is not empty, of at most {MOST_CHARACTERS} characters",
     (str,),
-    lambda value: isinstance(value, str) and bool(value.strip()),
-    {"type": "string", "pattern": r"\S"},
+    lambda value: isinstance(value, str) and bool(value.strip()) and len(value) <= MOST_CHARACTERS,
+    {"type": "string", "pattern": r"\S", "maxLength": MOST_CHARACTERS},
+)
+# A line of a title or table, in which no character moves the cursor or hides others.
+LINE_MOST = 200
+LINE = Scalar(
+    f"a line of at most {LINE_MOST} printable characters",
+    (str,),
+    lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable() and len(value) <= LINE_MOST,
+    {"type": "string", "pattern": r"\S", "maxLength": LINE_MOST},
+)
+# A name that is also that of a file or folder.
+NAME = Scalar(
+    "1 to 100 letters, digits, dots, dashes and underscores that begin with a letter or digit",
+    (str,),
+    lambda value: isinstance(value, str) and re.fullmatch(_NAME, value, re.ASCII) is not None,
+    {"type": "string", "pattern": f"^{_NAME}$"},
 )
 FLAG = Scalar("true or false", (bool,), lambda value: isinstance(value, bool), {"type": "boolean"})
 SIZE = _size(0)
 POSITIVE_SIZE = _size(1)
 # A number such as 2e9, as a float.
 AMOUNT = Scalar(
-    "a finite number that is not negative",
+    "a finite number, at least 0 and at most 1e24",
     (int, float),
-    lambda value: isinstance(value, float) and 0 <= value < math.inf,
-    {"type": "number", "minimum": 0},
-    float,
+    lambda value: isinstance(value, float) and 0 <= value <= MOST_AMOUNT,
+    {"type": "number", "minimum": 0, "maximum": MOST_AMOUNT},
+    lambda value: float(min(value, 2 * MOST_AMOUNT)),  # a whole number of 400 digits is no float
 )
 # Nanoseconds, as a text with a unit.
 TIME = Scalar(

@@ -12,12 +12,13 @@ import re
 from .errors import UsageError
 
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SIZE = re.compile(r"(\d+)([KMGT]?)(iB)?", re.ASCII)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|min|h)?", re.ASCII)
+_SIZE = re.compile(r"(\d{1,30})([KMGT]?)(iB)?", re.ASCII)
+_DURATION = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)(ns|us|ms|s|m|min|h)?", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 SIZE_HELP = "bytes; K, M, G are 1024-based"
 MAX_BYTES = 1 << 50
+MAX_S = 10 * 366 * 86400.0
 
 
 def parse_size(text: str) -> int:
@@ -61,7 +62,10 @@ def parse_duration_s(text: str, with_unit: bool = False) -> float:
         raise UsageError(f"duration `{text}` is not a positive time; write `90s`, `500ms` or `2m`")
     if with_unit and not match[2]:
         raise UsageError(f"duration `{text}` has no unit; write `{text}ns`, `{text}us`, `{text}ms` or `{text}s`")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
+    seconds = float(match[1]) * _SECONDS[match[2] or "s"]
+    if seconds > MAX_S:
+        raise UsageError(f"duration `{text}` is longer than ten years; write a shorter one")
+    return seconds
 
 
 def size_sweep(min_bytes: int, max_bytes: int, factor: int) -> list[int]:

@@ -21,6 +21,7 @@ BEYOND_A_SCHEMA = {
     "a library whose links are no network",
     "a library whose mode takes no path of the file",
     "a library with a version twice",
+    "a path for a name",
     "cycles without a clock", "too many digits", "time beyond 64 bits", "part of a byte", "not a number", "infinite",
     "level counts that do not multiply to the ranks", "two levels of one name", "open level of a machine of fixed size",
     "grid and count", "grid of one number", "grid without places", "columns without rows", "column outside the grid",

@@ -75,7 +75,7 @@ def test_blocks_are_whole_elements_of_every_rank():
         (HEAD + PART.replace('["8", "1K"]', "8"), FileError, "sizes is 8; write a list"),
         (HEAD + PART.replace('["8", "1K"]', "[8]"), FileError, r'sizes\[0\] is 8; write a text such as "64K"'),
         (HEAD + PART.replace("[2]", '["2"]'), FileError, r"ranks\[0\] is '2'; write a whole number, at least 1"),
-        (HEAD + PART.replace('"pairs"', "5"), FileError, "pattern is 5; write a text"),
+        (HEAD + PART.replace('"pairs"', "5"), FileError, "pattern is 5; write one of"),
         (HEAD + PART + 'arithmetic = "no"\n', FileError, "arithmetic is 'no'; write true or false"),
         (HEAD + PART + 'root = "x"\n', FileError, "root is 'x'; write a whole number"),
         (HEAD + PART + 'metrics = ["speed"]\n', UnknownNameError, r"unknown metrics\[0\] `speed`"),
@@ -89,6 +89,9 @@ def test_a_wrong_suite_is_named(text, error, message):
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True)
+LINES = TEXTS.filter(lambda text: text.isprintable() and len(text) <= 200)
+PATTERNS, PROBES = ([key.rpartition("/")[2] for key in registry.keys(kind)] for kind in ("patterns", "probes"))
 # Whole elements of every type.
 SIZES = st.lists(st.integers(0, 1 << 47).map(lambda words: 8 * words), min_size=1, max_size=5).map(tuple)
 COMMON = {
@@ -108,18 +111,21 @@ COLLECTIVES = st.lists(TEXTS, min_size=1).map(tuple)
 # The values of a part, and what differs on described machines.
 PARTS = st.one_of(
     st.tuples(
-        st.fixed_dictionaries({"pattern": TEXTS, "sizes": SIZES}, optional=OF_PATTERNS),
+        st.fixed_dictionaries({"pattern": st.sampled_from(PATTERNS), "sizes": SIZES}, optional=OF_PATTERNS),
         st.fixed_dictionaries({}, optional={"sizes": SIZES, **OF_PATTERNS}),
     ),
     st.tuples(
         st.fixed_dictionaries({"collectives": COLLECTIVES, "sizes": SIZES}, optional=OF_COLLECTIVES),
         st.fixed_dictionaries({}, optional={"sizes": SIZES, **OF_COLLECTIVES}),
     ),
-    st.tuples(st.fixed_dictionaries({"probe": TEXTS, "axes": st.dictionaries(TEXTS, VALUES | SWEEPS)}), st.none()),
+    st.tuples(
+        st.fixed_dictionaries({"probe": st.sampled_from(PROBES), "axes": st.dictionaries(TEXTS, VALUES | SWEEPS)}),
+        st.none(),
+    ),
 )
 
 
-@given(TEXTS, TEXTS, PARTS)
+@given(NAMES, LINES, PARTS)
 def test_a_printed_suite_reads_back(name, summary, values_and_override):
     values, override = values_and_override
     suite = load.one_part("printed", summary, part=name, **values)

@@ -141,9 +141,9 @@ def test_what_a_machine_cannot_carry(tmp_path):
 
 
 def test_times_that_are_absurd(tmp_path):
-    chakra.write(tmp_path, [[compute(1, 10), compute(2, 0, num_ops=10)]])
+    chakra.write(tmp_path, [[compute(1, 10), compute(2, 0, num_ops=10**9)]])
     program = tmp_path / "x.toml"
-    for key in ("compute_scale = 1e307", "flops_per_s = 1e-300"):
+    for key in ("compute_scale = 1e23", "flops_per_s = 1"):
         program.write_text(HEAD + f'files = "step.0.et"\n{key}\n')
         assert "us, more than eleven days; correct its factor or rate" in refused(str(program))
 

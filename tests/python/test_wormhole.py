@@ -2,14 +2,16 @@
 
 import statistics
 
+import numpy as np
 import pytest
 
-from linkwright import studies
+from linkwright import _native, studies
 from linkwright.machines import load
 from linkwright.studies import Options
+from linkwright.studies.numbers import changed
 from linkwright.studies.outcome import Cell
-from linkwright.studies.wormhole import allreduce, claims, facts, movement
-from linkwright.studies.wormhole.allreduce import Conditions
+from linkwright.studies.wormhole import ablation, allreduce, claims, claims_order, facts, holdout, movement
+from linkwright.studies.wormhole.allreduce import Conditions, Timing
 from linkwright.studies.wormhole.layout import Layout, hop_table, link_loads
 
 
@@ -37,13 +39,88 @@ def test_data_movement_meets_its_targets(machine):
     cells = movement.cells(machine, lambda *_: None)
     assert len(cells) == 300
     for table, (median, largest) in TARGETS.items():
-        errors = [cell.error for cell in cells if cell.table == table]
+        errors = [cell.error for cell in cells if cell.table == table and cell.scored]
         assert statistics.median(errors) <= median
         assert max(errors) <= largest
 
 
-def test_fitted_numbers_stay_few(machine):
-    assert machine.fitted <= 12
+def test_numbers_that_were_set_by_scored_tables_are_fitted_and_their_cells_are_not_scored(machine):
+    # Seven were always called so; nine more were read off cells of the data movement tables.
+    assert machine.fitted == 16
+    status = {row["key"]: row["status"] for row in machine.numbers()}
+    assert {status[key] for key in movement.FITTED_BY} == {"fitted"}
+    cells = movement.cells(machine, lambda *_: None)
+    # 5 + 5 + 5 of the tables of tiles, 1 + 4 * 4 reads and 1 + 4 * 3 writes of DRAM.
+    assert sum(not cell.scored for cell in cells) == 15 + 17 + 13
+
+
+def test_large_cells_follow_from_numbers_of_small_ones(machine):
+    tables = holdout.results(machine)
+    found = {row["number"]: row for row in tables["numbers_from_small"]}
+    # (585 - 357) / 12, as (5145 - 1497) / 192 gives for many.
+    assert found["fabric.issue_read"]["from_small"] == found["fabric.issue_read"]["from_all"] == 19
+    assert all(row["cells"] == 36 for row in tables["from_small_to_large"])  # of 60, 4 x 6 of which are larger
+    assert all(row["median_percent"] <= 3 for row in tables["from_small_to_large"])
+
+
+def test_every_mechanism_that_is_taken_away_changes_something(machine):
+    # On an idle chip the cells that the model was fitted to count too: two mechanisms only show there.
+    whole = [cell.predicted for cell in movement.cells(machine, lambda *_: None)]
+    for name, values in ablation.IDLE.items():
+        assert [c.predicted for c in movement.cells(changed(machine, values), lambda *_: None)] != whole, name
+    time = allreduce.measure(machine, "swing_LO", 32, Conditions()).slowest()
+    for name, values in ablation.CONTENDED.items():
+        assert allreduce.measure(changed(machine, values), "swing_LO", 32, Conditions()).slowest() != time, name
+
+
+def test_reads_of_one_tile_from_many_overlap(machine):
+    # 16 reads of 32 B, one every 19 cycles, then a round trip; each waited for the one before, 16 x 237 cycles.
+    pairs = [(0, other) for other in range(1, 17)]
+    made = movement.schedule(pairs, True, "-x", 1, 32)
+    result = _native.simulate(made, machine, {"path": "read", "issue": "unlimited"})
+    assert 15 * 19 + 200 < movement.cycles_of(machine, result, 0) < 15 * 19 + 300
+
+
+@pytest.mark.parametrize("bank", [0, 5])
+def test_a_notice_arrives_though_its_bank_takes_no_time(machine, bank):
+    there = changed(machine, {"fabric.atomic_bank": str(bank), "fabric.acknowledgements": '"awaited"'})
+    made = _native.Schedule.build("allreduce/ring", 4, 64, element_bytes=2)
+    made = _native.lower(made, there, "ideal")
+    assert _native.simulate(made, there, {"path": "ideal"})["makespan_ps"] > 0
+
+
+def _timing(slowest: tuple[float, ...]) -> Timing:
+    """Five runs of two ranks that start at 0, of which the second is the slowest."""
+    return Timing(np.zeros((5, 2)), np.array([[time / 2, time] for time in slowest]))
+
+
+def _cases(swing: tuple[float, ...], doubling: tuple[float, ...]) -> claims.Times:
+    runs = {"swing": _timing(swing), "rd": _timing(doubling)}
+    return {(f"{o}_{k}", s, True): runs[o] for o in runs for k in ("LO", "BO") for s in allreduce.sizes_kib(f"rd_{k}")}
+
+
+def test_a_difference_below_the_resolution_leaves_the_claim_open():
+    steady = (100.0,) * 5
+    assert claims_order.resolution(_timing((50, 50, 98, 101, 100))) == pytest.approx(0.02)
+    assert claims_order._swing_is_slower(_cases((101.0,) * 5, steady)).holds is True
+    assert claims_order._swing_is_slower(_cases((99.0,) * 5, steady)).holds is False
+    assert claims_order._swing_is_slower(_cases((101, 101, 99, 101, 101), steady)).holds is None
+
+
+def test_the_best_number_of_signals_may_be_off_by_two():
+    def judged(best: int) -> bool | None:
+        rows = [{"variant": "v", "signals": n, "time_us": abs(n - best)} for n in (4, 8, 16, 32, 64)]
+        return claims_order._signals(rows).holds
+
+    assert [judged(best) for best in (4, 8, 16, 32, 64)] == [False, False, True, True, True]
+
+
+def test_an_experiment_is_simulated_once(machine):
+    bench = allreduce.Bench(machine)
+    first = bench.timing("rd_LO", 2)
+    assert bench.timings("rd_LO", 2, [Conditions(), Conditions(arithmetic=False)])[0] is first
+    assert allreduce.with_signals(bench, 32, 128) is bench
+    assert allreduce.with_signals(bench, 4, 128) is allreduce.with_signals(bench, 4, 128) is not bench
 
 
 def test_hops_are_exact(grounds):
@@ -114,4 +191,4 @@ def test_errors_of_cells():
 def test_the_whole_study():
     outcome = studies.reproduce("wormhole", Options())
     assert len(outcome.cells) == 522
-    assert [claim.id for claim in outcome.claims] == [f"W-{n:02}" for n in range(1, 15)]
+    assert [claim.id for claim in outcome.claims] == [f"W-{n:02}" for n in range(1, 26)]

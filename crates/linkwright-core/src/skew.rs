@@ -24,11 +24,14 @@ pub enum Skew {
     List(Vec<TimePs>),
 }
 
+/// The latest arrival, an hour in nanoseconds: sums of such times fit into picoseconds.
+const MOST_NS: f64 = 3.6e12;
+
 /// A skew that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SkewError {
     /// A text that names no skew.
-    #[error("skew `{0}` is not understood; write `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us`")]
+    #[error("skew `{0}` is not understood; write `none`, `uniform:2us`, `late:RANK:2us` or `list:0us,1us`, with times of at most an hour")]
     Text(String),
     /// A late rank that does not exist.
     #[error("option `skew`: rank {rank} does not exist; ranks are 0..{}", .ranks.saturating_sub(1))]
@@ -122,7 +125,7 @@ fn duration(text: &str) -> Option<TimePs> {
         .iter()
         .find_map(|(unit, scale)| text.trim().strip_suffix(unit).map(|rest| (rest, scale)))?;
     let value: f64 = digits.parse().ok()?;
-    let valid = value.is_finite() && value >= 0.0;
+    let valid = (0.0..=MOST_NS).contains(&(value * scale));
     valid.then(|| TimePs((value * scale * 1e3).round() as u64))
 }
 

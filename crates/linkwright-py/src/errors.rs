@@ -143,7 +143,7 @@ kinds!(verify, VERIFY: VerifyError {
 kinds!(exec, EXEC: ExecError {
     Waived => "WaivedError", "exec.waived", "An executor or probe that cannot serve this experiment.";
     ElementSize => "ExecError", "exec.element-size", "A schedule built for elements of another size than the data type has.";
-    Uncountable => "ExecError", "exec.uncountable", "An allreduce that repeats itself in place until the data type has no integers that large.";
+    Uncountable => "ExecError", "exec.uncountable", "Repetitions of an allreduce in place that count beyond the integers of a float type.";
     UnequalChunks => "ExecError", "exec.unequal-chunks", "An operation whose source and destination differ in length.";
     OutOfBounds => "ExecError", "exec.out-of-bounds", "An operation that reaches beyond its buffers.";
     BlindEdge => "ExecError", "exec.blind-edge", "An operation that waits for something its rank cannot see.";

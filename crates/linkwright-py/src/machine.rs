@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 ///     >>> machine.paths, machine.networks
 ///     (['metalium', 'ideal', 'stream', 'read'], ['NoC 0', 'NoC 1'])
 ///     >>> machine.grid, machine.rank_grid, machine.fitted
-///     ((10, 12), (8, 8), 7)
+///     ((10, 12), (8, 8), 16)
 ///     >>> machine.summary.split(":")[0], machine.description[:17], len(machine.sources) > 0
 ///     ('Tenstorrent Wormhole n150', 'One chip of 10 x ', True)
 #[pyclass(frozen, module = "linkwright._native")]

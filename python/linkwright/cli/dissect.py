@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Level of a run -> seconds of measuring, unless --time-budget is given.
 BUDGETS_S = {"quick": 60.0, "normal": 300.0, "full": 900.0}
 BACKENDS = ("local", "dask")
+# More threads or processes cost memory and start-up, and no machine has the processors.
+MOST_JOBS = 1024
 # Options that --resume accepts: where the rest runs, and where its rows go.
 _WITH_RESUME = {"resume", "backend", "scheduler", "jobs", "grain", "outputs", "root_folder", "wide", "columns", "color"}
 LONGEST_NAME = 40  # characters of --name, which stands in titles and legends
@@ -48,7 +50,7 @@ def _checked_name(value: str | None) -> str | None:
 )  # fmt: skip
 @click.option("--time-budget", type=options.Duration(), help="Measure for this long instead.")
 @click.option(
-    "--jobs", "-j", type=click.IntRange(1), metavar="N",
+    "--jobs", "-j", type=click.IntRange(1, MOST_JOBS), metavar="N",
     help="Threads of `local`, or processes that `dask` starts here; default: one per processor.",
 )  # fmt: skip
 @click.option(

@@ -32,16 +32,24 @@ def command(
     All have one format. The last line of output is the path of the run's report. A file that is truncated or mixed up
     is refused with the line at fault, and nothing is written.
     """
-    from linkwright import interop, report
+    from linkwright import interop, report, units
     from linkwright.interop import importing
     from linkwright.store import run as runs
     from linkwright.store.files import read_text
 
     importer = interop.importer(format_key)
     defaults = importing.Defaults(collective, ranks, machine)
-    found = [item for path in files for item in importer.parse(path, read_text(path, "result file"), defaults)]
-    run = runs.create(root_folder, f"import-{format_key}", "", {"request": {"import": [str(path) for path in files]}})
-    run.forget_machine()  # the numbers come from elsewhere
-    run.write_results(importing.rows(run.id, found), runs.samples_table(run, []))
-    run.mark("done")
-    click.echo(str(report.render(run.folder)))
+    found: list[importing.Imported] = []
+    for path in files:
+        its = importer.parse(path, read_text(path, "a result file"), defaults)
+        if not importer.marks_end:
+            last = units.format_size(its[-1].size_bytes)
+            click.echo(f"linkwright: {path}: ends at {last}; the format marks no end, so compare that", err=True)
+        found += its
+    asked = {"request": {"import": [str(path) for path in files]}}
+    with runs.whole(root_folder, f"import-{format_key}", asked) as run:
+        run.forget_machine()  # the numbers come from elsewhere
+        run.write_results(importing.rows(run.id, found), runs.samples_table(run, []))
+        run.mark("done")
+        page = report.render(run.folder).relative_to(run.folder)
+    click.echo(str(root_folder / run.id / page))

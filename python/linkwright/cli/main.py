@@ -45,6 +45,10 @@ ALIASES = {"sweep": ("dissect", "sweep"), "import": ("import_", "command")}
 OUR_BUG = "this is a bug in linkwright: please report it, with the command and the files that it read"
 
 
+# Most characters of a message, of which the first and the last tell enough.
+MOST_CHARACTERS = 4000
+
+
 class Verbs(click.Group):
     """A group that imports a verb only when it is used."""
 
@@ -148,5 +152,13 @@ def _discard_stdout() -> None:
 
 
 def _complain(message: str, status: int) -> int:
-    click.echo(f"linkwright: {message}", err=True)
+    click.echo(f"linkwright: {_plain(message)}", err=True)
     return status
+
+
+def _plain(message: str) -> str:
+    """The message without what a name may bring in: control characters, which move the cursor, and endless length."""
+    if len(message) > MOST_CHARACTERS:
+        half = MOST_CHARACTERS // 2
+        message = f"{message[:half]} ... {message[-half:]}"
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in message)

@@ -87,6 +87,18 @@ class Grid(click.ParamType):
         return int(match[1]), int(match[2])
 
 
+class Watts(click.ParamType):
+    """A power."""
+
+    name = "W"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Watts from `270`; a number of Python may also be infinite, or none."""
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", str(value), re.ASCII) or not float(str(value)):
+            self.fail(f"`{value}` is no power in watts; write a number above 0, such as `270`", param, ctx)
+        return float(str(value))
+
+
 RANKS = click.IntRange(1, MAX_RANKS)
 
 
@@ -206,7 +218,7 @@ skew = click.option("--skew", metavar="HOW", help="Arrival of ranks: none, unifo
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 watts = click.option(
-    "--watts", type=click.FloatRange(0, min_open=True), metavar="W",
+    "--watts", type=Watts(), metavar="W",
     help="Nominal power of this machine; adds compute rates per watt.",
 )  # fmt: skip
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from linkwright.cli import options
 from linkwright.cli.output import print_json, print_table
+
+TABLES = ("results", "samples")
 
 
 @click.command(name="query")
@@ -24,27 +27,65 @@ def command(sql: str, as_json: bool, root_folder: Path) -> None:
     """
     import duckdb
 
-    from linkwright.errors import StoreError, UsageError
+    from linkwright.errors import UsageError
+    from linkwright.store import documents
 
-    if not any(root_folder.glob("*/results.parquet")):
-        raise StoreError(f"{root_folder}: holds no finished run; make one with `linkwright dissect`")
-    connection = duckdb.connect()
-    for table in ("results", "samples"):
-        files = str(root_folder / "*" / f"{table}.parquet").replace("'", "''")
-        connection.execute(f"create view {table} as select * from read_parquet('{files}', union_by_name=true)")
+    folders = _whole(root_folder, documents.glance)
     try:
-        answer = connection.execute(sql)
-        if answer is None:
-            raise UsageError("query: holds no statement; write one such as `select * from results`")
-        columns = [column[0] for column in answer.description]
-        rows = _rows(answer)
+        columns, rows = _answer(folders, sql)
     except duckdb.Error as error:
-        raise UsageError(f"query: {str(error).strip()}") from error
+        whole = _whole(root_folder, documents.table, told=False)  # what a glance does not see
+        if whole == folders:
+            raise UsageError(f"query: {str(error).strip()}") from error
+        try:
+            columns, rows = _answer(_whole(root_folder, documents.table), sql)
+        except duckdb.Error as again:
+            raise UsageError(f"query: {str(again).strip()}") from again
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
         texts = [i for i in range(len(columns)) if any(isinstance(row[i], str) for row in rows)]
         print_table(columns, [["" if cell is None else str(cell) for cell in row] for row in rows], left=texts)
+
+
+def _whole(root: Path, read: Callable[[Path], object], *, told: bool = True) -> list[Path]:
+    """The folders of finished runs whose tables `read` accepts; the others are named on stderr."""
+    from linkwright.errors import StoreError
+
+    found = sorted(path.parent for path in root.glob("*/results.parquet"))
+    if not found:
+        raise StoreError(f"{root}: holds no finished run; make one with `linkwright dissect`")
+    kept = []
+    for folder in found:
+        try:
+            for table in TABLES:
+                if (path := folder / f"{table}.parquet").exists():
+                    read(path)
+            kept.append(folder)
+        except StoreError as error:
+            if told:
+                click.echo(f"linkwright: left out: {error}", err=True)
+    if not kept:
+        raise StoreError(f"{root}: none of its {len(found)} runs can be read; make one with `linkwright dissect`")
+    return kept
+
+
+def _answer(folders: list[Path], sql: str) -> tuple[list[str], list[tuple]]:
+    """Columns and rows of the answer over the runs in `folders`."""
+    import duckdb
+
+    from linkwright.errors import UsageError
+
+    connection = duckdb.connect()
+    for table in TABLES:
+        paths = [path for folder in folders if (path := folder / f"{table}.parquet").exists()]
+        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+        if paths:
+            connection.execute(f"create view {table} as select * from read_parquet([{files}], union_by_name=true)")
+    answer = connection.execute(sql)
+    if answer is None or answer.description is None:
+        raise UsageError("query: holds no statement; write one such as `select * from results`")
+    return [column[0] for column in answer.description], _rows(answer)
 
 
 def _rows(answer) -> list[tuple]:

@@ -53,6 +53,10 @@ class LiveTable(Watcher):
         self._dropped: Counter[str] = Counter()  # samples set aside, by reason
         self._disturbed: dict[str, str] = {}  # experiment -> what disturbed every launch
 
+    def told(self, text: str) -> None:
+        """On stderr, because it is no result."""
+        click.echo(f"linkwright: {text}", err=True)
+
     def target(self, target: Target, experiments: list[Experiment]) -> None:
         """Announce a target and begin its table."""
         self.finish()

@@ -11,6 +11,8 @@ and a page in docs/. All other code uses the object and compares no names. Insta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from linkwright import machines, registry
 from linkwright.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.experiment import Experiment
@@ -70,11 +72,13 @@ def resolve(
     grid: tuple[int, int] | None = None,
     walk: str | None = None,
     most: int = MOST_RANKS,
+    kept: Mapping[str, tuple[str, str]] | None = None,
 ) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
 
     `walk` (`fold` or `stream`) simulates machines without a schedule; `most` ranks of a described machine take part
-    without a choice. Raises a `UsageError` or a `ShapeError`.
+    without a choice; `kept` has text and file name of machines that are not read again. Raises a `UsageError` or a
+    `ShapeError`.
     """
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
@@ -86,7 +90,8 @@ def resolve(
     if len(on_host) > 1 and not any(executor.untimed for executor in on_host):
         keys_on_host = " and ".join(executor.key for executor in on_host)
         raise UsageError(f"--on {names}: {keys_on_host} would compete for the processors of this host; make two runs")
-    found = [resolve_one(name, ranks, grid, walk, most) for name in wanted]
+    found = [resolve_one(name, ranks, grid, walk, most, (kept or {}).get(name)) for name in wanted]
+    _check_told_apart(names, found)
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
     return found
@@ -98,6 +103,7 @@ def resolve_one(
     grid: tuple[int, int] | None = None,
     walk: str | None = None,
     most: int = MOST_RANKS,
+    kept: tuple[str, str] | None = None,
 ) -> Target:
     """The target of one name after --on."""
     if executor := find(name):
@@ -107,7 +113,18 @@ def resolve_one(
         known = [*registry.keys("machines"), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
-    return described(Recipe(name, *machines.source(name), ranks, grid, walk, most))
+    return described(Recipe(name, *(kept or machines.source(name)), ranks, grid, walk, most))
+
+
+def _check_told_apart(names: str, targets: list[Target]) -> None:
+    """Refuse two files that describe machines of one name: rows of both could not be told apart."""
+    seen: dict[str, str] = {}
+    for target in targets:
+        if target.modelled and seen.setdefault(target.machine_name, target.name) != target.name:
+            raise UsageError(
+                f"--on {names}: {seen[target.machine_name]} and {target.name} both describe a machine called "
+                f"`{target.machine_name}`, so their rows could not be told apart; rename one, or make two runs"
+            )
 
 
 def described(recipe: Recipe) -> ModelledTarget:

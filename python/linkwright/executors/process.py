@@ -19,6 +19,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from typing import Protocol
 from linkwright._native import measurement
 from linkwright.errors import LinkwrightError, OutOfTimeError, WaivedError
 from linkwright.experiment import Experiment
-from linkwright.store.record import PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
+from linkwright.store.record import OUT_OF_TIME, PROCESS_ENDED, Ended, Outcome, Record, from_json, to_json
 
 from .protocol import Launch, Options
 
@@ -176,7 +177,8 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
     Returns:
         An outcome for each experiment that there was time for, as it ends. Close the iterator to end the process.
     """
-    end = time.monotonic() + launch.deadline_s
+    began = time.monotonic()
+    end = began + launch.deadline_s
     work = list(launch.work)
     while work and (left := end - time.monotonic()) > 0:
         asked = {
@@ -188,7 +190,7 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
             "about": dict(about or {}),
         }
         finished, patience_s, ready = 0, 0.5, False
-        process = _Child(module, asked)
+        process = _Child(module, asked, launch.stop_s and began + launch.stop_s)
         try:
             for line in process.lines():
                 outcome = from_json(json.loads(line))
@@ -205,6 +207,10 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
         if status == ANOTHER_PROCESS and finished:
             work = work[finished:]
             continue
+        if process.stopped:
+            reason = "a single repetition takes longer than the time budget, so its process was stopped"
+            yield Ended(work[finished].key, launch.number, "out-of-time", reason, OUT_OF_TIME)
+            return
         if not ready:  # another process would end the same way
             reason = f"the launch's process ended with {_ended_by(status)} before it could measure"
             yield from (Ended(e.key, launch.number, "failed", reason, PROCESS_ENDED) for e in work)
@@ -217,13 +223,22 @@ def fresh(module: str, launch: Launch, about: Mapping[str, object] | None = None
 class _Child:
     """The process of one launch."""
 
-    def __init__(self, module: str, asked: dict):
+    def __init__(self, module: str, asked: dict, stop: float | None):
+        self.stopped = False  # because its time was over
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdin is not None
-        with self._process.stdin as stdin:
+        self._timer = None if stop is None else threading.Timer(max(0.0, stop - time.monotonic()), self._stop)
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
+        with contextlib.suppress(BrokenPipeError), self._process.stdin as stdin:  # it may have died already
             json.dump(asked, stdin)
+
+    def _stop(self) -> None:
+        self.stopped = True
+        self._process.kill()
 
     def lines(self) -> Iterable[str]:
         """What it writes, as it writes it."""
@@ -232,6 +247,8 @@ class _Child:
 
     def end(self, patience_s: float) -> int:
         """Its exit status; a process that still runs (the user interrupted) is stopped."""
+        if self._timer:
+            self._timer.cancel()
         if self._process.stdout is not None:
             self._process.stdout.close()
         try:

@@ -122,6 +122,7 @@ class Launch:
         options: how to measure.
         folder: the folder of the run, for files of ranks.
         shares: seconds that an experiment samples, by its key; an equal part of the time where it is not named.
+        stop_s: seconds after which a process of its own is stopped, whatever it does; None: never.
     """
 
     number: int
@@ -130,6 +131,7 @@ class Launch:
     options: Options = field(default_factory=Options)
     folder: Path | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    stop_s: float | None = None
 
     def share_s(self, left_s: float, rest: Sequence[Experiment]) -> float:
         """Seconds for the first of the experiments that are left; time that it saves goes to the others."""

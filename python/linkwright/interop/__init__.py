@@ -7,7 +7,6 @@ format cannot hold. An importer makes result rows of a text, or names the line t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,9 +48,8 @@ def content(run: Run, machine: str | None = None) -> Content:
     known = list(dict.fromkeys(row["machine"] for row in rows))
     if machine is not None and machine not in known:
         raise unknown("machine in this run", machine, known)
-    environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     chosen = [row for row in rows if machine in (None, row["machine"])]
-    return Content(chosen, f"run {run.id}", environment=environment)
+    return Content(chosen, f"run {run.id}", environment=run.environment)
 
 
 def check_output(path: Path) -> Exporter:

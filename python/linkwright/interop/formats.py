@@ -69,3 +69,4 @@ class Importer(Format):
     """A format that is read: its parser takes the path (for messages), the text, and what the text may omit."""
 
     parse: Callable[[Path, str, Defaults], list[Imported]]
+    marks_end: bool = True  # otherwise a file that was cut behind a line looks whole

@@ -7,14 +7,27 @@ file with the line and the cure. Nothing is guessed: what a file does not state 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwright.errors import UsageError
+from linkwright.errors import UsageError, unknown
 from linkwright.experiment import Experiment
 from linkwright.stats import bandwidth
 from linkwright.store import schema
+from linkwright.units import MAX_BYTES, MAX_S
+
+SHOWN = 60  # characters of a file's text in a message
+NAME_MOST = 200
+# In the units of the formats: ten years in us, and 10^12 MB/s.
+MOST_MICROS = MAX_S * 1e6
+MOST_RATE = 1e12
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a machine in titles and tables."""
+    return bool(text.strip()) and text.isprintable() and len(text) <= NAME_MOST
 
 
 @dataclass(frozen=True)
@@ -24,6 +37,15 @@ class Defaults:
     collective: str | None = None
     ranks: int | None = None
     machine: str = "imported"
+
+    def __post_init__(self) -> None:
+        if self.collective is not None and not known_collective(self.collective):
+            from linkwright import _native
+
+            known = [str(row["key"]) for row in _native.collectives()]
+            raise unknown("collective", self.collective, known, lists="linkwright list collectives")
+        if not is_name(self.machine):
+            raise UsageError(f"--machine {shown(self.machine)!r}: give 1 to {NAME_MOST} printable characters")
 
 
 @dataclass(frozen=True)
@@ -67,15 +89,43 @@ def check_growth(lines: Lines, number: int, size: int, before: int | None) -> No
         )
 
 
-def number_of(lines: Lines, number: int, text: str, what: str) -> float:
-    """A number that is finite and not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise lines.refuse(number, f"{what} `{text}` is not a number; the line is cut or not of this format")
+def number_of(lines: Lines, number: int, text: str, what: str, most: float) -> float:
+    """A decimal number of at most `most`."""
+    if not re.fullmatch(r"\d{1,30}(\.\d{0,30})?(e[+-]?\d{1,3})?", text, re.ASCII | re.IGNORECASE):
+        raise lines.refuse(number, f"{what} `{shown(text)}` is not a number; the line is cut or not of this format")
+    if (value := float(text)) > most:
+        raise lines.refuse(
+            number, f"{what} `{shown(text)}` is beyond {most:g}; the line is damaged, or of another unit"
+        )
     return value
+
+
+def whole_of(lines: Lines, number: int, text: str, what: str, most: int) -> int:
+    """A whole number of at most `most`."""
+    if not re.fullmatch(r"\d{1,30}", text, re.ASCII):
+        raise lines.refuse(
+            number, f"{what} `{shown(text)}` is not a whole number; the line is cut or not of this format"
+        )
+    if (value := int(text)) > most:
+        raise lines.refuse(number, f"{what} `{shown(text)}` is beyond {most}; the line is damaged")
+    return value
+
+
+def size_of(lines: Lines, number: int, text: str, times: int = 1) -> int:
+    """A size in bytes, `times` as large."""
+    return whole_of(lines, number, text, "size", MAX_BYTES // times) * times
+
+
+def shown(text: str) -> str:
+    """A text of a file, fit for a message."""
+    return "".join(c if c.isprintable() else "?" for c in text[:SHOWN]) + ("..." if len(text) > SHOWN else "")
+
+
+def known_collective(name: str) -> bool:
+    """Whether results of a collective of this name can be read."""
+    from linkwright import _native
+
+    return name in {str(row["key"]) for row in _native.collectives()}
 
 
 def rows(run: str, found: Sequence[Imported]) -> list[dict]:

@@ -26,13 +26,28 @@ from pathlib import Path
 
 from linkwright.errors import StoreError
 from linkwright.executors import is_modelled
-from linkwright.experiment import DTYPES
+from linkwright.experiment import DTYPES, MAX_RANKS, OPS
 
 from .formats import Content, Exporter, Importer
-from .importing import Defaults, Imported, Lines, check_growth, number_of
+from .importing import (
+    MOST_MICROS,
+    NAME_MOST,
+    Defaults,
+    Imported,
+    Lines,
+    check_growth,
+    is_name,
+    known_collective,
+    number_of,
+    shown,
+    size_of,
+    whole_of,
+)
 
 # Our data types by the names that NCCL has for them.
 _TYPES = {"f32": "float", "f64": "double", "i32": "int32", "i64": "int64", "u8": "uint8", "bf16": "bfloat16"}
+# Its operators; the last three are none of ours, so they are only shown.
+_OPS = ("none", *OPS, "avg", "mulsum", "all")
 _METRICS = ("time", "alg_bw", "bus_bw")
 _HEAD = (
     f"#{'size':>11} {'count':>13} {'type':>9} {'redop':>7} {'root':>7} {'time':>8} {'algbw':>7} {'busbw':>7} #wrong\n"
@@ -104,7 +119,7 @@ def parse(path: Path, text: str, defaults: Defaults) -> list[Imported]:
     headed, ended, before, devices = False, False, None, 0
     for number, line in lines:
         if line.startswith("#"):
-            table = _named(line, table)
+            table = _named(lines, number, line, table)
             devices += bool(re.match(r"#\s+Rank\s+\d+\s", line))
             ended = ended or "Out of bounds values" in line
             if re.match(r"#\s+size\s+count\s+type", line):
@@ -125,14 +140,22 @@ def parse(path: Path, text: str, defaults: Defaults) -> list[Imported]:
     return found
 
 
-def _named(line: str, table: Imported) -> Imported:
+def _named(lines: Lines, number: int, line: str, table: Imported) -> Imported:
     """The table with what a comment says of it: our own name of a table, or nccl-tests' beginning."""
     if match := _TABLE.match(line):
         words = ("collective", "algorithm", "ranks", "executor", "machine")
         said = dict(zip(words, match.groups(), strict=True))
-        return replace(table, **{**said, "ranks": int(said["ranks"])})
-    if match := _STARTING.match(line):
-        return replace(table, collective=match[1].replace("all_", "all"))
+        ranks = whole_of(lines, number, said["ranks"], "number of ranks", MAX_RANKS)
+        table = replace(table, **{**said, "ranks": ranks})
+    elif match := _STARTING.match(line):
+        table = replace(table, collective=match[1].replace("all_", "all"))
+    else:
+        return table
+    if table.collective is None or not known_collective(table.collective):
+        raise lines.refuse(number, f"collective `{shown(str(table.collective))}` is unknown; leave the table out")
+    for name in (table.algorithm, table.executor, table.machine):
+        if not is_name(name):
+            raise lines.refuse(number, f"`{shown(name)}` is no name; give 1 to {NAME_MOST} printable characters")
     return table
 
 
@@ -146,17 +169,19 @@ def _read(lines: Lines, number: int, words: list[str], table: Imported) -> Impor
     types = {nccl: ours for ours, nccl in _TYPES.items()}
     size, _, kind, op, root, time = words[:6]
     if kind not in types:
-        raise lines.refuse(number, f"type `{kind}` is not one of {', '.join(types)}; leave the line out")
+        raise lines.refuse(number, f"type `{shown(kind)}` is not one of {', '.join(types)}; leave the line out")
     if words[8] not in ("0", "N/A"):
-        raise lines.refuse(number, f"{words[8]} wrong elements: a wrong result has no time; mend the run")
+        raise lines.refuse(number, f"{shown(words[8])} wrong elements: a wrong result has no time; mend the run")
+    if op not in _OPS:
+        raise lines.refuse(number, f"redop `{shown(op)}` is not one of {', '.join(_OPS)}; leave the line out")
     return replace(
         table,
         line=number,
-        size_bytes=int(number_of(lines, number, size, "size")),
+        size_bytes=size_of(lines, number, size),
         dtype=types[kind],
         op=None if op == "none" else op,
-        root=0 if root == "-1" else int(number_of(lines, number, root, "root")),
-        value=number_of(lines, number, time, "time") * 1e3,
+        root=0 if root == "-1" else whole_of(lines, number, root, "root", table.ranks - 1),
+        value=number_of(lines, number, time, "time", MOST_MICROS) * 1e3,
     )
 
 

@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 
 from .formats import Importer
-from .importing import Defaults, Imported, Lines, check_growth, number_of
+from .importing import MOST_MICROS, MOST_RATE, Defaults, Imported, Lines, check_growth, number_of, shown, size_of
 
 _TITLE = re.compile(r"#\s*OSU MPI\S*\s+(.*?)\s+(?:Test\s+)?v[\d.]+", re.IGNORECASE)
 _Test = tuple[str | None, str, str]  # collective, algorithm, metric
@@ -69,7 +69,7 @@ def _test(lines: Lines, number: int, title: str) -> _Test:
     for words, test in _TESTS.items():
         if wanted == words:
             return test
-    raise lines.refuse(number, f"test `{title}` is not one of {', '.join(_TESTS)}; leave it out")
+    raise lines.refuse(number, f"test `{shown(title)}` is not one of {', '.join(_TESTS)}; leave it out")
 
 
 def _number(lines: Lines, number: int, words: list[str], test: _Test, defaults: Defaults) -> Imported:
@@ -79,17 +79,18 @@ def _number(lines: Lines, number: int, words: list[str], test: _Test, defaults: 
         raise lines.refuse(number, "the format does not tell the number of ranks; give it with --ranks")
     if len(words) < (1 if collective == "barrier" else 2):
         raise lines.refuse(number, f"{len(words)} columns, at least 2 expected; the line is cut")
-    size = 0 if collective == "barrier" else int(number_of(lines, number, words[0], "size"))
-    value = number_of(lines, number, words[0 if collective == "barrier" else 1], metric)
     # reduce_scatter alone is printed by the bytes of the whole array.
     per_rank = collective in ("allgather", "alltoall", "gather", "scatter")
+    size = 0 if collective == "barrier" else size_of(lines, number, words[0], ranks if per_rank else 1)
+    most = MOST_RATE if metric == "bandwidth" else MOST_MICROS
+    value = number_of(lines, number, words[0 if collective == "barrier" else 1], metric, most)
     reduces = collective in ("allreduce", "reduce", "reduce_scatter")
     return Imported(
         line=number,
         collective=collective,
         algorithm=algorithm,
         ranks=ranks,
-        size_bytes=size * ranks if per_rank else size,
+        size_bytes=size,
         dtype="f32" if reduces else "u8",
         op="sum" if reduces else None,
         root=0,
@@ -107,4 +108,5 @@ IMPORTER = Importer(
     "them, so rows have no interval. The number of ranks must be given for collectives.",
     "OSU micro-benchmarks 7.3, c/util",
     parse,
+    marks_end=False,
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 
 from linkwright import _native, registry
+from linkwright.errors import UsageError
 from linkwright.store.files import read_text
 
 
@@ -24,3 +26,10 @@ def source(name: str) -> tuple[str, str]:
     """The text and the file name of the machine called `name`, or described by the file at that path."""
     path = registry.machine_path(name)
     return read_text(path, "a machine file"), path.name
+
+
+def current(name: str) -> str | None:
+    """The text of the machine file as it is now; None if it can no longer be read."""
+    with contextlib.suppress(UsageError):
+        return source(name)[0]
+    return None

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from linkwright import executors
@@ -30,8 +29,7 @@ def fit(run: Run, points: Sequence[Point], name: str, of: str) -> tuple[Model, P
     if executor is None:
         raise UsageError(f"{run.folder}: measured by the executor `{key}`; install the package that has it")
     protocol = Protocol(executor.starts_together)
-    path = run.folder / "environment.json"
-    environment = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    environment = run.environment
     about = environment.get(executor.key, {})
     model = MODELS[executor.fit_model](points, name, of, run.id, environment, about, protocol)
     return model or _messages(points, name, of, run.id, environment, about, protocol), protocol

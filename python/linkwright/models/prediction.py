@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwright.errors import LinkwrightError
+from linkwright.store import documents
 from linkwright.store.files import make_folder, write_text
 from linkwright.store.run import Run
 
@@ -118,4 +119,4 @@ def write(run: Run, model: Model, predictions: Sequence[Predicted], state: State
 def read(run: Run) -> dict | None:
     """What `write` stored, or None."""
     path = run.folder / FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return documents.read(path, documents.FIT) if path.is_file() else None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright import registry, sources, toml
 from linkwright.errors import FileError, UsageError
 from linkwright.store.files import read_text
-from linkwright.toml import TEXT, Choice, Key, Keys, Place, Table, only
+from linkwright.toml import LINE, Choice, Key, Keys, Place, Table, only
 
 if TYPE_CHECKING:
     from linkwright import _native
@@ -153,8 +153,8 @@ def head_keys(kind: str, **keys: Key) -> Keys:
     return {
         "format": Key(only(FORMAT), "version of this format", required=True),
         "kind": Key(only(kind), REGISTRY[kind][1], required=True),
-        "name": Key(TEXT, "name of the program", required=True),
-        "summary": Key(TEXT, "one line"),
+        "name": Key(LINE, "name of the program", required=True),
+        "summary": Key(LINE, "one line"),
         **keys,
     }
 

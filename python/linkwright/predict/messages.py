@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwright import _native, library, schedules
 from linkwright.errors import LinkwrightError, ScheduleError, ShapeError, UnsuitedError
-from linkwright.experiment import ALL, DTYPES, Experiment
+from linkwright.experiment import ALL, DTYPES, MAX_RANKS, MOST_MESSAGES, Experiment
 from linkwright.suite.expand import algorithms_of, collective_experiment
 from linkwright.toml import FLAG, POSITIVE_SIZE, SIZE, TEXT, Choice, Key, Kind, Many, Place, whole
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BEST_OF_ALL_RANKS = 1024
 BEST = "best"
 MOST_CHUNKS = 1 << 20
+_END = whole(0, MAX_RANKS - 1)
 
 
 class _Message(Kind):
@@ -43,27 +44,29 @@ class _Message(Kind):
         """The two endpoints and the bytes."""
         if not isinstance(value, list) or len(value) != 3:
             raise self.refused(key, value, place)
-        kinds = (whole(0), whole(0), POSITIVE_SIZE)
+        kinds = (_END, _END, POSITIVE_SIZE)
         return tuple(kind.read(f"{key}[{i}]", value[i], place) for i, kind in enumerate(kinds))
 
     def schema(self) -> dict[str, object]:
         """Two endpoints and a size."""
-        ends = [whole(0).schema(), whole(0).schema(), SIZE.schema()]
+        ends = [_END.schema(), _END.schema(), SIZE.schema()]
         return {"type": "array", "items": ends, "minItems": 3, "maxItems": 3}
 
 
 MESSAGE = {
-    "pattern": Key(TEXT, "traffic pattern"),
+    "pattern": Key(
+        Choice(lambda: [row["key"].removeprefix("pattern/") for row in _native.patterns()]), "traffic pattern"
+    ),
     "collective": Key(Choice(lambda: [row["key"] for row in _native.collectives()]), "collective"),
     "list": Key(Many(_Message()), "messages that all start at once, each `[from, to, size]`"),
     "size": Key(SIZE, "bytes of each message of a pattern, or of the collective"),
-    "messages": Key(whole(1), "messages per pair of a pattern", default=1),
+    "messages": Key(whole(1, MOST_MESSAGES), "messages per pair of a pattern", default=1),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way", default=False),
     "algorithm": Key(
         TEXT, "algorithm of the collective, or `best`; default: the plan of the machine's library, or the best of all"
     ),
     "dtype": Key(Choice(DTYPES), "data type of the collective", default="f32"),
-    "root": Key(whole(0), "root of a pattern or collective", default=0),
+    "root": Key(_END, "root of a pattern or collective", default=0),
 }
 # Form -> the keys that belong to it.
 KEYS_OF_FORM = {

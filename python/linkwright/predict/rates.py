@@ -59,8 +59,8 @@ class Rates:
         self._machine, self._head = machine, head
         self._stated = {key: head[key] for key in ("flops_per_s", "bytes_per_s") if key in head}
         for key, rate in self._stated.items():
-            if rate == 0:
-                raise head.error(f"{key} is 0; give a rate above 0, or leave the key out")
+            if rate < 1:
+                raise head.error(f"{key} is {rate:g}; give a rate of at least 1, or leave the key out")
 
     def flops_ns(self, flops: float, precision: str) -> float:
         """Time of so many additions and multiplications."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linkwright.experiment import MAX_RANKS
 from linkwright.predict import Forecast, Part, Room, head_keys
 from linkwright.predict.messages import MESSAGE, Exchange, Where, exchange
 from linkwright.predict.rates import DTYPES, Rates, capacity_bytes
@@ -25,11 +26,17 @@ if TYPE_CHECKING:
     from linkwright import _native
     from linkwright.toml import Table
 
+# More rounds are no program that ends.
+MOST_TIMES = 10**12
+_COUNT = whole(1, MAX_RANKS)
 HEAD = head_keys(
     "supersteps",
-    endpoints=Key(whole(1), "endpoints that take part; default: all"),
-    grid=Key(Many(whole(1), 2, 2, words="[columns, rows], such as [8, 8]"), "endpoints as a grid of columns and rows"),
-    times=Key(whole(1), "how often the whole list runs", default=1),
+    endpoints=Key(_COUNT, "endpoints that take part; default: all"),
+    grid=Key(
+        Many(whole(1, MAX_RANKS), 2, 2, words="[columns, rows], such as [8, 8]"),
+        "endpoints as a grid of columns and rows",
+    ),
+    times=Key(whole(1, MOST_TIMES), "how often the whole list runs", default=1),
     memory=Key(SIZE, "bytes that the program holds at each endpoint", default=0),
     path=Key(TEXT, "path of the machine file"),
     flops_per_s=Key(AMOUNT, "arithmetic of one endpoint; default: what the machine's probes answer"),
@@ -37,7 +44,7 @@ HEAD = head_keys(
 )
 STEP = {
     "name": Key(TEXT, "name of the superstep", required=True),
-    "times": Key(whole(1), "how often it runs", default=1),
+    "times": Key(whole(1, MOST_TIMES), "how often it runs", default=1),
     "memory": Key(SIZE, "bytes that it holds in addition to those of [app]", default=0),
     "time": Key(TIME, "time of the work; or state `flops` and `bytes`"),
     "flops": Key(AMOUNT, "arithmetic operations of one endpoint", default=0.0),

@@ -10,7 +10,6 @@ its name and its kind, a `limit` or the `best seen`; `share`, the part of it tha
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -20,12 +19,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from linkwright import executors
 from linkwright.errors import StoreError
-from linkwright.store import naming, schema, upgrade
+from linkwright.store import documents, naming, schema
+from linkwright.store.files import read_text
 from linkwright.store.topology import Topology
 
 from . import quantity
@@ -117,21 +115,20 @@ def load(folder: Path) -> Run:
         raise StoreError(f"{folder}: neither results.parquet nor study.json; give the folder of a run, runs/<id>")
     samples = folder / "samples.parquet"
     suite = folder / "suite.toml"
-    environment, plan = _json(folder / "environment.json") or {}, _json(folder / "run.json") or {}
-    rows = normalise(
-        upgrade.results(_parquet(results)).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS)
-    )
+    environment = _json(folder / "environment.json", documents.ENVIRONMENT) or {}
+    plan = _json(folder / "run.json", documents.RUN) or {}
+    rows = normalise(documents.results(results).to_pandas() if results.exists() else pd.DataFrame(columns=COLUMNS))
     asked = plan.get("request", {}).get("name")
     rows["machine"] = rows["machine"].replace(_short_names(rows, environment, asked))
     return Run(
         id=folder.resolve().name,
         rows=rows,
-        samples=upgrade.samples(_parquet(samples)).to_pandas() if samples.exists() else pd.DataFrame(),
+        samples=documents.samples(samples).to_pandas() if samples.exists() else pd.DataFrame(),
         environment=environment,
         plan=plan,
-        suite=suite.read_text(encoding="utf-8") if suite.exists() else "",
-        study=_json(study),
-        fit=_json(folder / "fit.json"),
+        suite=read_text(suite, "a suite file") if suite.exists() else "",
+        study=_json(study, documents.STUDY),
+        fit=_json(folder / "fit.json", documents.FIT),
         folder=folder,
     )
 
@@ -230,17 +227,5 @@ def natural(name: str) -> list[tuple[int, Any]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", str(name)) if part]
 
 
-def _parquet(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: not a readable parquet file ({error}); resume or repeat the run") from error
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StoreError(f"{path}: not valid JSON ({error}); resume or repeat the run") from error
+def _json(path: Path, form: documents.Form) -> dict[str, Any] | None:
+    return documents.read(path, form) if path.exists() else None

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from linkwright.errors import StoreError
 
+from . import documents
 from .files import named
 
 
@@ -72,12 +73,13 @@ def read(path: Path) -> Iterator[dict]:
         return
     whole = path.read_bytes()[: _whole_bytes(path)]
     for number, line in enumerate(whole.splitlines(), 1):
+        place, cure = Path(f"{path}:{number}"), "the file was changed by hand: remove that line to go on"
         try:
-            yield json.loads(line)
-        except json.JSONDecodeError as error:
-            raise StoreError(
-                f"{path}: line {number} is not JSON; the file was changed by hand: remove that line to go on"
-            ) from error
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{place}: is not JSON; {cure}") from error
+        documents.check(record, documents.RECORD, place, cure)
+        yield record
 
 
 def _whole_bytes(path: Path) -> int:

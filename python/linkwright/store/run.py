@@ -13,10 +13,14 @@ report/index.html
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +29,35 @@ import pyarrow.parquet as pq
 
 from linkwright.errors import StoreError, UsageError, unknown
 
-from . import environment, journal, schema, upgrade
-from .files import make_folder, named, write_text, write_whole
+from . import documents, environment, journal, schema
+from .files import make_folder, named, read_text, write_text, write_whole
 from .record import Record, counting
 
 # Where run folders are, unless --runs says otherwise.
 DEFAULT_ROOT = Path("runs")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A machine that a run began with: its name and, of a described one, the digest of its file."""
+
+    machine: str
+    digest: str | None = None
+
+    @classmethod
+    def of(cls, machine: str, text: str | None) -> Input:
+        """The machine of this name; the `text` of its file is None if it is measured."""
+        return cls(machine, None if text is None else _digest(text))
+
+    def is_of(self, text: str | None) -> bool:
+        """Whether this is the text of its file."""
+        return text is not None and _digest(text) == self.digest
+
+
+def _digest(text: str) -> str:
+    import hashlib  # a command that runs nothing starts faster without
+
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -44,6 +71,13 @@ class Run:
         """The folder's name."""
         return self.folder.name
 
+    def begin(self, suite: str, plan: dict, about: dict | None = None) -> None:
+        """Write what stands before the first result; `about` adds to the environment."""
+        write_text(self.folder / "suite.toml", suite)
+        write_text(self.folder / "environment.json", json.dumps(environment.collect() | (about or {}), indent=2) + "\n")
+        head = {"format": schema.FORMAT, "id": self.id, "state": "running"}
+        write_text(self.folder / "run.json", json.dumps({**head, **plan}, indent=2) + "\n")
+
     @property
     def journal_path(self) -> Path:
         """The journal, until the run is complete."""
@@ -52,13 +86,21 @@ class Run:
     @property
     def plan(self) -> dict:
         """What `run.json` says."""
-        path = self.folder / "run.json"
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
-            raise StoreError(
-                f"{path}: cannot be read, so this is no run; `{lists(self.folder.parent)}` shows those there are"
-            ) from error
+        cure = f"so this is no run; `{lists(self.folder.parent)}` shows those there are"
+        return documents.read(self.folder / "run.json", documents.RUN, cure)
+
+    @property
+    def request(self) -> dict:
+        """What was requested of a run of a suite, whole, so that it can be resumed."""
+        path, plan = self.folder / "run.json", self.plan
+        documents.check(plan, {"request": documents.REQUEST, "inputs": {...: documents.INPUT}}, path)
+        return plan["request"]
+
+    @property
+    def environment(self) -> dict:
+        """What `environment.json` says; empty if the run has none."""
+        path = self.folder / "environment.json"
+        return documents.read(path, documents.ENVIRONMENT) if path.exists() else {}
 
     def records(self) -> list[dict]:
         """The whole records of the journal."""
@@ -68,10 +110,24 @@ class Run:
         """The journal, locked, for appending."""
         return journal.Journal(self.journal_path)
 
-    def keep_machine(self, name: str, path: Path) -> None:
-        """Copy a machine file, because results cannot be judged without its constants."""
+    def keep_machine(self, name: str, text: str) -> None:
+        """Keep a machine file: results cannot be judged without its constants, and a resumed run must not mix two."""
         make_folder(self.folder / "machines")
-        write_text(self.folder / "machines" / f"{name}.toml", path.read_text(encoding="utf-8"))
+        write_text(self.folder / "machines" / f"{name}.toml", text)
+
+    def inputs(self) -> dict[str, Input]:
+        """What the run began with, by target."""
+        return {name: Input(one["machine"], one["digest"]) for name, one in self.plan["inputs"].items()}
+
+    def machine(self, begun: Input) -> str:
+        """The text of the copy of a machine file."""
+        path = self.folder / "machines" / f"{begun.machine}.toml"
+        text = read_text(path, "the copy that the run made of its machine file")
+        if not begun.is_of(text):
+            raise StoreError(
+                f"{path}: was changed since the run began, whose rows would be of two machines; make it again"
+            )
+        return text
 
     def keep_experiments(self, plan: object, schedules: Mapping[str, str]) -> None:
         """Keep what was asked, and the user's schedules, digest by digest: a resumed run must not make them again."""
@@ -83,7 +139,7 @@ class Run:
     def experiments(self) -> dict[str, list[dict]] | None:
         """What `keep_experiments` kept, by target; None if it follows from the suite."""
         path = self.folder / "experiments.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return documents.read(path, documents.EXPERIMENTS) if path.is_file() else None
 
     def schedule(self, digest: str) -> str:
         """The text of a schedule of the user's."""
@@ -95,15 +151,19 @@ class Run:
 
     def forget_machine(self) -> None:
         """Reduce the environment to time, command and versions, because the numbers come from elsewhere."""
-        path = self.folder / "environment.json"
-        known = json.loads(path.read_text(encoding="utf-8"))
-        write_text(path, json.dumps({key: known[key] for key in ("time", "command", "versions")}, indent=2) + "\n")
+        kept = {key: self.environment[key] for key in ("time", "command", "versions")}
+        write_text(self.folder / "environment.json", json.dumps(kept, indent=2) + "\n")
 
     def write_results(self, rows: Iterable[dict], samples: pa.Table) -> None:
         """Write both tables whole."""
         table = pa.Table.from_pylist(list(rows), schema=schema.arrow_schema(schema.RESULTS))
-        write_whole(self.folder / "results.parquet", lambda path: pq.write_table(table, path))
-        write_whole(self.folder / "samples.parquet", lambda path: pq.write_table(samples, path, compression="zstd"))
+        for name, content, compression in (("results", table, "snappy"), ("samples", samples, "zstd")):
+            write_whole(
+                self.folder / f"{name}.parquet",
+                lambda path, content=content, compression=compression: pq.write_table(
+                    content, path, compression=compression, write_page_checksum=True
+                ),
+            )
 
     def mark(self, state: str) -> None:
         """Set the state in `run.json`; a finished run no longer needs its journal."""
@@ -113,35 +173,62 @@ class Run:
 
     def results(self) -> pa.Table:
         """The tidy rows."""
-        return upgrade.results(_read(self.folder / "results.parquet"))
+        return documents.results(self._table("results.parquet"))
 
     def samples(self) -> pa.Table:
         """Every raw sample."""
-        return upgrade.samples(_read(self.folder / "samples.parquet"))
+        return documents.samples(self._table("samples.parquet"))
+
+    def _table(self, name: str) -> Path:
+        """The path of a table that must be there."""
+        if (path := self.folder / name).is_file():
+            return path
+        if (self.folder / "study.json").is_file():
+            raise StoreError(f"run {self.id}: is of a study and holds no results; name a run of `linkwright dissect`")
+        raise StoreError(
+            f"{path}: does not exist, so the run ended early; `linkwright dissect --resume {self.id}` goes on"
+        )
 
 
 def create(root: Path, suite_key: str, suite_text: str, plan: dict, about: dict | None = None) -> Run:
     """A new run folder below `root`, named after the time and the suite; `about` adds to the environment."""
-    make_folder(root)
-    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = root / f"{stamp}-{suite_key}"
-    attempt = 1
-    with named(root):
-        while True:
-            try:
-                folder.mkdir()
-                break
-            except FileExistsError:
-                attempt += 1
-                folder = root / f"{stamp}-{suite_key}-{attempt}"
-    run = Run(folder)
-    write_text(folder / "suite.toml", suite_text)
-    write_text(folder / "environment.json", json.dumps(environment.collect() | (about or {}), indent=2) + "\n")
-    write_text(
-        folder / "run.json",
-        json.dumps({"format": schema.FORMAT, "id": run.id, "state": "running", **plan}, indent=2) + "\n",
-    )
+    run = Run(_new_folder(root, suite_key))
+    run.begin(suite_text, plan, about)
     return run
+
+
+@contextlib.contextmanager
+def whole(root: Path, key: str, plan: dict) -> Iterator[Run]:
+    """A new run folder that is made beside its place, and takes it when the block ends; an error leaves nothing."""
+    place = _new_folder(root, key)  # empty, so no run; it keeps the name
+    beside = Path(tempfile.mkdtemp(prefix=".", dir=root))
+    try:
+        run = Run(beside / place.name)
+        with named(place):
+            run.folder.mkdir()
+        run.begin("", plan)
+        yield run
+        with named(place):
+            run.folder.replace(place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            place.rmdir()
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _new_folder(root: Path, key: str) -> Path:
+    """A new empty folder below `root`, named after the time in UTC, so that names stay in the order of time."""
+    make_folder(root)
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    with named(root):
+        for attempt in itertools.count(1):
+            folder = root / (f"{stamp}-{key}" if attempt == 1 else f"{stamp}-{key}-{attempt}")
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                return folder
+    raise AssertionError("unreachable")
 
 
 def find(root: Path, name: str) -> Run:
@@ -222,18 +309,3 @@ def _set_aside(records: Sequence[Record]) -> dict[tuple[str, int], str | None]:
     for record in records:
         by_experiment.setdefault(record.experiment, []).append(record)
     return {(key, each.launch): each.disturbance for key, its in by_experiment.items() for each in counting(its)[1]}
-
-
-def _read(path: Path) -> pa.Table:
-    if not path.is_file():
-        if (path.parent / "study.json").is_file():
-            raise StoreError(
-                f"run {path.parent.name}: is of a study and holds no results; name a run of `linkwright dissect`"
-            )
-        raise StoreError(
-            f"{path}: does not exist, so the run ended early; `linkwright dissect --resume {path.parent.name}` goes on"
-        )
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise StoreError(f"{path}: is not a Parquet file ({error}); make the run again") from error

@@ -48,6 +48,7 @@ REGISTRY = {
     "cell": Study(
         "linkwright.studies.cell",
         "DMAs between the eight SPEs of a Cell Broadband Engine and main memory, on four slotted rings",
+        offers=("ablate", "holdout_scale"),
     ),
     "ipu": Study(
         "linkwright.studies.ipu",
@@ -61,6 +62,7 @@ REGISTRY = {
     "wormhole": Study(
         "linkwright.studies.wormhole",
         "allreduce algorithms on 64 tiles of a Tenstorrent Wormhole n150",
+        offers=("ablate", "holdout_scale"),
     ),
     "vollo": Study(
         "linkwright.studies.vollo",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from linkwright import probes, sources
@@ -19,27 +19,38 @@ from linkwright.experiment import ALL, DEFAULT, DTYPES, Experiment
 from . import axes
 from .load import RANKS, Part, Suite
 
+# More would fill memory before the first one runs.
+MOST_EXPERIMENTS = 1_000_000
 # As an algorithm: those that the machine's own library provides.
 OWN = "own"
 
 
 def expand(suite: Suite, extent: Extent, only: Callable[[Experiment], bool] = lambda _: True) -> list[Experiment]:
     """All experiments of `suite` on a machine of this extent for which `only` is true."""
-    found = [e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e)]
-    _check_keys(found)
-    return found
+    found = (e for part in suite.parts for e in _part(part.on(extent.kind), extent) if only(e))
+    return list(_told_apart(found).values())
 
 
-def _check_keys(experiments: Sequence[Experiment]) -> None:
-    """Every experiment has a key of its own; only sources of one name can be the reason that some have not."""
+def _told_apart(experiments: Iterable[Experiment]) -> dict[str, Experiment]:
+    """The experiments by their keys; one that is asked for twice, as by two equal sizes, is run once."""
     seen: dict[str, Experiment] = {}
     for experiment in experiments:
-        if seen.setdefault(experiment.key, experiment) is not experiment:
-            assert experiment.own, "two experiments have the same key"
+        first = seen.setdefault(experiment.key, experiment)
+        if first is not experiment and first != experiment:
             raise UsageError(
                 f"two schedules are called {experiment.algorithm}, so their results could not be told apart; "
                 "rename one of the files or functions"
             )
+        if len(seen) > MOST_EXPERIMENTS:
+            raise _too_many()
+    return seen
+
+
+def _too_many() -> UsageError:
+    return UsageError(
+        f"more than {MOST_EXPERIMENTS:,} experiments; ask for fewer ranks, sizes or algorithms, or for a placement "
+        "other than every pair"
+    )
 
 
 def expand_on(suite: Suite, target: Target, level: str) -> list[Experiment]:
@@ -206,6 +217,8 @@ def _placements(part: Part, extent: Extent) -> list[tuple[int, int] | None]:
     if part.placement == "doubling":
         others = [2**k for k in range(32) if 2**k < extent.ranks]
         return [(0, other) for other in dict.fromkeys([*others, extent.ranks - 1])]
+    if extent.ranks**2 > MOST_EXPERIMENTS:
+        raise _too_many()
     return list(itertools.permutations(range(extent.ranks), 2))
 
 

@@ -7,13 +7,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from linkwright import toml
+from linkwright import registry, toml
 from linkwright.errors import FileError, ShapeError, UsageError
-from linkwright.experiment import DEFAULT, DTYPES, OPS, check_whole
+from linkwright.experiment import DEFAULT, DTYPES, MAX_RANKS, MOST_MESSAGES, OPS, check_whole
 from linkwright.sources import within
 from linkwright.store.files import read_text
 from linkwright.store.schema import METRICS
-from linkwright.toml import FLAG, SIZE, TEXT, Choice, Either, Key, Many, Named, OneTable, Place, Tables, only, whole
+from linkwright.toml import (
+    FLAG,
+    LINE,
+    LINE_MOST,
+    NAME,
+    SIZE,
+    TEXT,
+    Choice,
+    Either,
+    Key,
+    Many,
+    Named,
+    OneTable,
+    Place,
+    Tables,
+    only,
+    whole,
+)
 from linkwright.units import size_sweep
 
 FORMAT = 1
@@ -46,6 +63,7 @@ class _Sizes(Either):
             raise place.wrong(f"{key}: {error}") from error
 
 
+_RANKS = whole(1, MAX_RANKS)
 _AXIS_VALUE = Either(TEXT, whole(0))
 _AXIS_SWEEP = OneTable(
     {
@@ -56,8 +74,13 @@ _AXIS_SWEEP = OneTable(
 )
 
 AXES = {
-    "pattern": Key(TEXT, "traffic pattern"),
-    "probe": Key(TEXT, "probe, which asks what no schedule can"),
+    "pattern": Key(
+        Choice(lambda: [key.removeprefix("pattern/") for key in registry.keys("patterns")]), "traffic pattern"
+    ),
+    "probe": Key(
+        Choice(lambda: [key.removeprefix("probe/") for key in registry.keys("probes")]),
+        "probe, which asks what no schedule can",
+    ),
     "axes": Key(Named(Either(Many(_AXIS_VALUE, single=True), _AXIS_SWEEP)), "axis of the probe -> values, or a sweep"),
     "collectives": Key(Many(TEXT, single=True), "collectives by name, or `all`"),
     "algorithms": Key(
@@ -68,23 +91,25 @@ AXES = {
     "schedules": Key(Many(TEXT, single=True), "sources that say themselves which collective they are"),
     "sizes": Key(_Sizes(), "message sizes: a list, or `{ min, max, factor }`"),
     "rising_to": Key(SIZE, "measured sweeps of a pattern go on to this size while the rate still rises"),
-    "ranks": Key(Either(Choice(RANKS), Many(whole(1))), "ranks that take part; `doubling` is 2, 4, 8 ... all"),
+    "ranks": Key(
+        Either(Choice(RANKS), Many(whole(1, MAX_RANKS))), "ranks that take part; `doubling` is 2, 4, 8 ... all"
+    ),
     "placement": Key(Choice(PLACEMENTS), "where ranks are: in topology order, or two ranks on pairs of endpoints"),
     "dtype": Key(Choice(DTYPES), "data type"),
     "op": Key(Choice(OPS), "reduction operator"),
-    "root": Key(whole(0), "root of rooted collectives"),
+    "root": Key(whole(0, MAX_RANKS - 1), "root of rooted collectives"),
     "issue": Key(TEXT, "issue policy: blocking, window(k), batch(k) or unlimited"),
     "path": Key(TEXT, "path of the machine file"),
     "skew": Key(TEXT, "late arrival of ranks: none, uniform:2us, late:RANK:2us, list:0us,1us"),
     "arithmetic": Key(FLAG, "whether reductions take time"),
-    "messages": Key(whole(1), "messages per pair of a pattern"),
+    "messages": Key(whole(1, MOST_MESSAGES), "messages per pair of a pattern"),
     "both_ways": Key(FLAG, "whether the messages of a pattern also go the other way"),
     "metrics": Key(Many(Choice(METRICS), single=True), "metrics that each experiment reports besides the usual ones"),
     "level": Key(Choice(LEVELS), "least thorough run that has this part"),
 }
 PART = {
-    "name": Key(TEXT, "what the keys of its experiments begin with", required=True),
-    "summary": Key(TEXT, "one line", required=True),
+    "name": Key(LINE, "what the keys of its experiments begin with", required=True),
+    "summary": Key(LINE, "one line", required=True),
     **AXES,
     **{kind: Key(OneTable(AXES), f"what differs on {kind} machines") for kind in KINDS},
 }
@@ -93,8 +118,8 @@ SUITE = {
         OneTable(
             {
                 "format": Key(only(FORMAT), "version of this format", required=True),
-                "name": Key(TEXT, "name of the file without its suffix", required=True),
-                "summary": Key(TEXT, "one line", required=True),
+                "name": Key(NAME, "name of the file without its suffix", required=True),
+                "summary": Key(LINE, "one line", required=True),
                 "description": Key(TEXT, "a paragraph"),
                 "machines": Key(Many(TEXT), "where to run if `--on` names nothing", default=()),
             }
@@ -208,6 +233,7 @@ def one_part(name: str, summary: str, part: str | None = None, **axes: object) -
     place = Place(f"{name}.toml", "part[0]", FileError)
     for key, value in stated.items():
         AXES[key].kind.check(key, value, place)
+    summary = "".join(c if c.isprintable() else "?" for c in summary)[:LINE_MOST]  # it may hold names of files
     return Suite(name, summary, (_checked(Part(part or name, summary, **stated), stated, place),))
 
 

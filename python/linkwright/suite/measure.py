@@ -28,6 +28,8 @@ from .budget import MAX_LAUNCHES, Needs, affordable, by_worth, shares_s
 
 # An experiment that says how long a share it needs gets this much more.
 SLACK = 1.2
+# How far a launch may exceed the whole budget, in seconds and as a share of it: then one operation takes too long.
+GRACE_S, GRACE = 3.0, 0.25
 # A rate that grows by less from one size to the next has reached its plateau.
 RISE = 1.05
 
@@ -110,7 +112,8 @@ def measure(
         # The first tells how long a launch takes to start, so it should be short itself.
         work.insert(0, work.pop(work.index(min(work, key=needs.of))))
         shares = shares or shares_s(experiments, work, left)
-        asked = Launch(number, work, left / missing, options, folder, shares)
+        stop_s = left + max(GRACE_S, GRACE * budget_s)
+        asked = Launch(number, work, left / missing, options, folder, shares, stop_s)
         for done, outcome in enumerate(_timed(launch(asked), work, needs), 1):
             if isinstance(outcome, Ended) and outcome.need_s:
                 shares[outcome.experiment] = needs.by_key[outcome.experiment] = SLACK * outcome.need_s

@@ -16,15 +16,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkwright import registry
+from linkwright import machines
 from linkwright.errors import BackendError, StoreError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.executors.measured import dropped_samples
 from linkwright.executors.protocol import Options
 from linkwright.experiment import Experiment
 from linkwright.stats.grade import TARGET
+from linkwright.store import documents, schema
 from linkwright.store import run as runs
-from linkwright.store import schema
+from linkwright.store.files import read_text
 from linkwright.store.journal import Journal
 from linkwright.store.record import ALL_DISTURBED, OUT_OF_TIME, Ended, from_json, launches
 
@@ -90,10 +91,12 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
     about: dict[str, object] = {target.executor.key: target.about for target in targets if target.about}
     if backend:
         about |= {"backend": backend.about()}
-    run = runs.create(root, suite.name, suite.text, {"request": request.__dict__}, about)
+    inputs = {target.name: runs.Input.of(target.machine_name, _text(target)) for target in targets}
+    plan = {"request": request.__dict__, "inputs": {name: vars(one) for name, one in inputs.items()}}
+    run = runs.create(root, suite.name, suite.text, plan, about)
     for target in targets:
         if target.modelled:
-            run.keep_machine(target.machine_name, registry.machine_path(target.name))
+            run.keep_machine(target.machine_name, target.recipe.text)
     planned = dict(zip((target.name for target in targets), found, strict=True))
     _keep_own(run, planned)
     return _execute(run, suite, targets, planned, request, watcher, backend or Local())
@@ -128,6 +131,32 @@ def _kept_own(run: runs.Run) -> Plans | None:
     return {name: [read(values) for values in its] for name, its in plan.items()}
 
 
+def _text(target: Target) -> str | None:
+    """The machine file of a target; None of one that is measured."""
+    return target.recipe.text if target.modelled else None
+
+
+def _as_begun(run: runs.Run, request: Request, watcher: Watcher) -> list[Target]:
+    """The targets of a run as they were when it began: its copies of machine files, and what it measured there."""
+    inputs = run.inputs()
+    kept = {name: (run.machine(one), f"{one.machine}.toml") for name, one in inputs.items() if one.digest}
+    targets = resolve(request.on, request.ranks, request.grid, kept=kept)
+    for target in targets:
+        begun = inputs.get(target.name)
+        if begun is None or begun.machine != target.machine_name:
+            where = begun.machine if begun else "another machine"
+            raise UsageError(
+                f"{run.folder}: was begun on {where}, and {target.name} is {target.machine_name} here; resume it "
+                "there, or make it again"
+            )
+        if target.modelled and not begun.is_of(machines.current(target.name)):
+            watcher.told(
+                f"--on {target.name}: the machine file has changed or gone since this run began; the run goes on "
+                f"with its copy, {run.folder}/machines/{begun.machine}.toml"
+            )
+    return targets
+
+
 def _check_name(name: str, targets: list[Target]) -> None:
     """A name is for what is measured, and no described machine of the run may have it."""
     models = [target.machine_name for target in targets if target.modelled]
@@ -142,11 +171,14 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
     plan = run.plan
     if plan["state"] == "done":
         raise UsageError(f"{run.folder}: this run is complete; `linkwright report {run.id}` shows it")
-    if plan["format"] != schema.FORMAT:
+    if plan.get("format") != schema.FORMAT:
         raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
-    request = Request(**{**plan["request"], "grid": tuple(plan["request"]["grid"] or ()) or None})
-    suite = parse((run.folder / "suite.toml").read_text(encoding="utf-8"), f"{run.id}/suite.toml")
-    targets = resolve(request.on, request.ranks, request.grid)
+    asked = run.request
+    grid = tuple(asked["grid"] or ()) or None
+    request = Request(**{name: asked[name] for name in documents.REQUEST} | {"grid": grid})
+    text = read_text(run.folder / "suite.toml", "the copy that the run made of its suite")
+    suite = parse(text, f"{run.id}/suite.toml")
+    targets = _as_begun(run, request, watcher)
     planned = _kept_own(run) or {t.name: expand_on(suite, t, request.level) for t in targets}
     return _execute(run, suite, targets, planned, request, watcher, backend or Local())
 

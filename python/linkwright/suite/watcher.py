@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class Watcher:
     """Observes a session; a live table overrides this."""
 
+    def told(self, text: str) -> None:
+        """Something about the run that its user must know, once."""
+
     def dropped(self, counts: Mapping[str, int]) -> None:
         """Samples of the next experiment were set aside, counted by reason."""
 

@@ -260,7 +260,7 @@ def test_empty_and_interrupted_runs(tmp_path):
     with pytest.raises(StoreError, match="neither results"):
         report.render(tmp_path / "nothing")
     (tmp_path / "empty" / "results.parquet").write_bytes(b"half a file")
-    with pytest.raises(StoreError, match="not a readable parquet"):
+    with pytest.raises(StoreError, match="is not a whole Parquet file"):
         report.render(tmp_path / "empty")
 
 

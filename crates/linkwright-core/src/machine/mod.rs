@@ -65,7 +65,7 @@ use crate::issue::Issue;
 use crate::probes::CATALOGUE;
 use crate::units::Clock;
 use endpoints::Layout;
-use ranks::Size;
+use ranks::{Size, MOST_ENDPOINTS, TOO_MANY};
 use section::Context;
 use tree::{Table, Value};
 
@@ -91,6 +91,19 @@ pub struct Machine {
 
 /// The format of machine files that this version reads.
 const FORMAT: u64 = 1;
+
+/// The most characters of a machine's name, which a file system must hold with a suffix.
+const NAME_MOST: usize = 100;
+const NAME_CURE: &str = "names no file; write at most 100 letters, digits, dots, dashes and \
+                         underscores that begin with a letter or digit";
+
+/// Whether a machine may be called this: copies of its file are, so a name is never a path.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    name.len() <= NAME_MOST
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
 
 impl Machine {
     /// Read a machine file. `file` is its name, for messages.
@@ -122,6 +135,11 @@ impl Machine {
         let mut root = Section::root(&context, &tree);
         let mut head = root.section("machine")?;
         let name = head.text("name")?;
+        if !is_name(&name) {
+            return Err(
+                head.inconsistent("name", format!("\"{}\" {NAME_CURE}", name.escape_debug()))
+            );
+        }
         let summary = head.text("summary")?;
         let description = head.text("description")?;
         let sources = head.texts("sources")?;
@@ -252,6 +270,9 @@ impl Machine {
     /// A machine of fixed size accepts only its own number.
     pub fn with_endpoints(&self, ranks: usize) -> Result<Machine, MachineError> {
         match self.open_size() {
+            Some(_) if ranks > MOST_ENDPOINTS => Err(self.wrong_size(format!(
+                "{ranks} ranks asked for; {TOO_MANY}, ask for fewer"
+            ))),
             Some(OpenSize::Count) if ranks > 0 => self.resized(Size::Count(ranks)),
             Some(OpenSize::Grid) if ranks > 0 => {
                 let rows = (1..=ranks.isqrt()).rev().find(|r| ranks % r == 0);
@@ -275,6 +296,9 @@ impl Machine {
     pub fn with_grid(&self, grid: Grid) -> Result<Machine, MachineError> {
         let Grid { columns, rows } = grid;
         match self.open_size() {
+            Some(_) if grid.places() > MOST_ENDPOINTS => Err(self.wrong_size(format!(
+                "a grid of {columns}x{rows} asked for; {TOO_MANY}, ask for a smaller one"
+            ))),
             Some(OpenSize::Grid) if grid.places() > 0 => self.resized(Size::Grid(grid)),
             Some(OpenSize::Count) if grid.places() > 0 => self.with_endpoints(grid.places()),
             None if self.rank_grid() == Some(grid) => Ok(self.clone()),

@@ -170,8 +170,8 @@ fn used_places(
 }
 
 /// A file that states more endpoints than this is mistaken.
-const MOST_ENDPOINTS: usize = 1 << 24;
-const TOO_MANY: &str = "a machine has between 1 and 16,777,216 endpoints";
+pub(super) const MOST_ENDPOINTS: usize = 1 << 24;
+pub(super) const TOO_MANY: &str = "a machine has between 1 and 16,777,216 endpoints";
 
 /// A bare integer between 1 and the most endpoints.
 pub(super) fn read_size(s: &mut Section<'_>, key: &str) -> Result<usize, MachineError> {

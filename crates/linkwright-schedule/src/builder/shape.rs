@@ -25,6 +25,9 @@ pub struct Shape {
     pub rings: Vec<Vec<u32>>,
 }
 
+/// Most bytes of a vector, more than any machine holds; sums over ranks and chunks of it fit into 64 bits.
+const MAX_BYTES: u64 = 1 << 50;
+
 impl Shape {
     /// `ranks` ranks in a line, root 0, vectors of `elements` elements of 4 bytes.
     pub fn new(ranks: u32, elements: u64) -> Self {
@@ -77,6 +80,13 @@ impl Shape {
         }
         if self.element_bytes == 0 {
             return error("elements of 0 bytes; at least 1 is needed".into());
+        }
+        let bytes = u128::from(self.elements) * u128::from(self.element_bytes);
+        if bytes > u128::from(MAX_BYTES) {
+            return error(format!(
+                "{} elements of {} bytes; a vector has at most {MAX_BYTES} bytes, ask for fewer",
+                self.elements, self.element_bytes
+            ));
         }
         self.check_rings()?;
         match self.grid {

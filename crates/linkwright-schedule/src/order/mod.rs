@@ -31,7 +31,7 @@ mod past;
 use crate::accesses::NONE;
 use crate::error::{Result, ScheduleError};
 use crate::hoist::hoist;
-use crate::ir::{Buffer, BufferId, Completion, Edge, Op, OpKind, Remembered, Schedule, MAX_OPS};
+use crate::ir::{most_ops, Buffer, BufferId, Completion, Edge, Op, OpKind, Remembered, Schedule};
 use crate::spec::Spec;
 use cells::Cells;
 use fences::Fences;
@@ -268,8 +268,8 @@ impl Orderer {
     /// `self.edges`; continue or open its chain.
     fn push(&mut self, op: Op) -> Result<u32> {
         let id = self.ordered() as u32;
-        if id as usize >= MAX_OPS {
-            return Err(ScheduleError::TooLarge(MAX_OPS as u64));
+        if id as usize >= most_ops() {
+            return Err(ScheduleError::TooLarge(most_ops() as u64));
         }
         let initiator = op.initiator();
         let continued = self.edges.iter().find(|edge| {

@@ -2,7 +2,7 @@
 
 use super::traffic::{Message, Traffic};
 use crate::error::{Result, ScheduleError};
-use crate::ir::{Schedule, MAX_OPS};
+use crate::ir::{most_ops, Schedule};
 
 /// Source of several patterns.
 pub(super) const DALLY_TOWLES: &str =
@@ -59,8 +59,8 @@ impl Pattern {
         }
         // The lists of messages must fit before the schedule can tell whether it does.
         let messages = u64::from(traffic.shape.ranks) * u64::from(traffic.count);
-        match messages > MAX_OPS as u64 / 4 {
-            true => Err(ScheduleError::TooLarge(MAX_OPS as u64 / 4)),
+        match messages > most_ops() as u64 / 4 {
+            true => Err(ScheduleError::TooLarge(most_ops() as u64 / 4)),
             false => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use super::folded::{Folded, Wait};
 use super::program::{hint_at, Program};
 use crate::builder::MAX_WRITTEN;
 use crate::error::{Result, ScheduleError};
-use crate::ir::{edge_end, Edge, Op, Remembered, Schedule, MAX_OPS};
+use crate::ir::{edge_end, most_ops, Edge, Op, Remembered, Schedule};
 use std::cmp::Reverse;
 
 impl Program {
@@ -19,8 +19,8 @@ impl Program {
             return Err(ScheduleError::TooLarge(MAX_WRITTEN as u64));
         }
         let folded = self.fold(true)?;
-        if folded.ops().len() * ranks > MAX_OPS {
-            return Err(ScheduleError::TooLarge(MAX_OPS as u64));
+        if folded.ops().len() * ranks > most_ops() {
+            return Err(ScheduleError::TooLarge(most_ops() as u64));
         }
         edge_end(folded.waits.len() * ranks)?;
         Ok(folded.unfold())

@@ -1,5 +1,6 @@
 //! The slotted ring: hand-derived times, invariants, fairness.
 
+mod arbitration;
 mod common;
 #[path = "../files/mod.rs"]
 mod files;

@@ -50,6 +50,7 @@ pub fn grid() -> TorusNocConfig {
         interface_out: TimePs(5 * CYCLE),
         interface_in: TimePs(5 * CYCLE),
         channels: ChannelChoice::Static,
+        buddy_each_hop: false,
         buffers: Some(FINITE),
         receive_requests: 12,
         receive_responses: 4,

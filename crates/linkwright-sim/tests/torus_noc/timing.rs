@@ -61,8 +61,17 @@ fn a_message_without_wanted_acknowledgement_is_posted() {
         kind: MsgKind::Notice,
         ..put(0, rank(0, 0), rank(1, 1), 0)
     };
-    for (message, delivered) in [(write, 157.0), (notice, 34.0)] {
-        let mut noc = TorusNoc::new(posted.clone());
+    let instant = TorusNocConfig {
+        atomic: TimePs::ZERO,
+        ..posted.clone()
+    };
+    let cases = [
+        (&posted, write, 157.0),
+        (&posted, notice, 34.0),
+        (&instant, notice, 29.0),
+    ];
+    for (config, message, delivered) in cases {
+        let mut noc = TorusNoc::new(config.clone());
         let done = run(&mut noc, &[message]);
         assert_eq!(at(&done, 0, Event::Acknowledged), delivered + 191.0);
         noc.reset(0, &[]);
@@ -113,6 +122,53 @@ fn two_writes_over_one_link() {
     let done = run(&mut noc, &pair);
     assert_eq!(at(&done, 1, Event::Delivered), 157.0);
     assert_eq!(at(&done, 0, Event::Delivered), 286.0);
+}
+
+#[test]
+fn a_router_puts_a_packet_on_the_buddy_of_a_taken_channel() {
+    // The two writes above, free to change channels, first choose the same one. At router (2,1), at 14, A takes the
+    // buddy, when 9 flits of B have passed. Then turn about: B needs 2 * 120 more = 254; A has 9 left = 263.
+    // Two hops and the interface later: 254 + 2*9 + 5 = 277 and 263 + 2*9 + 5 = 286.
+    let pair = [
+        put(0, rank(0, 0), rank(3, 0), 4096),
+        put(1, rank(1, 0), rank(3, 0), 4096),
+    ];
+    for (buddy_each_hop, first) in [(true, 277.0), (false, 157.0)] {
+        let mut noc = TorusNoc::new(TorusNocConfig {
+            channels: ChannelChoice::Dynamic,
+            buddy_each_hop,
+            ..grid()
+        });
+        let done = run(&mut noc, &pair);
+        assert_eq!(at(&done, 1, Event::Delivered), first);
+        assert_eq!(at(&done, 0, Event::Delivered), 286.0);
+    }
+}
+
+#[test]
+fn a_partial_write_delays_its_own_channel() {
+    // Two writes of 64 B, 3 flits each, to the memory. The first begins at t and is in at t + 3. The second begins at
+    // t + 62 over the same channel, at t + 20 over another one, and takes 2 cycles: 61 or 19 after the first.
+    for (channels, apart) in [
+        (ChannelChoice::Static, 61.0),
+        (ChannelChoice::Dynamic, 19.0),
+    ] {
+        let config = grid();
+        let dram = config.dram.map(|dram| Dram {
+            least: TimePs(20 * CYCLE),
+            partial_below: 128,
+            partial_write: TimePs(62 * CYCLE),
+            ..dram
+        });
+        let mut noc = TorusNoc::new(TorusNocConfig {
+            channels,
+            dram,
+            ..config
+        });
+        let done = run(&mut noc, &[put(0, 0, 64, 64), put(1, 0, 64, 64)]);
+        let [first, second] = [0, 1].map(|op| at(&done, op, Event::Delivered));
+        assert_eq!(second - first, apart);
+    }
 }
 
 #[test]

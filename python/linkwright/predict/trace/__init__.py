@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from linkwright import sources
 from linkwright.errors import FileError, unknown
-from linkwright.experiment import DTYPES
+from linkwright.experiment import DTYPES, MAX_RANKS
 from linkwright.predict import FORMAT, Program, head_keys
 from linkwright.predict.rates import DTYPES as PRECISIONS
 from linkwright.predict.rates import Rates
@@ -40,16 +40,17 @@ if TYPE_CHECKING:
 
 PS_PER_US = 1_000_000
 
+_COUNT = whole(1, MAX_RANKS)
 HEAD = head_keys(
     "trace",
     files=Key(
         Many(TEXT, single=True), "Chakra traces, one for each rank, relative to this file: names, or one pattern such "
         "as `step.*.et`", required=True,
     ),
-    ranks=Key(whole(1), "ranks, where one file stands for all; default: as many as files"),
+    ranks=Key(_COUNT, "ranks, where one file stands for all; default: as many as files"),
     compute_scale=Key(AMOUNT, "factor on recorded times of the device and its memory", default=1.0),
     host_scale=Key(AMOUNT, "factor on recorded times of the host", default=1.0),
-    grid=Key(Many(whole(1), 2, 2, words="[columns, rows], such as [8, 8]"), "grid of a machine that has any"),
+    grid=Key(Many(_COUNT, 2, 2, words="[columns, rows], such as [8, 8]"), "grid of a machine that has any"),
     path=Key(TEXT, "path of the machine file"),
     dtype=Key(Choice(DTYPES), "data type of reductions", default="f32"),
     precision=Key(Choice(PRECISIONS), "precision of operations without a recorded time", default="single"),
@@ -58,7 +59,10 @@ HEAD = head_keys(
 )  # fmt: skip
 PROGRAM = {
     "app": Key(OneTable(HEAD), "the program", required=True),
-    "groups": Key(Named(Many(whole(0))), "members of each `pg_name`; default: as recorded, or the ranks that use it"),
+    "groups": Key(
+        Named(Many(whole(0, MAX_RANKS - 1))),
+        "members of each `pg_name`; default: as recorded, or the ranks that use it",
+    ),
     "algorithms": Key(Named(TEXT), "algorithm of each collective, or `best`; default: as a library plans it, or best"),
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from linkwright.errors import UsageError
 from linkwright.experiment import DTYPES
 from linkwright.predict import head_keys
 from linkwright.toml import AMOUNT, SIZE, TEXT, Choice, Either, Key, Many, OneTable, Tables, only, whole
+from linkwright.units import MAX_BYTES
 
 if TYPE_CHECKING:
     from linkwright.toml import Table
@@ -41,12 +42,14 @@ QUANTITY = Either(
         }
     ),
 )
+MOST_LAYERS = 1 << 16
+_LAYERS, _SAMPLES = whole(1, MOST_LAYERS), whole(1, 10**12)
 _DEPTH = {
-    "value": Key(whole(1), "the usual depth", required=True),
-    "least": Key(whole(1), "smallest depth", default=1),
-    "most": Key(whole(1), "largest depth", default=1 << 20),
+    "value": Key(_LAYERS, "the usual depth", required=True),
+    "least": Key(_LAYERS, "smallest depth", default=1),
+    "most": Key(_LAYERS, "largest depth", default=MOST_LAYERS),
 }
-_COUNTS = Many(whole(1), 0, words="whole numbers above 0, such as [16, 32]")
+_COUNTS = Many(whole(1, 1 << 30), 0, 1000, words="whole numbers above 0, such as [16, 32]")
 HEAD = head_keys(
     "training",
     sources=Key(Many(TEXT, 0), "titles of the documents that the numbers come from"),
@@ -55,8 +58,11 @@ HEAD = head_keys(
     batches=Key(_COUNTS, "batch sizes, unless --batch names some", default=()),
     gpus=Key(_COUNTS, "numbers of GPUs, unless --gpus names some", default=()),
     precision=Key(Choice(PRECISIONS), "precision of the products, unless --precision names one", default=SINGLE),
-    dataset=Key(whole(1), "samples of one epoch; from it follows the time to train, unless --samples names a number"),
-    epochs=Key(whole(1), "how often training goes through the data set", default=1),
+    dataset=Key(
+        _SAMPLES,
+        "samples of one epoch; from it follows the time to train, unless --samples names a number",
+    ),
+    epochs=Key(_SAMPLES, "how often training goes through the data set", default=1),
 )
 LAYER = {
     "name": Key(TEXT, "name of the layer", required=True),
@@ -65,7 +71,9 @@ LAYER = {
     "activations": Key(QUANTITY, "numbers that the layer produces, per sample", default=0.0),
     "gradient": Key(SIZE, "bytes of the gradient; default: 4 per parameter"),
     "times": Key(
-        Either(whole(1), only(DEPTH)), "how many such layers follow each other; `depth` is that of [app]", default=1
+        Either(_LAYERS, only(DEPTH)),
+        "how many such layers follow each other; `depth` is that of [app]",
+        default=1,
     ),
 }
 PROGRAM = {
@@ -176,6 +184,8 @@ def _depth(head: Table, wanted: int | None) -> int | None:
 def _layers(table: Table, depth: int | None) -> list[Layer]:
     parameters = _whole(table, "parameters")
     gradient = table["gradient"] if "gradient" in table else BYTES_PER_NUMBER * parameters
+    if gradient > MAX_BYTES:
+        raise table.error(f"parameters: gradients of {gradient:.3g} B are more than any machine holds; check them")
     if gradient % BYTES_PER_NUMBER:
         raise table.error(f"gradient is {gradient} B; give whole numbers of {BYTES_PER_NUMBER} B")
     layer = Layer(table["name"], quantity(table, "flops"), _whole(table, "activations"), parameters, gradient)

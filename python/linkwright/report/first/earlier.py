@@ -6,7 +6,6 @@ if it is complete and was made on the same processor with as many processors.
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from linkwright.compare.verdict import Verdict, measured
 from linkwright.errors import StoreError
 from linkwright.stats.interval import MIN_VALUES
 from linkwright.stats.launches import launch_medians
+from linkwright.store import documents
 
 from .. import quantity
 from ..runs import Run, load
@@ -74,9 +74,10 @@ def _comparable(run: Run, folder: Path) -> bool:
     """Whether a run is complete and measured the same host by the same executors, by its small files alone."""
     try:
         plan, environment = (
-            json.loads((folder / name).read_text(encoding="utf-8")) for name in ("run.json", "environment.json")
+            documents.read(folder / name, form)
+            for name, form in (("run.json", documents.RUN), ("environment.json", documents.ENVIRONMENT))
         )
-    except (OSError, ValueError):
+    except StoreError:
         return False
     asked = set(str(plan.get("request", {}).get("on", "")).split(","))
     measures = {name for name in run.rows["executor"].unique() if not executors.is_modelled(name)}

@@ -1,19 +1,18 @@
 """Predictions of what the article does not print, under every structural choice that is not published.
 
-Held out are the aggregate of uniform random traffic, the latency distributions under the memory hot spot, and counter
-measurements on another board. No parameter was tuned for any of them. The two put calibrations have no predictive
-value, so every row is also given without them.
+The uniform traffic and the latencies under the memory hot spot were held out until these predictions were made; the
+arbiter's window was chosen afterwards, by the uniform traffic. `uniform_by_structure` shows what each choice says.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from linkwright.studies import Options, parallel, parallel_by_case
-from linkwright.studies.cell import latency, load, streams
+from linkwright.studies.cell import load, streams
 from linkwright.studies.cell.chip import SPES, VARIANTS, variant
 from linkwright.studies.cell.load import Loads
 from linkwright.studies.cell.streams import Stream
@@ -128,16 +127,18 @@ def longer(machine, options: Options) -> list[dict]:
     return list(parallel_by_case(one, points, options, "longer runs").values())
 
 
-def placements(machine, options: Options, most: int = 1000) -> list[dict]:
-    """Complement and pairwise over random placements of logical on hardware numbers."""
+def placements(machine, options: Options, most: int) -> dict[str, list[float]]:
+    """Aggregates of complement, pairwise and three pairs over random placements of logical on hardware numbers."""
     random = np.random.default_rng(options.seed)
     drawn = [random.permutation(SPES).tolist() for _ in range(most)]
-    rows = []
-    for name, get in itertools.product(("complement", "pairwise"), WAYS):
-        operation = f"{load.word(get)} {name}"
-        figures = _placed(machine, PATTERNS[name](get), drawn, options, f"placements, {operation}")
-        rows.append({"operation": operation, "placements": most, **figures})
-    return rows
+    patterns = {f"{load.word(get)} {name}": PATTERNS[name](get) for name in ("complement", "pairwise") for get in WAYS}
+    patterns |= {f"{load.word(get)} three pairs": streams.pairwise(6, get) for get in WAYS}
+    return {name: _placed(machine, stream, drawn, options, f"placements, {name}") for name, stream in patterns.items()}
+
+
+def placement_rows(found: Mapping[str, Sequence[float]]) -> list[dict]:
+    """Least, median and most of each pattern."""
+    return [{"operation": name, "placements": len(totals), **_spread(totals)} for name, totals in found.items()]
 
 
 def six_of_eight(machine, options: Options) -> list[dict]:
@@ -146,25 +147,29 @@ def six_of_eight(machine, options: Options) -> list[dict]:
     places = [[*units, *(i for i in range(SPES) if i not in units)] for units in chosen]
     rows = []
     for name, make in (("complement", streams.complement), ("pairwise", streams.pairwise)):
-        figures = _placed(machine, make(6, True), places, options, f"six of eight, {name}")
-        rows.append({"operation": f"get {name}", "choices": len(places), **figures})
+        totals = _placed(machine, make(6, True), places, options, f"six of eight, {name}")
+        rows.append({"operation": f"get {name}", "choices": len(places), **_spread(totals)})
     return rows
 
 
-def _placed(machine, stream: Stream, places: Iterable[str], options: Options, what: str) -> dict[str, float]:
-    """Least, median and most of a stream's aggregate over placements."""
-    totals = parallel(
+def _placed(machine, stream: Stream, places: Iterable[list[int]], options: Options, what: str) -> list[float]:
+    """A stream's aggregate for each placement."""
+    return parallel(
         lambda place: streams.measure(machine, stream, placement=place).total, ((p,) for p in places), options, what
     )
-    median = float(np.median(totals))
-    return {"least_gb_per_s": min(totals), "median_gb_per_s": median, "most_gb_per_s": max(totals)}
+
+
+def _spread(totals: Sequence[float]) -> dict[str, float]:
+    return {
+        "least_gb_per_s": min(totals), "median_gb_per_s": float(np.median(totals)), "most_gb_per_s": max(totals)
+    }  # fmt: skip
 
 
 def cells(uniform_rows: list[dict], latency_rows: list[dict], pattern_rows: list[dict]) -> list[Cell]:
-    """The held-out quantities and the unprinted values of section 3.8, as cells without a reference."""
+    """What was held out or is unprinted, in figures that no published value stands beside, as cells without one."""
 
-    def cell(quantity: str, keys: dict, value: float, unit: str, split: str = "holdout") -> Cell:
-        return Cell("blind", {"table": "blind", "quantity": quantity, **keys}, value, None, unit, split)
+    def cell(quantity: str, keys: dict, value: float, unit: str) -> Cell:
+        return Cell("blind", {"table": "blind", "quantity": quantity, **keys}, value, None, unit, "holdout")
 
     made = []
     for row in uniform_rows:
@@ -182,14 +187,3 @@ def cells(uniform_rows: list[dict], latency_rows: list[dict], pattern_rows: list
             keys = {"structure": row["structure"], "operation": row["operation"]}
             made.append(cell("pairwise aggregate", keys | {"statistic": "mean"}, row["aggregate_gb_per_s"], "GB/s"))
     return made
-
-
-def hot_spots(machine) -> tuple[dict[str, dict], list[dict], dict[str, list[dict]]]:
-    """Figure 7: times by operation, their summary, and the histogram of each panel."""
-    found, summaries, histograms = {}, [], {}
-    for get, panel in ((False, "figure_7a"), (True, "figure_7b")):
-        operation = "get from memory" if get else "put to memory"
-        found[operation] = latency.hot_spot(machine, get)
-        summaries += latency.summary(found[operation], operation)
-        histograms[panel] = latency.histogram(found[operation])
-    return found, summaries, histograms

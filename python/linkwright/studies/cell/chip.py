@@ -15,13 +15,15 @@ BATCHES = ("blocking", "batch(2)", "batch(4)", "batch(8)", "batch(16)", "batch(3
 # Structural choices besides the default of the machine file: name -> values that differ.
 VARIANTS = {
     "default": {},
-    "arbiter sees the oldest": {"fabric.arbiter_sees": '"oldest"'},
-    "arbiter sees four": {"fabric.arbiter_sees": '"limited"'},
+    "arbiter sees all lines": {"fabric.arbiter_sees": '"all"'},
+    "arbiter sees the oldest of each source": {"fabric.arbiter_sees": '"oldest"'},
+    "arbiter sees one line": {"fabric.arbiter_depth": "1"},
+    "arbiter sees two lines": {"fabric.arbiter_depth": "2"},
+    "arbiter sees eight lines": {"fabric.arbiter_depth": "8"},
     "tie by parity": {"fabric.tie": '"parity"'},
     "round robin at the receiver": {"fabric.receiver_order": '"round_robin"'},
     "data phase covers one line": {"fabric.data_lines": "1"},
     "partial lines take their bytes": {"fabric.partial_line": '"bytes"'},
-    "no put calibrations": {"fabric.put_address_slots": "1", "fabric.sender_change": "0"},
 }
 
 

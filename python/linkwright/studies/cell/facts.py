@@ -1,21 +1,27 @@
 """Stated numbers of the article beside what the model gives: table 1, the facts, and the known points of the figures.
 
-Numbers of the machine file itself (clocks, widths, queue depths) come out exactly, which only shows that they were
-copied correctly; `_benchmark` has what the model makes of them. Two cells are calibrated: the put deficits of hot spot
-and pairwise. Facts that are words, or that concern parts outside the model, are listed without a prediction.
+Facts that state a number of the machine file (clocks, widths, queue depths), or follow from such numbers alone, are
+inputs: they show that the file was copied correctly and are not scored. `_benchmark` has what runs of the model make of
+them; `FITTED` names the facts and points by which a number or a rule of the machine file was chosen. Facts about parts
+outside the model are listed without a prediction.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from linkwright.studies.cell import experiments, known
-from linkwright.studies.cell.chip import LINE
+import numpy as np
+
+from linkwright.studies import Options
+from linkwright.studies.cell import curves, experiments, known, latency, load
+from linkwright.studies.cell.chip import LINE, SPES
 from linkwright.studies.cell.curves import Points
 from linkwright.studies.cell.load import Loads
-from linkwright.studies.outcome import Cell
+from linkwright.studies.cell.streams import Rates
+from linkwright.studies.numbers import values
+from linkwright.studies.outcome import Cell, Role
 from linkwright.studies.references import facts, reference_cell, reference_rows
 
 ERRATA = {
@@ -68,6 +74,16 @@ COMPONENTS = {
     "data_transfer_inter_spe_put": (["C134"], ["C135"]),
     "total": (["C136", "C138"], ["C137", "C139"]),
 }
+# Number or word of the machine file -> the facts and known points by which it was chosen.
+FITTED = {
+    "path.put.barrier": ["C100", "K01", "K03", "K05"],
+    "fabric.memory_read": ["C109", "C112", "K07"],
+    "fabric.mmio": ["C097"],
+    "fabric.data_lines": ["C101", "C102"],
+    "fabric.lines_in_flight": ["C116", *(f"K{number:02}" for number in range(8, 16))],
+    "fabric.arbiter_sees": ["C152", "C153", "C154", "K37", "K38"],
+}
+_CHOSE = {fact for its in FITTED.values() for fact in its}
 
 
 @dataclass(frozen=True)
@@ -80,12 +96,27 @@ class Grounds:
     loads: Loads
     components: dict[str, float]
     mailboxes: dict[str, float]
+    # Operation -> nanoseconds of DMAs under the memory hot spot, from their selection, shape (SPEs, DMAs).
+    latencies: Mapping[str, np.ndarray]
+    # Loss case -> rates.
+    losses: Mapping[str, Rates]
 
 
 def cells(g: Grounds) -> list[Cell]:
     """Table 1, the known points, the facts."""
     stated = facts("cell", _rules(g), ("quantity", "element", "statement", "basis"), ERRATA)
-    return [*_components(g), *_known_points(g), *stated]
+    return [*_components(g), *_known_points(g), *(replace(cell, role=_role(g, cell.keys["id"])) for cell in stated)]
+
+
+def published(name: str) -> float:
+    """The value of a fact."""
+    return next(float(row["value"]) for row in reference_rows("cell", "facts.csv") if row["id"] == name)
+
+
+def _role(g: Grounds, name: object) -> Role:
+    if name in _CHOSE:
+        return "fitted"
+    return "predicted" if name in _benchmark(g) else "input"
 
 
 def _components(g: Grounds) -> list[Cell]:
@@ -97,7 +128,7 @@ def _components(g: Grounds) -> list[Cell]:
             reference = float(row[column])
             keys = {"table": TABLE_1, "component": row["component"], "quantity": column, "note": row["note"]}
             erratum = ERRATA["C137"] if row["component"] == "total" and unit == "ns" else None
-            made.append(Cell(TABLE_1, keys, predicted, reference, unit, row["split"], erratum))
+            made.append(Cell(TABLE_1, keys, predicted, reference, unit, row["split"], erratum, role="input"))
     return made
 
 
@@ -108,19 +139,20 @@ def _known_points(g: Grounds) -> list[Cell]:
         operation, size, spes = row["operation"], int(row["size_bytes"]), row["spes"]
         if spes:
             direction, spot = operation.split(" ", 1)
-            rates = g.loads[spot.removeprefix("at "), direction == "get", int(spes)]
+            predicted = load.total(g.loads, spot.removeprefix("at "), direction == "get", int(spes))
             at = f"{spes} SPEs"
         else:
             rates = g.points[operation, row["issue"], size]
+            predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
             at = f"{size} B" if size < 1024 else f"{size // 1024} KB"
-        predicted = rates.dma_ns if row["unit"] == "ns" else rates.total
         keys = {"table": "known points", "figure": row["figure"], "operation": operation, "at": at}
-        made.append(reference_cell(row, "known points", keys, predicted, value=float))
+        cell = reference_cell(row, "known points", keys, predicted, value=float)
+        made.append(replace(cell, role="fitted") if row["id"] in _CHOSE else cell)
     return made
 
 
 def _rules(g: Grounds) -> dict[str, Callable[[], object]]:
-    return _stated(g) | _implied(g) | _benchmark(g)
+    return _stated(g) | _implied(g) | _traced(g) | _benchmark(g)
 
 
 def _stated(g: Grounds) -> dict[str, Callable[[], object]]:
@@ -157,14 +189,13 @@ def _implied(g: Grounds) -> dict[str, Callable[[], object]]:
         "C069": lambda: v["fabric.dma_largest"] / 1024,
         "C071": lambda: v["fabric.dma_largest"] * v["fabric.list_longest"] / 1024**2,
         "C096": lambda: v["facts.timer_tick"] * clock,
+        "C162": lambda: ranks * v["fabric.dma_largest"] / v["fabric.memory_bandwidth"] / 1e3,
         "C114": lambda: int(v["fabric.spu_queue"]) * ranks,
     }
 
 
 def _benchmark(g: Grounds) -> dict[str, Callable[[], object]]:
-    """Facts that a run of the model yields."""
-    clock = g.values["machine.clock"]
-    part = g.components
+    """Facts that a run of the model yields and that no number of the machine file states."""
 
     def point(op: str, issue: str, size: int):
         return g.points[op, issue, size]
@@ -184,44 +215,100 @@ def _benchmark(g: Grounds) -> dict[str, Callable[[], object]]:
         sizes = sorted(s for (o, i, s) in g.points if (o, i) == (op, "unlimited"))
         return max(point(op, "unlimited", s).total for s in sizes)
 
-    def load(pattern: str, get: bool) -> float:
-        return g.loads[pattern, get, 8].total
+    def total(pattern: str, get: bool) -> float:
+        return load.total(g.loads, pattern, get, SPES)
+
+    def both(of: Callable[[np.ndarray], float]) -> float:
+        """Microseconds of a figure under the memory hot spot, mean of puts and gets."""
+        return statistics.mean(float(of(taken)) for taken in g.latencies.values()) / 1e3
+
+    def alone() -> float:
+        """Microseconds of a 16-KB DMA to or from memory alone, mean of put and get."""
+        return statistics.mean(point(op, "blocking", 16384).dma_ns for op in g.latencies) / 1e3
+
+    def uniform() -> float:
+        return (total("uniform", True) + total("uniform", False)) / 2
+
+    def slower(case: str) -> str:
+        best = max(rates.total for rates in g.losses.values())
+        return "yes" if g.losses[case].total < 0.98 * best else "no"
+
+    def idle_rings() -> int:
+        return sum(share == 0 for share in load.ring_shares(g.losses[load.ONE_WAY]).values())
+
+    snoop = g.values["fabric.line"] * g.values["fabric.bus_clock"]
 
     def saturating(spot: str, first: int) -> int:
         most = max(r.total for (s, get, *_), r in g.loads.items() if s == spot and get)
         return next(n for n in range(first, 9) if g.loads[spot, True, n].total >= 0.98 * most)
 
+    return {
+        "C062": lambda: slower(load.SHARED),
+        "C063": idle_rings,
+        "C064": lambda: slower(load.HALF),
+        "C065": lambda: slower(load.PARTIAL),
+        "C079": lambda: g.mailboxes["round trip"],
+        "C097": lambda: g.mailboxes["one way"],
+        "C100": lambda: point("put to memory", "blocking", 128).dma_ns,
+        "C101": flat_to,
+        "C102": lambda: flat_to() // LINE,
+        "C107": lambda: point("get from memory", "blocking", 128).dma_ns,
+        "C108": lambda: point("put to memory", "blocking", 16384).total,
+        "C109": lambda: point("get from memory", "blocking", 16384).total,
+        "C110": lambda: point("put to memory", "blocking", 16384).dma_ns,
+        "C112": lambda: point("get from memory", "blocking", 16384).dma_ns,
+        "C116": reached,
+        "C120": lambda: statistics.median(gains()),
+        "C121": lambda: max(gains()),
+        "C142": lambda: saturating("local store", 2),
+        "C144": lambda: saturating("main memory", 1),
+        "C145": lambda: total("local store", True) - total("local store", False),
+        "C146": lambda: total("local store", False),
+        "C148": lambda: total("complement", True),
+        "C149": lambda: 100 * total("complement", True) / snoop,
+        "C150": lambda: total("complement", True),
+        "C151": lambda: total("pairwise", True) - total("pairwise", False),
+        "C152": uniform,
+        "C153": lambda: 100 * uniform() / snoop,
+        "C154": lambda: uniform() / SPES,
+        "C156": lambda: both(latency.mode) / alone(),
+        "C157": lambda: both(latency.mode),
+        "C158": lambda: both(np.max),
+        "C159": lambda: both(np.max) / both(np.mean),
+        "C160": alone,
+        "C161": lambda: both(np.mean),
+        "C163": lambda: "yes" if latency.alike(g.latencies) else "no",
+    }
+
+
+def _traced(g: Grounds) -> dict[str, Callable[[], object]]:
+    """Table 1, which is made of numbers of the machine file; and that distance is free, which the model is told."""
+    part, clock = g.components, g.values["machine.clock"]
     cycles = {fact: lambda name=name: part[name] * clock for name, (its, _) in COMPONENTS.items() for fact in its}
     times = {fact: lambda name=name: part[name] for name, (_, its) in COMPONENTS.items() for fact in its}
-    return (
-        cycles
-        | times
-        | {
-            "C079": lambda: g.mailboxes["round trip"],
-            "C091": lambda: part["coherence_protocol"] * clock / 2,
-            "C097": lambda: g.mailboxes["one way"],
-            "C100": lambda: point("put to memory", "blocking", 128).dma_ns,
-            "C101": flat_to,
-            "C102": lambda: flat_to() // LINE,
-            "C108": lambda: point("put to memory", "blocking", 16384).total,
-            "C109": lambda: point("get from memory", "blocking", 16384).total,
-            "C110": lambda: point("put to memory", "blocking", 16384).dma_ns,
-            "C112": lambda: point("get from memory", "blocking", 16384).dma_ns,
-            "C116": reached,
-            "C120": lambda: statistics.median(gains()),
-            "C121": lambda: max(gains()),
-            "C140": lambda: part["total"] - part["list_element_fetch"],
-            "C142": lambda: saturating("local store", 2),
-            "C144": lambda: saturating("main memory", 1),
-            "C145": lambda: load("local store", True) - load("local store", False),
-            "C146": lambda: load("local store", False),
-            "C149": lambda: 100 * load("complement", True) / g.values["fabric.line"] / g.values["fabric.bus_clock"],
-            "C150": lambda: load("complement", True),
-            "C151": lambda: load("pairwise", True) - load("pairwise", False),
-        }
+    pairs = [(own, other) for own in range(SPES) for other in range(SPES) if own != other]
+    return {
+        **cycles,
+        **times,
+        "C091": lambda: part["coherence_protocol"] * clock / 2,
+        "C099": lambda: "no" if len({ps for _, ps in experiments.quiet(g.machine, pairs)}) == 1 else "yes",
+        "C140": lambda: part["total"] - part["list_element_fetch"],
+    }
+
+
+# The issue policies that facts and known points speak of.
+ISSUES = ("blocking", "batch(4)", "unlimited")
+
+
+def grounds(machine, options: Options, issues: Iterable[str] = ISSUES, seeds: tuple[int, ...] = load.SEEDS) -> Grounds:
+    """Every run that the predictions need."""
+    return Grounds(
+        machine,
+        values(machine),
+        curves.measure(machine, options, issues),
+        load.measure(machine, options, seeds),
+        experiments.components(machine),
+        experiments.mailboxes(machine),
+        {operation: times["selection"] for operation, times in latency.hot_spots(machine).items()},
+        load.losses(machine, options),
     )
-
-
-def grounds(machine, values: dict[str, float], points: Points, loads: Loads) -> Grounds:
-    """With the traces of single DMAs and mailboxes."""
-    return Grounds(machine, values, points, loads, experiments.components(machine), experiments.mailboxes(machine))

@@ -7,6 +7,8 @@ selection by the DMA engine, from the first bus request. All end with its comple
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from linkwright import _native
@@ -15,6 +17,7 @@ from linkwright.studies.cell.chip import SPES
 CLOCKS = {"issue": "issued_ps", "selection": "selected_ps", "first request": "requested_ps"}
 WARM, COUNTED = 100, 512
 BIN_NS = 10
+ALIKE = 0.02
 
 
 def hot_spot(machine, get: bool, counted: int = COUNTED) -> dict[str, np.ndarray]:
@@ -31,21 +34,36 @@ def hot_spot(machine, get: bool, counted: int = COUNTED) -> dict[str, np.ndarray
     return times
 
 
+def hot_spots(machine) -> dict[str, dict[str, np.ndarray]]:
+    """Operation -> its times by clock."""
+    return {"get from memory" if get else "put to memory": hot_spot(machine, get) for get in (False, True)}
+
+
 def summary(times: dict[str, np.ndarray], operation: str) -> list[dict]:
     """Mode, mean, percentiles and spread over the SPEs, by clock."""
     rows = []
     for clock, taken in times.items():
-        medians = np.median(taken, axis=1)
         figures = {
             "mode_ns": mode(taken),
             "mean_ns": float(taken.mean()),
             "p50_ns": float(np.median(taken)),
             "p99_ns": float(np.percentile(taken, 99)),
             "max_ns": float(taken.max()),
-            "spe_medians_spread_percent": float(100 * (medians.max() / medians.min() - 1)),
+            "spe_medians_spread_percent": 100 * spread(taken),
         }
         rows.append({"operation": operation, "from": clock, **figures})
     return rows
+
+
+def spread(taken: np.ndarray) -> float:
+    """By which part the largest median of an SPE exceeds the smallest."""
+    medians = np.median(taken, axis=1)
+    return float(medians.max() / medians.min() - 1)
+
+
+def alike(latencies: Mapping[str, np.ndarray]) -> bool:
+    """Whether no SPE is treated better: medians within 2 %."""
+    return all(spread(taken) <= ALIKE for taken in latencies.values())
 
 
 def mode(taken: np.ndarray) -> float:

@@ -6,7 +6,7 @@ are listed with each, because a sum can be perfect while one SPE starves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from linkwright.studies import Options, parallel_by_case
 from linkwright.studies.cell import known, streams
@@ -14,7 +14,9 @@ from linkwright.studies.cell.streams import Rates, Stream
 
 HOT = {"main memory": (streams.memory, range(1, 9)), "local store": (streams.hot_store, range(2, 9))}
 STATIC = {"complement": streams.complement, "pairwise": streams.pairwise}
-COUNTS = (2, 4, 8)
+COUNTS = (2, 4, 6, 8)
+# The complement needs a power of two.
+COMPLEMENT_COUNTS = (2, 4, 8)
 SEEDS = tuple(range(1, 7))
 
 # (spot or pattern, get, SPEs) -> rates; uniform: one for each seed.
@@ -28,12 +30,17 @@ def measure(machine, options: Options, seeds: tuple[int, ...] = SEEDS) -> Loads:
         for spot, (make, counts) in HOT.items():
             cases |= {(spot, get, count): make(count, get) for count in counts}
         for pattern, make in STATIC.items():
-            cases |= {(pattern, get, count): make(count, get) for count in COUNTS}
+            cases |= {(pattern, get, count): make(count, get) for count in counts_of(pattern)}
         for count in COUNTS:
             drawn = seeds if count > 2 else seeds[:1]  # two SPEs have only each other
             cases |= {("uniform", get, count, seed): streams.uniform(count, get, seed) for seed in drawn}
 
     return parallel_by_case(lambda *key: streams.measure(machine, cases[key]), cases, options, "hot spots and patterns")
+
+
+def counts_of(pattern: str) -> tuple[int, ...]:
+    """Numbers of SPEs that take part in a pattern of figure 6b."""
+    return COMPLEMENT_COUNTS if pattern == "complement" else COUNTS
 
 
 def word(get: bool) -> str:
@@ -52,8 +59,11 @@ def hot_rows(loads: Loads) -> list[dict]:
 
 def _known_row(operation: str, rates: Rates, spes: int) -> dict:
     """One point beside the published aggregate, if there is one."""
-    published = {"published_aggregate_gb_per_s": known.point("GB/s", operation, "unlimited", 16384, spes)}
-    return {"operation": operation, "spes": spes, **figures(rates), **published}
+    return {"operation": operation, "spes": spes, **figures(rates), **_published(operation, spes)}
+
+
+def _published(operation: str, spes: int) -> dict:
+    return {"published_aggregate_gb_per_s": known.point("GB/s", operation, "unlimited", 16384, spes)}
 
 
 def pattern_rows(loads: Loads) -> list[dict]:
@@ -61,20 +71,30 @@ def pattern_rows(loads: Loads) -> list[dict]:
     rows = []
     for pattern in STATIC:
         for get in (False, True):
-            rows += [_known_row(f"{word(get)} {pattern}", loads[pattern, get, count], count) for count in COUNTS]
+            own = counts_of(pattern)
+            rows += [_known_row(f"{word(get)} {pattern}", loads[pattern, get, count], count) for count in own]
     for get in (False, True):
         for count in COUNTS:
-            found = of_seeds(loads, get, count)
-            mean = sum(r.total for r in found) / len(found)
-            each = [rate for r in found for rate in r.each]
-            of_all = {"aggregate_gb_per_s": mean, "slowest_gb_per_s": min(each), "fastest_gb_per_s": max(each)}
-            rows.append({"operation": f"{word(get)} uniform", "spes": count, **of_all})
+            each = [rate for r in of_seeds(loads, get, count) for rate in r.each]
+            operation = f"{word(get)} uniform"
+            of_all = {
+                "aggregate_gb_per_s": total(loads, "uniform", get, count),
+                "slowest_gb_per_s": min(each),
+                "fastest_gb_per_s": max(each),
+            }
+            rows.append({"operation": operation, "spes": count, **of_all, **_published(operation, count)})
     return rows
 
 
 def of_seeds(loads: Loads, get: bool, count: int) -> list[Rates]:
     """The uniform runs of all seeds."""
     return [rates for key, rates in loads.items() if key[:3] == ("uniform", get, count)]
+
+
+def total(loads: Loads, pattern: str, get: bool, count: int) -> float:
+    """Aggregate in GB/s; uniform: mean over seeds."""
+    found = of_seeds(loads, get, count) if pattern == "uniform" else [loads[pattern, get, count]]
+    return sum(rates.total for rates in found) / len(found)
 
 
 def figures(rates: Rates) -> dict:
@@ -102,20 +122,31 @@ def _neighbours() -> Stream:
     return Stream(tuple(range(8)), tuple((partner[i],) for i in range(8)), get=True)
 
 
+DOCUMENTED_LOSSES = (
+    "half the ring each (complement)",
+    "one shared destination",
+    "all in one direction",
+    "partial lines",
+)
+HALF, SHARED, ONE_WAY, PARTIAL = DOCUMENTED_LOSSES
 # With identity placement every transfer of the complement goes half the ring, so it is a loss case itself.
 LOSSES: dict[str, Callable[[], Stream]] = {
-    "half the ring each (complement)": lambda: streams.complement(8, get=True),
-    "one shared destination": lambda: Stream(tuple(range(1, 8)), ((0,),) * 7, get=False),
-    "all in one direction": _clockwise,
-    "partial lines": lambda: Stream(tuple(range(8)), tuple((7 - i,) for i in range(8)), get=True, size=112),
+    HALF: lambda: streams.complement(8, get=True),
+    SHARED: lambda: Stream(tuple(range(1, 8)), ((0,),) * 7, get=False),
+    ONE_WAY: _clockwise,
+    PARTIAL: lambda: Stream(tuple(range(8)), tuple((7 - i,) for i in range(8)), get=True, size=112),
     "neighbours two segments apart at most": _neighbours,
 }
 
 
-def losses(machine, options: Options) -> list[dict]:
+def losses(machine, options: Options) -> dict[str, Rates]:
     """The documented loss cases beside the best pattern; distances are of identity placement."""
-    found = parallel_by_case(lambda name: streams.measure(machine, LOSSES[name]()), LOSSES, options, "loss cases")
-    best = next(iter(found.values())).total
+    return parallel_by_case(lambda name: streams.measure(machine, LOSSES[name]()), LOSSES, options, "loss cases")
+
+
+def loss_rows(found: Mapping[str, Rates]) -> list[dict]:
+    """Each loss case as a share of the best of all."""
+    best = max(rates.total for rates in found.values())
     return [
         {"case": name, "flows": len(rates.each), **figures(rates), "of_best_percent": 100 * rates.total / best}
         for name, rates in found.items()

@@ -14,11 +14,22 @@ from __future__ import annotations
 import itertools
 
 from linkwright.machines import load
-from linkwright.studies import Options, parallel, parallel_by_case
+from linkwright.studies import Options, parallel
+from linkwright.studies.ablation import NOTE as ABLATION
 from linkwright.studies.numbers import tuned
 from linkwright.studies.outcome import Outcome
-from linkwright.studies.wormhole import allreduce, blind, claims, facts, movement
-from linkwright.studies.wormhole.allreduce import Conditions
+from linkwright.studies.wormhole import (
+    ablation,
+    allreduce,
+    blind,
+    claims,
+    claims_order,
+    claims_places,
+    facts,
+    holdout,
+    movement,
+)
+from linkwright.studies.wormhole.allreduce import Bench, Conditions
 from linkwright.studies.wormhole.layout import Layout
 from linkwright.studies.wormhole.theory import KIB
 
@@ -34,11 +45,18 @@ NOTES = {
     "theory_shares": "What the roofline of the thesis is made of: synchronisation, transfer, compute.",
     "hidden_nodes": "The same algorithms on an ideal 8x8 torus without hidden nodes, and on the real grid.",
     "progress_signals": "How run time depends on the number of progress signals per transfer.",
+    "ablation": f"{ABLATION} Facts are left out. The table after it has the allreduces.",
+    "ablation_allreduce": "Run times of 128 kB without each mechanism, in percent of the whole model.",
+    "from_small_to_large": "The numbers of the data movement tables found again from at most 16 transactions of at "
+    "most 4 KiB; the other cells are predicted with them. The thesis publishes no run time, so no number of the "
+    "allreduces can be found from few tiles.",
+    "numbers_from_small": "What was found, beside the shipped values.",
     "rings": "Hamiltonian-ring allreduces, which the thesis proposes and does not run, beside its best variant.",
 }
 
 MACHINE = "wormhole-n150"
 IDEAL = "torus-2d"
+SIGNALS = (1, 2, 4, 8, 16, 32, 64)
 RING_SIZES_KIB = (2, 8, 32, 128, 384, 640)
 
 
@@ -46,7 +64,8 @@ def reproduce(options: Options) -> Outcome:
     """The whole study: cells, claims, and the tables behind the figures."""
     machine = load(MACHINE)
     grounds = facts.grounds(machine)
-    times = _run_times(machine, options)
+    bench = Bench(machine, options.seed)
+    times = _run_times(bench, options)
     outcome = Outcome(
         paper="wormhole",
         title="Allreduce on the Tenstorrent Wormhole n150, re-run on a model",
@@ -54,7 +73,12 @@ def reproduce(options: Options) -> Outcome:
         tuned=tuned(machine),
     )
     outcome.cells = movement.cells(machine, options.progress) + facts.cells(grounds)
-    outcome.claims = claims.check(times, grounds.theory, grounds, machine)
+    signals = _signal_rows(bench, options)
+    outcome.claims = [
+        *claims.check(times, grounds.theory, grounds, machine),
+        *claims_order.check(times, signals),
+        *claims_places.check(times, grounds),
+    ]
     outcome.tables = {
         "run_times": _time_rows(times, grounds),
         "node_times": _node_rows(times, grounds.layout),
@@ -62,25 +86,29 @@ def reproduce(options: Options) -> Outcome:
         "link_loads": facts.load_rows(grounds),
         "theory_shares": _share_rows(grounds),
         "hidden_nodes": _ideal_rows(times, options),
-        "progress_signals": _signal_rows(machine, options),
-        "rings": _ring_rows(machine, times, options),
+        "progress_signals": signals,
+        "rings": _ring_rows(bench, times, options),
     }
-    outcome.notes = NOTES
+    if options.ablate:
+        outcome.tables |= ablation.tables(bench, outcome.cells, options)
+    if options.holdout_scale:
+        outcome.tables |= holdout.results(machine)
     if options.full:
-        outcome.tables |= blind.predict(machine, grounds, options)
+        outcome.tables |= blind.predict(bench, grounds, options)
+    outcome.notes = {name: note for name, note in NOTES.items() if name in outcome.tables}
     return outcome
 
 
-def _run_times(machine, options: Options) -> claims.Times:
+def _run_times(bench: Bench, options: Options) -> claims.Times:
     """Every variant and size, with and without arithmetic."""
-    cases = [
-        (v, s, arithmetic) for v in allreduce.VARIANTS for s in allreduce.sizes_kib(v) for arithmetic in (True, False)
-    ]
-
-    def one(variant: str, size: int, arithmetic: bool) -> allreduce.Timing:
-        return allreduce.measure(machine, variant, size, Conditions(arithmetic=arithmetic, seed=options.seed))
-
-    return parallel_by_case(one, cases, options, "allreduce")
+    cases = [(v, s) for v in allreduce.VARIANTS for s in allreduce.sizes_kib(v)]
+    both = [Conditions(arithmetic, seed=options.seed) for arithmetic in (True, False)]
+    timings = parallel(lambda v, s: bench.timings(v, s, both), cases, options, "allreduce")
+    return {
+        (*case, conditions.arithmetic): timing
+        for case, pair in zip(cases, timings, strict=True)
+        for conditions, timing in zip(both, pair, strict=True)
+    }
 
 
 def _time_rows(times: claims.Times, grounds: facts.Grounds) -> list[dict]:
@@ -128,34 +156,33 @@ def _share_rows(grounds: facts.Grounds) -> list[dict]:
 
 def _ideal_rows(times: claims.Times, options: Options) -> list[dict]:
     """The same algorithms where no hidden node lies between ranks."""
-    ideal = load(IDEAL).with_grid(*allreduce.GRID)
+    ideal = Bench(load(IDEAL).with_grid(*allreduce.GRID), options.seed)
     variants = [v for v in allreduce.VARIANTS if v != "SM"]
     cases = [(v, s) for v in variants for s in sorted({allreduce.sizes_kib(v)[0], 128})]
 
     def one(variant: str, size: int) -> dict:
-        here = allreduce.measure(ideal, variant, size, Conditions(seed=options.seed)).slowest()
+        here = ideal.slowest(variant, size)
         real = times[variant, size, True].slowest()
         return {"variant": variant, "size_kib": size, "ideal_us": here, "real_us": real}
 
     return parallel(one, cases, options, "without hidden nodes")
 
 
-def _signal_rows(machine, options: Options) -> list[dict]:
+def _signal_rows(bench: Bench, options: Options) -> list[dict]:
     """Sensitivity to the number of progress signals per step, at 128 kB."""
 
     def one(variant: str, signals: int) -> dict:
-        conditions = Conditions(seed=options.seed)
-        time = allreduce.measure(allreduce.with_signals(machine, signals), variant, 128, conditions).slowest()
+        time = allreduce.with_signals(bench, signals, 128).slowest(variant, 128)
         return {"variant": variant, "size_kib": 128, "signals": signals, "time_us": time}
 
-    return parallel(one, itertools.product(("swing_LO", "swing_BO"), (1, 4, 16, 32, 64)), options, "progress signals")
+    return parallel(one, itertools.product(("swing_LO", "swing_BO"), SIGNALS), options, "progress signals")
 
 
-def _ring_rows(machine, times: claims.Times, options: Options) -> list[dict]:
+def _ring_rows(bench: Bench, times: claims.Times, options: Options) -> list[dict]:
     """The proposed rings beside the best of the five variants."""
 
     def one(ring: str, size: int) -> dict:
-        time = allreduce.measure(machine, ring, size, Conditions(seed=options.seed)).slowest()
+        time = bench.slowest(ring, size)
         others = {v: times[v, size, True].slowest() for v in allreduce.VARIANTS if (v, size, True) in times}
         best = min(others, key=others.get)
         known = {"best_variant": best, "best_variant_us": others[best]}

@@ -12,15 +12,17 @@ Windows of 2 blocks beyond that are faster than the roofline of the thesis, so t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from linkwright import _native
-from linkwright.studies.numbers import changed
+from linkwright.studies.numbers import changed, values
 from linkwright.studies.wormhole.theory import KIB, RANKS
 
 PATH = "metalium"
+PROTOCOL = f"path.{PATH}.protocol"
 ELEMENT_BYTES = 2
 GRID = (8, 8)
 
@@ -55,15 +57,15 @@ def schedule(machine, variant: str, size_kib: int):
     return _native.lower(made, machine, PATH)
 
 
-def with_signals(machine, signals: int):
-    """The machine with this number of progress signals per step, as far as a vector has tiles."""
+def with_signals(bench: Bench, signals: int, size_kib: int) -> Bench:
+    """The machine with this number of progress signals per step, as far as a vector of that size has tiles."""
+    known = values(bench.machine)
+    tiles = size_kib * KIB / known["path.ideal.combine_tile"]
+    if signals == max(tiles / known[f"{PROTOCOL}.window_tiles"], known[f"{PROTOCOL}.windows_at_least"]):
+        return bench
     most_tiles = max(LO_SIZES_KIB)  # of any vector, since no tile is smaller than 1 KiB
-    return changed(
-        machine,
-        {
-            f"path.{PATH}.protocol.windows_at_least": str(signals),
-            f"path.{PATH}.protocol.window_tiles": str(most_tiles),
-        },
+    return bench.changed(
+        {f"{PROTOCOL}.windows_at_least": str(signals), f"{PROTOCOL}.window_tiles": str(most_tiles)},
     )
 
 
@@ -99,7 +101,11 @@ class Timing:
 
 def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Timing:
     """Simulate one experiment."""
-    made = schedule(machine, variant, size_kib)
+    return simulate(machine, schedule(machine, variant, size_kib), conditions)
+
+
+def simulate(machine, made, conditions: Conditions) -> Timing:
+    """Simulate a schedule that `schedule` made for `machine`."""
     options = {
         "path": PATH,
         "no_arithmetic": not conditions.arithmetic,
@@ -108,6 +114,41 @@ def measure(machine, variant: str, size_kib: int, conditions: Conditions) -> Tim
     if conditions.skew_us:
         options["skew"] = f"uniform:{conditions.skew_us}us"
     return timing_of(made, _native.simulate(made, machine, options))
+
+
+class Bench:
+    """A machine and every experiment that was asked of it: each is simulated once, whichever tables show it."""
+
+    def __init__(self, machine, seed: int = 1) -> None:
+        self.machine = machine
+        self.seed = seed
+        self._known: dict[tuple[str, int, Conditions], Timing] = {}
+        self._changed: dict[tuple[tuple[str, str], ...], Bench] = {}
+
+    def changed(self, values: Mapping[str, str]) -> Bench:
+        """The bench of the machine with other values, which is made once."""
+        key = tuple(sorted(values.items()))
+        if key not in self._changed:
+            self._changed[key] = Bench(changed(self.machine, values), self.seed)
+        return self._changed[key]
+
+    def timing(self, variant: str, size_kib: int, *, arithmetic: bool = True) -> Timing:
+        """The experiment without skew."""
+        return self.timings(variant, size_kib, [Conditions(arithmetic, seed=self.seed)])[0]
+
+    def slowest(self, variant: str, size_kib: int, *, arithmetic: bool = True) -> float:
+        """Its run time from each rank's own start, in us."""
+        return self.timing(variant, size_kib, arithmetic=arithmetic).slowest()
+
+    def timings(self, variant: str, size_kib: int, conditions: Sequence[Conditions]) -> list[Timing]:
+        """The experiment under several conditions, which share its schedule and the proof that it is right."""
+        keys = [(variant, size_kib, each) for each in conditions]
+        missing = [key for key in keys if key not in self._known]
+        if missing:
+            made = schedule(self.machine, variant, size_kib)
+            for key in missing:
+                self._known[key] = simulate(self.machine, made, key[2])
+        return [self._known[key] for key in keys]
 
 
 def timing_of(made, result: dict) -> Timing:

@@ -12,9 +12,9 @@ import statistics
 
 from linkwright import _native
 from linkwright.studies import Options, parallel
-from linkwright.studies.numbers import changed
+from linkwright.studies.numbers import values
 from linkwright.studies.wormhole import allreduce, movement
-from linkwright.studies.wormhole.allreduce import Conditions
+from linkwright.studies.wormhole.allreduce import Bench, Conditions
 from linkwright.studies.wormhole.facts import Grounds
 from linkwright.studies.wormhole.theory import KIB, RANKS
 
@@ -27,35 +27,38 @@ TRANSACTIONS = (1, 4, 16, 64, 256)
 TRANSACTION_BYTES = tuple(2**k for k in range(5, 17))
 
 
-def _with_costs(machine, handling: int, add: int):
+def _with_costs(bench: Bench, handling: int, add: int) -> Bench:
     """The machine with these costs, in cycles per tile."""
-    return changed(machine, {"path.ideal.tile_handling": str(handling), "path.ideal.combine_per_tile": str(add)})
+    costs = {"path.ideal.tile_handling": handling, "path.ideal.combine_per_tile": add}
+    shipped = values(bench.machine)
+    different = {key: str(cycles) for key, cycles in costs.items() if shipped[key] != cycles}
+    return bench.changed(different) if different else bench
 
 
-def predict(machine, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
+def predict(bench: Bench, grounds: Grounds, options: Options) -> dict[str, list[dict]]:
     """All tables of section `--full`."""
-    chosen = admissible(machine, grounds, options)
+    chosen = admissible(bench, grounds, options)
     allowed = [row for row in chosen if row["admissible"]]
     return {
         "admissible": chosen,
-        "swing_over_rd": _ratios(machine, allowed, options),
-        "variants": _variants(machine, options),
-        "seeds": _seeds(machine, options),
-        "places": _places(machine, grounds, options),
-        "multi_endpoint": _multi_endpoint(machine, options),
-        "multicast": _multicast(machine, options),
+        "swing_over_rd": _ratios(bench, allowed, options),
+        "variants": _variants(bench, options),
+        "seeds": _seeds(bench, options),
+        "places": _places(bench, grounds, options),
+        "multi_endpoint": _multi_endpoint(bench.machine, options),
+        "multicast": _multicast(bench.machine, options),
     }
 
 
-def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
+def admissible(bench: Bench, grounds: Grounds, options: Options) -> list[dict]:
     """Every pair of costs, whether it satisfies claims 3 to 5, and why not."""
 
     def judge(handling: int, add: int) -> dict:
-        there = _with_costs(machine, handling, add)
+        there = _with_costs(bench, handling, add)
         ratios, gains = [], []
         for variant, size in PROBES:
-            full = allreduce.measure(there, variant, size, Conditions(seed=options.seed)).slowest()
-            bare = allreduce.measure(there, variant, size, Conditions(arithmetic=False, seed=options.seed)).slowest()
+            both = [Conditions(arithmetic, seed=options.seed) for arithmetic in (True, False)]
+            full, bare = (timing.slowest() for timing in there.timings(variant, size, both))
             ratios.append(full / grounds.theory.time_us(size * KIB, variant[-2:]))
             gains.append(1 - bare / full)
         return {
@@ -71,9 +74,9 @@ def admissible(machine, grounds: Grounds, options: Options) -> list[dict]:
     return parallel(judge, itertools.product(HANDLING_CYCLES, ADD_CYCLES), options, "admissible set")
 
 
-def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
+def _ratios(bench: Bench, allowed: list[dict], options: Options) -> list[dict]:
     """Swing over recursive doubling, as a range over the admissible set, under both timing rules."""
-    machines = [_with_costs(machine, row["handling_cycles"], row["add_cycles"]) for row in allowed]
+    benches = [_with_costs(bench, row["handling_cycles"], row["add_cycles"]) for row in allowed]
     cases = [
         (kind, size, arithmetic)
         for kind in ("LO", "BO")
@@ -82,12 +85,9 @@ def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
     ]
 
     def one(kind: str, size: int, arithmetic: bool) -> list[dict]:
-        conditions = Conditions(arithmetic=arithmetic, seed=options.seed)
         ratios: dict[str, list[float]] = {"own": [], "first": []}
-        for each in machines:
-            swing, doubling = (
-                allreduce.measure(each, f"{order}_{kind}", size, conditions) for order in ("swing", "rd")
-            )
+        for each in benches:
+            swing, doubling = (each.timing(f"{order}_{kind}", size, arithmetic=arithmetic) for order in ("swing", "rd"))
             for rule, found in ratios.items():
                 found.append(swing.slowest(rule) / doubling.slowest(rule))
         shape = {"kind": kind, "size_kib": size, "arithmetic": arithmetic}
@@ -100,29 +100,29 @@ def _ratios(machine, allowed: list[dict], options: Options) -> list[dict]:
     return [row for rows in parallel(one, cases, options, "Swing over recursive doubling") for row in rows]
 
 
-def _variants(machine, options: Options) -> list[dict]:
+def _variants(bench: Bench, options: Options) -> list[dict]:
     """Finite against infinite buffers, static against dynamic channels, start skew."""
-    machines = {
-        "default": machine,
-        "infinite buffers": machine.with_value("fabric.buffers", '"unlimited"'),
-        "dynamic channels": machine.with_value("fabric.channel_choice", '"dynamic"'),
+    benches = {
+        "default": bench,
+        "infinite buffers": bench.changed({"fabric.buffers": '"unlimited"'}),
+        "dynamic channels": bench.changed({"fabric.channel_choice": '"dynamic"'}),
     }
-    cases = [(name, skew, *probe) for name in machines for skew in (0.0, 1.0) for probe in PROBES]
+    cases = [(name, skew, *probe) for name in benches for skew in (0.0, 1.0) for probe in PROBES]
 
     def one(name: str, skew: float, variant: str, size: int) -> dict:
         conditions = Conditions(skew_us=skew, seed=options.seed)
-        timing = allreduce.measure(machines[name], variant, size, conditions)
+        timing = benches[name].timings(variant, size, [conditions])[0]
         times = {f"{rule}_start_us": timing.slowest(rule) for rule in ("own", "first")}
         return {"machine": name, "skew_us": skew, "variant": variant, "size_kib": size, **times}
 
     return parallel(one, cases, options, "buffers, channels, skew")
 
 
-def _seeds(machine, options: Options) -> list[dict]:
+def _seeds(bench: Bench, options: Options) -> list[dict]:
     """Twenty repeats with a seeded start skew of 1 us."""
 
     def one(seed: int, variant: str, size: int) -> dict:
-        timing = allreduce.measure(machine, variant, size, Conditions(skew_us=1.0, seed=seed))
+        timing = bench.timings(variant, size, [Conditions(skew_us=1.0, seed=seed)])[0]
         return {"seed": seed, "variant": variant, "size_kib": size, "own_start_us": timing.slowest()}
 
     return parallel(one, ((seed, *probe) for seed in range(1, 21) for probe in PROBES), options, "seeds")
@@ -174,11 +174,11 @@ def _multicast(machine, options: Options) -> list[dict]:
     return parallel(one, cases, options, "multicast")
 
 
-def _places(machine, grounds: Grounds, options: Options) -> list[dict]:
+def _places(bench: Bench, grounds: Grounds, options: Options) -> list[dict]:
     """Start and finish of every rank after each of five runs back to back, at the probe sizes."""
 
     def one(variant: str, size: int) -> list[dict]:
-        timing = allreduce.measure(machine, variant, size, Conditions(seed=options.seed))
+        timing = bench.timing(variant, size)
         return [
             {
                 "variant": variant,

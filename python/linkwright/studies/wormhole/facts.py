@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from linkwright import _native
 from linkwright.studies.numbers import values
-from linkwright.studies.outcome import Cell
+from linkwright.studies.outcome import Cell, Role
 from linkwright.studies.references import facts, reference_rows
 from linkwright.studies.wormhole import allreduce
 from linkwright.studies.wormhole.layout import Layout, exchanges, hop_table, link_loads
@@ -30,6 +30,13 @@ ERRATA = {
     "W168": "follows from the row above: 19",
     "W150": "its own formulas give a factor of 455",
     "W184": "the divisor that gives the printed 4.09 is 64",
+}
+
+# Facts that are no predictions: constants that the study was given, and the hop counts by which the rows and columns in
+# use were found (docs/studies/wormhole.md).
+ROLES: dict[str, Role] = {
+    **dict.fromkeys(("W083", "W190", "W195"), "input"),
+    **dict.fromkeys(("W156", "W158", "W171", "W172", "W205", "W206"), "fitted"),
 }
 
 
@@ -69,7 +76,8 @@ def grounds(machine) -> Grounds:
 
 def cells(grounds: Grounds) -> list[Cell]:
     """Every fact, with its computed value where it has one."""
-    return facts("wormhole", predictions(grounds), ("quantity",), ERRATA)
+    made = facts("wormhole", predictions(grounds), ("quantity",), ERRATA)
+    return [replace(cell, role=ROLES.get(str(cell.keys["id"]), "predicted")) for cell in made]
 
 
 def predictions(g: Grounds) -> dict[str, Callable[[], object]]:

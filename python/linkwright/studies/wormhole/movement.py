@@ -7,7 +7,8 @@ The time is from before the first issue to after that wait.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from linkwright import _native
@@ -37,22 +38,51 @@ PATTERNS = {
 }
 
 
+# Pattern, transactions, bytes of each.
+Shape = tuple[str, int, int]
+
+
+def _shapes(patterns: Iterable[str], transactions: Iterable[int], sizes: Iterable[int]) -> frozenset[Shape]:
+    return frozenset(itertools.product(patterns, transactions, sizes))
+
+
+_MANY, _SEVERAL = (64, 256), (4, 16, 64, 256)
+# Number of the machine file -> the cells by which it was set, which are not scored.
+FITTED_BY: dict[str, frozenset[Shape]] = {
+    "fabric.issue_write": _shapes(["one_to_one_write"], _MANY, [32]),
+    "fabric.issue_read": _shapes(["one_from_one_read"], _MANY, [32]),
+    "fabric.issue_self": _shapes(["loopback_write"], _MANY, [32]),
+    "fabric.packet_write": _shapes(["one_to_one_write"], _MANY, [8192]),
+    "fabric.packet_read": _shapes(["one_from_one_read"], _MANY, [8192]),
+    "fabric.packet_self": _shapes(["loopback_write"], _MANY, [8192]),
+    "fabric.dram_read_extra": _shapes(["dram_interleaved_read", "one_from_one_read"], [1], [32]),
+    "fabric.dram_write_extra": _shapes(["dram_interleaved_write", "one_to_one_write"], [1], [32]),
+    "fabric.dram_least": _shapes(["dram_interleaved_read"], _SEVERAL, [32, 64, 128, 256]),
+    "fabric.dram_partial_write": _shapes(["dram_interleaved_write"], _SEVERAL, [32, 64]),
+    "fabric.dram_partial_below": _shapes(["dram_interleaved_write"], _SEVERAL, [64, 128]),
+    "path.ideal.barrier": _shapes(["one_to_one_write", "one_from_one_read", "loopback_write"], [1], [32]),
+}
+
+
 def schedule(pairs: Sequence[tuple[int, int | None]], get: bool, hint: str, transactions: int, transaction_bytes: int):
     """One transfer of `transactions` runs for each (initiator, other), pair after pair.
 
-    Runs take every second chunk, so that they stay apart; each initiator has slots of its own. None is DRAM channel 0.
+    Runs take every second chunk, so that they stay apart. Nothing is written twice, so no transfer waits for another: a
+    slot belongs to the rank whose data it takes, the initiator's of a write and the other's of a read. None is DRAM
+    channel 0, whose slot for reads is the initiator's.
     """
     chunks = 2 * transactions
-    slots = 1 + max(initiator for initiator, _ in pairs)
+    owners = [other if get and other is not None else initiator for initiator, other in pairs]
+    slots = 1 + max(owners)
     builder = _native.Builder("pattern", RANKS, slots * chunks * transaction_bytes, element_bytes=1)
     builder.buffer("input", slots * chunks)
     memory = builder.memory() if pairs[0][1] is None else None
     builder.buffer("output", slots * chunks, only_at=memory)
     taken, given = ("output", "input") if get else ("input", "output")
-    for initiator, other in pairs:
+    for (initiator, other), owner in zip(pairs, owners, strict=True):
         ends = (initiator, memory if other is None else other)
         source, target = reversed(ends) if get else ends
-        blocks = list(range(initiator * chunks, (initiator + 1) * chunks, 2))
+        blocks = list(range(owner * chunks, (owner + 1) * chunks, 2))
         builder.step()
         builder.put_blocks(source, target, taken, blocks, into=given, get=get, hint=hint)
     return builder.finish()
@@ -74,12 +104,23 @@ def cycles_of(machine, result: dict, rank: int) -> float:
 def cells(machine, progress) -> list[Cell]:
     """All 300 cells."""
     rows = reference_rows("wormhole", "data_movement.csv")
+    given = frozenset().union(*FITTED_BY.values())
     made = []
     for index, row in enumerate(rows):
         progress("data movement", index, len(rows))
-        shape = int(row["transactions"]), int(row["transaction_bytes"])
+        shape = _shape(row)
         keys = {key: number(value) for key, value in row.items() if key not in ("cycles", "split")}
-        predicted = cycles(machine, PATTERNS[row["pattern"]], *shape)
+        predicted = cycles(machine, PATTERNS[row["pattern"]], *shape[1:])
         reference = float(row["cycles"]) if row["cycles"] else None
-        made.append(Cell(row["pattern"], keys, predicted, reference, "cycles", row["split"]))
+        role = "fitted" if shape in given else "predicted"
+        made.append(Cell(row["pattern"], keys, predicted, reference, "cycles", row["split"], role=role))
     return made
+
+
+def published() -> dict[Shape, float]:
+    """The published cycles of every experiment."""
+    return {_shape(row): float(row["cycles"]) for row in reference_rows("wormhole", "data_movement.csv")}
+
+
+def _shape(row: dict[str, str]) -> Shape:
+    return row["pattern"], int(row["transactions"]), int(row["transaction_bytes"])

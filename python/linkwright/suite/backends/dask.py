@@ -20,6 +20,7 @@ import contextlib
 import functools
 import importlib.metadata
 import logging
+import os
 import re
 import signal
 import socket
@@ -222,19 +223,34 @@ def _processes(jobs: int) -> Iterator[LocalCluster]:
     from dask import config
     from distributed import LocalCluster
 
-    with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}):
+    with config.set({"distributed.comm.timeouts.connect": LOST_AFTER}), _safe_path():
         with _deaf_to_ctrl_c():
             cluster = LocalCluster(
                 n_workers=jobs or None,
                 threads_per_worker=1,
                 host=LOOPBACK,
-                # A dashboard would listen on all interfaces, and to anybody.
-                dashboard_address=None,
+                # A dashboard asks for no password; even without one, the default address is on all interfaces.
+                dashboard_address=f"{LOOPBACK}:0",
                 worker_dashboard_address=None,
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=SILENT,
             )
         with cluster:
             yield cluster
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Processes that begin here import nothing from the current folder: `python -c` would put it first."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextlib.contextmanager

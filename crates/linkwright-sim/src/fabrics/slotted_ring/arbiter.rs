@@ -2,22 +2,31 @@
 //!
 //! A line waits at its *source*, the element that holds the data. It starts when the source's port
 //! out, the receiver's port in and a ring of the shorter way are free, so that it disturbs nothing in
-//! flight. In a cycle the arbiter goes round:
+//! flight.
 //!
-//! 1. Of every source whose port is free, it sees all requests, the oldest, or a few of the oldest.
-//! 2. Of the visible requests for one receiver, only the oldest whose sender is free when the receiver
-//!    opens for it counts (`receiver_order = "age"`): an element close to a hot receiver could otherwise
-//!    start so much later that it never gets in.
+//! ```text
+//!   ready lines, by age --> [outside] --> [window] --> rings     a window of four: the four oldest lines of the chip
+//! ```
+//!
+//! The arbiter considers the lines in its window alone: all lines, the oldest of each source, or as many of the
+//! oldest of the whole chip. A line that cannot start keeps its place, so lines for a busy receiver hold up others
+//! whose way is free. Lines enter by age, whatever their source. A window of the whole chip therefore starves nobody:
+//! a line that is passed over stays, until the window holds only such lines. In a cycle the arbiter goes round:
+//!
+//! 1. It considers the lines whose source port is free.
+//! 2. Of those for one receiver, only the first in turn whose sender is free when the receiver opens for it counts:
+//!    the memory controller's, then the oldest (`receiver_order = "age"`). An element close to a hot receiver could
+//!    otherwise start so much later that it never gets in.
 //! 3. The memory controller goes first, the others round robin; each request whose path is free starts.
 //!
-//! Age decides at receivers only: if all traffic goes one way, a long path through segments that others
-//! keep taking in turn can wait for ever.
+//! With no window, age decides at receivers only: if all traffic goes one way, a long path through segments that
+//! others keep taking in turn can wait for ever.
 //!
 //! Nothing is polled: a look that starts nothing returns the time at which the first request could start.
 
 use std::collections::VecDeque;
 
-use super::config::{ReceiverOrder, RingConfig, Sees, MILLI, MOST_ELEMENTS};
+use super::config::{ReceiverOrder, RingConfig, Sees, MOST_ELEMENTS};
 use super::rings::Rings;
 
 /// A line that waits at its source.
@@ -31,7 +40,6 @@ pub(super) struct Waiting {
     pub to: u8,
     /// Bus cycles of data.
     pub length: u8,
-    pub put: bool,
     pub bytes: u16,
 }
 
@@ -46,51 +54,52 @@ pub(super) struct Grant {
 #[derive(Clone, Debug)]
 pub(super) struct Arbiter {
     count: usize,
-    /// Lines by source and receiver, oldest first.
+    /// Lines that the arbiter does not see yet, by age.
+    outside: VecDeque<Waiting>,
+    /// Lines that it sees; by source and receiver, oldest first.
     waiting: Vec<VecDeque<Waiting>>,
-    /// Age of the oldest of each; `u64::MAX` where none waits.
+    /// Turn of the oldest of each; `u64::MAX` where none waits.
     oldest: Box<[[u64; MOST_ELEMENTS]; MOST_ELEMENTS]>,
-    /// Receivers by source, in order of age; kept only where the arbiter does not see all.
-    order: Vec<VecDeque<u8>>,
     /// Receivers for which lines wait at a source.
     receivers: [u16; MOST_ELEMENTS],
     /// Sources at which lines wait for a receiver.
     senders: [u16; MOST_ELEMENTS],
-    /// Which of them has the oldest.
+    /// Which of them is the first in turn.
     first_sender: [u8; MOST_ELEMENTS],
     /// Receivers for which lines wait anywhere.
     wanted: u16,
-    /// Lines that wait at a source.
+    /// Lines in the window.
+    window: u32,
+    /// Lines that wait at a source, seen or not.
     lengths: [u32; MOST_ELEMENTS],
     /// How much earlier than at its receiver a line starts at its source, by source and receiver; the most of all.
     ahead: Box<[[u8; MOST_ELEMENTS]; MOST_ELEMENTS]>,
     longest: u64,
     out_free: [u64; MOST_ELEMENTS],
     in_free: [u64; MOST_ELEMENTS],
-    /// Thousandths of a cycle that the port in has still to idle.
-    in_rest: [u64; MOST_ELEMENTS],
-    last_sender: [u8; MOST_ELEMENTS],
     sees: Sees,
     by_age: bool,
     memory: u8,
     turn: u8,
-    change_milli: u64,
     age: u64,
     /// Of the present round.
     seen: Vec<Seen>,
 }
 
+/// What puts lines from elsewhere behind those of the memory controller.
+const BEHIND: u64 = 1 << 48;
+
 /// A request that the arbiter sees in a round: the oldest of its source for its receiver. One word, since the
-/// requests of a round are sorted: by rank of the source, then age.
+/// requests of a round are sorted: by rank of the source, then turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen(u64);
 
 impl Seen {
-    fn new(rank: u8, age: u64, from: u8, to: u8) -> Self {
-        Seen(u64::from(rank) << 58 | age << 8 | u64::from(from) << 4 | u64::from(to))
+    fn new(rank: u8, turn: u64, from: u8, to: u8) -> Self {
+        Seen(u64::from(rank) << 58 | turn << 8 | u64::from(from) << 4 | u64::from(to))
     }
 
-    fn age(self) -> u64 {
+    fn turn(self) -> u64 {
         self.0 << 6 >> 14
     }
 
@@ -117,51 +126,100 @@ impl Arbiter {
             count,
             waiting: vec![VecDeque::new(); count * count],
             oldest: Box::new([[u64::MAX; MOST_ELEMENTS]; MOST_ELEMENTS]),
-            order: vec![VecDeque::new(); count],
+            outside: VecDeque::new(),
             receivers: [0; MOST_ELEMENTS],
             senders: [0; MOST_ELEMENTS],
             first_sender: [0; MOST_ELEMENTS],
             wanted: 0,
+            window: 0,
             lengths: [0; MOST_ELEMENTS],
             longest: (count as u64 / 2).max(1) - 1,
             out_free: [0; MOST_ELEMENTS],
             in_free: [0; MOST_ELEMENTS],
-            in_rest: [0; MOST_ELEMENTS],
-            last_sender: [u8::MAX; MOST_ELEMENTS],
             sees: config.sees,
             by_age: config.receiver_order == ReceiverOrder::Age,
             memory: config.memory,
             turn: 0,
-            change_milli: config.sender_change_milli,
             age: 0,
             seen: Vec::new(),
         }
     }
 
-    /// A line becomes ready; returns a cycle before which it cannot start.
+    /// A line becomes ready; returns a cycle before which it cannot start (`u64::MAX`: not seen yet).
     #[inline]
     pub fn push(&mut self, line: Waiting) -> u64 {
+        let line = Waiting {
+            age: self.age,
+            ..line
+        };
+        self.age += 1;
+        self.lengths[usize::from(line.from)] += 1;
+        if self.has_room(line.from) {
+            self.admit(line);
+            return self.ports(line.from, line.to);
+        }
+        self.outside.push_back(line);
+        u64::MAX
+    }
+
+    /// Whether a line of `source` that becomes the youngest in the window has a place there.
+    #[inline]
+    fn has_room(&self, source: u8) -> bool {
+        match self.sees {
+            Sees::All => true,
+            Sees::Oldest => self.receivers[usize::from(source)] == 0,
+            Sees::Limited(depth) => self.window < depth,
+        }
+    }
+
+    /// Order at a receiver: the memory controller's lines first, the others by age.
+    #[inline]
+    fn turn_of(&self, line: &Waiting) -> u64 {
+        match line.from == self.memory {
+            true => line.age,
+            false => line.age | BEHIND,
+        }
+    }
+
+    /// A line enters the window.
+    #[inline]
+    fn admit(&mut self, line: Waiting) {
+        let turn = self.turn_of(&line);
         let (from, to) = (usize::from(line.from), usize::from(line.to));
         let queue = &mut self.waiting[from * self.count + to];
         if queue.is_empty() {
-            self.oldest[from][to] = self.age;
-            if self.senders[to] == 0 {
+            let first = usize::from(self.first_sender[to]);
+            if self.senders[to] == 0 || turn < self.oldest[first][to] {
                 self.first_sender[to] = line.from;
-                self.wanted |= 1 << to;
             }
+            self.oldest[from][to] = turn;
+            self.wanted |= 1 << to;
             self.receivers[from] |= 1 << to;
             self.senders[to] |= 1 << from;
         }
-        queue.push_back(Waiting {
-            age: self.age,
-            ..line
-        });
-        self.age += 1;
-        self.lengths[from] += 1;
-        if self.sees != Sees::All {
-            self.order[from].push_back(line.to);
+        queue.push_back(line);
+        self.window += 1;
+    }
+
+    /// Lines outside that now have a place enter, by age; returns when the first of them could start.
+    #[inline]
+    fn refill(&mut self) -> u64 {
+        let (mut at, mut wake) = (0, u64::MAX);
+        while at < self.outside.len() && !self.is_full() {
+            if !self.has_room(self.outside[at].from) {
+                at += 1;
+            } else if let Some(line) = self.outside.remove(at) {
+                self.admit(line);
+                wake = wake.min(self.ports(line.from, line.to));
+            }
         }
-        self.ports(line.from, line.to)
+        wake
+    }
+
+    /// Whether nobody has a place.
+    #[inline]
+    fn is_full(&self) -> bool {
+        matches!(self.sees, Sees::Limited(depth) if self.window >= depth)
     }
 
     /// Lines that wait at `element`.
@@ -173,34 +231,34 @@ impl Arbiter {
     /// Start all lines that can start at `now`; returns when the next could (`u64::MAX`: none waits).
     pub fn look(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
         loop {
-            let mut seen = std::mem::take(&mut self.seen);
-            let mut wake = self.see(now, &mut seen);
-            let (mut used, mut hidden) = (0u16, false);
-            for request in &seen {
-                let (from, to) = (request.from(), request.to());
-                if used & 1 << from != 0 {
-                    hidden = true;
-                    continue;
-                }
-                let at = self.ports(from, to);
-                let (ring, at) = match at > now {
-                    true => (0, at),
-                    false => rings.earliest(from, to),
-                };
-                if at > now {
-                    wake = at.min(wake);
-                    continue;
-                }
-                used |= 1 << from;
-                grants.push(self.grant(now, *request, ring, rings));
-                wake = self.after(now, *request).min(wake);
-            }
-            self.seen = seen;
-            // A source that began with one receiver hid what others have for its other receivers.
-            if !(hidden && self.by_age) {
-                return wake;
+            let before = grants.len();
+            let wake = self.round(now, rings, grants);
+            // Whoever has started lets others come to the fore, so only a round without a start knows when to wake.
+            if grants.len() == before {
+                // Lines that enter the window are considered from the next cycle on.
+                return wake.min(self.refill().max(now + 1));
             }
         }
+    }
+
+    /// Go round once; returns when the first of the lines that are left could start, if none has started.
+    fn round(&mut self, now: u64, rings: &mut Rings, grants: &mut Vec<Grant>) -> u64 {
+        let mut seen = std::mem::take(&mut self.seen);
+        let mut wake = self.see(now, &mut seen);
+        for request in &seen {
+            let (from, to) = (request.from(), request.to());
+            let at = self.ports(from, to);
+            let (ring, at) = match at > now {
+                true => (0, at),
+                false => rings.earliest(from, to),
+            };
+            match at > now {
+                true => wake = at.min(wake),
+                false => grants.push(self.grant(now, *request, ring, rings)),
+            }
+        }
+        self.seen = seen;
+        wake
     }
 
     /// Collect the requests visible at `now`, in turn; returns when the next needed port is free.
@@ -213,12 +271,10 @@ impl Arbiter {
             let to = left.trailing_zeros() as u8;
             left &= left - 1;
             let receiver = usize::from(to) % MOST_ELEMENTS;
-            if self.in_free[receiver].saturating_sub(self.longest) > now {
-                let at = self.opens(to);
-                if at > now {
-                    wake = wake.min(at);
-                    continue;
-                }
+            let at = self.opens(to);
+            if at > now {
+                wake = wake.min(at);
+                continue;
             }
             let mut oldest = None::<Seen>;
             let mut senders = self.senders[receiver];
@@ -230,16 +286,14 @@ impl Arbiter {
                     wake = wake.min(self.out_free[source]);
                     continue;
                 }
-                let age = self.oldest[source][receiver];
-                if self.by_age && oldest.is_some_and(|other| other.age() < age)
-                    || self.sees != Sees::All && self.visible(from) & 1 << to == 0
-                {
+                let turn = self.oldest[source][receiver];
+                if self.by_age && oldest.is_some_and(|other| other.turn() < turn) {
                     continue;
                 }
                 if !self.by_age {
                     seen.extend(oldest);
                 }
-                oldest = Some(Seen::new(self.rank(from), age, from, to));
+                oldest = Some(Seen::new(self.rank(from), turn, from, to));
             }
             seen.extend(oldest);
         }
@@ -254,7 +308,7 @@ impl Arbiter {
     fn opens(&self, to: u8) -> u64 {
         let receiver = usize::from(to) % MOST_ELEMENTS;
         let gate = self.in_free[receiver].saturating_sub(self.longest);
-        if !self.by_age || self.sees != Sees::All {
+        if !self.by_age {
             return gate;
         }
         let sender = usize::from(self.first_sender[receiver]) % MOST_ELEMENTS;
@@ -263,35 +317,6 @@ impl Arbiter {
             true => at,
             false => gate,
         }
-    }
-
-    /// When a line that waited behind the one just started could start, at the earliest.
-    #[inline]
-    fn after(&self, now: u64, started: Seen) -> u64 {
-        let (from, to) = (usize::from(started.from()), usize::from(started.to()));
-        let mut wake = u64::MAX;
-        if self.oldest[from][to] != u64::MAX {
-            wake = self.ports(started.from(), started.to());
-        }
-        if self.receivers[from] & !(1 << to) != 0 {
-            wake = wake.min(self.out_free[from]);
-        }
-        if self.senders[to] & !(1 << from) != 0 {
-            wake = wake.min(self.opens(started.to()).max(now + 1));
-        }
-        wake
-    }
-
-    /// Receivers whose lines at `source` the arbiter sees.
-    #[inline]
-    fn visible(&self, source: u8) -> u16 {
-        let order = &self.order[usize::from(source)];
-        let depth = match self.sees {
-            Sees::All => return self.receivers[usize::from(source)],
-            Sees::Oldest => 1,
-            Sees::Limited(depth) => depth.max(1) as usize,
-        };
-        order.iter().take(depth).fold(0, |set, to| set | 1 << to)
     }
 
     /// First cycle in which both ports are free for a line from `from` to `to`.
@@ -319,41 +344,30 @@ impl Arbiter {
         let (from, to) = (usize::from(chosen.from()), usize::from(chosen.to()));
         let queue = &mut self.waiting[from * self.count + to];
         let line = queue.pop_front().expect("it waits");
-        self.oldest[from][to] = queue.front().map_or(u64::MAX, |next| next.age);
-        if queue.is_empty() {
+        let next = queue.front().copied();
+        self.oldest[from][to] = next.map_or(u64::MAX, |next| self.turn_of(&next));
+        if next.is_none() {
             self.receivers[from] &= !(1 << to);
             self.senders[to] &= !(1 << from);
             if self.senders[to] == 0 {
                 self.wanted &= !(1 << to);
             }
         }
-        let (mut age, mut left) = (u64::MAX, self.senders[to]);
+        let (mut turn, mut left) = (u64::MAX, self.senders[to]);
         while left != 0 {
             let sender = left.trailing_zeros() as usize % MOST_ELEMENTS;
             left &= left - 1;
-            if self.oldest[sender][to] < age {
-                age = self.oldest[sender][to];
+            if self.oldest[sender][to] < turn {
+                turn = self.oldest[sender][to];
                 self.first_sender[to] = sender as u8;
             }
         }
         self.lengths[from] -= 1;
-        if self.sees != Sees::All {
-            let order = &mut self.order[from];
-            let at = order.iter().position(|&other| other == line.to);
-            order.remove(at.expect("it is in the order"));
-        }
+        self.window -= 1;
         let length = u64::from(line.length);
         rings.take(ring, line.from, line.to, now, length);
         self.out_free[from] = now + length;
         self.in_free[to] = now + u64::from(self.ahead[from][to]) + length;
-        if line.put && self.last_sender[to] != line.from {
-            if self.last_sender[to] != u8::MAX {
-                self.in_rest[to] += self.change_milli;
-                self.in_free[to] += self.in_rest[to] / MILLI;
-                self.in_rest[to] %= MILLI;
-            }
-            self.last_sender[to] = line.from;
-        }
         if line.from != self.memory {
             self.turn = (line.from + 1) % MOST_ELEMENTS as u8;
         }
@@ -364,12 +378,79 @@ impl Arbiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linkwright_core::Machine;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn config(changes: &[(&str, &str)]) -> RingConfig {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../python/linkwright/machines/cell-be.toml"
+        );
+        let machine =
+            Machine::parse(&std::fs::read_to_string(file).unwrap(), "cell-be.toml").unwrap();
+        let change = |machine: Machine, &(key, value): &(&str, &str)| {
+            machine.with_value(key, value).unwrap()
+        };
+        RingConfig::from_machine(&changes.iter().fold(machine, change)).unwrap()
+    }
+
+    /// (cycle, line) of every start of `lines`, given as (cycle, source, receiver) in order of time.
+    fn starts(
+        config: &RingConfig,
+        lines: &[(u64, u8, u8)],
+        in_each_cycle: bool,
+    ) -> Vec<(u64, u64)> {
+        let mut rings = Rings::new(config);
+        let mut arbiter = Arbiter::new(config, &rings);
+        let (mut grants, mut found) = (Vec::new(), Vec::new());
+        let (mut next, mut wake, mut now) = (0, u64::MAX, 0);
+        while found.len() < lines.len() {
+            while next < lines.len() && lines[next].0 <= now {
+                let (_, from, to) = lines[next];
+                let line = Waiting {
+                    age: 0,
+                    owner: (0, 0),
+                    from,
+                    to,
+                    length: 8,
+                    bytes: 128,
+                };
+                wake = wake.min(arbiter.push(line).max(now));
+                next += 1;
+            }
+            if wake <= now || in_each_cycle {
+                wake = arbiter.look(now, &mut rings, &mut grants);
+                found.extend(grants.drain(..).map(|grant| (now, grant.line.age)));
+            }
+            now += 1;
+            assert!(now < 100_000, "somebody waits for ever");
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn asking_in_every_cycle_starts_nothing_sooner(
+            mut lines in vec((0..400u64, 0..12u8, 0..12u8), 1..120),
+            sees in 0..3usize,
+            order in 0..2usize,
+        ) {
+            lines.sort_unstable();
+            let sees = ["\"all\"", "\"oldest\"", "\"limited\""][sees];
+            let order = ["\"age\"", "\"round_robin\""][order];
+            let config = config(&[("fabric.arbiter_sees", sees), ("fabric.receiver_order", order)]);
+            prop_assert_eq!(starts(&config, &lines, false), starts(&config, &lines, true));
+        }
+    }
 
     #[test]
     fn requests_sort_by_rank_then_age_up_to_the_largest() {
         let (last, oldest) = (MOST_ELEMENTS as u8, (1 << 50) - 1);
         let seen = Seen::new(last, oldest, last - 1, last - 1);
-        let parts = (seen.age(), seen.from(), seen.to());
+        let parts = (seen.turn(), seen.from(), seen.to());
         assert_eq!(parts, (oldest, last - 1, last - 1));
         assert!(Seen::new(last - 1, oldest, last - 1, 0) < Seen::new(last, 0, 0, 0));
         assert!(Seen::new(0, 7, last - 1, last - 1) < Seen::new(0, 8, 0, 0));

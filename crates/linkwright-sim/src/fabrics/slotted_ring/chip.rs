@@ -81,9 +81,8 @@ pub struct Chip {
     eager_at: u64,
     /// When the arbiter looks next.
     look: u64,
-    /// Next address slot, and thousandths of one that puts have used beyond.
+    /// Next address slot.
     address_free: u64,
-    address_rest: u64,
     memory_free_milli: u64,
     /// Lock line that each unit has reserved.
     reserved: Vec<Option<u64>>,
@@ -116,7 +115,6 @@ impl Chip {
             eager_at: u64::MAX,
             look: u64::MAX,
             address_free: 0,
-            address_rest: 0,
             memory_free_milli: 0,
             reserved: vec![None; count],
             reservations: 0,
@@ -329,11 +327,6 @@ impl Chip {
         }
         self.addresses += 1;
         self.address_free = address + 1;
-        if matches!(kind, Kind::Put | Kind::Conditional) {
-            self.address_rest += config.put_extra_milli;
-            self.address_free += self.address_rest / MILLI;
-            self.address_rest %= MILLI;
-        }
         let snooped = address + config.snoop;
         if !self.reserve(unit, kind, other, line_of) {
             let lost = Event::Complete(unit, queue as u8, slot, false);
@@ -362,7 +355,6 @@ impl Chip {
             from,
             to,
             length: length as u8,
-            put,
             bytes: bytes as u16,
         };
         let (stream, at) = match other == config.memory {

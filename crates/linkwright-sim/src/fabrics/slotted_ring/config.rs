@@ -12,14 +12,14 @@ pub(super) const MOST_ELEMENTS: usize = 16;
 /// Fractions of bus cycles are kept in thousandths.
 pub(super) const MILLI: u64 = 1000;
 
-/// Which pending requests of a source the data arbiter looks at.
+/// Which of the lines that wait the data arbiter considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sees {
-    /// Every request.
+    /// Every line.
     All,
-    /// Only the oldest.
+    /// The oldest of each source.
     Oldest,
-    /// As many of the oldest.
+    /// As many of the oldest of the whole chip.
     Limited(u32),
 }
 
@@ -92,10 +92,6 @@ pub struct RingConfig {
     pub offset_requests: u32,
     /// Page walk that every command pays; 0 where translations hit.
     pub walk: u64,
-    /// Address slots of a put line beyond the first, in thousandths.
-    pub put_extra_milli: u64,
-    /// In port idle between two puts of different senders, in thousandths.
-    pub sender_change_milli: u64,
     /// Writing or reading a mapped register.
     pub mmio: u64,
     /// Depth of the inbound mailbox.
@@ -157,8 +153,6 @@ impl RingConfig {
             partial_is_whole: s.choice("partial_line", &["bytes", "whole"])? == 1,
             offset_requests: s.small_count("offset_requests")?,
             walk: tlb_walk * s.choice("translation", &["hits", "misses"])? as u64,
-            put_extra_milli: milli(s.ratio("put_address_slots")? - 1.0),
-            sender_change_milli: fraction(&mut s, "sender_change", period_ps)?,
             mmio: clock(&mut s, "mmio")?,
             mailbox: s.count("mailbox_in")? as usize,
             sees: [Sees::All, Sees::Oldest, Sees::Limited(depth)][sees],
@@ -187,6 +181,14 @@ impl RingConfig {
         self.data - self.data_lines * self.line()
     }
 
+    /// Lines in the arbiter's window, at most.
+    fn depth(&self) -> u64 {
+        match self.sees {
+            Sees::Limited(depth) => u64::from(depth),
+            _ => u64::MAX,
+        }
+    }
+
     fn check(&self, s: &Section<'_>) -> Result<(), MachineError> {
         if self.data < self.data_lines * self.line() {
             let problem = "the data phase is shorter than the lines it covers; lower this";
@@ -200,6 +202,7 @@ impl RingConfig {
             ("spu_queue", self.queues[0] as u64),
             ("proxy_queue", self.queues[1] as u64),
             ("mailbox_in", self.mailbox as u64),
+            ("arbiter_depth", self.depth()),
             ("data_lines", self.data_lines),
         ];
         if let Some((key, _)) = needed.iter().find(|(_, count)| *count == 0) {
@@ -256,15 +259,6 @@ fn cycles(s: &mut Section<'_>, key: &str, period_ps: u64) -> Result<u64, Machine
             "is not a whole number of bus cycles; choose one that is",
         )),
     }
-}
-
-/// A duration in thousandths of a bus cycle.
-fn fraction(s: &mut Section<'_>, key: &str, period_ps: u64) -> Result<u64, MachineError> {
-    Ok(s.time(key)?.0 * MILLI / period_ps)
-}
-
-fn milli(ratio: f64) -> u64 {
-    (ratio.max(0.0) * MILLI as f64).round() as u64
 }
 
 fn line_milli(line_bytes: u32, rate: f64, period_ps: u64) -> u64 {

@@ -18,8 +18,9 @@
 //!    full queue waits ([`mfc`]).
 //! 2. An element keeps at most K lines in flight, and unrolls get and put in turn.
 //! 3. Every request takes one address slot, of which the chip has one per cycle.
-//! 4. A line starts only where it disturbs nothing in flight; the memory controller first, the others
-//!    round robin, one receiver's requests by age ([`arbiter`]).
+//! 4. The arbiter sees a few of the oldest lines of the whole chip. Of these, a line starts only where it
+//!    disturbs nothing in flight; the memory controller first, the others round robin, one receiver's
+//!    requests by age ([`arbiter`]).
 //! 5. A line holds each segment of its path and both ports for 8 cycles ([`rings`]).
 //!
 //! A message is cut into commands of at most 16 KB; its three completions coincide with the end of

@@ -1,7 +1,7 @@
 //! A calendar queue: events in order of (time, sequence), without allocation in steady state.
 //!
-//! Time is cut into buckets of 128 ps, an eighth of a cycle: packets that share a link move at times between
-//! whole cycles. A ring of 4,096 buckets holds the next half microsecond; later events wait in a heap
+//! Time is cut into buckets of 512 ps, half a cycle: packets that share a link move at times between
+//! whole cycles. A ring of 1,024 buckets holds the next half microsecond; later events wait in a heap
 //! and move into the ring when it reaches them. A bucket keeps its events in the order in which they
 //! came and is sorted by time only when it is read, if it needs to be at all. So equal times keep their
 //! order without a number for it, and an event costs one append and one read.
@@ -9,8 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const BUCKET_BITS: u32 = 7;
-const BUCKETS: usize = 4096;
+const BUCKET_BITS: u32 = 9;
+const BUCKETS: usize = 1024;
 
 /// An event: its time, and what happens (meaning given by the owner).
 #[derive(Clone, Copy)]

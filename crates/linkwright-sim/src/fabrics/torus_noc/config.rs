@@ -58,7 +58,7 @@ pub struct Dram {
     pub least: TimePs,
     /// A write of fewer bytes than this is partial.
     pub partial_below: u64,
-    /// Least time that a partial write occupies the channel.
+    /// Least time from a partial write to the next write over the same virtual channel.
     pub partial_write: TimePs,
 }
 
@@ -98,6 +98,8 @@ pub struct TorusNocConfig {
     pub interface_in: TimePs,
     /// Channel of a unicast request.
     pub channels: ChannelChoice,
+    /// A router puts a response, or a request that is not static, on the buddy of its lane where the lane is taken.
+    pub buddy_each_hop: bool,
     /// Router buffers; `None` for buffers without limit.
     pub buffers: Option<Buffers>,
     /// Request packets that a receiving interface works on at once.

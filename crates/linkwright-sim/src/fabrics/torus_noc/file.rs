@@ -69,6 +69,7 @@ impl TorusNocConfig {
                 0 => ChannelChoice::Static,
                 _ => ChannelChoice::Dynamic,
             },
+            buddy_each_hop: s.choice("buddy", &["sender", "each_hop"])? == 1,
             buffers: buffers(&mut s, flit)?,
             receive_requests: s.small_count("target_requests")?,
             receive_responses: s.small_count("target_responses")?,

@@ -37,7 +37,7 @@ pub(super) struct Interface {
     pub timer: bool,
     /// Bit per initiator.
     pub busy: u32,
-    /// Channel of the last response, so that equally loaded ones take turns.
+    /// Channel of the last packet that was not static, so that equally loaded ones take turns.
     pub turn: u8,
 }
 
@@ -219,8 +219,11 @@ impl TorusNoc {
                 continue;
             }
             if self.config.channels == ChannelChoice::Dynamic {
-                let turn = self.interfaces[interface as usize].turn;
+                let turn = &mut self.interfaces[interface as usize].turn;
+                *turn = turn.wrapping_add(1);
+                let turn = turn.wrapping_sub(1);
                 packet.channel = self.least_loaded(inject, turn, 0, 4);
+                packet.adapts = self.config.buddy_each_hop;
             }
             let packet = self.packets.insert(packet);
             self.request(packet, inject, now);

@@ -17,6 +17,8 @@ pub(super) const RESPONSES: u32 = 1;
 pub(super) const RESPONSE: u8 = 6;
 /// First broadcast request channel: class bits 10.
 pub(super) const BROADCAST: u8 = 4;
+/// The bit of a channel that a router may flip.
+pub(super) const BUDDY: u32 = 1;
 /// Added to the channel beyond the wrap.
 pub(super) const DATELINE: u8 = 8;
 
@@ -88,6 +90,8 @@ pub(super) struct Packet {
     pub network: u8,
     pub channel: u8,
     pub response: bool,
+    /// Where its lane is taken, a router may put it on the buddy.
+    pub adapts: bool,
     /// The worm is shortened and stands still.
     pub blocked: bool,
     /// The last packet of its message.
@@ -111,6 +115,7 @@ impl Packet {
             network,
             channel: 0,
             response: false,
+            adapts: false,
             blocked: false,
             last: false,
         }

@@ -15,6 +15,7 @@
 use super::config::Buffers;
 use super::geometry::Port;
 use super::lane::{Lane, Packet, LANES};
+use super::NONE;
 
 /// Parts of a picosecond in which service is counted.
 pub(super) const SCALE: u64 = 720_720;
@@ -142,6 +143,15 @@ impl Link {
         match self.port {
             Port::Eject => u32::MAX,
             _ => self.room(lane, buffers),
+        }
+    }
+
+    /// The same, if no other packet waits for the lane already.
+    #[inline]
+    pub fn free_room(&mut self, lane: u32, buffers: Buffers) -> u32 {
+        match self.lane(lane).waiting {
+            NONE => self.admits(lane, buffers),
+            _ => 0,
         }
     }
 

@@ -99,6 +99,8 @@ pub struct TorusNoc {
     messages: Slab<Message>,
     interfaces: Vec<Interface>,
     memory_free: Vec<u64>,
+    /// By memory channel and virtual channel: when the next write may begin.
+    lane_free: Vec<u64>,
     sets: Vec<Vec<EndpointId>>,
     trees: Vec<Tree>,
     /// Trees by network, source and set.
@@ -118,6 +120,7 @@ impl TorusNoc {
     pub fn new(config: TorusNocConfig) -> Self {
         let geometry = Geometry::new(config.width, config.height, &config.networks);
         let channels = config.sites.iter().filter_map(|site| site.channel).max();
+        let memories = channels.map_or(0, |last| last as usize + 1);
         let mut noc = TorusNoc {
             link_flit: config.link_flit.0 as u32,
             flit_bytes: config.flit_bytes as u32,
@@ -133,7 +136,8 @@ impl TorusNoc {
             packets: Slab::default(),
             messages: Slab::default(),
             interfaces: Vec::new(),
-            memory_free: vec![0; channels.map_or(0, |last| last as usize + 1)],
+            memory_free: vec![0; memories],
+            lane_free: vec![0; memories * LANES as usize],
             sets: Vec::new(),
             trees: Vec::new(),
             tree_of: BTreeMap::new(),
@@ -222,6 +226,7 @@ impl Fabric for TorusNoc {
         let interfaces = self.geometry.place_count() * self.config.networks.len();
         self.interfaces = vec![Interface::idle(); interfaces];
         self.memory_free.fill(0);
+        self.lane_free.fill(0);
         self.sets = sets.to_vec();
         self.trees.clear();
         self.tree_of.clear();

@@ -20,7 +20,7 @@
 
 use super::geometry::Port;
 use super::lane::{
-    Job, DATELINE, GOES_ON, HEAD_WAITS, LANES, NEVER, ON_TREE, TAIL_LEFT, TAIL_WAITS,
+    Job, BUDDY, DATELINE, GOES_ON, HEAD_WAITS, LANES, NEVER, ON_TREE, TAIL_LEFT, TAIL_WAITS,
 };
 use super::{event, TorusNoc, NONE};
 
@@ -81,20 +81,24 @@ impl TorusNoc {
 
     #[inline(always)] // into the event of a head, which is where most of the time goes
     fn ask_for(&mut self, id: u32, link: u32, now: u64) {
-        let packet = &self.packets[id as usize];
+        let packet = &mut self.packets[id as usize];
         let server = &mut self.links[link as usize];
         let channel = match server.port {
             Port::Eject => packet.response as u8,
             _ => packet.channel,
         };
-        let lane = link * LANES + channel as u32;
+        let mut lane = link * LANES + channel as u32;
         if packet.flits > 1 {
             server.want();
         }
-        let room = match server.lane(lane).waiting {
-            NONE => server.admits(lane, self.buffers),
-            _ => 0,
-        };
+        let mut room = server.free_room(lane, self.buffers);
+        if room == 0 && packet.adapts && server.port != Port::Eject {
+            room = server.free_room(lane ^ BUDDY, self.buffers);
+            if room > 0 {
+                lane ^= BUDDY;
+                packet.channel ^= BUDDY as u8;
+            }
+        }
         match room {
             0 => self.queue_up(id, lane, now),
             _ => self.grant(id, lane, room, now),

@@ -1,16 +1,16 @@
 //! The receiving side of an interface, and the memories behind it.
 //!
-//! A memory channel serves accesses in order of arrival, `max(bytes / rate, least)` each, with a
-//! larger `least` for partial writes. A write is acknowledged `write_latency` after its data; the
+//! A memory channel serves accesses in order of arrival, `max(bytes / rate, least)` each. After a partial write, the next
+//! write over the same virtual channel begins `partial_write` later at the earliest. A write is acknowledged `write_latency` after its data; the
 //! data of a read begin to stream out `read_latency` after its start. A tile answers at once, an
 //! atomic after its time at the bank.
 
-use linkwright_core::Bytes;
+use linkwright_core::{Bytes, BytesPerSec};
 
 use super::config::Dram;
 use super::geometry::Port;
 use super::interface::Message;
-use super::lane::{Packet, RESPONSE};
+use super::lane::{Packet, LANES, RESPONSE};
 use super::{event, TorusNoc};
 use crate::fabric::{Event, MsgKind};
 
@@ -27,23 +27,30 @@ impl TorusNoc {
         }
         // A write streams into its memory channel while it arrives.
         if let Some(channel) = self.config.sites[message.to.index()].channel {
-            let (_, end) = self.access(channel, packet.payload, true, at);
+            let lane = packet.channel;
+            let (_, end) = self.write(channel, lane, packet.payload, at);
             self.packets[id as usize].ready = end;
         }
     }
 
+    /// Reserve a memory channel for a write that comes over the virtual channel `lane`; returns when its data begin and
+    /// end. The interface works on one request of a virtual channel at a time, so a partial write delays the next write
+    /// over its own channel only.
+    fn write(&mut self, channel: u32, lane: u8, bytes: u32, from: u64) -> (u64, u64) {
+        let dram = self.dram();
+        let lane = channel as usize * LANES as usize + lane as usize;
+        let (start, end) = self.access(channel, bytes, dram.write, from.max(self.lane_free[lane]));
+        if u64::from(bytes) < dram.partial_below {
+            self.lane_free[lane] = start + dram.partial_write.0;
+        }
+        (start, end)
+    }
+
     /// Reserve a memory channel; returns when its data begin and end. Time that a short access takes
     /// beyond its data delays the next access, not its own answer.
-    fn access(&mut self, channel: u32, bytes: u32, write: bool, from: u64) -> (u64, u64) {
-        let dram = self.dram();
-        let rate = if write { dram.write } else { dram.read };
+    fn access(&mut self, channel: u32, bytes: u32, rate: BytesPerSec, from: u64) -> (u64, u64) {
         let data = rate.time(Bytes(bytes as u64));
-        let partial = write && (bytes as u64) < dram.partial_below;
-        let least = if partial {
-            dram.partial_write
-        } else {
-            dram.least
-        };
+        let least = self.dram().least;
         let free_at = &mut self.memory_free[channel as usize];
         let start = from.max(*free_at);
         *free_at = start + data.max(least).0;
@@ -59,23 +66,23 @@ impl TorusNoc {
             return self.answered(message, now);
         }
         let Message { kind, posted, .. } = self.messages[message as usize];
-        let answer_at = match self.done_at(id, now) {
-            Some(at) => at,
-            None => {
-                let packet = &mut self.packets[id as usize];
-                packet.ready = 0;
-                if kind == MsgKind::Put {
-                    self.delivered(message, now);
-                } else if kind == MsgKind::Multicast && packet.last {
-                    let target = self.target_index(id);
-                    self.report(message, Event::Delivered, target, now);
-                }
-                now
+        if let Some(served) = self.done_at(id, now) {
+            if served > now {
+                self.calendar.push(served, event::ANSWER | id);
+            } else {
+                self.answer(id, now);
             }
-        };
-        if answer_at > now {
-            self.calendar.push(answer_at, event::ANSWER | id);
-        } else if posted {
+            return;
+        }
+        let packet = &mut self.packets[id as usize];
+        packet.ready = 0;
+        if kind == MsgKind::Put {
+            self.delivered(message, now);
+        } else if kind == MsgKind::Multicast && packet.last {
+            let target = self.target_index(id);
+            self.report(message, Event::Delivered, target, now);
+        }
+        if posted {
             self.posted(id, now);
         } else {
             self.answer(id, now);
@@ -97,7 +104,7 @@ impl TorusNoc {
         if kind != MsgKind::Get {
             return Some(ready.max(now) + self.dram().write_latency.0);
         }
-        let (start, end) = self.access(channel, payload, false, now);
+        let (start, end) = self.access(channel, payload, self.dram().read, now);
         let latency = self.dram().read_latency.0;
         self.packets[id as usize].ready = end + latency;
         Some(start + latency)
@@ -143,6 +150,7 @@ impl TorusNoc {
         let (home, here) = (self.place(home), self.place(here));
         let mut response = Packet {
             response: true,
+            adapts: self.config.buddy_each_hop,
             payload: packet.payload,
             flit: self.link_flit,
             ..Packet::new(

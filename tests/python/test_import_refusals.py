@@ -1,0 +1,133 @@
+"""Result files that lie: one message with file, line and cure, and no run folder; and what a cut file still tells."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from linkwright import report
+from linkwright.errors import StoreError
+from linkwright.store import run as runs
+from linkwright_cases import invoke
+
+OSU = "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4    1.46\n8    1.50\n16   1.61\n"
+NCCL = """\
+# Collective test starting: all_reduce_perf
+#   Rank  0 Group  0
+#   Rank  1 Group  0
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+        1024           256     float     sum      -1    12.34    0.08    0.08      0
+        2048           512     float     sum      -1    13.34    0.15    0.15      0
+# Out of bounds values : 0 OK
+"""
+
+
+def imported(folder, text, *more, kind="osu"):
+    (folder / "log.txt").write_text(text)
+    words = ("import", "--as", kind, str(folder / "log.txt"), "--runs", str(folder / "runs"))
+    return invoke(*words, *(("-p", "4") if kind == "osu" else ()), *more)
+
+
+def test_the_good_ones_are_read(tmp_path):
+    for kind, text in (("osu", OSU), ("nccl-tests", NCCL)):
+        result = imported(tmp_path, text, kind=kind)
+        assert result.status == 0, result.err
+        assert Path(result.out.strip()).is_file()
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+BAD_OSU = [
+    ("4    1.46", "1e300 1.46", "log.txt:3: size `1e300` is not a whole number"),
+    ("4    1.46", f"{1 << 63} 1.46", f"log.txt:3: size `{1 << 63}` is beyond 1125899906842624"),
+    ("4    1.46", "16.5 1.46", "log.txt:3: size `16.5` is not a whole number"),
+    ("8    1.50", "8 1e308", "log.txt:4: time `1e308` is beyond 3.16224e+14; the line is damaged"),
+    ("8    1.50", "8 nan", "log.txt:4: time `nan` is not a number"),
+    ("8    1.50", "8 1_0", "log.txt:4: time `1_0` is not a number"),
+    ("8    1.50", "8 ٣", "log.txt:4: time `٣` is not a number"),
+    ("8    1.50", f"8 {'9' * 5000}", "log.txt:4: time `9999"),
+    ("Allreduce Latency", "Allfrobnicate Latency", "log.txt:1: test `allfrobnicate"),
+    ("16   1.61\n", "16   1.61", "log.txt:5: the last line has no end"),
+    ("16   1.61\n", "4   1.61\n", "log.txt:5: size 4 follows 8"),
+]
+BAD_NCCL = [
+    ("all_reduce_perf", "all_frob_perf", "log.txt:1: collective `allfrob` is unknown"),
+    ("2048 ", "2048.5 ", "log.txt:6: size `2048.5` is not a whole number"),
+    (" sum ", " frob ", "log.txt:5: redop `frob` is not one of none, sum"),
+    ("      -1    12.34", "  7    12.34", "log.txt:5: root `7` is beyond 1"),
+    ("12.34", "1e308", "log.txt:5: time `1e308` is beyond"),
+    ("# Out of bounds values : 0 OK\n", "", "log.txt:6: the file ends before"),
+    (
+        "# Collective test starting: all_reduce_perf",
+        f"# allreduce/ring, {'9' * 23} ranks, t on m",
+        "log.txt:1: number of",
+    ),
+    (
+        "# Collective test starting: all_reduce_perf",
+        "# allreduce/ring, 2 ranks, t on \x1b[2Jm",
+        "log.txt:1: `?[2Jm` is no",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "find", "put", "message"),
+    [("osu", *case) for case in BAD_OSU] + [("nccl-tests", *case) for case in BAD_NCCL],
+)
+def test_a_wrong_file_is_refused_with_its_line_and_leaves_nothing(tmp_path, kind, find, put, message):
+    good = OSU if kind == "osu" else NCCL
+    assert find in good
+    result = imported(tmp_path, good.replace(find, put), kind=kind)
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith(f"linkwright: {tmp_path}/")
+    assert message in result.err
+    assert len(result.err) < 400
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_format_without_an_end_says_where_a_file_ends(tmp_path):
+    result = imported(tmp_path, OSU.removesuffix("16   1.61\n"))
+    assert result.status == 0
+    assert "log.txt: ends at 8; the format marks no end" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(("--collective", "frob"), "unknown collective `frob`"), (("--machine", "a\x1b[2Jb"), "printable characters")],
+)
+def test_what_the_user_states_is_checked(tmp_path, words, message):
+    result = imported(tmp_path, OSU, *words)
+    assert result.status == 2
+    assert message in result.err
+    assert "\x1b" not in result.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_import_that_fails_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(report, "render", full)
+    assert imported(tmp_path, OSU).status == 1
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_folders_of_one_second_have_names_of_their_own(tmp_path):
+    names = set()
+    for _ in range(3):
+        with runs.whole(tmp_path, "x", {}) as run:
+            names.add(run.id)
+        assert (tmp_path / run.id / "run.json").is_file()
+    assert len(names) == 3
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_the_newest_run_is_the_latest_in_every_time_zone(tmp_path, monkeypatch):
+    ids = []
+    for zone in ("Pacific/Kiritimati", "Etc/GMT+12", "UTC"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        ids.append(runs.create(tmp_path, "x", "", {}).id)
+    monkeypatch.undo()
+    time.tzset()
+    assert runs.find(tmp_path, "latest").id == ids[-1]
+    assert [entry["key"] for entry in runs.entries(tmp_path)] == ids[::-1]

@@ -1,0 +1,185 @@
+"""What a run starts from: its own copies of its inputs, machines that can be told apart, and no code of strangers."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkwright import executors, registry
+from linkwright.errors import FileError, StoreError, UsageError
+from linkwright.machines import load
+from linkwright.suite import load as suites
+from linkwright.suite.backends import Dask, Local
+from linkwright.suite.session import Request, Watcher, resume, start
+from linkwright_cases import invoke
+
+SUITE = """
+[suite]
+format = 1
+name = "small"
+summary = "two sizes"
+[[part]]
+name = "a"
+summary = "one algorithm"
+collectives = "allreduce"
+algorithms = "ring"
+sizes = ["8", "64", "4K", "64K"]
+"""
+LOGGP = registry.machine_path("loggp").read_text(encoding="utf-8")
+
+
+class Stops(Watcher):
+    """Interrupts after the first experiment, and remembers what it is told."""
+
+    def __init__(self, after=1):
+        self.after, self.said = after, []
+
+    def told(self, text):
+        self.said.append(text)
+
+    def rows(self, experiment, found):
+        self.after -= 1
+        if self.after == 0:
+            raise KeyboardInterrupt
+
+
+def begun(folder, on):
+    outcome = start(folder, suites.parse(SUITE, "small.toml"), Request(on, 1.0, ranks=4), Stops(), Local(jobs=1))
+    assert outcome.interrupted
+    return outcome.run
+
+
+def values(outcome):
+    return [row["value"] for row in outcome.rows if row["metric"] == "time"]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(LOGGP)
+    return path
+
+
+def slower(path):
+    """Doubles the latency of the machine."""
+    text = re.sub(r"(\{ value = )[\d.]+", r"\g<1>12345", path.read_text(), count=1)
+    assert text != path.read_text()
+    path.write_text(text)
+
+
+def test_a_resumed_run_uses_the_machine_that_it_began_with_and_says_if_the_file_differs(tmp_path, machine):
+    suite = suites.parse(SUITE, "small.toml")
+    whole = start(tmp_path / "whole", suite, Request(str(machine), 1.0, ranks=4), Watcher(), Local(jobs=1))
+    run = begun(tmp_path / "runs", str(machine))
+    slower(machine)
+    watcher = Stops(after=-1)
+    resumed = resume(run, watcher)
+    assert values(resumed) == values(whole)
+    assert [text for text in watcher.said if "mine.toml" in text and "goes on with its copy" in text]
+
+
+def test_a_resumed_run_needs_no_machine_file_and_says_nothing_if_it_is_the_same(tmp_path, machine):
+    run = begun(tmp_path / "runs", str(machine))
+    watcher = Stops(after=-1)
+    assert not resume(run, watcher).interrupted
+    assert watcher.said == []
+    run = begun(tmp_path / "runs", str(machine))
+    machine.unlink()
+    assert not resume(run, watcher).interrupted
+    assert len(watcher.said) == 1
+
+
+def test_an_edited_copy_is_refused(tmp_path, machine):
+    run = begun(tmp_path / "runs", str(machine))
+    slower(run.folder / "machines" / "loggp.toml")
+    with pytest.raises(StoreError, match=r"loggp\.toml: was changed since the run began"):
+        resume(run, Watcher())
+
+
+def test_another_processor_does_not_continue_a_run(tmp_path):
+    run = begun(tmp_path, "loggp")
+    plan = json.loads((run.folder / "run.json").read_text())
+    plan["request"]["on"], plan["inputs"] = "threads", {"threads": {"machine": "another processor", "digest": None}}
+    plan["request"]["ranks"] = 1
+    (run.folder / "run.json").write_text(json.dumps(plan))
+    with pytest.raises(UsageError, match=r"was begun on another processor, and threads is .* here; resume it"):
+        resume(run, Watcher())
+
+
+def test_two_files_that_name_one_machine_are_refused(tmp_path, machine):
+    with pytest.raises(UsageError, match=r"loggp and .*mine\.toml both describe a machine called `loggp`"):
+        executors.resolve(f"loggp,{machine}")
+
+
+@pytest.mark.parametrize(
+    "name", ["../../victim", "/tmp/x", "a/b", "..", ".hidden", "a b", "\x1b[31mred", "", "x" * 101]
+)
+def test_a_machine_whose_name_is_a_path_is_refused(tmp_path, machine, name):
+    machine.write_text(LOGGP.replace('name = "loggp"', f"name = {json.dumps(name)}", 1))
+    with pytest.raises(FileError, match=r"mine\.toml:\d+: machine\.?.*name") as refused:
+        load(str(machine))
+    assert "\x1b" not in str(refused.value)
+    victim = tmp_path / "victim.toml"
+    victim.write_text("precious")
+    result = invoke("sweep", "scaling", "--on", str(machine), "-p", "2", "--runs", str(tmp_path / "runs"))
+    assert (result.status, victim.read_text()) == (2, "precious")
+    assert not (tmp_path / "runs").exists()
+
+
+HOSTILE = (
+    "numpy",
+    "multiprocessing",
+    "socket",
+    "struct",
+    "linkwright",
+    "distributed",
+    "tornado",
+    "json",
+    "pickle",
+)
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """A current folder in which modules lie that leave a mark if they are executed."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    for name in HOSTILE:
+        (folder / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'executed')!r}, 'a').write({name!r})\nraise SystemExit\n"
+        )
+    monkeypatch.chdir(folder)
+    return tmp_path / "executed"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "allreduce", "-a", "ring", "--sizes", "8", "--ranks", "2", "--on", "threads", "--time-budget", "1s"),
+        ("probe", "cache_line", "--time-budget", "1s"),
+    ],
+)
+def test_workers_import_nothing_from_the_current_folder(hostile, command):
+    status = invoke(*command, "--runs", "runs").status
+    assert not hostile.exists(), hostile.read_text()
+    assert status in (0, 1)  # a host without a second processor measures nothing
+
+
+def test_dask_workers_import_nothing_from_the_current_folder(hostile, tmp_path):
+    pytest.importorskip("distributed")
+    with Dask(jobs=1) as backend:
+        outcome = start(tmp_path, suites.parse(SUITE, "small.toml"), Request("loggp", 1.0, ranks=4), Watcher(), backend)
+    assert not hostile.exists(), hostile.read_text()
+    assert values(outcome)
+
+
+def test_every_process_that_the_package_starts_is_isolated():
+    """Each start of Python names `-P`; a new one has to be looked at."""
+    package = Path(executors.__file__).parent.parent
+    for path in package.rglob("*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if "sys.executable" in line and not line.lstrip().startswith("#"):
+                assert 'sys.executable, "-P"' in line, f"{path}: {line}"
+    assert sys.executable
