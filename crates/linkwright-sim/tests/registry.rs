@@ -67,7 +67,7 @@ fn check(schedule: &Schedule, machine: &Machine, grid: Option<(u32, u32)>, what:
     for issue in ["blocking", "window(2)", "batch(3)", "unlimited"] {
         let options = Options {
             issue: issue.parse().unwrap(),
-            grid,
+            grid: grid.map_or_else(Vec::new, |(columns, rows)| vec![columns, rows]),
             ..Options::default()
         };
         let result = run(schedule, machine, &options);
