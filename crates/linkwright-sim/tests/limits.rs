@@ -138,6 +138,7 @@ on_every_machine! {
     ipu_server: "ipu-c2-server" [2, 16];
     knl: "knl-omnipath" [2, 16];
     torus: "torus-2d" [4, 12, 16];
+    torus_400g: "torus-400g" [4, 12, 16];
     vollo: "vollo-ia420f" [2, 3];
     wormhole: "wormhole-n150" [2, 16];
 }

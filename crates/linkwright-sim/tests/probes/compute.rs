@@ -21,6 +21,7 @@ start = { value = 1, unit = "us", status = "assumed", source = "round" }
 block_overhead = { value = 100, unit = "cycle", status = "assumed", source = "round" }
 operand_rate = { value = 16, unit = "B/cycle", status = "assumed", source = "round" }
 partial_rate = { value = 4, unit = "B/cycle", status = "assumed", source = "round" }
+piece = { value = 10, unit = "cycle", status = "assumed", source = "round" }
 [probe.compute.random]
 rate = { value = 0.5, unit = "GHz", status = "assumed", source = "round" }
 start = { value = 100, unit = "ns", status = "assumed", source = "round" }
