@@ -27,6 +27,8 @@ def shape_of(arguments):
     """(kind, name, default) of each parameter of a stub."""
     plain = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(plain) - len(arguments.defaults)) + list(map(ast.unparse, arguments.defaults))
+    plain += [arguments.vararg] if arguments.vararg else []
+    defaults += [None] if arguments.vararg else []
     rows = [("plain", a.arg, d) for a, d in zip(plain, defaults, strict=True) if a.arg not in ("self", "cls")]
     keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return rows + [("keyword", a.arg, d and ast.unparse(d)) for a, d in keyword]

@@ -330,7 +330,7 @@ impl Machine {
     ///     found by looking at the numbers it explains.
     /// Example:
     ///     >>> import linkwright as lw
-    ///     >>> sorted(lw.machine("ipu-c2-chip").rules()[0])
+    ///     >>> sorted(lw.machine("vollo-ia420f").rules()[0])
     ///     ['evidence', 'name', 'post_hoc', 'statement']
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let row = |rule: &linkwright_core::machine::Rule| {

@@ -15,7 +15,6 @@
 //! | [`repeat`] | runs the schedule n times back to back |
 //! | [`relabel`] | renames the ranks |
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Result, ScheduleError};
@@ -128,7 +127,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
     let ops = std::mem::take(&mut draft.ops);
     let mut step = 0;
     let mut locals = Vec::new();
-    let mut pending = Pending::default();
+    let mut pending = Pending::new(schedule.ranks + schedule.memories);
     for op in ops {
         if op.step != step || pending.meets(&draft, &op) {
             draft.ops.append(&mut locals);
@@ -170,25 +169,36 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
 ///
 /// The steps of a builder are simultaneous, so none of its operations meets them. Those of a file or of
 /// another tool's plan need not be.
-#[derive(Default)]
-struct Pending(HashMap<(u32, BufferId), Vec<Range<u32>>>);
+struct Pending {
+    /// By participant; most have one in a step.
+    of: Vec<Vec<(BufferId, Range<u32>)>>,
+    /// Participants that have some.
+    some: Vec<u32>,
+}
 
 impl Pending {
+    fn new(participants: u32) -> Self {
+        Pending {
+            of: vec![Vec::new(); participants as usize],
+            some: Vec::new(),
+        }
+    }
+
     fn clear(&mut self) {
-        self.0.clear();
+        for participant in self.some.drain(..) {
+            self.of[participant as usize].clear();
+        }
     }
 
     fn add(&mut self, participant: u32, buffer: BufferId, ranges: &[(u32, u32, u32)]) {
         let chunks = ranges.iter().map(|&(_, dst, count)| dst..dst + count);
-        self.0
-            .entry((participant, buffer))
-            .or_default()
-            .extend(chunks);
+        self.of[participant as usize].extend(chunks.map(|range| (buffer, range)));
+        self.some.push(participant);
     }
 
     /// Whether `op` reads or writes such a chunk, or puts what comes before it in order.
     fn meets(&self, draft: &Draft, op: &Op) -> bool {
-        if self.0.is_empty() {
+        if self.some.is_empty() {
             return false;
         }
         if !op.moves_data() {
@@ -206,9 +216,9 @@ impl Pending {
     }
 
     fn has(&self, participant: u32, buffer: BufferId, chunks: Range<u32>) -> bool {
-        let ranges = self.0.get(&(participant, buffer));
-        let overlaps = |range: &Range<u32>| range.start < chunks.end && chunks.start < range.end;
-        ranges.is_some_and(|ranges| ranges.iter().any(overlaps))
+        self.of[participant as usize].iter().any(|(own, range)| {
+            *own == buffer && range.start < chunks.end && chunks.start < range.end
+        })
     }
 }
 

@@ -109,8 +109,10 @@ def _keep_own(run: runs.Run, planned: Plans) -> None:
         return
 
     def stored(experiment: Experiment) -> dict[str, object]:
-        kept = {"schedule": experiment.own.digest} if experiment.own and experiment.own.digest else None
-        return experiment.to_json() | ({"own": kept} if kept else {})
+        if not (experiment.own and experiment.own.digest):
+            return experiment.to_json()
+        kept = {"schedule": experiment.own.digest, "launch_ps": experiment.own.launch_ps}
+        return experiment.to_json() | {"own": kept}
 
     plan = {name: [stored(experiment) for experiment in its] for name, its in planned.items()}
     run.keep_experiments(plan, {digest: text for digest, text in own.items() if digest and text})
@@ -124,9 +126,10 @@ def _kept_own(run: runs.Run) -> Plans | None:
 
     def read(values: dict) -> Experiment:
         own = values["own"] or {}
-        return Experiment.from_json(
-            values | ({"own": {"text": run.schedule(own["schedule"])}} if "schedule" in own else {})
-        )
+        if "schedule" not in own:
+            return Experiment.from_json(values)
+        text = {"text": run.schedule(own["schedule"]), "launch_ps": own["launch_ps"]}
+        return Experiment.from_json(values | {"own": text})
 
     return {name: [read(values) for values in its] for name, its in plan.items()}
 

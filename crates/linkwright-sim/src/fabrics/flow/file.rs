@@ -5,13 +5,14 @@
 use super::edges::{run_of_names, sides, some};
 use super::route::{Ends, Network, Override, Relays, Routing, Transport};
 use super::shared::Sharing;
+use super::topology::whole;
 use super::topology::{SwitchLimits, Topology};
 use super::torus::{self, Torus};
 use super::trees::cut_off;
 use super::uses::Use;
 use super::ChunkMode;
 use linkwright_core::machine::{EndpointKind, Section};
-use linkwright_core::{Bytes, BytesPerSec, Machine, MachineError, TimePs};
+use linkwright_core::{Bytes, Machine, MachineError, TimePs};
 use std::collections::{HashMap, HashSet};
 
 type Read<T> = Result<T, MachineError>;
@@ -64,10 +65,6 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         sharing: [Sharing::Fair, Sharing::Fifo][sharing.unwrap_or(0)],
         chunks: [ChunkMode::Coalesced, ChunkMode::Each][chunks.unwrap_or(0)],
     })
-}
-
-pub(super) fn whole(rate: BytesPerSec) -> u64 {
-    (rate.0 as u64).max(1)
 }
 
 fn nodes(machine: &Machine, s: &mut Section<'_>) -> Read<Topology> {

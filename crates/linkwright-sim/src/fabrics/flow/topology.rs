@@ -12,7 +12,7 @@
 //! Endpoints carry other nodes' data only where a transport says so.
 
 use super::uses::Use;
-use linkwright_core::TimePs;
+use linkwright_core::{BytesPerSec, TimePs};
 use std::collections::HashMap;
 
 /// One direction of an edge; its number is also that of its resource.
@@ -231,4 +231,9 @@ impl Topology {
         let resource = self.turns.get(&(self.begins[link as usize], link))?;
         Some(self.capacity[*resource as usize])
     }
+}
+
+/// A rate in whole bytes per second, as links count it.
+pub(super) fn whole(rate: BytesPerSec) -> u64 {
+    (rate.0 as u64).max(1)
 }

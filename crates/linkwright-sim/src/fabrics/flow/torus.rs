@@ -10,8 +10,7 @@
 //! The links are those that `edges` would list, axis by axis and place by place. [`Torus::lead`] is the route in
 //! dimension order; [`super::minimal`] chooses among all minimal ones.
 
-use super::file::whole;
-use super::topology::Topology;
+use super::topology::{whole, Topology};
 use linkwright_core::machine::Section;
 use linkwright_core::{Machine, MachineError, TimePs};
 
