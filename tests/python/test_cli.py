@@ -135,7 +135,10 @@ def test_an_unknown_name_gets_the_nearest_of_its_kind_and_the_command_that_lists
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        (["reproduce", "foo"], "known: `cell`, `gpu-nodes`, `ipu`, `torus`, `vollo`, `wormhole` (`linkwright list studies`)"),
+        (
+            ["reproduce", "foo"],
+            "known: `cell`, `gpu-nodes`, `ipu`, `torus`, `vollo`, `wormhole` (`linkwright list studies`)",
+        ),
         (["machines", "show", "foo"], "are known; `linkwright list machines` shows all"),
         (["describe", "xyzzy"], "are known; `linkwright list` shows all"),
         (["report", "foo"], "known: none (`linkwright list runs`)"),
