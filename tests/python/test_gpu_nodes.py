@@ -47,8 +47,10 @@ def test_claims_hold(outcome):
     training = ["13", "13b", "14", "14b", "15", "15b", "16", "17", "19", "20", "20b", "21", "F1"]
     others = [*(f"{n:02}" for n in range(1, 11)), "10b", "11", "12", "18"]
     assert [claim.id for claim in outcome.claims] == [f"GN-{key}" for key in (*others, *training)]
-    # A gap that no known cost makes, gaps that no rule gives, a knee too small to be seen, and wins that do not come.
-    assert [claim.id for claim in outcome.claims if claim.holds is False] == ["GN-13b", "GN-17", "GN-20b", "GN-21"]
+    # A lead of 2 % for 10, a gap that no known cost makes, gaps that no rule gives, a knee too small to be seen, and
+    # wins that do not come.
+    failed = ["GN-10b", "GN-13b", "GN-17", "GN-20b", "GN-21"]
+    assert [claim.id for claim in outcome.claims if claim.holds is False] == failed
     assert [claim.id for claim in outcome.claims if claim.holds is None] == ["GN-13", "GN-15", "GN-15b"]
 
 
@@ -166,11 +168,11 @@ def test_chunks_taken_together_cost_less_and_say_the_same(dgx1):
     small = dgx1.with_value("fabric.transport.staged.chunk", "0.00390625")
     seconds, times = [], []
     for machine in (small, small.with_value("fabric.chunks", '"each"')):
-        begin = time.perf_counter()
+        begin = time.thread_time()
         times.append(_native.simulate(schedule, machine, {})["makespan_ps"])
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.thread_time() - begin)
     assert times[0] == pytest.approx(times[1], rel=0.01)
-    # 0.5 and 690 ms, on a busy machine too.
+    # 0.5 and 690 ms of this thread.
     assert 20 * seconds[0] < seconds[1]
 
 

@@ -151,8 +151,8 @@ def _medium(machines: Machines) -> Claim:
     """Claim 10b: sign and size of the mean, which the driver's staging alone would make ten times as large."""
     plan, ring = (collectives.medium_lead(machines, way) for way in (collectives.PLAN, "ring"))
     why = f"mean lead {plan:.1%} by the library's plan, {ring:.0%} by a ring of copies that the driver stages"
-    holds = plan > 0 and abs((1 + plan) / 1.10 - 1) <= 0.15
-    return Claim("GN-10b", "allreduce of 0.5 to 5 MB on 8 GPUs: the GX8 ahead by 10 %, within 15 %", holds, why)
+    holds = 0.05 <= plan <= 0.15
+    return Claim("GN-10b", "allreduce of 0.5 to 5 MB on 8 GPUs: the GX8 ahead by 10 % (5 to 15 %)", holds, why)
 
 
 def _start_up(machines: Machines) -> Claim:
