@@ -1,4 +1,4 @@
-//! Scratch of its own for every arrival: nobody waits until somebody else's scratch is ready.
+//! Scratch of its own for every arrival, so that no rank waits until another one's scratch is ready.
 //!
 //! ```text
 //!   one scratch buffer     step 0   put 0:output -> 1:scratch    1 adds it to its output
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(own_scratch(&schedule).unwrap(), schedule);
     }
 
-    /// What lands in `scratch` of an author is read a step later, which is no business of a builder.
+    /// What an author puts into `scratch` is read a step later, so the transform must leave it.
     #[test]
     fn scratch_of_an_author_stays() {
         let mut b = Builder::new(Collective::Allreduce, &Shape::new(2, 8));

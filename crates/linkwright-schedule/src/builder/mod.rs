@@ -157,7 +157,7 @@ impl Builder {
     ///
     /// By default there is one scratch buffer, and a partner of a later step waits for the notice that it is
     /// ready again; so does one that combines into what another rank has combined into before. With scratch of
-    /// its own, nobody waits for more than the data. Beyond the limit, or with more than 2^27 chunks of scratch
+    /// its own, a rank waits for data alone. Beyond the limit, or with more than 2^27 chunks of scratch
     /// over all ranks, the buffers are reused in turn. Call it once the buffers are declared.
     pub fn own_scratch(&mut self) {
         let out = &self.orderer.out;

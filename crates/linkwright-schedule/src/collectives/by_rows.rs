@@ -57,7 +57,7 @@ struct Collector {
     filled: u32,
 }
 
-/// Each row to a rank of its own beside the root, and these to the root.
+/// Each row is reduced to a rank other than the root, and those ranks are reduced to the root.
 fn collect(b: &mut Builder, own: Chunks, grid: (u32, u32), root: (u32, u32)) {
     let ((columns, rows), (root_column, root_row)) = (grid, root);
     // The root collects its own row, the ranks after it the others.

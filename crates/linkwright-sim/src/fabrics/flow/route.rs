@@ -270,7 +270,7 @@ impl Routing {
         self.torus.as_ref().filter(|_| plain)
     }
 
-    /// File what one way over `links` uses.
+    /// Add what a way over `links` uses to `uses`.
     pub fn along(&self, links: &[u32], uses: &mut Uses) -> List {
         match self.topology.has_only_links() {
             true => uses.links(links),

@@ -216,7 +216,7 @@ impl Arbiter {
         wake
     }
 
-    /// Whether nobody has a place.
+    /// Whether the window has no place left.
     #[inline]
     fn is_full(&self) -> bool {
         matches!(self.sees, Sees::Limited(depth) if self.window >= depth)
