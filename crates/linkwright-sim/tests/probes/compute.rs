@@ -42,6 +42,7 @@ launch = { value = 10, unit = "us", status = "assumed", source = "round" }
 least = { value = 30, unit = "us", status = "assumed", source = "round" }
 memory_rate = { value = 100, unit = "GB/s", status = "assumed", source = "round" }
 grouped_rate = { value = 1, unit = "GB/s", status = "assumed", source = "round" }
+tensor_channels = { value = 8, unit = "count", status = "assumed", source = "round" }
 "#;
 
 fn ask(tables: &str, probe: &str, axes: &[(&str, &str)]) -> Result<(u64, u64), SimError> {

@@ -69,8 +69,6 @@ pub struct Plan {
 
 /// Bytes of a partial sum.
 const PARTIAL_BYTES: f64 = 4.0;
-/// Bytes that a tile moves at once.
-const VECTOR_BYTES: f64 = 16.0;
 
 impl SplitPlanner {
     /// The same with this many tiles.
@@ -193,31 +191,29 @@ impl SplitPlanner {
                 + operands / self.operand_bytes_per_cycle
                 + partials / self.partial_bytes_per_cycle
                 + if share.anew {
-                    pieces(product, seen, pixels) * self.piece_cycles
+                    self.pieces(product, seen, pixels) * self.piece_cycles
                 } else {
                     0.0
                 })
     }
-}
 
-/// Pieces of one group that are laid out anew: of the input `seen`, and of the output.
-fn pieces(product: &Product, seen: f64, pixels: f64) -> f64 {
-    let of = |channels: u64| {
-        let vectors = channels as f64 * product.precision.bytes() / VECTOR_BYTES;
-        let whole = vectors.fract() == 0.0;
-        if whole {
-            vectors
-        } else {
-            channels as f64
-        }
-    };
-    let several = product.groups > 1;
-    seen * of(product.inner)
-        + if several {
-            pixels * of(product.outer)
-        } else {
-            0.0
-        }
+    /// Pieces of one group that are laid out anew: of the input `seen`, and of the output. What a tile moves in
+    /// a cycle is one piece where channels fill it, and each channel is one where they do not.
+    fn pieces(&self, product: &Product, seen: f64, pixels: f64) -> f64 {
+        let of = |channels: u64| {
+            let bytes = channels as f64 * product.precision.bytes();
+            let vectors = bytes / self.operand_bytes_per_cycle.round().max(1.0);
+            match vectors.fract() == 0.0 {
+                true => vectors,
+                false => channels as f64,
+            }
+        };
+        let output = match product.groups > 1 {
+            true => pixels * of(product.outer),
+            false => 0.0,
+        };
+        seen * of(product.inner) + output
+    }
 }
 
 /// What one tile has of everything.

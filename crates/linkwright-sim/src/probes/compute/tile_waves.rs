@@ -34,9 +34,6 @@ use super::product::{Precision, Product};
 use crate::error::SimError;
 use linkwright_core::machine::Section;
 
-/// Input and output channels must be multiples of this for tensor cores, in half precision.
-const TENSOR_CHANNELS: u64 = 8;
-
 /// Parameters in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TileWaves {
@@ -51,6 +48,8 @@ pub struct TileWaves {
     least_s: f64,
     memory_rate: f64,
     grouped_rate: f64,
+    /// Tensor cores take multiples of so many channels.
+    tensor_channels: u64,
 }
 
 impl TileWaves {
@@ -68,10 +67,12 @@ impl TileWaves {
             least_s: s.time("least")?.0 as f64 / 1e12,
             memory_rate: s.rate("memory_rate")?.0,
             grouped_rate: s.rate("grouped_rate")?.0,
+            tensor_channels: s.count("tensor_channels")?,
         };
         for (key, count) in [
             ("multiprocessors", model.multiprocessors),
             ("tile_rows", model.tile_rows),
+            ("tensor_channels", model.tensor_channels),
             ("tile_columns", model.tile_columns / 2),
         ] {
             if count == 0 {
@@ -90,6 +91,12 @@ impl TileWaves {
         Ok(model)
     }
 
+    /// Whether tensor cores can take the channels of a group.
+    fn on_tensor_cores(&self, product: &Product) -> bool {
+        let fits = |channels: u64| channels % self.tensor_channels == 0;
+        fits(product.inner) && fits(product.outer)
+    }
+
     /// Flops per second of all units.
     pub fn peak(&self, precision: Precision) -> f64 {
         match precision {
@@ -101,7 +108,7 @@ impl TileWaves {
     /// Time in seconds.
     pub fn time_s(&self, product: &Product) -> f64 {
         let groups = product.groups as f64;
-        let rate = if product.groups > 1 && on_tensor_cores(product) {
+        let rate = if product.groups > 1 && self.on_tensor_cores(product) {
             self.grouped_rate
         } else {
             self.memory_rate
@@ -125,7 +132,7 @@ impl TileWaves {
             (self.tile_rows, self.tile_columns)
         };
         let tiles = product.pixels.div_ceil(rows) * product.outer.div_ceil(columns);
-        if product.precision == Precision::Single || !on_tensor_cores(product) {
+        if product.precision == Precision::Single || !self.on_tensor_cores(product) {
             let alone = self.tile_flops() * self.multiprocessors as f64 / self.single;
             return tiles.div_ceil(self.multiprocessors) as f64 * alone;
         }
@@ -140,9 +147,4 @@ impl TileWaves {
         };
         (full as f64 * self.pair_factor + last) * self.step_s
     }
-}
-
-/// Whether tensor cores can take the channels of a group.
-fn on_tensor_cores(product: &Product) -> bool {
-    product.inner % TENSOR_CHANNELS == 0 && product.outer % TENSOR_CHANNELS == 0
 }
