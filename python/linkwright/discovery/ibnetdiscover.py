@@ -6,10 +6,9 @@
     Ca      1 "H-e09d7303007a4bd8"   # "node-1 mlx5_5"
     [1](e09d7303007a4bd8)  "S-2c5eab0300b87b40"[1]  # lid 647 lmc 0 "leaf 4" lid 73 4xNDR
 
-A link stands under both of its ends, and both must agree; a file with adapters left out, as switches alone list them, is
-read from the switches' side. The endpoints are the adapters. Rates are from the file (4xNDR); latencies and the start-up
-are assumed. Spines that do the same stand as one (`planes`). Adapters that aggregate inside a switch (SHARP) carry no
-data of their own and are left out, as are adapters without a link.
+A link stands under both of its ends, and both must agree. The endpoints are the adapters. Rates are from the file
+(4xNDR); latencies and the start-up are assumed. Spines that do the same stand as one (`planes`). Adapters that
+aggregate inside a switch (SHARP) carry no data of their own and are left out, as are adapters without a link.
 
 Source: ibnetdiscover(8) of rdma-core, whose program prints these lines.
 """
@@ -156,8 +155,8 @@ def _wired(nodes: dict[str, Node], cables: dict[tuple[End, End], tuple[int, str]
     wiring = Wiring(
         name=file.rpartition(".")[0] or file,
         summary=f"{len(endpoints)} adapters and {len(switches)} switches of an InfiniBand subnet",
-        description=f"Links and rates are from ibnetdiscover. Its {len(switches)} switches are {len(planes)} here: those "
-        "that join the same switches stand as one, as wide as all of them. Latencies and start-up are assumed.",
+        description=f"Links and rates are from ibnetdiscover. Its {len(switches)} switches are {len(planes)} here: "
+        "those that join the same nodes stand as one, as wide as all of them. Latencies and start-up are assumed.",
         sources=[f"ibnetdiscover: {file}"],
         endpoints=[names[guid] for guid in endpoints],
         endpoint_source="ibnetdiscover: adapters with a link",

@@ -96,7 +96,8 @@ def wired(element: Element, file: str) -> Wiring:
         raise FileError(f"{read.where}: a single host; a machine has at least two, so widen `radical`")
     if read.policy != "SPLITDUPLEX":
         raise FileError(
-            f"{read.where}: sharing_policy {read.policy}: here, links carry their rate in each direction; write SPLITDUPLEX"
+            f"{read.where}: sharing_policy {read.policy} is not described for the links of a cluster alone; "
+            "write SPLITDUPLEX"
         )
     if read.backbone and read.topology != "FLAT":
         raise FileError(f"{read.where}: a backbone (bb_bw) beside topology {read.topology}; take one of them out")
@@ -150,7 +151,8 @@ def _lists(read: Cluster, counts: tuple[int | None, ...]) -> list[list[int]]:
     if not fits or any(number < 1 for one in lists for number in one):
         example = {"FAT_TREE": "2;4,4;1,2;1,2", "TORUS": "3,2,2", "DRAGONFLY": "3,4;4,3;5,1;2"}[read.topology]
         raise FileError(
-            f"{read.where}: topo_parameters `{read.parameters[:60]}` do not fit {read.topology}; write such as `{example}`"
+            f"{read.where}: topo_parameters `{read.parameters[:60]}` do not fit {read.topology}; "
+            f"write such as `{example}`"
         )
     return lists
 
@@ -159,7 +161,8 @@ def _check_count(read: Cluster, count: int) -> None:
     bounded(count, MOST_ENDPOINTS, read.where, "hosts")
     if count != len(read.hosts):
         raise FileError(
-            f"{read.where}: topo_parameters describe {count} hosts, and radical lists {len(read.hosts)}; make them equal"
+            f"{read.where}: topo_parameters describe {count} hosts, and radical lists {len(read.hosts)}; "
+            "make them equal"
         )
 
 
@@ -212,8 +215,8 @@ def _dragonfly(read: Cluster, wiring: Wiring) -> None:
     _check_count(read, groups * chassis * routers * hosts)
     if groups > routers:
         raise FileError(
-            f"{read.where}: {groups} groups, and {routers} routers in a chassis, of which one leads to each other group; "
-            "give at least as many routers as groups"
+            f"{read.where}: {groups} groups, and {routers} routers in a chassis, of which one leads to each other "
+            "group; give at least as many routers as groups"
         )
     per_group = chassis * (routers * (routers - 1) // 2) + routers * (chassis * (chassis - 1) // 2)
     bounded(groups * per_group + groups * groups // 2 + len(read.hosts), MOST_LINKS, read.where, "links")

@@ -5,12 +5,12 @@ backbone and down (`Cluster`). That of hosts in different zones goes to the gate
 by the route between the zones inside of their nearest common zone, and on from the gateway of the other. A bypass comes
 before all that.
 
-    A --- l1 --- backbone === l2 === B     a SHARED link is a node, whose throughput both directions of all routes share;
-                                           a SPLITDUPLEX link is an edge; joints carry half the latency of the nodes
-                                           at their ends and limit nothing
+    A --- l1 --- backbone === l2 === B     a SHARED link is a node, whose throughput both directions of all routes
+                                           share; a SPLITDUPLEX link is an edge; joints carry half the latency of
+                                           the nodes at their ends and limit nothing
 
-A FATPIPE is a node without a throughput, because it limits each message alone: where it is the slowest, the pair has its
-rate. A pair is listed in the file only if its route is not the one shortest way through this graph.
+A FATPIPE is a node without a throughput, because it limits each message alone: where it is the slowest, the pair has
+its rate. A pair is listed in the file only if its route is not the one shortest way through this graph.
 """
 
 from __future__ import annotations

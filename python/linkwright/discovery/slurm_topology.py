@@ -5,14 +5,16 @@
     SwitchName=s2 Switches=s[0-1]              BlockSizes=4,8
 
 The file says which nodes are near each other and nothing of rates: `LinkSpeed` has arbitrary units, and Slurm ignores
-it, too. So ports have an assumed rate, and trunks are as wide as the ports below them: a tree without taper. Blocks have
-a switch each, and those of one block of the next size have one above them.
+it, too. So ports have an assumed rate, and trunks are as wide as the ports below them: a tree without taper. Switches
+above the same switches, as the spines of a fat tree, stand as one. Blocks have a switch each, and those of one block of
+the next size have one above them.
 
 Source: Slurm, topology.conf(5) and the topology guide.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -116,7 +118,7 @@ def _blocks(blocks: list[Switch], sizes: list[int], file: str) -> list[Switch]:
     """Switches above the blocks, one for each block of the next size, and one above all."""
     above: list[Switch] = []
     below = [block.name for block in blocks]
-    steps = [max(2, later // earlier) for earlier, later in zip(sizes, sizes[1:], strict=False)]
+    steps = [max(2, later // earlier) for earlier, later in itertools.pairwise(sizes)]
     for height, step in enumerate([*steps, len(blocks)], 1):
         if len(below) == 1:
             break

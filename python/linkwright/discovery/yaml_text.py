@@ -43,7 +43,7 @@ def load(text: str, file: str) -> dict[str, Any]:
             return super().construct_mapping(node, deep)
 
     try:
-        found = yaml.load(text, Loader)  # noqa: S506  # a SafeLoader that refuses more
+        found = yaml.load(text, Loader)  # a SafeLoader that refuses more
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file}: line {mark.line + 1}" if mark else file
