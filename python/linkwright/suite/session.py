@@ -111,7 +111,7 @@ def _keep_own(run: runs.Run, planned: Plans) -> None:
     def stored(experiment: Experiment) -> dict[str, object]:
         if not (experiment.own and experiment.own.digest):
             return experiment.to_json()
-        kept = {"schedule": experiment.own.digest, "launch_ps": experiment.own.launch_ps}
+        kept = {"schedule": experiment.own.digest, **experiment.own.started}
         return experiment.to_json() | {"own": kept}
 
     plan = {name: [stored(experiment) for experiment in its] for name, its in planned.items()}
@@ -128,7 +128,7 @@ def _kept_own(run: runs.Run) -> Plans | None:
         own = values["own"] or {}
         if "schedule" not in own:
             return Experiment.from_json(values)
-        text = {"text": run.schedule(own["schedule"]), "launch_ps": own["launch_ps"]}
+        text = own | {"text": run.schedule(own["schedule"])}
         return Experiment.from_json(values | {"own": text})
 
     return {name: [read(values) for values in its] for name, its in plan.items()}
