@@ -9,6 +9,7 @@ import click
 
 from linkwright.cli import options
 from linkwright.cli.columns import items, terminal_columns
+from linkwright.cli.machines_import import command as import_command
 from linkwright.cli.output import print_json, print_table
 from linkwright.errors import UsageError
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well."""
+    """Show what is known about a described machine, and how well; make machine files of what systems say."""
+
+
+command.add_command(import_command)
 
 
 @command.command(name="show")
