@@ -1,6 +1,7 @@
 """Machine files made of descriptions of networks: what a message costs by hand, what is refused, and how."""
 
 import functools
+import sys
 import tomllib
 from pathlib import Path
 
@@ -368,6 +369,12 @@ def test_two_networks_in_one_file_are_refused():
 def test_control_characters_never_reach_a_message():
     with pytest.raises(FileError, match="line 2: a control character"):
         made_of(source("tree.topology.conf").replace("Nodes", "No\x1bdes", 1))
+
+
+def test_without_pyyaml_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(FileError, match=r"need PyYAML, which is not installed; .*\[import\]"):
+        made_of(source("torus.astra.yml"))
 
 
 def test_yaml_is_bounded():
