@@ -43,10 +43,10 @@ def show(
         raise UsageError("--rules and --devices are two pages; ask for one at a time")
     if as_toml and (rules or devices or device or as_json):
         raise UsageError("--toml prints a file; leave the options of other pages out")
-    machine = load(name, variant)
-    if as_toml:
+    if as_toml:  # also of a machine that is wrong: messages count the lines of this text
         click.echo(source(name, variant)[0], nl=False)
         return
+    machine = load(name, variant)
     if rules:
         from linkwright.predict import page
 
