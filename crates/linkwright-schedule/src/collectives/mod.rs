@@ -14,6 +14,7 @@ mod chain;
 mod common;
 mod direct;
 mod dissemination;
+mod double_binary_tree;
 mod hamiltonian;
 mod hierarchical;
 mod mirrored_doubling;
@@ -52,6 +53,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
     &binomial::ALLREDUCE,
+    &double_binary_tree::ALGORITHM,
     &hierarchical::ALGORITHM,
     &ring::REDUCE_SCATTER,
     &recursive_doubling::REDUCE_SCATTER,
@@ -95,11 +97,14 @@ pub fn find(key: &str) -> Result<&'static Algorithm> {
         })
 }
 
-/// The schedule of algorithm `key` for `shape`; only ring algorithms take rings.
+/// Names of the algorithms that take rings.
+const TAKE_RINGS: [&str; 2] = ["ring", "double_binary_tree"];
+
+/// The schedule of algorithm `key` for `shape`; only those of [`TAKE_RINGS`] take rings.
 pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {
     shape.check()?;
     let algorithm = find(key)?;
-    if !shape.rings.is_empty() && algorithm.name != "ring" {
+    if !shape.rings.is_empty() && !TAKE_RINGS.contains(&algorithm.name) {
         return Err(ScheduleError::Shape(format!(
             "{key} does not go round rings; leave them out, or use {}/ring",
             algorithm.collective.name()

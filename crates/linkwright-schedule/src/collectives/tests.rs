@@ -52,6 +52,10 @@ fn table() -> Vec<Row> {
         ("allreduce/reduce_broadcast", line(2, 100), 2, 2, (400, 400), 0),
         ("allreduce/reduce_broadcast", line(5, 100), 6, 8, (400, 3 * 400), 2),
         ("allreduce/reduce_broadcast", line(64, 100), 12, 126, (400, 6 * 400), 31),
+        // Of each tree, a rank sends S/2 to its parent and to each child: 2 of them where it is inside.
+        ("allreduce/double_binary_tree", line(8, 640), 2 * 3, 2 * 2 * 7, (2560, 2 * 2560), 0),
+        // A chain of 4 below each head: 1 + 3 rounds. Over the 4 rails, a rank sends 4 + 4 + 4 + 2 eighths.
+        ("allreduce/double_binary_tree", grid(4, 2, 640), 2 * 4, 4 * 2 * 2 * 7, (4480, 4480), 0),
         // 2 S (p-1)/p with S = 25600 B, then 9600 B.
         ("allreduce/hierarchical", grid(4, 16, 6400), 3 + 8 + 3, 14 * 64, (50400, 50400), 4 * 64),
         ("allreduce/hierarchical", grid(4, 6, 2400), 3 + 10 + 3, 16 * 24, (18400, 18400), 24),
