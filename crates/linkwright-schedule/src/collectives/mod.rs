@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod all_pairs;
+mod bine;
 mod binomial;
 mod bucket_multiport;
 mod by_rows;
@@ -45,6 +46,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::ALLREDUCE_BANDWIDTH,
     &swing::ALLREDUCE_LATENCY,
     &swing::ALLREDUCE_BANDWIDTH,
+    &bine::ALLREDUCE,
     &swing_multiport::LATENCY,
     &swing_multiport::BANDWIDTH,
     &mirrored_doubling::LATENCY,
@@ -58,26 +60,35 @@ pub static REGISTRY: &[&Algorithm] = &[
     &ring::REDUCE_SCATTER,
     &recursive_doubling::REDUCE_SCATTER,
     &swing::REDUCE_SCATTER,
+    &bine::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
     &ring::ALLGATHER,
     &recursive_doubling::ALLGATHER,
     &swing::ALLGATHER,
+    &bine::ALLGATHER,
+    &bine::ALLGATHER_TWO_RUNS,
     &dissemination::ALLGATHER,
     &direct::ALLGATHER,
     &star::BROADCAST,
     &binomial::BROADCAST,
     &binomial::BROADCAST_LARGE,
+    &bine::BROADCAST,
+    &bine::BROADCAST_LARGE,
     &star::MULTICAST,
     &chain::BROADCAST,
     &star::REDUCE,
     &binomial::REDUCE,
     &recursive_doubling::REDUCE,
+    &bine::REDUCE,
+    &bine::REDUCE_LARGE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &star::GATHER,
     &binomial::GATHER,
+    &bine::GATHER,
     &star::SCATTER,
     &binomial::SCATTER,
+    &bine::SCATTER,
     &direct::ALLTOALL,
     &direct::ALLTOALL_PAIRWISE,
     &dissemination::ALLTOALL,

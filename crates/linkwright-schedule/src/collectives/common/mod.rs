@@ -4,6 +4,7 @@
 //! reversed, so both phases live here and the files of the algorithms only put them together.
 
 pub(super) mod binary;
+pub(super) mod bine;
 pub(super) mod butterfly;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
