@@ -18,10 +18,15 @@ mod dissemination;
 mod double_binary_tree;
 mod hamiltonian;
 mod hierarchical;
+mod hierarchical_blocks;
+mod hierarchical_rooted;
 mod mirrored_doubling;
+mod pat;
+mod rails;
 mod recursive_doubling;
 mod ring;
 mod shared_memory;
+mod shots;
 mod star;
 mod swing;
 mod swing_multiport;
@@ -54,6 +59,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bucket_multiport::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
+    &shots::ONE_SHOT,
+    &shots::TWO_SHOT,
     &binomial::ALLREDUCE,
     &double_binary_tree::ALGORITHM,
     &hierarchical::ALGORITHM,
@@ -62,6 +69,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing::REDUCE_SCATTER,
     &bine::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
+    &pat::REDUCE_SCATTER,
+    &hierarchical_blocks::REDUCE_SCATTER,
     &ring::ALLGATHER,
     &recursive_doubling::ALLGATHER,
     &swing::ALLGATHER,
@@ -69,6 +78,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::ALLGATHER_TWO_RUNS,
     &dissemination::ALLGATHER,
     &direct::ALLGATHER,
+    &pat::ALLGATHER,
+    &hierarchical_blocks::ALLGATHER,
     &star::BROADCAST,
     &binomial::BROADCAST,
     &binomial::BROADCAST_LARGE,
@@ -76,6 +87,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::BROADCAST_LARGE,
     &star::MULTICAST,
     &chain::BROADCAST,
+    &hierarchical_rooted::BROADCAST,
     &star::REDUCE,
     &binomial::REDUCE,
     &recursive_doubling::REDUCE,
@@ -83,6 +95,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::REDUCE_LARGE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
+    &hierarchical_rooted::REDUCE,
     &star::GATHER,
     &binomial::GATHER,
     &bine::GATHER,
@@ -92,6 +105,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &direct::ALLTOALL,
     &direct::ALLTOALL_PAIRWISE,
     &dissemination::ALLTOALL,
+    &rails::ALLTOALL,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];

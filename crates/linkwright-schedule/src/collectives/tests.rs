@@ -50,6 +50,10 @@ fn table() -> Vec<Row> {
         // Barriers order everything between ranks, here and among all pairs.
         ("allreduce/shared_memory", line(64, 640), 1 + 64 + 2, 64 + 64 * 64 + 64 + 64, (2600, 2600), 0),
         ("allreduce/all_pairs", line(8, 64), 7 + 1, 2 * 8 * 7, (2 * 7 * 32, 2 * 7 * 32), 0),
+        ("allreduce/one_shot", line(8, 64), 1, 8 * 7, (7 * 256, 7 * 256), 0),
+        ("allreduce/two_shot", line(8, 64), 2, 2 * 8 * 7, (2 * 7 * 32, 2 * 7 * 32), 0),
+        // Three of a row, then the other row, in sixths of 96 bytes: 2 (2 x 2 + 1) of them.
+        ("allreduce/two_shot", grid(3, 2, 24), 4, 2 * 6 * (2 + 1), (2 * 5 * 16, 2 * 5 * 16), 0),
         ("allreduce/reduce_broadcast", line(1, 100), 0, 0, (0, 0), 0),
         ("allreduce/reduce_broadcast", line(2, 100), 2, 2, (400, 400), 0),
         ("allreduce/reduce_broadcast", line(5, 100), 6, 8, (400, 3 * 400), 2),
@@ -73,6 +77,11 @@ fn table() -> Vec<Row> {
         ("reduce_scatter/bine", line(5, 5), 1 + 2 + 1, 1 + 8 + 4, (16, 20), 5),
         // All but the first contribution wait until the owner has the one before.
         ("reduce_scatter/pairwise", line(33, 330), 32, 33 * 32, (32 * 40, 32 * 40), 33 * 31),
+        // All but a rank's first message wait until what arrived before has been added.
+        ("reduce_scatter/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 320),
+        ("reduce_scatter/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 10),
+        // Once round 4 with bundles of 3 blocks of 4 bytes, then two rounds over 3 nodes: 1 + 1 blocks.
+        ("reduce_scatter/hierarchical", grid(4, 3, 12), 3 + 2, 12 * (3 + 2), (44, 44), 2 * 12),
         ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
@@ -90,6 +99,9 @@ fn table() -> Vec<Row> {
         ("allgather/bruck", line(33, 330), 6, 6 * 33, (32 * 40, 32 * 40), 0),
         ("allgather/bruck", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
+        ("allgather/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 0),
+        ("allgather/hierarchical", grid(4, 3, 12), 2 + 3, 12 * (2 + 3), (44, 44), 0),
         ("broadcast/linear", line(64, 10).with_root(3), 1, 63, (0, 63 * 40), 0),
         ("broadcast/binomial", line(1, 10), 0, 0, (0, 0), 0),
         ("broadcast/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
@@ -106,6 +118,8 @@ fn table() -> Vec<Row> {
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
+        // Quarters of 4 bytes: the root hands out 3, sends 2 on its rail and 3 round its node.
+        ("broadcast/hierarchical", grid(4, 3, 4).with_root(5), 1 + 2 + 3, 3 + 4 * 2 + 12 * 3 - 3, (8, 32), 0),
         ("reduce/linear", line(64, 10).with_root(3), 1, 63, (0, 40), 0),
         ("reduce/binomial", line(1, 10), 0, 0, (0, 0), 0),
         ("reduce/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
@@ -124,6 +138,7 @@ fn table() -> Vec<Row> {
         ("reduce/by_rows", grid(8, 8, 5), 2, 7 + 7 * 8 + 7, (0, 40), 0),
         ("reduce/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("reduce/ring", two_rings, 3, 6, (0, 40), 0),
+        ("reduce/hierarchical", grid(4, 3, 4).with_root(5), 3 + 2 + 1, 12 * 3 + 4 * 2 + 3, (12, 16), 4 + 4),
         ("gather/linear", line(64, 640).with_root(3), 1, 63, (0, 40), 0),
         ("gather/linear", line(19_456, 19_456), 1, 19_455, (0, 4), 0),
         // The farthest relay brings 32 blocks.
@@ -141,6 +156,8 @@ fn table() -> Vec<Row> {
         ("alltoall/bruck", line(64, 640), 6, 6 * 64, (6 * 1280, 6 * 1280), 320),
         // Ways 1, 2, 3, 4 of p = 5: 1 + 1 + 2 + 1 moves.
         ("alltoall/bruck", line(5, 5), 3, 3 * 5, (5 * 4, 5 * 4), 5),
+        // To each of 3 others a block and 2 for its rail, then 4 to each of 2 nodes; blocks of 4 bytes.
+        ("alltoall/rails", grid(4, 3, 12), 2, 12 * (2 * 3 + 2), (4 * (9 + 8), 4 * (9 + 8)), 0),
         ("barrier/dissemination", line(1, 100), 0, 0, (0, 0), 0),
         ("barrier/dissemination", line(2, 100), 1, 2, (0, 0), 0),
         ("barrier/dissemination", line(5, 100), 3, 3 * 5, (0, 0), 0),

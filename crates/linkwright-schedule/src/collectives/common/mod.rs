@@ -8,6 +8,7 @@ pub(super) mod bine;
 pub(super) mod butterfly;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
+pub(super) mod direct;
 pub(super) mod forest;
 pub(super) mod hamiltonian;
 pub(super) mod line;
