@@ -79,6 +79,7 @@ fn only_hamiltonian_cycles_and_what_needs_a_grid_are_ever_waived() {
         [
             format!("allreduce/hamiltonian_rings {odd}"),
             format!("allreduce/hamiltonian_rings_bidirectional {odd}"),
+            format!("allreduce/nvls_tree {all:?}"),
             format!("allreduce/hierarchical {all:?}"),
             format!("reduce_scatter/hierarchical {all:?}"),
             format!("allgather/hierarchical {all:?}"),

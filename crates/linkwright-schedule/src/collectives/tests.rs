@@ -62,6 +62,16 @@ fn table() -> Vec<Row> {
         ("allreduce/double_binary_tree", line(8, 640), 2 * 3, 2 * 2 * 7, (2560, 2 * 2560), 0),
         // A chain of 4 below each head: 1 + 3 rounds. Over the 4 rails, a rank sends 4 + 4 + 4 + 2 eighths.
         ("allreduce/double_binary_tree", grid(4, 2, 640), 2 * 4, 4 * 2 * 2 * 7, (4480, 4480), 0),
+        // S (n+1)/n in a node of n, and a part for the network, whose initiators two other nodes of a rail tell.
+        ("allreduce/nvls", line(1, 64), 0, 0, (0, 0), 0),
+        ("allreduce/nvls", line(8, 64), 2, 2 * 8, (256 + 32, 256 + 32), 0),
+        ("allreduce/nvls", grid(4, 3, 12), 3, 12 + 4 + 12, (48 + 12 + 12, 48 + 12 + 12), 8),
+        ("allreduce/one_shot_multimem", line(8, 64), 1, 8, (8 * 256, 8 * 256), 0),
+        // Halves of 12 bytes: 2 levels of trees over 3 nodes, whose heads send 3, 2 and 3.
+        ("allreduce/nvls_tree", grid(4, 3, 24), 2 + 4, 24 + 8 * 2 * 2 + 24, (96 + 24 + 24, 96 + 24 + 36), 0),
+        ("allreduce/collnet_direct", grid(4, 3, 12), 3, 36 + 4 + 36, (36 + 12 + 36, 36 + 12 + 36), 8),
+        ("allreduce/collnet_chain", grid(4, 3, 12), 3 + 1 + 3, 36 + 4 + 36, (36 + 12 + 36, 36 + 12 + 36), 8),
+        ("allreduce/collnet_chain", line(5, 10), 1, 1, (40, 40), 0),
         // 2 S (p-1)/p with S = 25600 B, then 9600 B.
         ("allreduce/hierarchical", grid(4, 16, 6400), 3 + 8 + 3, 14 * 64, (50400, 50400), 4 * 64),
         ("allreduce/hierarchical", grid(4, 6, 2400), 3 + 10 + 3, 16 * 24, (18400, 18400), 24),
@@ -82,6 +92,9 @@ fn table() -> Vec<Row> {
         ("reduce_scatter/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 10),
         // Once round 4 with bundles of 3 blocks of 4 bytes, then two rounds over 3 nodes: 1 + 1 blocks.
         ("reduce_scatter/hierarchical", grid(4, 3, 12), 3 + 2, 12 * (3 + 2), (44, 44), 2 * 12),
+        ("reduce_scatter/nvls", line(64, 640), 1, 64, (2560, 2560), 0),
+        // Blocks of 4 bytes: a source of 4 x 3 aggregations, then two steps of the ring.
+        ("reduce_scatter/nvls", grid(4, 3, 12), 3 + 2, 36 + 24, (48 + 8, 48 + 8), 0),
         ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
@@ -102,6 +115,8 @@ fn table() -> Vec<Row> {
         ("allgather/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 0),
         ("allgather/hierarchical", grid(4, 3, 12), 2 + 3, 12 * (2 + 3), (44, 44), 0),
+        ("allgather/nvls", line(64, 640), 1, 64, (40, 40), 0),
+        ("allgather/nvls", grid(4, 3, 12), 3, 24 + 36, (8 + 12, 8 + 12), 0),
         ("broadcast/linear", line(64, 10).with_root(3), 1, 63, (0, 63 * 40), 0),
         ("broadcast/binomial", line(1, 10), 0, 0, (0, 0), 0),
         ("broadcast/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
@@ -203,11 +218,14 @@ fn rounds(schedule: &Schedule) -> usize {
     steps.len()
 }
 
-/// Bytes that leave `rank`, least and most over all ranks.
+/// Bytes that leave a rank, least and most over all ranks; a multicast counts once, and an aggregation for each
+/// of its sources, the target among them.
 fn bytes_sent(schedule: &Schedule) -> (u64, u64) {
     let mut sent = vec![0; (schedule.ranks + schedule.memories) as usize];
     for op in transfers(schedule) {
-        sent[op.from as usize] += schedule.op_bytes(op);
+        for &source in schedule.sources(op) {
+            sent[source as usize] += schedule.op_bytes(op);
+        }
     }
     let sent = &sent[..schedule.ranks as usize];
     (*sent.iter().min().unwrap(), *sent.iter().max().unwrap())

@@ -12,6 +12,7 @@ pub(super) mod direct;
 pub(super) mod forest;
 pub(super) mod hamiltonian;
 pub(super) mod line;
+pub(super) mod nodes;
 pub(super) mod ports;
 pub(super) mod ring;
 pub(super) mod tree;
