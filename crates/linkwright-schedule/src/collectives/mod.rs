@@ -8,6 +8,7 @@
 mod algorithm;
 mod all_pairs;
 mod bine;
+mod bine_multiport;
 mod binomial;
 mod bucket_multiport;
 mod by_rows;
@@ -95,6 +96,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &binomial::BROADCAST_LARGE,
     &bine::BROADCAST,
     &bine::BROADCAST_LARGE,
+    &bine_multiport::BROADCAST,
     &star::MULTICAST,
     &chain::BROADCAST,
     &hierarchical_rooted::BROADCAST,
@@ -103,6 +105,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::REDUCE,
     &bine::REDUCE,
     &bine::REDUCE_LARGE,
+    &bine_multiport::REDUCE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &hierarchical_rooted::REDUCE,

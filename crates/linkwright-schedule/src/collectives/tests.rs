@@ -130,6 +130,8 @@ fn table() -> Vec<Row> {
         ("broadcast/bine_bandwidth", line(64, 640).with_root(5), 12, 63 + 6 * 64, (2520, 5040), 0),
         // Rank 0 acts for the root: blocks of 8 and three of 4 bytes; it scatters 8 + 4 and doubles 8 + 12.
         ("broadcast/bine_bandwidth", line(5, 5).with_root(4), 1 + 2 + 2, 1 + 3 + 8, (12, 32), 0),
+        // Four trees with a quarter of 10240 bytes each; a rank sends to at most 6 in each.
+        ("broadcast/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 6 * 10240), 0),
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
@@ -147,6 +149,7 @@ fn table() -> Vec<Row> {
         ("reduce/bine", line(64, 10).with_root(63), 6, 63, (0, 40), 31),
         ("reduce/bine", line(5, 10).with_root(4), 3, 4, (0, 40), 2),
         ("reduce/bine_bandwidth", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
+        ("reduce/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 10240), 0),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
         // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
