@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod all_pairs;
+mod binary_tree;
 mod bine;
 mod bine_multiport;
 mod binomial;
@@ -23,6 +24,7 @@ mod hierarchical;
 mod hierarchical_blocks;
 mod hierarchical_rooted;
 mod mirrored_doubling;
+mod neighbor_exchange;
 mod nvls;
 mod nvls_tree;
 mod pat;
@@ -87,6 +89,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::ALLGATHER,
     &bine::ALLGATHER_TWO_RUNS,
     &dissemination::ALLGATHER,
+    &neighbor_exchange::ALGORITHM,
     &direct::ALLGATHER,
     &pat::ALLGATHER,
     &nvls::ALLGATHER,
@@ -97,6 +100,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::BROADCAST,
     &bine::BROADCAST_LARGE,
     &bine_multiport::BROADCAST,
+    &binary_tree::BROADCAST,
     &star::MULTICAST,
     &chain::BROADCAST,
     &hierarchical_rooted::BROADCAST,
@@ -106,6 +110,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::REDUCE,
     &bine::REDUCE_LARGE,
     &bine_multiport::REDUCE,
+    &binary_tree::REDUCE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &hierarchical_rooted::REDUCE,

@@ -111,6 +111,7 @@ fn table() -> Vec<Row> {
         ("allgather/bruck", line(5, 50), 3, 3 * 5, (4 * 40, 4 * 40), 0),
         ("allgather/bruck", line(33, 330), 6, 6 * 33, (32 * 40, 32 * 40), 0),
         ("allgather/bruck", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/neighbor_exchange", line(64, 640), 32, 32 * 64, (2520, 2520), 0),
         ("allgather/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
         ("allgather/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 0),
@@ -132,6 +133,7 @@ fn table() -> Vec<Row> {
         ("broadcast/bine_bandwidth", line(5, 5).with_root(4), 1 + 2 + 2, 1 + 3 + 8, (12, 32), 0),
         // Four trees with a quarter of 10240 bytes each; a rank sends to at most 6 in each.
         ("broadcast/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 6 * 10240), 0),
+        ("broadcast/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 80), 0),
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
@@ -150,6 +152,7 @@ fn table() -> Vec<Row> {
         ("reduce/bine", line(5, 10).with_root(4), 3, 4, (0, 40), 2),
         ("reduce/bine_bandwidth", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
         ("reduce/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 10240), 0),
+        ("reduce/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 40), 0),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
         // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
