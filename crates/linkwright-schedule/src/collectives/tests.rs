@@ -1,7 +1,9 @@
 //! Counts of every algorithm, each derived by hand: rounds, messages, bytes and notices.
 
 use super::*;
+use crate::aggregations::gather_and_put;
 use crate::ir::{Op, OpKind};
+use crate::verify::verify;
 use std::collections::BTreeSet;
 
 type Row = (&'static str, Shape, usize, usize, (u64, u64), usize);
@@ -216,6 +218,32 @@ fn direct_exchanges_in_one_step_wait_for_nothing() {
     for key in ["allgather/linear", "alltoall/linear"] {
         assert_eq!(build(key, &Shape::new(33, 330)).unwrap().edge_count(), 0);
     }
+}
+
+#[test]
+fn what_the_network_combines_ranks_can_combine() {
+    let mut keys = BTreeSet::new();
+    for algorithm in REGISTRY {
+        for (columns, rows) in [(4, 3), (3, 2), (1, 4), (4, 1)] {
+            let shape = Shape::new(columns * rows, 25).with_grid(columns, rows);
+            let Ok(schedule) = (algorithm.build)(&shape) else {
+                continue;
+            };
+            if schedule.has(OpKind::Aggregate) {
+                keys.insert(algorithm.key());
+                verify(&gather_and_put(&schedule).unwrap()).unwrap();
+            }
+        }
+    }
+    let due = [
+        "allreduce/collnet_chain",
+        "allreduce/collnet_direct",
+        "allreduce/nvls",
+        "allreduce/nvls_tree",
+        "allreduce/one_shot_multimem",
+        "reduce_scatter/nvls",
+    ];
+    assert_eq!(keys, BTreeSet::from(due.map(String::from)));
 }
 
 /// Steps in which data travel.
