@@ -6,11 +6,11 @@ Seeds are counted from `LINKWRIGHT_FUZZ_SEED`; each format runs for `LINKWRIGHT_
 from pathlib import Path
 
 import pytest
-from test_fuzz import judged, seeds
 
 import mutants
 from linkwright import _native
 from linkwright.discovery import networks
+from test_fuzz import judged, seeds
 
 FOLDER = Path(__file__).parent.parent / "networks"
 GOOD = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir())}

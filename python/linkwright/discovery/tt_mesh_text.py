@@ -44,9 +44,13 @@ def read(text: str, file: str) -> Wiring:
     for message in _messages(top, "mesh_descriptors", file):
         name, mesh = _mesh(message, file)
         if name in meshes:
-            raise FileError(f"{file}: two meshes are named {name}; rename one")
+            raise FileError(f"{file}: line {message.line}: two meshes are named {name[:80]}; rename one")
         meshes[name] = mesh
-    graphs = {_text(g, "name", file): g for g in _messages(top, "graph_descriptors", file)}
+    graphs: dict[str, Message] = {}
+    for message in _messages(top, "graph_descriptors", file):
+        name = _text(message, "name", file)
+        if graphs.setdefault(name, message) is not message:
+            raise FileError(f"{file}: line {message.line}: two graphs are named {name[:80]}; rename one")
     root = _message(top, "top_level_instance", file)
     return wired(_Reader(meshes, graphs, file).plan(root), file)
 
