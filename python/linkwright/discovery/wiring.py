@@ -9,7 +9,6 @@ each whether the description stated it or nobody did.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -41,10 +40,6 @@ class Number:
             return self
         status = self.status if self.status == "assumed" else "derived"
         return Number(self.value * count, self.unit, status, f"{source}; {self.source}")
-
-    def __str__(self) -> str:
-        value = format(self.value.normalize(), "f")
-        return f'{{ value = {value}, unit = "{self.unit}", status = "{self.status}", source = {quoted(self.source)} }}'
 
 
 @dataclass
@@ -94,11 +89,6 @@ class Wiring:
     routes: dict[Edge, Detour] = field(default_factory=dict)
     rate: Number | None = None
     relays: bool = False
-
-
-def quoted(text: str) -> str:
-    """A TOML string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def plain(name: str) -> str:

@@ -8,101 +8,112 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from linkwright.discovery.wiring import Edge, Wiring, bounded, quoted
+from linkwright.discovery.wiring import Axis, Edge, Number, Wiring, bounded
+from linkwright.machines import writer
 
-WIDTH = 120  # of a line of the file
 MOST_LISTED = 40_000  # names and edges; the time to read a file grows with the square of their number
+
+Table = dict[str, Any]
 
 
 def text(wiring: Wiring, file: str) -> str:
     """The machine file of a network that `file` describes."""
-    return "\n".join(_parts(wiring, file)) + "\n"
+    return writer.text(document(wiring, file))
 
 
-def _parts(w: Wiring, file: str) -> Iterator[str]:
-    edges = {name: list(_edges(links.edges)) for name, links in w.links.items()}
-    listed = sum(map(len, edges.values())) + len(w.switches) + (0 if w.torus else len(w.endpoints))
-    bounded(listed, MOST_LISTED, file, "names and links that count up from none before")
-    yield "[machine]"
-    yield f"name = {quoted(w.name)}\nsummary = {quoted(w.summary)}\ndescription = {quoted(w.description)}\nformat = 1"
-    yield _listed("sources", w.sources)
-    for name, count in w.levels or [("endpoint", len(w.endpoints))]:
-        yield f"\n[[level]]\nname = {quoted(name)}\ncount = {count}\nsource = {quoted(w.endpoint_source)}"
-    yield "\n[endpoints]"
-    yield from _endpoints(w)
-    yield f'source = {quoted(w.endpoint_source)}\n\n[fabric]\nkind = "flow"'
-    if w.switches:
-        yield _listed("switches", list(_runs(w.switches)))
-    yield from _torus(w)
-    for name, links in w.links.items():
-        yield f"\n[fabric.links.{quoted(name)}]\nsource = {quoted(links.source)}\nbandwidth = {links.bandwidth}"
-        if links.latency is not None:
-            yield f"latency = {links.latency}"
-        yield _listed("edges", edges[name])
-    for name, number in w.throughput.items():
-        yield f"\n[fabric.switch.{quoted(name)}]\nthroughput = {number}"
-    yield from _transport(w)
-    for (a, b), own in w.routes.items():
-        rate = f", rate = {own.rate}" if own.rate else ""
-        yield f"[fabric.pair.{quoted(f'{a} -> {b}')}]\n" + (
-            f"route = [{', '.join(map(quoted, own.route))}]" + rate.replace(", rate", "\nrate")
-        )
+def document(w: Wiring, file: str) -> Table:
+    """The tables of the machine file."""
+    levels = w.levels or [("endpoint", len(w.endpoints))]
+    head = {"name": w.name, "summary": w.summary, "description": w.description, "format": 1, "sources": w.sources}
+    found: Table = {
+        "machine": head,
+        "level": [{"name": name, "count": count, "source": w.endpoint_source} for name, count in levels],
+        "endpoints": {**_endpoints(w), "source": w.endpoint_source},
+        "fabric": _fabric(w),
+        "path": {"message": PATH},
+    }
+    fabric = found["fabric"]
+    edges = sum(len(links["edges"]) for links in fabric.get("links", {}).values())
+    listed = edges + len(fabric.get("switches", [])) + len(found["endpoints"].get("names", []))
+    bounded(listed, MOST_LISTED, file, "names and links that do not count up")
+    return found
 
 
-def _listed(name: str, items: Sequence[str]) -> str:
-    """An array with as many items to a line as fit."""
-    lines = [""]
-    for item in map(quoted, items):
-        if len(lines[-1]) + len(item) > WIDTH - 6:
-            lines.append("")
-        lines[-1] += f" {item},"
-    return f"{name} = [\n" + "".join(f"   {line}\n" for line in lines if line) + "]"
+PATH: Table = {
+    "summary": "a message, complete when delivered; combining is free",
+    "completion": "delivered",
+    "fused_combine": True,
+}
 
 
-def _endpoints(w: Wiring) -> Iterator[str]:
+def stated(number: Number) -> Table:
+    """A number as the table that a machine file has."""
+    value = int(number.value) if number.value == int(number.value) else float(number.value)
+    return {"value": value, "unit": number.unit, "status": number.status, "source": number.source}
+
+
+def _endpoints(w: Wiring) -> Table:
     """Their names: by a pattern if they count up from 0."""
     if w.torus:
-        yield f"grid = [{', '.join(str(axis.side) for axis in w.torus)}]"
-        yield f"name = {quoted(w.endpoints[0])}"
-        return
+        return {"grid": [axis.side for axis in w.torus], "name": w.endpoints[0]}
     runs = list(_runs(w.endpoints))
     found = re.fullmatch(r"(|.*[^0-9])0\.\.(\d+)", runs[0])
     if len(runs) == 1 and found:
-        yield f"count = {len(w.endpoints)}\nname = {quoted(found[1] + '{i}')}"
-    else:
-        yield _listed("names", w.endpoints)
+        return {"count": len(w.endpoints), "name": found[1] + "{i}"}
+    return {"names": w.endpoints}
 
 
-def _torus(w: Wiring) -> Iterator[str]:
-    if not w.torus:
-        return
-    first = w.torus[0]
-    yield f'\n[fabric.torus]\nrouting = "dimension_order"\nsource = {quoted(w.endpoint_source)}'
-    yield f"bandwidth = {first.bandwidth}\nlatency = {first.latency}\nwrap = {str(first.wrap).lower()}"
-    for name, axis in zip("xyzwvu", w.torus, strict=False):
-        own = [
-            f"{word} = {shown}"
-            for word, value, other, shown in (
-                ("bandwidth", axis.bandwidth, first.bandwidth, axis.bandwidth),
-                ("latency", axis.latency, first.latency, axis.latency),
-                ("wrap", axis.wrap, first.wrap, str(axis.wrap).lower()),
-            )
-            if value != other
-        ]
+def _fabric(w: Wiring) -> Table:
+    fabric: Table = {"kind": "flow"}
+    if w.switches:
+        fabric["switches"] = list(_runs(w.switches))
+    if w.torus:
+        fabric["torus"] = _torus(w.torus, w.endpoint_source)
+    if w.links:
+        fabric["links"] = {
+            name: {
+                "source": links.source,
+                "bandwidth": stated(links.bandwidth),
+                **({"latency": stated(links.latency)} if links.latency is not None else {}),
+                "edges": list(_edges(links.edges)),
+            }
+            for name, links in w.links.items()
+        }
+    if w.throughput:
+        fabric["switch"] = {name: {"throughput": stated(number)} for name, number in w.throughput.items()}
+    if w.routes:
+        fabric["pair"] = {
+            f"{a} -> {b}": {"route": list(own.route), **({"rate": stated(own.rate)} if own.rate else {})}
+            for (a, b), own in w.routes.items()
+        }
+    fabric["transport"] = {"message": _transport(w)}
+    return fabric
+
+
+def _torus(axes: Sequence[Axis], source: str) -> Table:
+    """What all axes have in common, and how others differ from the first."""
+
+    def values(axis: Axis) -> Table:
+        return {"bandwidth": stated(axis.bandwidth), "latency": stated(axis.latency), "wrap": axis.wrap}
+
+    first = values(axes[0])
+    found: Table = {"routing": "dimension_order", "source": source, **first}
+    for name, axis in zip("xyzwvu", axes, strict=False):
+        own = {key: value for key, value in values(axis).items() if value != first[key]}
         if own:
-            yield "\n".join([f"\n[fabric.torus.{name}]", *own])
+            found[name] = own
+    return found
 
 
-def _transport(w: Wiring) -> Iterator[str]:
-    classes = [*(["torus"] if w.torus else []), *w.links]
-    yield f"\n[fabric.transport.message]\nlinks = [{', '.join(map(quoted, classes))}]\nstart = {w.start}"
+def _transport(w: Wiring) -> Table:
+    transport: Table = {"links": [*(["torus"] if w.torus else []), *w.links], "start": stated(w.start)}
     if w.relays or w.torus:
-        yield 'relays = "forward"'
+        transport["relays"] = "forward"
     if w.rate:
-        yield f"rate = {w.rate}"
-    yield '\n[path.message]\nsummary = "a message, complete when delivered; combining is free"'
-    yield 'completion = "delivered"\nfused_combine = true\n'
+        transport["rate"] = stated(w.rate)
+    return transport
 
 
 _NUMBERED = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,8})", re.ASCII)
