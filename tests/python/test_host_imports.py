@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import linkwright as lw
+from linkwright import registry
 from linkwright.discovery import devices, hosts, importing
 from linkwright.errors import FileError, LinkwrightError, UsageError
 from linkwright_cases import invoke
@@ -196,7 +197,7 @@ def test_discover_says_what_is_not_there(tmp_path, monkeypatch):
 def test_discover_takes_what_nvidia_smi_says(tmp_path, monkeypatch):
     program = tmp_path / "nvidia-smi"
     program.write_text(
-        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100-SXM4-40GB, Disabled";; esac\n',
+        f'#!/bin/sh\ncase "$1" in topo) cat {FOLDER}/quad.nvidia.txt;; *) echo "NVIDIA A100-SXM4, Disabled";; esac\n',
         encoding="utf-8",
     )
     program.chmod(0o755)
@@ -210,8 +211,4 @@ def test_discover_takes_what_nvidia_smi_says(tmp_path, monkeypatch):
 
 
 def test_devices_of_the_table_have_parts():
-    for device in devices.known():
-        assert lw.machine is not None
-        from linkwright import registry
-
-        assert device.part in registry.keys("parts")
+    assert {device.part for device in devices.known()} <= set(registry.keys("parts"))
