@@ -109,7 +109,7 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
     "plans": _native("plan_formats"),
     "exporters": functools.partial(_of, "interop", "exporters"),
     "importers": functools.partial(_of, "interop", "importers"),
-    "descriptions": functools.partial(_of, "discovery", "entries"),
+    "machine-importers": functools.partial(_of, "discovery.importing", "entries"),
     "suites": functools.partial(_file_entries, "suites"),
     "workloads": functools.partial(_file_entries, "workloads"),
     "studies": _studies,

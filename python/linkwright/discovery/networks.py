@@ -6,7 +6,6 @@ An importer is a module with a line in `NETWORKS`. The format is recognised by w
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,11 +36,6 @@ class Network:
     summary: str
     recognises: Callable[[str], bool]
     read: Callable[[str, str], Wiring]
-
-    def described(self) -> dict[str, object]:
-        """Everything but the functions; the description is that of the module."""
-        description = (sys.modules[self.read.__module__].__doc__ or "").strip()
-        return {"key": self.key, "summary": self.summary, "description": description}
 
 
 # In the order in which they are tried; no text is recognised by two.
