@@ -153,8 +153,6 @@ proptest! {
 type Transform = fn(&Schedule) -> linkwright_schedule::error::Result<Schedule>;
 const TRANSFORMS: [(&str, Transform); 7] = [
     ("gather and put", gather_and_put),
-        transforms::unfuse(&gather_and_put(s)?)
-    }),
     ("refine", |s| transforms::refine(s, 2)),
     ("pipeline", |s| transforms::pipeline(s, 3)),
     ("stripe", |s| transforms::stripe(s, 2)),
