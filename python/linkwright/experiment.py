@@ -62,6 +62,7 @@ class Own:
     schedule: Schedule | None = None
     error: LinkwrightError | None = None
     launch_ps: int = 0  # what its library takes to start it
+    channels: int | None = None  # equal ones that each message stands for; None: those of the path
 
     def given(self) -> Schedule:
         """The schedule, or the error raised."""
@@ -69,6 +70,11 @@ class Own:
             assert self.error is not None
             raise reported(str(self.error), self.error.code)
         return self.schedule
+
+    @property
+    def started(self) -> dict[str, int | None]:
+        """How its library starts it, by the options of the native `simulate`."""
+        return {"launch_ps": self.launch_ps, "channels": self.channels}
 
     @functools.cached_property
     def text(self) -> str | None:
@@ -85,7 +91,7 @@ class Own:
     def to_json(self) -> dict[str, str | int | None]:
         """Plain values for another process."""
         if self.error is None:
-            return {"text": self.text, "launch_ps": self.launch_ps}
+            return {"text": self.text, **self.started}
         return {"reason": str(self.error), "code": self.error.code}
 
     @classmethod
@@ -94,7 +100,7 @@ class Own:
         from linkwright import _native
 
         if "text" in values:
-            return cls(_native.Schedule.parse(values["text"]), launch_ps=values["launch_ps"])
+            return cls(_native.Schedule.parse(values["text"]), None, values["launch_ps"], values["channels"])
         return cls(error=reported(values["reason"], values["code"]))
 
 

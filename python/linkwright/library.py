@@ -36,6 +36,12 @@ class Plan:
     issue: str
     rings: int
     launch_ps: int  # to start it on every rank
+    channels: int | None = None  # equal ones that each message stands for
+
+    @property
+    def options(self) -> dict[str, str | int | None]:
+        """How it runs, by the options of the native `simulate`."""
+        return {"path": self.path, "issue": self.issue, "launch_ps": self.launch_ps, "channels": self.channels}
 
     @property
     def words(self) -> str:
@@ -102,7 +108,7 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Exper
         return replace(asked, own=Own(error=error))
     at = tuple(sample[: asked.ranks]) if sample else asked.placement
     made = plan(machine, replace(asked, placement=at))
-    return replace(asked, path=made.path, issue=made.issue, own=Own(made.schedule, launch_ps=made.launch_ps))
+    return replace(asked, path=made.path, issue=made.issue, own=Own(made.schedule, None, made.launch_ps, made.channels))
 
 
 def _checked(machine: _native.Machine, stated: _native._Library):

@@ -135,7 +135,7 @@ def options(experiment: Experiment) -> dict[str, object]:
     """How a schedule runs, by the options of the native `simulate`."""
     return {
         **{name: getattr(experiment, name) for name in HOW},
-        **({"launch_ps": experiment.own.launch_ps} if experiment.own else {}),
+        **(experiment.own.started if experiment.own else {}),
         "placement": experiment.placement or None,
         "no_arithmetic": not experiment.arithmetic,
         "operations_per_s": None if experiment.collective else OPERATIONS_PER_S,

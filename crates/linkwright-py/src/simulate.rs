@@ -70,7 +70,7 @@ pub fn protocol_remark(
 /// Simulate `schedule` on `machine`.
 ///
 /// Options: `path, issue` (`blocking`, `window(k)`, `batch(k)`, `unlimited`), `skew, launch_ps` (of a
-/// library's collective, on each rank), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
+/// library's collective, on each rank), `channels` (equal ones that a message stands for), `placement` (one endpoint per rank, or `shuffle:SEED`), `grid, no_arithmetic, seed, operations, messages, links, trace` (a
 /// file to write); all may be left out. Columns: `start_ps, finish_ps` by rank; `runs_ps` by (run, rank), arrivals
 /// first, of an allreduce on a path with a protocol, else empty; with `operations` also
 /// `op_issued_ps, op_delivered_ps, op_done_ps, op_network` by operation, and the critical `path`; with `messages`
@@ -117,6 +117,7 @@ pub fn choices(asked: &mut Options<'_, '_>, machine: &Machine, seed: u64) -> PyR
         placement: placement(asked.take("placement")?)?,
         skew: asked.skew()?,
         launch: TimePs(asked.take("launch_ps")?.unwrap_or(0)),
+        channels: asked.take("channels")?,
         grid: asked.take::<Vec<u32>>("grid")?.unwrap_or_default(),
         arithmetic: !asked.take("no_arithmetic")?.unwrap_or(false),
         operations_per_s: asked.take("operations_per_s")?,

@@ -198,6 +198,12 @@ pub trait Fabric {
     /// Forget all messages and loads. `sets` are those of multicasts, aggregations and barriers.
     fn reset(&mut self, seed: u64, sets: &[Vec<EndpointId>]);
 
+    /// From now on every message stands for `channels` equal channels; asked for before the first message. A fabric
+    /// that does not limit what one channel carries has nothing to do.
+    fn bundle(&mut self, channels: u32) {
+        let _ = channels;
+    }
+
     /// Take all messages released at `now`, in operation order.
     fn offer(&mut self, now: TimePs, released: &[Msg]);
 

@@ -33,6 +33,8 @@ pub struct Options {
     pub skew: Skew,
     /// What a library takes to start the collective on a rank that has arrived.
     pub launch: TimePs,
+    /// Equal channels that every message stands for; the path's where absent.
+    pub channels: Option<u32>,
     /// Columns and rows, for a machine whose grid is open.
     pub grid: Vec<u32>,
     /// Whether combinations pay for their arithmetic.
@@ -57,6 +59,7 @@ impl Default for Options {
             placement: Placement::default(),
             skew: Skew::default(),
             launch: TimePs::ZERO,
+            channels: None,
             grid: Vec::new(),
             arithmetic: true,
             operations_per_s: None,
@@ -112,6 +115,7 @@ pub fn run(
     machine: &Machine,
     options: &Options,
 ) -> Result<Modelled, SimError> {
+    check(machine, schedule.ranks, options)?;
     let machine = match machine.ranks() {
         0 => Cow::Owned(sized(machine, schedule.ranks, &options.grid)?),
         // Nothing to ask for, and a copy of a large machine costs more than a small simulation.
@@ -127,6 +131,9 @@ pub fn run(
         setup.operations_per_s = setup.operations_per_s.or(skipped);
     }
     let mut fabric = fabrics::build(&machine)?;
+    if let Some(channels) = options.channels.or(setup.path.channels) {
+        fabric.bundle(channels);
+    }
     let mut simulation = crate::simulate(schedule, &mut *fabric, &setup)?;
     let times = simulation.operations.as_ref().filter(|_| options.messages);
     let messages = times.map(|times| Messages::of(schedule, times));
@@ -191,6 +198,12 @@ pub(crate) fn setup(
 /// Refuse a path that the machine lacks, and options that make no sense for this many ranks.
 pub fn check(machine: &Machine, ranks: u32, options: &Options) -> Result<(), SimError> {
     path(machine, options.path.as_deref())?;
+    if options.channels == Some(0) {
+        return Err(SimError::Option {
+            option: "channels",
+            problem: "0 channels carry nothing; at least 1 is needed".into(),
+        });
+    }
     Ok(options.skew.check(ranks)?)
 }
 

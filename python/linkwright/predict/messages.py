@@ -12,7 +12,7 @@ and starts when everything before it has finished everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -89,12 +89,10 @@ class Where:
 
 @dataclass(frozen=True)
 class Way:
-    """A schedule with its path and issue policy; None: those of the machine."""
+    """A schedule, and how it runs by the options of the native `simulate`; what is left out is the machine's."""
 
     schedule: _native.Schedule
-    path: str | None = None
-    issue: str | None = None
-    launch_ps: int = 0
+    options: Mapping[str, str | int | None]
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,11 @@ class Exchange:
             if len(self.choices) > 1 and way.schedule.memories > machine.memories:
                 continue
             try:
-                lowered = schedules.lowered(way.schedule, machine, way.path)
+                lowered = schedules.lowered(way.schedule, machine, way.options["path"])
             except UnsuitedError as error:  # too large for its kernels; another one may do
                 unsuited = error
                 continue
-            options = {"path": way.path, "issue": way.issue, "launch_ps": way.launch_ps, "placement": placement}
-            table = _native.simulate(lowered, machine, options)
+            table = _native.simulate(lowered, machine, {**way.options, "placement": placement})
             found.append((table["makespan_ps"] / 1e3, name, table["critical"]))
         if not found and unsuited:
             raise unsuited
@@ -149,7 +146,7 @@ def _pattern(table: Table, place: Where) -> Exchange:
         schedule = schedules.of(experiment)
     except LinkwrightError as error:
         raise table.error(str(error)) from error
-    return Exchange({name: Way(schedule, place.path)}, _arriving(schedule, endpoints))
+    return Exchange({name: Way(schedule, {"path": place.path})}, _arriving(schedule, endpoints))
 
 
 def _collective(table: Table, place: Where) -> Exchange:
@@ -184,9 +181,9 @@ def collective(name: str, wanted: str | None, size: int, dtype: str, root: int, 
 
 def _way(asked: Experiment, place: Where, own: bool) -> Way:
     if not own:
-        return Way(schedules.of(asked), place.path)
+        return Way(schedules.of(asked), {"path": place.path})
     plan = library.plan(place.machine, replace(asked, placement=place.placement))
-    return Way(plan.schedule, plan.path, plan.issue, plan.launch_ps)
+    return Way(plan.schedule, plan.options)
 
 
 def _listed(table: Table, place: Where) -> Exchange:
@@ -206,7 +203,7 @@ def listed(messages: Sequence[tuple[int, int, int]], place: Where, table: Table)
     """Messages that all start at once, each from, to and size."""
     endpoints = place.endpoints
     schedule = _schedule_of(table, messages, endpoints)
-    return Exchange({f"{len(messages)} messages": Way(schedule, place.path)}, _arriving(schedule, endpoints))
+    return Exchange({f"{len(messages)} messages": Way(schedule, {"path": place.path})}, _arriving(schedule, endpoints))
 
 
 def _schedule_of(table: Table, messages: Sequence[tuple[int, int, int]], endpoints: int) -> _native.Schedule:

@@ -34,6 +34,9 @@
 //! With `[path.NAME.protocol]` ([`super::protocol`]) an allreduce runs as kernels do it: window by window, several
 //! times back to back.
 //!
+//! With `channels` every message stands for that many equal channels, as kernels of a GPU library cut it; a
+//! transport of the fabric may say what one of them carries. A run or the plan of a library may ask for another number.
+//!
 //! A cost that the file leaves out is zero. `like = "NAME"` takes it from a path further up instead, so
 //! that a number is written once. In LogGP terms `start` is the
 //! overhead of sending and `receive` that of receiving; `completion = "source_free"`. A kernel that
@@ -151,6 +154,8 @@ pub struct Path {
     pub memory: Option<Memory>,
     /// How kernels run an allreduce; `None`: once, in the transfers of its schedule.
     pub protocol: Option<Protocol>,
+    /// How many equal channels a message stands for, where a transport limits what one carries.
+    pub channels: Option<u32>,
 }
 
 impl Path {
@@ -213,6 +218,15 @@ impl Path {
                 None => base.memory,
             },
             protocol: base.protocol,
+            channels: s
+                .optional_count("channels")?
+                .map_or(Ok(base.channels), |n| match u32::try_from(n) {
+                    Ok(n) if n > 0 => Ok(Some(n)),
+                    _ => Err(s.inconsistent(
+                        "channels",
+                        format!("{n} channels carry nothing; write 1 to 4294967295"),
+                    )),
+                })?,
         };
         path.check(s)?;
         if let Some(protocol) = s.optional_section("protocol")? {

@@ -58,6 +58,15 @@ fn boxed<F: Fabric + Send + 'static>(fabric: F) -> Result<AnyFabric, SimError> {
 /// The fabric of a machine.
 pub fn build(machine: &Machine) -> Result<AnyFabric, SimError> {
     let names: Vec<&str> = FABRICS.iter().map(|entry| entry.kind.key).collect();
-    let chosen = machine.fabric_section().choice("kind", &names)?;
+    let mut fabric = machine.fabric_section();
+    let chosen = fabric.choice("kind", &names)?;
+    let counted = machine.paths().iter().find(|path| path.channels.is_some());
+    if let (Some(path), false) = (counted, names[chosen] == flow::KIND.key) {
+        let problem = format!(
+            "path {} counts `channels`, which only `flow` limits; take them out",
+            path.name
+        );
+        return Err(fabric.inconsistent("kind", problem).into());
+    }
     (FABRICS[chosen].build)(machine)
 }

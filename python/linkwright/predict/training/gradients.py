@@ -94,9 +94,8 @@ class Allreduce:
         tried = []
         choices = self._recipes[size]
         for recipe in choices:
-            options = {"path": recipe.path, "issue": recipe.issue, "skew": skew, "launch_ps": recipe.launch_ps}
             try:
-                table = _native.simulate(recipe.schedule, self._machine, options)
+                table = _native.simulate(recipe.schedule, self._machine, {**recipe.options, "skew": skew})
             except SimError:
                 # Some of several algorithms may need memories or pairs that the path does not reach.
                 if len(choices) == 1:

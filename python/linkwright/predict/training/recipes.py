@@ -9,7 +9,7 @@ hierarchical                 not here: one node and one column of devices tell t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from linkwright import _native, library, schedules
@@ -27,9 +27,7 @@ class Recipe:
 
     name: str
     schedule: _native.Schedule
-    path: str | None
-    issue: str | None = None
-    launch_ps: int = 0
+    options: Mapping[str, str | int | None]  # how it runs, as the native `simulate` names them
 
 
 def recipes(machine: _native.Machine, ranks: int, size: int, algorithm: str | None, path: str | None) -> list[Recipe]:
@@ -64,7 +62,7 @@ def _registered(machine: _native.Machine, ranks: int, size: int, name: str, path
     schedule = schedules.of(experiment)
     if schedule.memories <= machine.memories:
         schedule = schedules.lowered(schedule, machine, path)
-    return Recipe(experiment.algorithm_key, schedule, path)
+    return Recipe(experiment.algorithm_key, schedule, {"path": path})
 
 
 def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: str | None) -> Recipe:
@@ -72,7 +70,7 @@ def _planned(machine: _native.Machine, ranks: int, size: int, name: str, path: s
         raise UsageError(f"--algorithm {name} chooses its path itself; leave --path {path} out")
     plan = library.plan(machine, _experiment(ranks, size, name))
     schedule = schedules.lowered(plan.schedule, machine, plan.path)
-    return Recipe(f"{name} ({plan.words})", schedule, plan.path, plan.issue, plan.launch_ps)
+    return Recipe(f"{name} ({plan.words})", schedule, plan.options)
 
 
 def _experiment(ranks: int, size: int, name: str) -> Experiment:

@@ -60,8 +60,7 @@ def planned(
 ) -> tuple[float, library.Plan]:
     """Seconds of a collective as NCCL `version` does it, and how."""
     plan = library.plan(machine, collective_experiment("", kind, f"nccl-{version}", ranks, size_bytes, "f32", "sum"))
-    options = {"path": plan.path, "issue": plan.issue, "launch_ps": plan.launch_ps}
-    return _seconds(plan.schedule, machine, options), plan
+    return _seconds(plan.schedule, machine, plan.options), plan
 
 
 def lead(machines: Machines, size_bytes: int, ranks: int, way: str = PLAN) -> float:

@@ -57,7 +57,9 @@ pub(super) fn read(machine: &Machine) -> Read<Described> {
         overrides: HashMap::new(),
         packet,
         local_start,
+        channels: None,
     };
+    channels_count(machine, &routing.transports, &s)?;
     overrides(&mut routing, &mut s)?;
     s.finish()?;
     Ok(Described {
@@ -227,6 +229,7 @@ fn transport(
         start,
         notice: s.optional_time("notice")?.unwrap_or(start),
         rate: s.optional_rate("rate")?.map(whole),
+        channel: s.optional_rate("channel")?.map(whole),
         chunk: s.optional_bytes("chunk")?.map_or(u64::MAX, |c| c.0),
         inline: s.optional_bytes("inline")?.map_or(0, |size| size.0),
     })
@@ -246,6 +249,20 @@ fn among<'n>(
         let problem = format!("no {what} `{name}`; known: {}", known.join(", "));
         s.inconsistent(key, problem)
     })
+}
+
+/// Without a transport that limits a channel, their number would change nothing.
+fn channels_count(machine: &Machine, transports: &[Transport], s: &Section<'_>) -> Read<()> {
+    let counted = machine.paths().iter().find(|path| path.channels.is_some());
+    match counted {
+        Some(path) if transports.iter().all(|t| t.channel.is_none()) => {
+            let name = &path.name;
+            let problem =
+                format!("path {name} counts channels, but no transport says what one carries; add `channel` to one");
+            Err(s.inconsistent("transport", problem))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check(t: &Transport, s: &Section<'_>) -> Read<()> {

@@ -469,6 +469,10 @@ impl Fabric for Flow {
         self.connections.clear();
     }
 
+    fn bundle(&mut self, channels: u32) {
+        self.routes.get_mut().bundle(channels);
+    }
+
     fn offer(&mut self, now: TimePs, released: &[Msg]) {
         for m in released {
             self.completions.begin();

@@ -45,6 +45,8 @@ pub(super) struct Transport {
     pub start: TimePs,
     pub notice: TimePs,
     pub rate: Option<u64>,
+    /// The most that one channel carries.
+    pub channel: Option<u64>,
     pub chunk: u64,
     /// Smaller messages take no longer than `start`.
     pub inline: u64,
@@ -103,6 +105,8 @@ pub(super) struct Routing {
     pub packet: u64,
     /// Start of a copy inside an endpoint.
     pub local_start: TimePs,
+    /// Equal channels that every message stands for; `None` where nobody counts them.
+    pub channels: Option<u32>,
 }
 
 impl Routing {
@@ -361,7 +365,9 @@ impl Routing {
     ) -> Timing {
         let passes = way.ends.len();
         let share = |rate: u64| ((rate as f64 * n.efficiency) as u64).max(1);
-        let rate = own.and_then(|own| own.rate).or(t.rate);
+        let own_rate = own.and_then(|own| own.rate).or(t.rate);
+        let bundle = (t.channel.zip(self.channels)).map(|(one, n)| one.saturating_mul(n.into()));
+        let rate = [own_rate, bundle].into_iter().flatten().min();
         let most = |first, last| (self.topology).most(uses.of(pieces[first * passes + last]));
         let ceiling = |first, last: usize| {
             let together = most(first, last);

@@ -61,6 +61,16 @@ impl Routes {
         }
     }
 
+    /// Every message stands for `channels` channels; the routes known so far are forgotten.
+    pub fn bundle(&mut self, channels: u32) {
+        self.routing.channels = Some(channels);
+        self.numbers = Pairs::new(self.routing.topology.endpoints as usize);
+        self.routes.clear();
+        self.timings.clear();
+        self.known.clear();
+        self.pieces.clear();
+    }
+
     /// Number of the route of a pair.
     #[inline]
     pub fn find(&mut self, key: Key) -> Option<u32> {
