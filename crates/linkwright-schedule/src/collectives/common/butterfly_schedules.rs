@@ -10,7 +10,8 @@
 //!
 //! Halving sends `reach(q, s+1)` to the partner q of step s = 0, 1, ... Doubling runs the steps
 //! backwards and sends `reach(m, s+1)`. Near partners exchange the most, which a torus likes; the
-//! price is that the blocks of one message are scattered.
+//! price is that the blocks of one message are scattered, unless they are in the order of [`Butterfly::owners`]:
+//! [`super::butterfly_runs`] has what goes with that order.
 
 use super::butterfly::{Butterfly, Partners};
 use super::Phase;
@@ -20,7 +21,7 @@ use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
 
 /// Blocks that each rank answers for.
-type Owned = Vec<Vec<u32>>;
+pub(super) type Owned = Vec<Vec<u32>>;
 
 /// Allreduce by exchange of whole vectors.
 pub fn allreduce_latency(shape: &Shape, partners: Partners) -> Result<Schedule> {
@@ -78,12 +79,7 @@ pub fn allgather(shape: &Shape, partners: Partners) -> Result<Schedule> {
     let owned = rank_blocks(&butterfly, shape);
     let mut b = Builder::new(Collective::Allgather, shape);
     let data = b.buffer(Buffer::vector("output", shape.ranks));
-    for (fold, owned) in owned[..butterfly.folds()].iter().enumerate() {
-        b.step();
-        for (surplus, home) in butterfly.folded(fold) {
-            b.put_blocks(surplus, data, home, data, &owned[surplus as usize]);
-        }
-    }
+    gather_in(&mut b, &butterfly, data, &owned);
     pass(
         &mut b,
         &butterfly,
@@ -91,10 +87,7 @@ pub fn allgather(shape: &Shape, partners: Partners) -> Result<Schedule> {
         &owned[butterfly.folds()],
         Phase::Allgather,
     );
-    fold_out(&mut b, &butterfly, data, |surplus, fold| {
-        let has = &owned[fold][surplus as usize];
-        (0..shape.ranks).filter(|r| !has.contains(r)).collect()
-    });
+    fold_out_lacking(&mut b, &butterfly, data, &owned);
     b.finish()
 }
 
@@ -126,16 +119,16 @@ pub fn reduce(shape: &Shape, partners: Partners) -> Result<Schedule> {
 }
 
 /// One block per rank of the core: how many, and whose.
-fn core_blocks(butterfly: &Butterfly, shape: &Shape) -> (u32, Owned) {
+pub(super) fn core_blocks(butterfly: &Butterfly, shape: &Shape) -> (u32, Owned) {
     let mut owned = vec![Vec::new(); shape.ranks as usize];
-    for (block, &rank) in (0..).zip(butterfly.core()) {
+    for (block, &rank) in (0..).zip(&butterfly.owners()) {
         owned[rank as usize].push(block);
     }
     (butterfly.core().len() as u32, owned)
 }
 
 /// One block per rank; after `i` folds the rank that acts for `r` owns the block of `r`: entry `i`.
-fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
+pub(super) fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
     let after = |folds| {
         let mut owned = vec![Vec::new(); shape.ranks as usize];
         for rank in 0..shape.ranks {
@@ -146,14 +139,38 @@ fn rank_blocks(butterfly: &Butterfly, shape: &Shape) -> Vec<Owned> {
     (0..=butterfly.folds()).map(after).collect()
 }
 
-fn blocks_of(ranks: &[u32], owned: &Owned) -> Vec<u32> {
+/// Surplus ranks give their blocks to those who act for them.
+pub(super) fn gather_in(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &[Owned]) {
+    for (fold, owned) in owned[..butterfly.folds()].iter().enumerate() {
+        b.step();
+        for (surplus, home) in butterfly.folded(fold) {
+            b.put_blocks(surplus, data, home, data, &owned[surplus as usize]);
+        }
+    }
+}
+
+/// Surplus ranks get the blocks that they lack.
+pub(super) fn fold_out_lacking(
+    b: &mut Builder,
+    butterfly: &Butterfly,
+    data: Slot,
+    owned: &[Owned],
+) {
+    fold_out(b, butterfly, data, |surplus, fold| {
+        let has = &owned[fold][surplus as usize];
+        let all = 0..owned[fold].len() as u32;
+        all.filter(|block| !has.contains(block)).collect()
+    });
+}
+
+pub(super) fn blocks_of(ranks: &[u32], owned: &Owned) -> Vec<u32> {
     let lists = ranks.iter().map(|&rank| &owned[rank as usize]);
     let mut blocks: Vec<u32> = lists.flatten().copied().collect();
     blocks.sort_unstable();
     blocks
 }
 
-fn fold_in(b: &mut Builder, butterfly: &Butterfly, data: Slot, count: u32) {
+pub(super) fn fold_in(b: &mut Builder, butterfly: &Butterfly, data: Slot, count: u32) {
     let all = data.range(0..count);
     for fold in 0..butterfly.folds() {
         b.step();
@@ -163,7 +180,7 @@ fn fold_in(b: &mut Builder, butterfly: &Butterfly, data: Slot, count: u32) {
     }
 }
 
-fn fold_out(
+pub(super) fn fold_out(
     b: &mut Builder,
     butterfly: &Butterfly,
     data: Slot,
@@ -178,7 +195,13 @@ fn fold_out(
 }
 
 /// Halve the blocks or, backwards, double them.
-fn pass(b: &mut Builder, butterfly: &Butterfly, data: Slot, owned: &Owned, phase: Phase) {
+pub(super) fn pass(
+    b: &mut Builder,
+    butterfly: &Butterfly,
+    data: Slot,
+    owned: &Owned,
+    phase: Phase,
+) {
     let last = butterfly.steps();
     for i in 0..last {
         let halving = phase == Phase::ReduceScatter;
