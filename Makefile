@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures \
-  wheel wheel-check sdist clean
+  docs wheel wheel-check sdist clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -91,6 +91,13 @@ bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); th
 
 pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes
 	$(BIN)/python benches/pictures.py
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 # GLIBC 2.28 is that of the oldest login nodes that still get updates (RHEL 8); Zig links against any version.
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
