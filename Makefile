@@ -16,7 +16,8 @@ LOOM   := RUSTFLAGS="--cfg loom" CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_TARGET_DIR
 export VIRTUAL_ENV := $(abspath $(VENV))
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures clean
+.PHONY: help setup setup-dev dissect test test-slow test-rust test-python fuzz lint format generate bench pictures \
+  docs wheel wheel-check sdist clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -90,6 +91,32 @@ bench: setup ## allreduce on threads beside Open MPI's (needs mpicc, mpirun); th
 
 pictures: setup-dev ## take the pictures of README.md again (needs chromium), about two minutes
 	$(BIN)/python benches/pictures.py
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+# GLIBC 2.28 is that of the oldest login nodes that still get updates (RHEL 8); Zig links against any version.
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+
+$(VENV)/.release: requirements-release.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
+	@touch $@
+
+wheel: $(VENV)/.release ## wheels for x86-64 and ARM in dist/, which need no compiler (rustup brings the other target)
+	@for target in $(WHEEL_TARGETS); do \
+	  rustc --print target-libdir --target $$target | xargs -I{} test -d {} || rustup target add $$target || exit 1; \
+	  $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_28 --target $$target --out dist || exit 1; \
+	done
+
+wheel-check: ## install the x86-64 wheel of dist/ into an empty environment without Rust, and use it
+	.ci/wheel
+
+sdist: $(VENV)/.release ## the source distribution in dist/
+	$(BIN)/maturin sdist --out dist
 
 clean: ## remove what setup and cargo made
 	rm -rf $(VENV)

@@ -11,7 +11,7 @@ A machine may be given by name, a size as text such as `128K`. A schedule comes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,27 +40,43 @@ if TYPE_CHECKING:
 LAUNCHES = 8
 
 
-def machine(name: str | Path, *, ranks: int | None = None, grid: tuple[int, ...] | None = None) -> _native.Machine:
+def machine(
+    name: str | Path,
+    *,
+    ranks: int | None = None,
+    grid: tuple[int, ...] | None = None,
+    nodes: int | None = None,
+    fabric: str | None = None,
+    without: Sequence[str] = (),
+    degrade: Mapping[str, float] | None = None,
+) -> _native.Machine:
     """Load a described machine.
 
     Args:
         name: the name of a shipped machine (`linkwright list machines`), or the path of a machine file.
         ranks: the number of endpoints that run ranks, for a machine that leaves it open.
         grid: sides, (columns, rows, ...), for a machine that leaves its grid open.
+        nodes: so many of the node that the file describes, as one machine.
+        fabric: the network between them, a name (`linkwright list networks`) or a path, with parameters:
+            `ndr-fat-tree,taper=2`; by default that of the machine.
+        without: links (`NIC 3 - leaf 3`), nodes (`NIC 3`), classes of links (`nvlink`) and transports to take away.
+        degrade: the factor of the rates of such things.
     Returns:
         The machine.
     Raises:
-        UnknownNameError: no machine has this name.
+        UnknownNameError: no machine has this name, or nothing in it that of a change.
         FileError: the machine file is wrong, or the machine cannot have this size.
         ShapeError: `ranks` is out of range.
     Example:
         >>> import linkwright as lw
         >>> lw.machine("loggp", ranks=8).ranks
         8
+        >>> lw.machine("hgx-h100", nodes=4, fabric="ndr-fat-tree,taper=2", degrade={"NIC 3": 0.5}).ranks
+        32
     """
     if ranks is not None and not 1 <= ranks <= MAX_RANKS:
         raise ShapeError(f"machine {name}: {ranks} ranks; 1 to {MAX_RANKS} are possible")
-    found = machines.load(name)
+    found = machines.load(name, machines.Variant.of(nodes, fabric, without, degrade or {}))
     if grid is not None:
         return found.with_grid(*grid)
     return found.with_endpoints(ranks) if ranks is not None else found

@@ -14,8 +14,14 @@ from pathlib import Path
 from .errors import UsageError, unknown
 
 Entry = dict[str, object]
-# Kind of shipped files, which is the name of their folder -> the table that describes one.
-_TABLES = {"machines": "machine", "suites": "suite", "workloads": "app"}
+# Kind of shipped files -> their folder, and the table that describes one.
+_TABLES = {
+    "machines": ("machines", "machine"),
+    "networks": ("machines/networks", "network"),
+    "parts": ("machines/parts", "part"),
+    "suites": ("suites", "suite"),
+    "workloads": ("workloads", "app"),
+}
 
 
 # Collective -> what every rank has in the end.
@@ -33,20 +39,20 @@ _COLLECTIVES = {
 
 
 @functools.cache
-def _files(folder: str) -> dict[str, Path]:
-    """The shipped files of a folder by key; they do not change while the process runs."""
-    return {path.stem: path for path in sorted((Path(__file__).parent / folder).glob("*.toml"))}
+def _files(kind: str) -> dict[str, Path]:
+    """The shipped files of a kind by key; they do not change while the process runs."""
+    return {path.stem: path for path in sorted((Path(__file__).parent / _TABLES[kind][0]).glob("*.toml"))}
 
 
-def _file_entries(folder: str) -> list[Entry]:
-    return [_file_entry(folder, key) for key in _files(folder)]
+def _file_entries(kind: str) -> list[Entry]:
+    return [_file_entry(kind, key) for key in _files(kind)]
 
 
-def _file_entry(folder: str, key: str) -> Entry:
+def _file_entry(kind: str, key: str) -> Entry:
     import tomllib  # most commands read no file in Python
 
-    path = _files(folder)[key]
-    head = tomllib.loads(path.read_text(encoding="utf-8")).get(_TABLES[folder], {})
+    path = _files(kind)[key]
+    head = tomllib.loads(path.read_text(encoding="utf-8")).get(_TABLES[kind][1], {})
     return {"key": key, "summary": head.get("summary", ""), "file": path.name, **head}
 
 
@@ -90,6 +96,8 @@ _INSTALLED = {"executors": "linkwright.executors"}
 # Kind -> its entries. `linkwright list KIND` takes these names.
 KINDS: dict[str, Callable[[], list[Entry]]] = {
     "machines": functools.partial(_file_entries, "machines"),
+    "networks": functools.partial(_file_entries, "networks"),
+    "parts": functools.partial(_file_entries, "parts"),
     "collectives": _collectives,
     "algorithms": _algorithms,
     "own-algorithms": functools.partial(_of, "executors", "own_algorithms"),
@@ -150,6 +158,16 @@ def _called(name: str, kind: str) -> list[Entry]:
 def machine_path(name: str) -> Path:
     """The file of the shipped machine `name`, or `name` itself if it is a path."""
     return _data_path("machines", name)
+
+
+def network_path(name: str) -> Path:
+    """The file of the shipped network `name`, or `name` itself if it is a path."""
+    return _data_path("networks", name)
+
+
+def part_path(name: str) -> Path:
+    """The file of the shipped part `name` of machine files."""
+    return _data_path("parts", name)
 
 
 def suite_path(name: str) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 from linkwright import _native, schedules, sources
 from linkwright.errors import LinkwrightError, UsageError, WaivedError
+from linkwright.machines import AS_DESCRIBED, Variant
 
 # A proof is about chunks; elements only decide how long they are.
 ELEMENT_BYTES = 4
@@ -24,6 +25,7 @@ class Request:
     root: int = 0
     grid: tuple[int, ...] | None = None
     machine: str | None = None
+    variant: Variant = AS_DESCRIBED  # of the machine
 
     @property
     def label(self) -> str:
@@ -101,7 +103,7 @@ def _sized(request: Request) -> _native.Machine:
     from linkwright.executors import resolve
     from linkwright.executors.sim import ModelledTarget
 
-    (target,) = resolve(str(request.machine), request.ranks, request.grid)
+    (target,) = resolve(str(request.machine), request.ranks, request.grid, variant=request.variant)
     if not isinstance(target, ModelledTarget):
         raise UsageError(f"--on {request.machine}: an executor measures; name a described machine to verify for it")
     return target.machine

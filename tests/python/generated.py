@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from linkwright import _native, interop
+from linkwright import _native, interop, machines, registry
 from linkwright.cli import groups
 from linkwright.stats.bandwidth import FACTORS
 from linkwright.store import schema
@@ -81,15 +81,15 @@ TABLES = {
 
 
 def machine_files() -> list[tuple[str, str]]:
-    """Texts and names of machine files that together open every table."""
+    """Texts and names of machine files that together open every table; those with parts are whole."""
     root = DOCUMENTS.parent
+    shipped = [machines.source(key) for key in registry.keys("machines")]
     folders = [
-        root / "python/linkwright/machines",
         root / "tests/cases/machines",
         root / "crates/linkwright-core/tests/machine",
     ]
     files = [path for folder in folders for path in sorted(folder.glob("*.toml")) if path.name != "errors.toml"]
-    return [(path.read_text(encoding="utf-8"), path.name) for path in files]
+    return [*shipped, *((path.read_text(encoding="utf-8"), path.name) for path in files)]
 
 
 def filled(text: str) -> str:

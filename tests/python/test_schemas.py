@@ -14,6 +14,9 @@ from linkwright_cases import invoke
 CORE = DOCUMENTS.parent / "crates" / "linkwright-core" / "tests" / "machine"
 EXAMPLE = (CORE / "example.toml").read_text(encoding="utf-8")
 EXAMPLES = list(DOCUMENTS.parent.glob("examples/*.toml"))
+MACHINES = [registry.machine_path(key) for key in registry.keys("machines")]
+PARTS = [registry.part_path(key) for key in registry.keys("parts")]
+NETWORKS = [registry.network_path(key) for key in registry.keys("networks")]
 WORKLOADS = [registry.workload_path(key) for key in registry.keys("workloads")]
 
 # Mistakes that no schema sees: they depend on other keys, on a clock, or on the exact value.
@@ -63,6 +66,21 @@ def test_every_table_of_machine_files_is_known():
 @pytest.mark.parametrize(("text", "file"), machine_files(), ids=lambda value: value if value.endswith(".toml") else "")
 def test_machines_are_valid(text, file):
     assert first_error("machine", tomllib.loads(text)) is None
+
+
+@pytest.mark.parametrize("path", [*MACHINES, *PARTS], ids=lambda path: path.name)
+def test_machine_files_and_their_parts_are_valid(path):
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert first_error("part" if "parts" in document or "part" in document else "machine", document) is None
+    assert first_error("part", {**document, "fabrik": {}})
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
+def test_networks_are_valid(path):
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert first_error("network", document) is None
+    del document["network"]["parameters"]
+    assert first_error("network", document)
 
 
 @pytest.mark.parametrize(

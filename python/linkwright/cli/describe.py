@@ -23,6 +23,7 @@ from linkwright.experiment import DTYPES
 @click.option("--schema", type=click.Choice(schemas.NAMES), help="Print the JSON schema of such a file, for editors.")
 @click.option("--limit", "asks_limit", is_flag=True, help="Print what no schedule of the collective NAME beats.")
 @click.option("--on", metavar="MACHINE", help="With --limit: a described machine, or the path of a machine file.")
+@options.variant
 @click.option(
     "--ranks",
     "-p",
@@ -90,7 +91,7 @@ def _is_source(name: str) -> bool:
 
 def _refuse(context: click.Context, options_of_limit: set[str]) -> None:
     """Refuse options that the question has no use for."""
-    for option in sorted(options_of_limit):
+    for option in sorted(options_of_limit - {"variant"} | {"nodes", "fabric", "without", "degrade"}):
         if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
             raise UsageError(f"--{option} is about a limit; add --limit")
 

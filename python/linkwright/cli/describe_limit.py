@@ -16,13 +16,21 @@ from linkwright.problem_limits import Limit, limits
 
 
 def show(
-    named: str | None, on: str | None, ranks: int | None, sizes: str | None, dtype: str, *, as_json: bool, **choices
+    named: str | None,
+    on: str | None,
+    variant: machines.Variant,
+    ranks: int | None,
+    sizes: str | None,
+    dtype: str,
+    *,
+    as_json: bool,
+    **choices,
 ) -> None:
     """Print the limits of the collective of that name on a machine."""
     if not named or not on:
         raise UsageError("--limit needs a collective and a machine: `linkwright describe allreduce --limit --on loggp`")
     collective, _ = options.collective_and_algorithm(named, "all")
-    machine = machines.load(on)
+    machine = machines.load(on, variant)
     grid = choices.get("grid")
     ranks = ranks or (math.prod(grid) if grid else machine.ranks)
     if not ranks:

@@ -44,6 +44,7 @@ def _checked_name(value: str | None) -> str | None:
 )  # fmt: skip
 @click.option("--ranks", "-p", type=options.RANKS, help="Ranks that take part; default: all that the machine has.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, where a machine leaves it open.")
+@options.variant
 @click.option(
     "--level", type=click.Choice(list(BUDGETS_S)), default="quick", show_default=True,
     help="How much of the suite to run, and for how long: quick 60 s, normal 5 min, full 15 min.",
@@ -180,7 +181,7 @@ def _refuse_with_resume() -> None:
 def _refuse_measured(request: Request) -> None:
     from linkwright.executors import resolve
 
-    for target in resolve(request.on, request.ranks, request.grid):
+    for target in resolve(request.on, request.ranks, request.grid, variant=request.variant):
         if not target.modelled:
             raise UsageError(
                 f"--on {target.name}: this executor measures, and a second job would disturb what it "

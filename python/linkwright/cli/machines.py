@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from linkwright.cli import options
 from linkwright.cli.columns import items, terminal_columns
 from linkwright.cli.output import print_json, print_table
 from linkwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from linkwright.machines import Variant
 
 
 @click.group(name="machines")
@@ -22,18 +26,27 @@ def command() -> None:
 @click.option("--rules", is_flag=True, help="One page that says in plain sentences what a message costs at each level.")
 @click.option("--devices", is_flag=True, help="List chips and groups of chips, as the vendor does.")
 @click.option("--device", metavar="IDS", help="Show only the device made of these chips, such as 5,7.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the machine file with its parts, or as a cluster.")
+@options.variant
 @options.as_json
-def show(name: str, rules: bool, devices: bool, device: str | None, as_json: bool) -> None:
+def show(
+    name: str, rules: bool, devices: bool, device: str | None, as_toml: bool, variant: Variant, as_json: bool
+) -> None:
     """Show every number of the machine NAME (or of a machine file) with its source.
 
     A number is documented, measured, derived from such numbers, assumed, or fitted: chosen so that the model meets
     measurements. The fewer numbers are fitted, the more an agreement with measurements means.
     """
-    from linkwright.machines import load
+    from linkwright.machines import load, source
 
     if rules and (devices or device):
         raise UsageError("--rules and --devices are two pages; ask for one at a time")
-    machine = load(name)
+    if as_toml and (rules or devices or device or as_json):
+        raise UsageError("--toml prints a file; leave the options of other pages out")
+    machine = load(name, variant)
+    if as_toml:
+        click.echo(source(name, variant)[0], nl=False)
+        return
     if rules:
         from linkwright.predict import page
 

@@ -7,13 +7,16 @@ and the like inside its function; a test watches it.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
 import sys
+from typing import TextIO, cast
 
 import click
 
+from linkwright.cli.safe_output import SafeOutput
 from linkwright.errors import LinkwrightError, UsageError, unknown
 
 # Verb -> its summary, in the order of `--help`. Each is a module of its own, unless it is an alias; a test compares the
@@ -91,6 +94,11 @@ def status_of(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status; every user error becomes one message on stderr."""
     if sys.stdout is None:
         return _complain("standard output is closed; open it, or send it to /dev/null", 2)
+    with contextlib.redirect_stdout(cast(TextIO, SafeOutput(sys.stdout))):
+        return _status_of(arguments)
+
+
+def _status_of(arguments: list[str] | None) -> int:
     try:
         # `auto` is click's rule, colour on a terminal; https://no-color.org is not part of it.
         colour = False if os.environ.get("NO_COLOR") else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -184,6 +185,40 @@ shape = _together(
     ),
     click.option("--grid", type=Grid(), help="Arrange the ranks in columns x rows, for two-dimensional algorithms."),
 )  # fmt: skip
+
+_variant = _together(
+    click.option(
+        "--nodes", type=int, metavar="N",
+        help="Of described machines: N of the node that the file describes, as one machine.",
+    ),
+    click.option(
+        "--fabric", metavar="NETWORK[,KEY=X]",
+        help="With --nodes: the network between them, such as `ndr-fat-tree,taper=2` (`linkwright list networks`); "
+        "default: that of the machine.",
+    ),
+    click.option(
+        "--without", multiple=True, metavar="NAME",
+        help="Of described machines: without this link (`NIC 3 - leaf 3`), node (`NIC 3`), class of links (`nvlink`) "
+        "or transport; may be repeated.",
+    ),
+    click.option(
+        "--degrade", multiple=True, metavar="NAME=X",
+        help="Of described machines: multiply the rates of such a thing by X; may be repeated.",
+    ),
+)  # fmt: skip
+
+
+def variant(function: Callable) -> Callable:
+    """The options that change described machines, as one argument `variant` of the command."""
+
+    @functools.wraps(function)
+    def command(*args: object, nodes: int | None, fabric: str | None, without, degrade, **asked: object) -> object:
+        from linkwright.machines.variant import Variant
+
+        return function(*args, variant=Variant.of(nodes, fabric, without, degrade), **asked)
+
+    return _variant(command)
+
 
 traffic = _together(
     click.option("--messages", type=click.IntRange(1), metavar="N", help="Messages per pair of a pattern; default: 1."),

@@ -14,6 +14,7 @@ from linkwright.cli.predict_training import training_options
 from linkwright.errors import UsageError
 
 if TYPE_CHECKING:
+    from linkwright.machines import Variant
     from linkwright.predict import Program
     from linkwright.report import Report
 
@@ -47,6 +48,7 @@ class Shown:
     "--on", "machines", required=True, metavar="MACHINE,..", shell_complete=options.completed("machines"),
     help="Described machines, or machine files; the first is compared with each of the others.",
 )  # fmt: skip
+@options.variant
 @training_options
 @click.option("--wide", is_flag=True, help="All columns, also where they need more than 80 characters.")
 @click.option(
@@ -55,7 +57,13 @@ class Shown:
 )  # fmt: skip
 @options.as_json
 def command(
-    apps: tuple[str, ...], machines: str, wide: bool, report: Path | None, as_json: bool, **asked: object
+    apps: tuple[str, ...],
+    machines: str,
+    variant: Variant,
+    wide: bool,
+    report: Path | None,
+    as_json: bool,
+    **asked: object,
 ) -> int:
     """Forecast the program APP on described machines.
 
@@ -74,7 +82,9 @@ def command(
         raise UsageError(f"--report {report}: the page is HTML; give a name that ends in .html")
     found = _program(apps)
     shown = Shown(as_json, wide, report)
-    return importlib.import_module(VIEWS[found.kind]).answer(found, [load(name) for name in names], asked, shown)
+    return importlib.import_module(VIEWS[found.kind]).answer(
+        found, [load(name, variant) for name in names], asked, shown
+    )
 
 
 def _program(apps: tuple[str, ...]) -> Program:

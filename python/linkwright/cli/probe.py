@@ -15,6 +15,7 @@ from linkwright.cli import options
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors that measure (threads, cuda) and machines that are modelled.",
 )  # fmt: skip
+@options.variant
 @click.option(
     "--axis", "-x", "stated", multiple=True, metavar="AXIS=A,B",
     help="Values of one axis, or a range of sizes such as `working_set=4K..64M`; may be repeated.",

@@ -16,6 +16,7 @@ from linkwright.cli import options
     "--on", shell_complete=options.completed("executors", "machines"), default="threads", show_default=True,
     metavar="A,B", help="Executors to run on; described machines among them are simulated.",
 )  # fmt: skip
+@options.variant
 @options.shape
 @options.sizes
 @options.data
@@ -72,7 +73,7 @@ def command(what: str, on: str, algorithm: str, root_folder: Path, outputs: tupl
         issue=asked["issue"],
         skew=asked["skew"],
     )
-    told = ("grid", "seed", "samples", "warmup", "target")
+    told = ("grid", "seed", "samples", "warmup", "target", "variant")
     request = Request(
         on=on,
         budget_s=asked["time_budget"],

@@ -14,6 +14,7 @@ from linkwright.cli.table import LiveTable
 from linkwright.errors import LinkwrightError, UsageError
 from linkwright.executors import Target, resolve
 from linkwright.experiment import Experiment
+from linkwright.machines import Variant
 from linkwright.store.files import check_place, write_text, write_whole
 from linkwright.suite.expand import expand
 from linkwright.suite.load import Suite
@@ -35,6 +36,7 @@ class Request:
     ranks: int | None
     grid: tuple[int, ...] | None
     seed: int
+    variant: Variant
     trace: Path | None
     links: Path | None
     noc_trace: Path | None
@@ -118,7 +120,7 @@ def _plan(request: Request) -> Planned:
         from linkwright import interop  # its formats are loaded if one is asked for
 
         interop.check_output(path)
-    targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED)
+    targets = resolve(request.on, request.ranks, request.grid, request.mode, MOST_SIMULATED, variant=request.variant)
     for file in request.files.values():
         check_place(file, str(file))
     for target in targets:

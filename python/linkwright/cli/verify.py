@@ -13,6 +13,7 @@ from linkwright.cli.progress import Progress
 from linkwright.units import counted
 
 if TYPE_CHECKING:
+    from linkwright.machines import Variant
     from linkwright.verification import Request
 
 # Rank counts of `--all`: every small one, a power of two, and squares.
@@ -31,6 +32,7 @@ USUAL_RANKS, USUAL_SIZE = 8, 64 << 10
 @click.option("-r", "--root", type=click.IntRange(0), default=0, show_default=True, help="Root of rooted collectives.")
 @click.option("--grid", type=options.Grid(), help="Ranks as a grid of columns x rows, for two-dimensional algorithms.")
 @click.option("--on", "machine", metavar="MACHINE", help="Lower it for the default path of this machine first.")
+@options.variant
 @options.as_json
 def command(
     what: str | None,
@@ -41,6 +43,7 @@ def command(
     root: int,
     grid: tuple[int, ...] | None,
     machine: str | None,
+    variant: Variant,
     as_json: bool,
 ) -> int:
     """Prove a COLLECTIVE or the schedule of SOURCE correct.
@@ -58,7 +61,7 @@ def command(
         raise UsageError(
             "name a collective or a source, or give --all: `linkwright verify allreduce -a ring --ranks 64`"
         )
-    requests = list(_requests(what, algorithm, ranks, size, root, grid, machine))
+    requests = list(_requests(what, algorithm, ranks, size, root, grid, (machine, variant)))
     bar = Progress(len(requests), "verify")
     findings = []
     for done, request in enumerate(requests):
@@ -79,7 +82,7 @@ def _requests(
     size: int | None,
     root: int,
     grid: tuple[int, ...] | None,
-    machine: str | None,
+    on: tuple[str | None, Variant],
 ) -> Iterator[Request]:
     """What is to be proved."""
     from linkwright.suite.expand import algorithms_of
@@ -88,7 +91,7 @@ def _requests(
     if what is None:
         size = USUAL_SIZE if size is None else size
         for key in (f"{collective}/{name}" for collective, names in registered().items() for name in names):
-            yield from (Request(key, p, size, root if root < p else 0, grid, machine) for p in SWEEP)
+            yield from (Request(key, p, size, root if root < p else 0, grid, *on) for p in SWEEP)
         return
     subject = options.subject(what, algorithm)
     ranks = subject.asked_ranks(ranks)
@@ -97,11 +100,11 @@ def _requests(
             ranks = ranks or USUAL_RANKS
         if subject.sources[0].size_bytes is None:
             size = USUAL_SIZE if size is None else size
-        yield Request(what, ranks, size, root, grid, machine)
+        yield Request(what, ranks, size, root, grid, *on)
         return
     for name in algorithms_of(subject.collective, subject.axes["algorithms"]):
         key = f"{subject.collective}/{name}"
-        yield Request(key, ranks or USUAL_RANKS, USUAL_SIZE if size is None else size, root, grid, machine)
+        yield Request(key, ranks or USUAL_RANKS, USUAL_SIZE if size is None else size, root, grid, *on)
 
 
 def _print(findings: list, brief: bool) -> None:

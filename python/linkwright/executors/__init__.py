@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from linkwright import machines, registry
 from linkwright.errors import PluginError, ShapeError, UsageError, unknown
 from linkwright.experiment import Experiment
+from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.units import format_grid
 
 from .cuda import Cuda
@@ -75,12 +76,13 @@ def resolve(
     walk: str | None = None,
     most: int = MOST_RANKS,
     kept: Mapping[str, tuple[str, str]] | None = None,
+    variant: Variant = AS_DESCRIBED,
 ) -> list[Target]:
     """The targets named in a list such as `threads,wormhole-n150`: executors and described machines.
 
     `walk` (`fold` or `stream`) simulates machines without a schedule; `most` ranks of a described machine take part
-    without a choice; `kept` has text and file name of machines that are not read again. Raises a `UsageError` or a
-    `ShapeError`.
+    without a choice; `kept` has text and file name of machines that are not read again; described machines are taken as
+    the `variant` has them. Raises a `UsageError` or a `ShapeError`.
     """
     if ranks is not None and ranks < 1:
         raise ShapeError(f"--ranks {ranks}: a collective has at least 1 rank")
@@ -92,7 +94,7 @@ def resolve(
     if len(on_host) > 1 and not any(executor.untimed for executor in on_host):
         keys_on_host = " and ".join(executor.key for executor in on_host)
         raise UsageError(f"--on {names}: {keys_on_host} would compete for the processors of this host; make two runs")
-    found = [resolve_one(name, ranks, grid, walk, most, (kept or {}).get(name)) for name in wanted]
+    found = [resolve_one(name, ranks, grid, walk, most, (kept or {}).get(name), variant) for name in wanted]
     _check_told_apart(names, found)
     if len(found) == 1 and grid:  # of several machines, it is meant for those that it fits
         _check_grid(grid, found[0].extent.ranks)
@@ -106,16 +108,22 @@ def resolve_one(
     walk: str | None = None,
     most: int = MOST_RANKS,
     kept: tuple[str, str] | None = None,
+    variant: Variant = AS_DESCRIBED,
 ) -> Target:
     """The target of one name after --on."""
     if executor := find(name):
+        if variant:
+            raise UsageError(
+                f"--on {name}: an executor takes the machine as it is; --nodes, --fabric, --without and --degrade are "
+                "for described machines"
+            )
         return executor.resolve(ranks, grid)
     if not _is_machine(name):
         timed = [key for key in keys() if key not in EXECUTORS or not EXECUTORS[key].untimed]
         known = [*registry.keys("machines"), *timed]
         lists = "linkwright list machines", "linkwright list executors"
         raise unknown("machine or executor", name, known, where="--on", lists=lists)
-    return described(Recipe(name, *(kept or machines.source(name)), ranks, grid, walk, most))
+    return described(Recipe(name, *(kept or machines.source(name, variant)), ranks, grid, walk, most))
 
 
 def _check_told_apart(names: str, targets: list[Target]) -> None:

@@ -1,4 +1,7 @@
-"""Described machines: one TOML file each; see docs/formats.md for the format."""
+"""Described machines: one TOML file each, with parts that several share; see docs/formats.md for the format.
+
+A `Variant` of a machine is composed from its file: many nodes on a network, or the machine without a link.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ from linkwright import _native, registry
 from linkwright.errors import UsageError
 from linkwright.store.files import read_text
 
+from . import compose
+from .variant import AS_DESCRIBED, Variant
 
-def load(name: str | os.PathLike[str]) -> _native.Machine:
-    """The machine called `name`, or described by the file at that path."""
-    return _parsed(*source(os.fspath(name)))
+
+def load(name: str | os.PathLike[str], variant: Variant = AS_DESCRIBED) -> _native.Machine:
+    """The machine called `name`, or described by the file at that path, as the variant has it."""
+    return _parsed(*source(os.fspath(name), variant))
 
 
 @functools.lru_cache(maxsize=8)
@@ -22,14 +28,20 @@ def _parsed(text: str, file: str) -> _native.Machine:
     return _native.Machine.parse(text, file)
 
 
-def source(name: str) -> tuple[str, str]:
+def source(name: str, variant: Variant = AS_DESCRIBED) -> tuple[str, str]:
     """The text and the file name of the machine called `name`, or described by the file at that path."""
     path = registry.machine_path(name)
-    return read_text(path, "a machine file"), path.name
+    text = read_text(path, "a machine file")
+    if variant or compose.is_composed(text):
+        return compose.finished(text, path, variant), path.name
+    return text, path.name
 
 
-def current(name: str) -> str | None:
-    """The text of the machine file as it is now; None if it can no longer be read."""
+def current(name: str, variant: Variant = AS_DESCRIBED) -> str | None:
+    """The text of the machine as its files are now; None if they can no longer be read."""
     with contextlib.suppress(UsageError):
-        return source(name)[0]
+        return source(name, variant)[0]
     return None
+
+
+__all__ = ["AS_DESCRIBED", "Variant", "current", "load", "source"]

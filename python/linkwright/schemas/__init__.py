@@ -1,6 +1,8 @@
 """JSON schemas, made from the declarations that read each file, so that an editor checks what the program checks.
 
     machine     `[fabric]`, `[path.NAME]`, ... as the Rust readers ask for their keys, see `machine.py`
+    part        the same tables with any of their keys: parts of machine files, and files that name parts
+    network     the keys of `linkwright.machines.network`
     suite       the keys of `linkwright.suite.load`
     predict     the keys of each kind of program
     results     the columns and metrics of `linkwright.store.schema`
@@ -16,7 +18,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-NAMES = ("machine", "suite", "predict", "results")
+NAMES = ("machine", "part", "network", "suite", "predict", "results")
 # Editors of TOML know this draft.
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -30,9 +32,23 @@ def made(name: str, machines: list[tuple[str, str]]) -> str:
     """The text of a schema, made again; `machines` are texts and names of files that together have every table."""
     from linkwright.schemas import machine
 
-    makers = {"machine": lambda: machine.schema(machines), "suite": _suite, "predict": _predict, "results": _results}
+    makers = {
+        "machine": lambda: machine.schema(machines),
+        "part": lambda: machine.part(machines),
+        "network": _network,
+        "suite": _suite,
+        "predict": _predict,
+        "results": _results,
+    }
     head = {"$schema": DRAFT, "title": f"linkwright: {name}"}
     return json.dumps({**head, **makers[name]()}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _network() -> Schema:
+    from linkwright import toml
+    from linkwright.machines.network import KEYS
+
+    return toml.schema(KEYS)
 
 
 def _suite() -> Schema:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from linkwright import _native
+from linkwright import _native, toml
+from linkwright.machines.cluster import CLUSTER
 
 Schema = dict[str, Any]
 
@@ -40,7 +41,28 @@ def schema(files: list[tuple[str, str]]) -> Schema:
         definitions[_defined(dimension)] = _stated(value, unit={"enum": units})
         definitions[f"{_defined(dimension)}_list"] = _stated(listed, unit={"enum": units})
     definitions["status"] = {"enum": numbers["statuses"]}
-    return {**made, "definitions": definitions}
+    properties = {**made["properties"], "cluster": toml.schema(CLUSTER)}
+    return {**made, "properties": properties, "definitions": definitions}
+
+
+def part(files: list[tuple[str, str]]) -> Schema:
+    """The schema of parts of machine files, and of files that name parts: any of the keys, none of them required."""
+    made = schema(files)
+    about = {"type": "object", "properties": {"name": TEXT, "summary": TEXT}, "additionalProperties": False}
+    open_tables = {key: _without_required(value) for key, value in made["properties"].items()}
+    properties = {"parts": FORMS["texts"], "part": about, **open_tables}
+    return {**made, "required": [], "properties": properties}
+
+
+def _without_required(found: Any) -> Any:
+    """A schema whose tables may lack keys; what decides between kinds of a table stays."""
+    if isinstance(found, list):
+        return [_without_required(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        key: value if key == "if" else _without_required(value) for key, value in found.items() if key != "required"
+    }
 
 
 def _stated(value: Schema, **unit: Schema) -> Schema:

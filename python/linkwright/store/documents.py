@@ -42,6 +42,7 @@ _CPU = {
     "siblings?": (str, None),
     "caches?": [{...: (str, None)}],
 }
+VARIANT = {"nodes": (int, None), "fabric": (str, None), "without": [str], "degrade": {...: float}}
 REQUEST = {
     "on": str,
     "budget_s": float,
@@ -55,6 +56,7 @@ REQUEST = {
     "target": float,
     "level": str,
     "name": (str, None),
+    "variant": VARIANT,
 }
 _OPTIONAL = {f"{key}?": form for key, form in REQUEST.items()}
 INPUT = {"machine": str, "digest": (str, None)}

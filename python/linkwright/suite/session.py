@@ -22,6 +22,7 @@ from linkwright.executors import Target, resolve
 from linkwright.executors.measured import dropped_samples
 from linkwright.executors.protocol import Options
 from linkwright.experiment import Experiment
+from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.stats.grade import TARGET
 from linkwright.store import documents, schema
 from linkwright.store import run as runs
@@ -61,6 +62,11 @@ class Request:
     target: float = TARGET  # precision at which an experiment is measured no longer, a share
     level: str = "full"  # of the parts of the suite, those up to this one
     name: str | None = None  # of the machine that is measured, for titles and legends
+    variant: Variant = AS_DESCRIBED  # of the described machines
+
+    def to_json(self) -> dict[str, object]:
+        """What `run.json` keeps of it."""
+        return {**self.__dict__, "variant": self.variant.to_json()}
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Outcome:
 
 def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend: Backend | None = None) -> Outcome:
     """Run `suite` in a new folder below `root`; `backend` runs what is modelled, by default all processors."""
-    targets = resolve(request.on, request.ranks, request.grid)
+    targets = resolve(request.on, request.ranks, request.grid, variant=request.variant)
     found = [expand_on(suite, target, request.level) for target in targets]  # of all, so that a refusal comes first
     if not any(found):
         raise UsageError(
@@ -92,7 +98,7 @@ def start(root: Path, suite: Suite, request: Request, watcher: Watcher, backend:
     if backend:
         about |= {"backend": backend.about()}
     inputs = {target.name: runs.Input.of(target.machine_name, _text(target)) for target in targets}
-    plan = {"request": request.__dict__, "inputs": {name: vars(one) for name, one in inputs.items()}}
+    plan = {"request": request.to_json(), "inputs": {name: vars(one) for name, one in inputs.items()}}
     run = runs.create(root, suite.name, suite.text, plan, about)
     for target in targets:
         if target.modelled:
@@ -143,7 +149,7 @@ def _as_begun(run: runs.Run, request: Request, watcher: Watcher) -> list[Target]
     """The targets of a run as they were when it began: its copies of machine files, and what it measured there."""
     inputs = run.inputs()
     kept = {name: (run.machine(one), f"{one.machine}.toml") for name, one in inputs.items() if one.digest}
-    targets = resolve(request.on, request.ranks, request.grid, kept=kept)
+    targets = resolve(request.on, request.ranks, request.grid, kept=kept, variant=request.variant)
     for target in targets:
         begun = inputs.get(target.name)
         if begun is None or begun.machine != target.machine_name:
@@ -152,7 +158,7 @@ def _as_begun(run: runs.Run, request: Request, watcher: Watcher) -> list[Target]
                 f"{run.folder}: was begun on {where}, and {target.name} is {target.machine_name} here; resume it "
                 "there, or make it again"
             )
-        if target.modelled and not begun.is_of(machines.current(target.name)):
+        if target.modelled and not begun.is_of(machines.current(target.name, request.variant)):
             watcher.told(
                 f"--on {target.name}: the machine file has changed or gone since this run began; the run goes on "
                 f"with its copy, {run.folder}/machines/{begun.machine}.toml"
@@ -178,7 +184,8 @@ def resume(run: runs.Run, watcher: Watcher, backend: Backend | None = None) -> O
         raise UsageError(f"{run.folder}: another version of linkwright began this run; make it again")
     asked = run.request
     grid = tuple(asked["grid"] or ()) or None
-    request = Request(**{name: asked[name] for name in documents.REQUEST} | {"grid": grid})
+    variant = Variant.of(**asked["variant"])
+    request = Request(**{name: asked[name] for name in documents.REQUEST} | {"grid": grid, "variant": variant})
     text = read_text(run.folder / "suite.toml", "the copy that the run made of its suite")
     suite = parse(text, f"{run.id}/suite.toml")
     targets = _as_begun(run, request, watcher)

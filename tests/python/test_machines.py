@@ -1,0 +1,68 @@
+"""Machines composed of parts, nodes and networks: every shipped one, alone and as clusters."""
+
+import tomllib
+
+import pytest
+
+import linkwright as lw
+from linkwright import machines, registry
+from linkwright.machines import Variant, edges, writer
+from linkwright_cases import invoke
+
+ALL = registry.keys("machines")
+NODES = [key for key in ALL if "cluster" in machines.compose.document(registry.machine_path(key))]
+
+
+def text_of(name, **variant):
+    return machines.source(name, Variant(**variant))[0]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_machine_is_named_like_its_file(name):
+    machine = machines.load(name)
+    assert machine.name == name
+    assert machine.numbers()
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("nodes", [1, 2, 64])
+def test_every_node_joins_clusters(name, nodes):
+    alone, joined = machines.load(name), machines.load(name, Variant(nodes))
+    assert joined.ranks == nodes * alone.ranks
+    names = [end["name"] for end in joined.endpoints()][: joined.ranks]
+    own = [end["name"] for end in alone.endpoints()][: alone.ranks]
+    assert names == [f"node {k} {name}" for k in range(nodes) for name in own]
+    schedule = lw.schedule("alltoall", "linear", ranks=2, size="64")
+    for path in joined.paths:  # every rank reaches its like in the last node, on every path
+        for rank in range(alone.ranks):
+            placement = [rank, joined.ranks - alone.ranks + rank]
+            if nodes > 1:
+                assert lw.simulate(schedule, joined, path=path, placement=placement).time_us > 0
+
+
+def test_cases_of_edges():
+    ranks = ["a 0", "a 1", "a 2", "a 3"]
+    assert edges.pairs("* / 2 - leaf 0..1", ranks) == [
+        ("a 0", "leaf 0"), ("a 1", "leaf 0"), ("a 2", "leaf 1"), ("a 3", "leaf 1"),
+    ]  # fmt: skip
+    assert edges.pairs("leaf 0..1 - * / 2", ranks) == edges.pairs("* / 2 - leaf 0..1", ranks)
+    assert edges.pairs("a 0..2 x a 0..2", []) == [("a 0", "a 1"), ("a 0", "a 2"), ("a 1", "a 2")]
+    assert edges.pairs("a 0..1 = a 2..3", []) == [("a 0", "a 2"), ("a 1", "a 3")]
+    assert edges.runs(["a 0", "a 1", "b", "a 2", "a 3"]) == ["a 0..1", "b", "a 2..3"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_composed_text_is_whole_and_reads_back(name):
+    text = text_of(name, nodes=2)
+    document = tomllib.loads(text)
+    assert not {"parts", "cluster"} & document.keys()
+    assert tomllib.loads(writer.text(document)) == document
+    assert machines.load(name, Variant(2)).numbers() == machines._parsed(text, "copy.toml").numbers()
+
+
+def test_a_saved_cluster_is_an_ordinary_machine(tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text(invoke("machines", "show", "hgx-h100", "--nodes", "2", "--toml").out)
+    asked = ("simulate", "allreduce", "-a", "ring", "--sizes", "1M", "--on")
+    saved, composed = invoke(*asked, str(file)).out, invoke(*asked, "hgx-h100", "--nodes", "2").out
+    assert saved.splitlines()[-1] == composed.splitlines()[-1]
