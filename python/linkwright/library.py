@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from linkwright import _native, nccl
-from linkwright.errors import FileError, WaivedError, unknown
+from linkwright.errors import FileError, UnknownNameError, WaivedError, unknown
 from linkwright.experiment import Continued, Own, continued
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
 
     `nccl-2.27` leaves the choice to the library; `nccl-2.27/tree` and `nccl-2.27/tree/ll` force it in part or wholly.
     """
-    known = algorithms(machine, experiment.collective)
     stem, *forced = experiment.algorithm.split("/")
-    if stem not in known or len(forced) > 2:
+    known = algorithms(machine, experiment.collective)
+    if not _serves(machine, experiment.collective, stem) or len(forced) > 2:
         raise unknown(f"plan of {experiment.collective}", experiment.algorithm, known, where=machine.name)
     stated = machine.library()
     name, _, version = stem.partition("-")
@@ -147,7 +147,7 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Exper
 
     With a `sample` of a large machine, rank r is at endpoint `sample[r]`.
     """
-    if not asked.collective or asked.algorithm.partition("/")[0] not in algorithms(machine, asked.collective):
+    if not asked.collective or not is_plan(asked.algorithm):
         return asked
     if asked.path or asked.issue:
         error = WaivedError(f"{asked.algorithm}: chooses path and issue policy itself; leave --path and --issue out")
@@ -155,9 +155,19 @@ def planned(machine: _native.Machine, sample: Sequence[int] | None, asked: Exper
     at = tuple(sample[: asked.ranks]) if sample else asked.placement
     try:
         made = plan(machine, replace(asked, placement=at))
-    except WaivedError as error:  # forced to what does not work here
+    except (WaivedError, UnknownNameError) as error:  # forced to what does not work here, or is not there
         return replace(asked, own=Own(error=error))
     return replace(asked, path=made.path, issue=made.issue, own=made.own)
+
+
+def _serves(machine: _native.Machine, collective: str, stem: str) -> bool:
+    """Whether the library plans a collective in this version: one that the file names, or that needs nothing else."""
+    if stem in algorithms(machine, collective):
+        return True
+    stated, (name, _, version) = machine.library(), stem.partition("-")
+    if not stated or name != stated["name"] or version not in (found := LIBRARIES[name]).VERSIONS:
+        return False
+    return collective in found.collectives(version) and set(found.required_modes(version)) <= stated["modes"].keys()
 
 
 def _checked(machine: _native.Machine, stated: _native._Library):

@@ -121,7 +121,7 @@ def algorithms_of(collective: str, wanted: tuple[str, ...] = (ALL,), own: Sequen
     groups = {ALL: known, OWN: own}
     named = [name for word in wanted for name in groups.get(word, [word])]
     for name in named:
-        if name not in known and name.partition("/")[0] not in own and not _source(collective, name):
+        if name not in known and not (own and library.is_plan(name)) and not _source(collective, name):
             raise elsewhere(name) or unknown(
                 f"algorithm of {collective}", name, known, lists="linkwright list algorithms"
             )
