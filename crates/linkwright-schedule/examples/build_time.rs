@@ -1,14 +1,16 @@
-//! Prints how long schedules take to build, and how many edges and notices they have.
+//! Prints how long schedules take to build and to prove, and how many edges and notices they have.
 //!
 //! `cargo run --release -p linkwright-schedule --example build_time`
 //! `cargo run --release -p linkwright-schedule --example build_time -- 64 allreduce`
+//! `cargo run --release -p linkwright-schedule --example build_time -- 72x20 allreduce`
 //!
 //! Without arguments the cases that must build in seconds; with them all algorithms whose key
-//! contains the second, over as many ranks as the first says.
+//! contains the second, over as many ranks, or over such a grid, as the first says.
 
 use linkwright_schedule::builder::Shape;
 use linkwright_schedule::collectives::{find, REGISTRY};
 use linkwright_schedule::ir::OpKind;
+use linkwright_schedule::verify::verify;
 use std::time::Instant;
 
 const LARGE: [(&str, u32); 10] = [
@@ -26,26 +28,43 @@ const LARGE: [(&str, u32); 10] = [
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let cases: Vec<(String, u32)> = match arguments.first() {
-        None => LARGE.map(|(key, ranks)| (key.into(), ranks)).to_vec(),
+    let cases: Vec<(String, Shape)> = match arguments.first() {
+        None => LARGE
+            .map(|(key, ranks)| (key.into(), shape(&ranks.to_string())))
+            .to_vec(),
         Some(ranks) => {
-            let ranks = ranks
-                .parse()
-                .expect("the first argument is a number of ranks");
             let part = arguments.get(1).map_or("", String::as_str);
             let keys = REGISTRY.iter().map(|algorithm| algorithm.key());
             let wanted = keys.filter(|key| key.contains(part));
-            wanted.map(|key| (key, ranks)).collect()
+            wanted.map(|key| (key, shape(ranks))).collect()
         }
     };
-    for (key, ranks) in cases {
-        measure(&key, ranks);
+    for (key, shape) in cases {
+        measure(&key, &shape);
     }
 }
 
-fn measure(key: &str, ranks: u32) {
+/// A line of ranks, or a grid such as `8x4`.
+fn shape(text: &str) -> Shape {
+    let sides: Vec<u32> = text
+        .split('x')
+        .map(|side| {
+            side.parse()
+                .expect("the first argument is a number of ranks or a grid")
+        })
+        .collect();
+    let ranks = sides.iter().product();
+    let line = Shape::new(ranks, u64::from(ranks) * 1024);
+    match sides.len() {
+        1 => line,
+        _ => line.with_sides(&sides),
+    }
+}
+
+fn measure(key: &str, shape: &Shape) {
+    let ranks = shape.ranks;
     let start = Instant::now();
-    let built = (find(key).expect("registered").build)(&Shape::new(ranks, 1 << 20));
+    let built = (find(key).expect("registered").build)(shape);
     let seconds = start.elapsed().as_secs_f64();
     let schedule = match built {
         Ok(schedule) => schedule,
@@ -57,9 +76,12 @@ fn measure(key: &str, ranks: u32) {
         .iter()
         .filter(|op| op.kind == OpKind::Notice)
         .count();
+    let start = Instant::now();
+    verify(&schedule).expect("registered algorithms are right");
+    let proof = start.elapsed().as_secs_f64();
     println!(
-        "{key} p={ranks}: {ops} operations, {notices} notices, {} edges, {seconds:.2} s, \
-         {:.1} ns per operation",
+        "{key} p={ranks}: {ops} operations, {notices} notices, {} edges, {seconds:.4} s, \
+         {:.1} ns per operation, proved in {proof:.4} s",
         schedule.edge_count(),
         seconds * 1e9 / ops.max(1) as f64
     );

@@ -111,7 +111,11 @@ def _how(experiment: Experiment, _metrics: Metrics) -> str:
 
 def _hows(experiment: Experiment) -> list[str]:
     """What an experiment does differently from the default, in words."""
-    words = [f"{name}={getattr(experiment, name)}" for name in HOW if getattr(experiment, name)]
+    chosen = experiment.own.words if experiment.own else None
+    # What a library chose says more than the path and the policy that come with it.
+    words = [chosen] if chosen else []
+    named = ("skew",) if chosen else HOW
+    words += [f"{name}={getattr(experiment, name)}" for name in named if getattr(experiment, name)]
     words += [f"root={experiment.root}"] if experiment.root else []
     words += [f"grid={units.format_grid(experiment.grid)}"] if experiment.grid else []
     words += [f"x{experiment.messages}"] if experiment.messages > 1 else []
@@ -128,7 +132,7 @@ COLUMNS: dict[str, Column] = {
         Column("size", ("size", "(B)"), _size, "bytes; K, M and G are 1024-based"),
         _field("ranks", "ranks that take part"),
         _field("algorithm", "algorithm of the collective, or name of the pattern", is_text=True),
-        Column("how", ("how", ""), _how, "issue policy, path, skew, root, grid, messages", is_text=True),
+        Column("how", ("how", ""), _how, "what a library chose; policy, path, skew, root, grid, count", is_text=True),
         Column("axes", ("axes", ""), _axes, "axes of a probe", is_text=True),
         Column("time", ("time", ""), _metric("time").text, "time of the slowest rank; of a probe, of one operation"),
         Column("latency", ("latency", ""), _metric("latency").text, "half a round trip"),

@@ -94,6 +94,7 @@ class Sim(Executor):
                 grid or whole,
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default if not recipe.walk else _none, machine),
+                alternatives=functools.partial(library.alternatives, machine),
                 planned=functools.partial(library.planned, machine, sample),
                 last_cache=_last_cache(machine),
             ),

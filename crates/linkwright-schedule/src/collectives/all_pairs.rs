@@ -25,7 +25,8 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "all_pairs",
     summary: "every rank sums its part of all vectors in place, then reads the other parts",
     description: "Two exchanges between all pairs, with a barrier in between. Good where all \
-                 ranks reach each other, latency is high and messages are cheap.",
+                 ranks reach each other, latency is high and messages are cheap. Known as the \
+                 two-shot allreduce of custom kernels, in its form with reads.",
     cost: "1 barrier; 2 (p-1) reads of S/p bytes per rank, in two rounds where reads are in flight together",
     needs: "",
     source: "MSCCLang: Microsoft Collective Communication Language, ASPLOS 2023",

@@ -29,7 +29,7 @@
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::ring::{self, Blocks, Ring};
-use crate::collectives::common::tree::{self, binomial, relay_scratch, runs_at_root, subtree};
+use crate::collectives::common::tree::{self, binomial};
 use crate::collectives::common::Phase;
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
@@ -99,7 +99,7 @@ pub static GATHER: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     program: None,
-    build: gather,
+    build: |shape| tree::gather(shape, &binomial(shape.ranks, shape.root)),
 };
 
 /// Registry entry of scatter/binomial.
@@ -112,25 +112,15 @@ pub static SCATTER: Algorithm = Algorithm {
     needs: "",
     source: "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     program: None,
-    build: scatter,
+    build: |shape| tree::scatter(shape, &binomial(shape.ranks, shape.root)),
 };
 
 fn whole_vectors(shape: &Shape, collective: Collective) -> Result<Schedule> {
-    let mut b = Builder::new(collective, shape);
-    let vector = b.buffer(Buffer::vector("output", 1)).at(0);
-    let root = if collective.is_rooted() {
-        shape.root
-    } else {
-        0
+    let root = match collective.is_rooted() {
+        true => shape.root,
+        false => 0,
     };
-    let tree = binomial(shape.ranks, root);
-    if collective.reduces() {
-        tree::reduce(&mut b, vector, &tree);
-    }
-    if collective != Collective::Reduce {
-        tree::broadcast(&mut b, vector, &tree);
-    }
-    b.finish()
+    tree::whole_vectors(shape, collective, &binomial(shape.ranks, root))
 }
 
 fn broadcast_large(shape: &Shape) -> Result<Schedule> {
@@ -140,7 +130,7 @@ fn broadcast_large(shape: &Shape) -> Result<Schedule> {
     for round in binomial(p, root) {
         b.step();
         for branch in round {
-            let subtree = tree::blocks(p, root, branch.v.1, branch.size);
+            let subtree = tree::blocks(p, root, branch.first.1, branch.size);
             b.put_blocks(branch.parent, data, branch.child, data, &subtree);
         }
     }
@@ -151,63 +141,6 @@ fn broadcast_large(shape: &Shape) -> Result<Schedule> {
         Blocks::ByRing,
         Phase::Allgather,
     );
-    b.finish()
-}
-
-fn gather(shape: &Shape) -> Result<Schedule> {
-    let (p, root) = (shape.ranks, shape.root);
-    let mut b = Builder::new(Collective::Gather, shape);
-    let own = b.buffer(Buffer::block("input", p));
-    let all = b.buffer(Buffer::vector("output", p).only_at(root));
-    let tree = binomial(p, root);
-    let bundle = b.buffer(relay_scratch(p, &tree));
-    b.step();
-    b.local(root, own.at(0), all.at(root));
-    for v in (1..p).filter(|&v| subtree(p, v) > 1) {
-        b.local((root + v) % p, own.at(0), bundle.at(0));
-    }
-    for round in tree.iter().rev() {
-        b.step();
-        for branch in round {
-            let from = if branch.size == 1 { own } else { bundle };
-            if branch.parent == root {
-                let runs = runs_at_root(p, root, branch);
-                b.put_runs(branch.child, from, root, all, &runs);
-            } else {
-                let (whole, place) = (from.range(0..branch.size), bundle.range(branch.place()));
-                b.put(branch.child, whole, branch.parent, place);
-            }
-        }
-    }
-    b.finish()
-}
-
-fn scatter(shape: &Shape) -> Result<Schedule> {
-    let (p, root) = (shape.ranks, shape.root);
-    let mut b = Builder::new(Collective::Scatter, shape);
-    let all = b.buffer(Buffer::vector("input", p).only_at(root));
-    let own = b.buffer(Buffer::block("output", p));
-    let tree = binomial(p, root);
-    let bundle = b.buffer(relay_scratch(p, &tree));
-    for round in &tree {
-        b.step();
-        for branch in round {
-            let to = if branch.size == 1 { own } else { bundle };
-            if branch.parent == root {
-                let runs = runs_at_root(p, root, branch).into_iter();
-                let reversed: Vec<_> = runs.map(|(there, here, n)| (here, there, n)).collect();
-                b.put_runs(root, all, branch.child, to, &reversed);
-            } else {
-                let (whole, place) = (to.range(0..branch.size), bundle.range(branch.place()));
-                b.put(branch.parent, place, branch.child, whole);
-            }
-        }
-    }
-    b.step();
-    b.local(root, all.at(root), own.at(0));
-    for v in (1..p).filter(|&v| subtree(p, v) > 1) {
-        b.local((root + v) % p, bundle.at(0), own.at(0));
-    }
     b.finish()
 }
 
@@ -222,7 +155,7 @@ mod tests {
             let messages = schedule.ops().iter().filter(|op| op.is_message());
             messages.filter(|op| op.from == 3 || op.to == 3).count()
         };
-        assert_eq!(of_root(&gather(&shape).unwrap()), 6);
-        assert_eq!(of_root(&scatter(&shape).unwrap()), 6);
+        assert_eq!(of_root(&(GATHER.build)(&shape).unwrap()), 6);
+        assert_eq!(of_root(&(SCATTER.build)(&shape).unwrap()), 6);
     }
 }

@@ -7,6 +7,7 @@
 
 mod algorithm;
 mod all_pairs;
+mod bine;
 mod binomial;
 mod bucket_multiport;
 mod by_rows;
@@ -14,12 +15,18 @@ mod chain;
 mod common;
 mod direct;
 mod dissemination;
+mod double_binary_tree;
 mod hamiltonian;
 mod hierarchical;
+mod hierarchical_blocks;
+mod hierarchical_rooted;
 mod mirrored_doubling;
+mod pat;
+mod rails;
 mod recursive_doubling;
 mod ring;
 mod shared_memory;
+mod shots;
 mod star;
 mod swing;
 mod swing_multiport;
@@ -44,6 +51,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::ALLREDUCE_BANDWIDTH,
     &swing::ALLREDUCE_LATENCY,
     &swing::ALLREDUCE_BANDWIDTH,
+    &bine::ALLREDUCE,
     &swing_multiport::LATENCY,
     &swing_multiport::BANDWIDTH,
     &mirrored_doubling::LATENCY,
@@ -51,34 +59,53 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bucket_multiport::ALLREDUCE,
     &shared_memory::ALGORITHM,
     &all_pairs::ALGORITHM,
+    &shots::ONE_SHOT,
+    &shots::TWO_SHOT,
     &binomial::ALLREDUCE,
+    &double_binary_tree::ALGORITHM,
     &hierarchical::ALGORITHM,
     &ring::REDUCE_SCATTER,
     &recursive_doubling::REDUCE_SCATTER,
     &swing::REDUCE_SCATTER,
+    &bine::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
+    &pat::REDUCE_SCATTER,
+    &hierarchical_blocks::REDUCE_SCATTER,
     &ring::ALLGATHER,
     &recursive_doubling::ALLGATHER,
     &swing::ALLGATHER,
+    &bine::ALLGATHER,
+    &bine::ALLGATHER_TWO_RUNS,
     &dissemination::ALLGATHER,
     &direct::ALLGATHER,
+    &pat::ALLGATHER,
+    &hierarchical_blocks::ALLGATHER,
     &star::BROADCAST,
     &binomial::BROADCAST,
     &binomial::BROADCAST_LARGE,
+    &bine::BROADCAST,
+    &bine::BROADCAST_LARGE,
     &star::MULTICAST,
     &chain::BROADCAST,
+    &hierarchical_rooted::BROADCAST,
     &star::REDUCE,
     &binomial::REDUCE,
     &recursive_doubling::REDUCE,
+    &bine::REDUCE,
+    &bine::REDUCE_LARGE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
+    &hierarchical_rooted::REDUCE,
     &star::GATHER,
     &binomial::GATHER,
+    &bine::GATHER,
     &star::SCATTER,
     &binomial::SCATTER,
+    &bine::SCATTER,
     &direct::ALLTOALL,
     &direct::ALLTOALL_PAIRWISE,
     &dissemination::ALLTOALL,
+    &rails::ALLTOALL,
     &dissemination::BARRIER,
     &star::BARRIER,
 ];
@@ -95,11 +122,14 @@ pub fn find(key: &str) -> Result<&'static Algorithm> {
         })
 }
 
-/// The schedule of algorithm `key` for `shape`; only ring algorithms take rings.
+/// Names of the algorithms that take rings.
+const TAKE_RINGS: [&str; 2] = ["ring", "double_binary_tree"];
+
+/// The schedule of algorithm `key` for `shape`; only those of [`TAKE_RINGS`] take rings.
 pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {
     shape.check()?;
     let algorithm = find(key)?;
-    if !shape.rings.is_empty() && algorithm.name != "ring" {
+    if !shape.rings.is_empty() && !TAKE_RINGS.contains(&algorithm.name) {
         return Err(ScheduleError::Shape(format!(
             "{key} does not go round rings; leave them out, or use {}/ring",
             algorithm.collective.name()

@@ -34,7 +34,8 @@ pub static ALLREDUCE_LATENCY: Algorithm = Algorithm {
              vectors",
     description: "The rounds and bytes of recursive doubling over shorter routes, made for rings \
                  and tori. Ranks beyond a power of two first fold into a partner. With a grid, \
-                 the steps alternate between its axes.",
+                 the steps alternate between its axes. Bine's allreduce of small vectors has the \
+                 same meetings.",
     cost: "log2(p) rounds, S log2(p) bytes per rank; two rounds more off powers of two",
     needs: "",
     source: "De Sensi, Bonato, Saam and Hoefler, NSDI 2024",

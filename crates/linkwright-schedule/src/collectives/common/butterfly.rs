@@ -36,6 +36,8 @@ pub enum Partners {
     Doubling,
     /// Distance 1, 1, 3, 5, 11, ... in turning directions.
     Swing,
+    /// As Swing, with the blocks in an order in which every message of an exchange is one run.
+    Bine,
 }
 
 impl Partners {
@@ -43,7 +45,7 @@ impl Partners {
     pub fn of(self, here: u32, i: u32, length: u32) -> u32 {
         match self {
             Partners::Doubling => here ^ (1 << i),
-            Partners::Swing => {
+            Partners::Swing | Partners::Bine => {
                 let there = i64::from(here) + swing(here, i);
                 there.rem_euclid(i64::from(length)) as u32
             }
@@ -167,7 +169,7 @@ impl Butterfly {
         let there = self.partners.of(here, i, axis.core);
         let ahead = match self.partners {
             Partners::Doubling => here >> i & 1 == 0,
-            Partners::Swing => swing(here, i) > 0,
+            Partners::Swing | Partners::Bine => swing(here, i) > 0,
         };
         let hint = if ahead { axis.forward } else { axis.backward };
         (rank - here * axis.stride + there * axis.stride, hint)
@@ -175,21 +177,44 @@ impl Butterfly {
 
     /// `reach(m, step)` of all ranks m of the core, ascending; indexed by rank.
     pub fn reach(&self, step: usize) -> Vec<Vec<u32>> {
-        let mut reach = vec![Vec::new(); self.ranks as usize];
+        self.joined((step..self.steps()).rev())
+    }
+
+    /// Whose data each rank of the core has if all exchange what they have in the steps before `step`, ascending;
+    /// indexed by rank.
+    pub fn held(&self, step: usize) -> Vec<Vec<u32>> {
+        self.joined(0..step)
+    }
+
+    /// What each rank has after joining it with what its partner has, step by step.
+    fn joined(&self, steps: impl Iterator<Item = usize>) -> Vec<Vec<u32>> {
+        let mut joined = vec![Vec::new(); self.ranks as usize];
         for &rank in &self.core {
-            reach[rank as usize].push(rank);
+            joined[rank as usize].push(rank);
         }
-        for s in (step..self.steps()).rev() {
+        for s in steps {
             let union = |&rank: &u32| {
                 let (partner, _) = self.meet(rank, s);
-                merge(&reach[rank as usize], &reach[partner as usize])
+                merge(&joined[rank as usize], &joined[partner as usize])
             };
             let unions: Vec<Vec<u32>> = self.core.iter().map(union).collect();
             for (&rank, union) in self.core.iter().zip(unions) {
-                reach[rank as usize] = union;
+                joined[rank as usize] = union;
             }
         }
-        reach
+        joined
+    }
+
+    /// The core in the order of the blocks that its ranks own. Of Bine, those whom a rank reaches from any step on
+    /// are neighbours in it: first the half that a rank stays in after step 0, in it first the quarter after step 1, ...
+    pub fn owners(&self) -> Vec<u32> {
+        match self.partners {
+            Partners::Doubling | Partners::Swing => self.core.clone(),
+            Partners::Bine => (0..self.steps()).fold(vec![self.core[0]], |order, s| {
+                let half = |&rank: &u32| [rank, self.meet(rank, s).0];
+                order.iter().flat_map(half).collect()
+            }),
+        }
     }
 
     /// Everyone whom `rank` meets, directly or not, in steps before `step`, and `rank` itself.
@@ -282,6 +307,27 @@ mod tests {
         assert_eq!(swing, [(16, 17), (8, 11), (8, 8), (4, 4), (2, 2), (1, 1)]);
         let doubling: Vec<_> = (1..=6).map(|s| range(Partners::Doubling, s).1).collect();
         assert_eq!(doubling, [32, 16, 8, 4, 2, 1]);
+    }
+
+    #[test]
+    fn those_reached_are_neighbours_among_the_owners_of_bine() {
+        for (columns, rows) in [(1, 1), (2, 1), (512, 1), (37, 1), (8, 8), (16, 4), (3, 5)] {
+            let shape = Shape::new(columns * rows, 0).with_grid(columns, rows);
+            let butterfly = Butterfly::new(&shape, Partners::Bine).unwrap();
+            let mut place = vec![u32::MAX; (columns * rows) as usize];
+            for (block, &owner) in (0..).zip(&butterfly.owners()) {
+                place[owner as usize] = block;
+            }
+            for step in 0..=butterfly.steps() {
+                let all = butterfly.reach(step);
+                for &m in butterfly.core() {
+                    let reach = &all[m as usize];
+                    let mut blocks: Vec<u32> = reach.iter().map(|&r| place[r as usize]).collect();
+                    blocks.sort_unstable();
+                    assert_eq!(runs(&blocks), 1, "{columns}x{rows} {step} {m}");
+                }
+            }
+        }
     }
 
     #[test]

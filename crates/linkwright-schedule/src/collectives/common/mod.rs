@@ -3,9 +3,13 @@
 //! An allreduce is often a reduce-scatter followed by an allgather, and the one is the other
 //! reversed, so both phases live here and the files of the algorithms only put them together.
 
+pub(super) mod binary;
+pub(super) mod bine;
 pub(super) mod butterfly;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
+pub(super) mod direct;
+pub(super) mod forest;
 pub(super) mod hamiltonian;
 pub(super) mod line;
 pub(super) mod ports;

@@ -10,11 +10,13 @@
 //!                                                             7
 //! ```
 //!
-//! log2 p rounds, rounded up. Every subtree is a run of consecutive v, so gather and scatter send
-//! what belongs to a subtree as one piece.
+//! log2 p rounds, rounded up. Every subtree is a run of consecutive v, modulo p, so gather and scatter send
+//! what belongs to a subtree as one piece. [`super::bine`] has other trees of this kind.
 
-use crate::builder::{Builder, Chunks};
-use crate::ir::Buffer;
+use crate::builder::{Builder, Chunks, Shape};
+use crate::error::Result;
+use crate::ir::{Buffer, Schedule};
+use crate::spec::Collective;
 use std::ops::Range;
 
 /// One branch of the tree.
@@ -24,16 +26,19 @@ pub struct Branch {
     pub parent: u32,
     /// Farther from the root.
     pub child: u32,
-    /// Parent and child as seen from the root.
-    pub v: (u32, u32),
+    /// The first of the subtrees of parent and child, as seen from the root.
+    pub first: (u32, u32),
     /// Ranks in the subtree of the child.
     pub size: u32,
 }
 
+/// A tree: its branches, round by round as a broadcast uses them.
+pub type Rounds = [Vec<Branch>];
+
 impl Branch {
     /// Where the child's blocks lie among those of the parent.
-    pub fn place(&self) -> Range<u32> {
-        let offset = self.v.1 - self.v.0;
+    fn place(&self, p: u32) -> Range<u32> {
+        let offset = (self.first.1 + p - self.first.0) % p;
         offset..offset + self.size
     }
 }
@@ -44,7 +49,7 @@ pub fn binomial(p: u32, root: u32) -> Vec<Vec<Branch>> {
     let branch = |v: u32, reach: u32| Branch {
         parent: (root + v - reach) % p,
         child: (root + v) % p,
-        v: (v - reach, v),
+        first: (v - reach, v),
         size: reach.min(p - v),
     };
     let round = |k: u32| {
@@ -56,7 +61,7 @@ pub fn binomial(p: u32, root: u32) -> Vec<Vec<Branch>> {
 }
 
 /// Combine the vectors of all ranks along `tree` at its root.
-pub fn reduce(b: &mut Builder, vector: Chunks, tree: &[Vec<Branch>]) {
+pub fn reduce(b: &mut Builder, vector: Chunks, tree: &Rounds) {
     for round in tree.iter().rev() {
         b.step();
         for branch in round {
@@ -66,7 +71,7 @@ pub fn reduce(b: &mut Builder, vector: Chunks, tree: &[Vec<Branch>]) {
 }
 
 /// Copy the vector of the root along `tree` to everyone.
-pub fn broadcast(b: &mut Builder, vector: Chunks, tree: &[Vec<Branch>]) {
+pub fn broadcast(b: &mut Builder, vector: Chunks, tree: &Rounds) {
     for round in tree {
         b.step();
         for branch in round {
@@ -75,12 +80,81 @@ pub fn broadcast(b: &mut Builder, vector: Chunks, tree: &[Vec<Branch>]) {
     }
 }
 
-/// Number of ranks in the subtree of the rank that is `v` as seen from the root.
-pub fn subtree(p: u32, v: u32) -> u32 {
-    match v {
-        0 => p,
-        _ => (1 << v.trailing_zeros()).min(p - v),
+/// The vector of everyone up to the root, or of the root to everyone, or both: whole vectors along `tree`.
+pub fn whole_vectors(shape: &Shape, collective: Collective, tree: &Rounds) -> Result<Schedule> {
+    let mut b = Builder::new(collective, shape);
+    let vector = b.buffer(Buffer::vector("output", 1)).at(0);
+    if collective.reduces() {
+        reduce(&mut b, vector, tree);
     }
+    if collective != Collective::Reduce {
+        broadcast(&mut b, vector, tree);
+    }
+    b.finish()
+}
+
+/// Everyone's block to the root, bundled on the way.
+pub fn gather(shape: &Shape, tree: &Rounds) -> Result<Schedule> {
+    let (p, root) = (shape.ranks, shape.root);
+    let mut b = Builder::new(Collective::Gather, shape);
+    let own = b.buffer(Buffer::block("input", p));
+    let all = b.buffer(Buffer::vector("output", p).only_at(root));
+    let bundle = b.buffer(relay_scratch(p, tree));
+    b.step();
+    b.local(root, own.at(0), all.at(root));
+    for (relay, place) in relays(p, root, tree) {
+        b.local(relay, own.at(0), bundle.at(place));
+    }
+    for round in tree.iter().rev() {
+        b.step();
+        for branch in round {
+            let from = if branch.size == 1 { own } else { bundle };
+            if branch.parent == root {
+                let runs = runs_at_root(p, root, branch);
+                b.put_runs(branch.child, from, root, all, &runs);
+            } else {
+                let (whole, place) = (from.range(0..branch.size), bundle.range(branch.place(p)));
+                b.put(branch.child, whole, branch.parent, place);
+            }
+        }
+    }
+    b.finish()
+}
+
+/// The root's blocks to everyone, in bundles that are split on the way.
+pub fn scatter(shape: &Shape, tree: &Rounds) -> Result<Schedule> {
+    let (p, root) = (shape.ranks, shape.root);
+    let mut b = Builder::new(Collective::Scatter, shape);
+    let all = b.buffer(Buffer::vector("input", p).only_at(root));
+    let own = b.buffer(Buffer::block("output", p));
+    let bundle = b.buffer(relay_scratch(p, tree));
+    for round in tree {
+        b.step();
+        for branch in round {
+            let to = if branch.size == 1 { own } else { bundle };
+            if branch.parent == root {
+                let runs = runs_at_root(p, root, branch).into_iter();
+                let reversed: Vec<_> = runs.map(|(there, here, n)| (here, there, n)).collect();
+                b.put_runs(root, all, branch.child, to, &reversed);
+            } else {
+                let (whole, place) = (to.range(0..branch.size), bundle.range(branch.place(p)));
+                b.put(branch.parent, place, branch.child, whole);
+            }
+        }
+    }
+    b.step();
+    b.local(root, all.at(root), own.at(0));
+    for (relay, place) in relays(p, root, tree) {
+        b.local(relay, bundle.at(place), own.at(0));
+    }
+    b.finish()
+}
+
+/// Those other than the root that others hang from, and where their own block lies in their bundle.
+fn relays(p: u32, root: u32, tree: &Rounds) -> Vec<(u32, u32)> {
+    let relays = tree.iter().flatten().filter(|branch| branch.size > 1);
+    let own = |branch: &Branch| (branch.child + 2 * p - root - branch.first.1) % p;
+    relays.map(|branch| (branch.child, own(branch))).collect()
 }
 
 /// Blocks of `size` ranks from the `v`-th as seen from the root, as ascending rank numbers.
@@ -91,7 +165,7 @@ pub fn blocks(p: u32, root: u32, v: u32, size: u32) -> Vec<u32> {
 }
 
 /// Scratch for the largest subtree but the root's own.
-pub fn relay_scratch(p: u32, tree: &[Vec<Branch>]) -> Buffer {
+fn relay_scratch(p: u32, tree: &Rounds) -> Buffer {
     let sizes = tree.iter().flatten().map(|branch| branch.size);
     let largest = sizes.max().unwrap_or(1);
     Buffer {
@@ -102,8 +176,8 @@ pub fn relay_scratch(p: u32, tree: &[Vec<Branch>]) -> Buffer {
 }
 
 /// The blocks of `branch` as the child keeps them and as the root does: (there, at root, count).
-pub fn runs_at_root(p: u32, root: u32, branch: &Branch) -> Vec<(u32, u32, u32)> {
-    let block = |i| (i, (root + branch.v.1 + i) % p, 1);
+fn runs_at_root(p: u32, root: u32, branch: &Branch) -> Vec<(u32, u32, u32)> {
+    let block = |i| (i, (root + branch.first.1 + i) % p, 1);
     (0..branch.size).map(block).collect()
 }
 
@@ -121,7 +195,8 @@ mod tests {
                 for round in &tree {
                     for branch in round {
                         assert!(informed.contains(&branch.parent));
-                        assert_eq!(branch.size, subtree(p, branch.v.1));
+                        let v = branch.first.1;
+                        assert_eq!(branch.size, (1 << v.trailing_zeros()).min(p - v));
                     }
                     informed.extend(round.iter().map(|branch| branch.child));
                 }

@@ -1,0 +1,226 @@
+//! Bine trees and butterflies: binomial ones over shorter ways, with blocks in runs.
+//!
+//! ```text
+//!   trees        [`super::common::bine`]: round by round at a distance of p/3, p/6, ... 3, 1, 1
+//!   butterflies  the meetings of [`super::swing`]: at a distance of 1, 1, 3, 5, ... about 2^i / 3
+//!
+//!   8 ranks, blocks in the order of their owners   0 3 7 4 1 6 2 5
+//!     rank 0 sends   blocks 4-7 to 1,   blocks 2-3 to 7,   block 1 to 3
+//! ```
+//!
+//! Ways are a third shorter than those of binomial trees, so less crosses the borders of groups of neighbours: up
+//! to 33 % less over the global links of a dragonfly or a tapered fat tree. Where Swing scatters the blocks of a
+//! message, here an allreduce, broadcast or reduce puts them into an order in which every message is a run. In
+//! a reduce-scatter or allgather the blocks belong to their ranks: either one more message brings each to its
+//! place, or near partners exchange first, and ranks hold what they met, a growing run that may wrap.
+//!
+//! Whole vectors are exchanged as in `allreduce/swing_latency`, which others call Bine's allreduce for small vectors.
+//!
+//! Source: De Sensi and others, "Bine trees: enhancing collective operations by optimizing communication locality"
+//! (SC 2025).
+
+use crate::collectives::algorithm::Algorithm;
+use crate::collectives::common::bine::bine;
+use crate::collectives::common::butterfly::Partners::Bine;
+use crate::collectives::common::butterfly_schedules as folded;
+use crate::collectives::common::tree;
+use crate::spec::Collective;
+
+const SOURCE: &str = "De Sensi and others, Bine trees, SC 2025";
+
+/// Registry entry of broadcast/bine.
+pub static BROADCAST: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "bine",
+    summary: "every rank that has the vector forwards it, a third of the ring away at first",
+    description: "A binomial tree whose branches are a third shorter, so that less leaves a group \
+                 of neighbours. Fewest rounds: for small vectors.",
+    cost: "ceil(log2 p) rounds of S bytes; the root sends S log2(p)",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| {
+        tree::whole_vectors(shape, Collective::Broadcast, &bine(shape.ranks, shape.root))
+    },
+};
+
+/// Registry entry of broadcast/bine_bandwidth.
+pub static BROADCAST_LARGE: Algorithm = Algorithm {
+    collective: Collective::Broadcast,
+    name: "bine_bandwidth",
+    summary: "scatter along near partners first, then double the blocks back",
+    description: "Scatter and allgather along the meetings of Swing, with blocks in runs: moves \
+                 about 2 S per rank, however many there are. For large vectors. With a grid, the \
+                 steps alternate between its axes.",
+    cost:
+        "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off \
+           powers of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::broadcast(shape, Bine),
+};
+
+/// Registry entry of reduce/bine.
+pub static REDUCE: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "bine",
+    summary: "ranks add their vectors into one nearer to the root, nearest first",
+    description: "A binomial tree whose branches are a third shorter, so that less leaves a group \
+                 of neighbours. Fewest rounds: for small vectors.",
+    cost: "ceil(log2 p) rounds of S bytes; the root receives S log2(p)",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| tree::whole_vectors(shape, Collective::Reduce, &bine(shape.ranks, shape.root)),
+};
+
+/// Registry entry of reduce/bine_bandwidth.
+pub static REDUCE_LARGE: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "bine_bandwidth",
+    summary: "halve the vector between near partners, then gather the blocks along the same ones",
+    description: "Reduce-scatter and gather along the meetings of Swing, with blocks in runs: \
+                 moves about 2 S per rank, however many there are. For large vectors. With a \
+                 grid, the steps alternate between its axes.",
+    cost:
+        "2 log2(p) rounds, at most 2 S (p-1)/p bytes per rank; up to two rounds and 2 S more off \
+           powers of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::reduce(shape, Bine),
+};
+
+/// Registry entry of gather/bine.
+pub static GATHER: Algorithm = Algorithm {
+    collective: Collective::Gather,
+    name: "bine",
+    summary: "blocks flow down a bine tree and are bundled on the way",
+    description: "A binomial tree whose branches are a third shorter. What a rank relays is one \
+                 run of blocks. For small blocks.",
+    cost: "ceil(log2 p) rounds, S (p-1)/p bytes into the root; up to S/2 from a relay",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| tree::gather(shape, &bine(shape.ranks, shape.root)),
+};
+
+/// Registry entry of scatter/bine.
+pub static SCATTER: Algorithm = Algorithm {
+    collective: Collective::Scatter,
+    name: "bine",
+    summary: "bundles of blocks flow up a bine tree and are split on the way",
+    description: "A binomial tree whose branches are a third shorter. What a rank relays is one \
+                 run of blocks. For small blocks.",
+    cost: "ceil(log2 p) rounds, S (p-1)/p bytes from the root; up to S/2 into a relay",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| tree::scatter(shape, &bine(shape.ranks, shape.root)),
+};
+
+/// Registry entry of allreduce/bine_bandwidth.
+pub static ALLREDUCE: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "bine_bandwidth",
+    summary: "Swing's halving and doubling with every message in one run",
+    description: "Partners at distance 1, 1, 3, 5, ... in turning directions; blocks are in an \
+                 order in which none of a message are scattered. For medium and large vectors. \
+                 With a grid, the steps alternate between its axes. For small vectors use \
+                 swing_latency, which has the same meetings.",
+    cost: "2 log2(p) rounds, 2 S (p-1)/p bytes per rank; two rounds and up to 2 S more off powers \
+           of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::allreduce_bandwidth(shape, Bine),
+};
+
+/// Registry entry of reduce_scatter/bine.
+pub static REDUCE_SCATTER: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    name: "bine",
+    summary: "Swing's halving in runs of blocks, then each block to its rank",
+    description: "Near partners exchange the most, and every message is one run; the price is one \
+                 block more per rank, at the end. With a grid, the steps alternate between its \
+                 axes.",
+    cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::reduce_scatter_exchanged(shape, Bine),
+};
+
+/// Registry entry of allgather/bine.
+pub static ALLGATHER: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "bine",
+    summary: "each block to its owner, then Swing's doubling in runs of blocks",
+    description: "Near partners exchange the most, and every message is one run; the price is one \
+                 block more per rank, at the beginning. With a grid, the steps alternate between \
+                 its axes.",
+    cost: "1 + log2(p) rounds, S bytes per rank; one round and up to S more off powers of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::allgather_exchanged(shape, Bine),
+};
+
+/// Registry entry of allgather/bine_two_runs.
+pub static ALLGATHER_TWO_RUNS: Algorithm = Algorithm {
+    collective: Collective::Allgather,
+    name: "bine_two_runs",
+    summary: "near partners first; what a rank holds is a growing run of blocks",
+    description: "No block moves twice and none is scattered but by the end of the vector; the \
+                 price is that the largest messages go farthest. With a grid, the steps \
+                 alternate between its axes, and runs are shorter.",
+    cost: "log2(p) rounds, S (p-1)/p bytes per rank; two rounds and up to S more off powers of two",
+    needs: "",
+    source: SOURCE,
+    program: None,
+    build: |shape| folded::allgather_near_first(shape, Bine),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Shape;
+    use crate::ir::Schedule;
+
+    /// Most runs of a message.
+    fn most_runs(schedule: &Schedule) -> u32 {
+        let messages = schedule
+            .ops()
+            .iter()
+            .filter(|op| op.moves_data() && op.count > 0);
+        messages.map(|op| schedule.op_runs(op)).max().unwrap()
+    }
+
+    #[test]
+    fn messages_are_runs() {
+        for shape in [Shape::new(64, 64), Shape::new(64, 64).with_grid(8, 8)] {
+            for algorithm in [
+                &BROADCAST_LARGE,
+                &REDUCE_LARGE,
+                &ALLREDUCE,
+                &REDUCE_SCATTER,
+                &ALLGATHER,
+            ] {
+                let schedule = (algorithm.build)(&shape).unwrap();
+                assert_eq!(most_runs(&schedule), 1, "{} {shape:?}", algorithm.key());
+            }
+        }
+        let beyond = (REDUCE_SCATTER.build)(&Shape::new(37, 37)).unwrap();
+        assert_eq!(most_runs(&beyond), 1);
+    }
+
+    #[test]
+    fn messages_of_near_partners_first_wrap_at_most() {
+        let schedule = (ALLGATHER_TWO_RUNS.build)(&Shape::new(128, 128)).unwrap();
+        assert_eq!(most_runs(&schedule), 2);
+        // Of a root's gather only the end of the vector cuts a run.
+        let gather = (GATHER.build)(&Shape::new(100, 100).with_root(17)).unwrap();
+        assert_eq!(most_runs(&gather), 2);
+    }
+}
