@@ -13,10 +13,10 @@ is left out. For each size the fastest algorithm stands first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from linkwright import probes, units
+from linkwright import library, probes, units
 from linkwright.errors import UsageError
 from linkwright.experiment import HOW, Experiment
 from linkwright.store.schema import METRICS
@@ -28,6 +28,7 @@ from .wide import Metrics
 # Grade or status -> colour. Amber is for wide intervals only.
 COLOURS = {"wide": "yellow", "failed": "red", "single": "bright_black", "out-of-time": "bright_black"}
 NONE = "-"
+LEAST_GAIN = 0.005  # by which something must be faster to be called so
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,28 @@ def lines(group: Sequence[Line], asked: Sequence[str], axes: Sequence[str], widt
     return [*top, *map(_marked, made[: len(heads)]), *made[len(heads) :]]
 
 
+def picks(group: Sequence[Line]) -> Iterator[str]:
+    """For each size, what a library chose and whether something else of its own would have been faster."""
+    for line in group:
+        at, chosen = line.experiment, line.experiment.own and line.experiment.own.words
+        if not chosen or "/" in at.algorithm or line.time_ns == float("inf"):
+            continue
+        others = [
+            other
+            for other in group
+            if other.experiment.algorithm.startswith(f"{at.algorithm}/") and other.experiment.algorithm.count("/") == 2
+            and (other.experiment.size_bytes, other.experiment.ranks) == (at.size_bytes, at.ranks)
+        ]
+        if not others:
+            continue
+        best = min(others, key=lambda other: other.time_ns)
+        share = 1 - best.time_ns / line.time_ns
+        told = (
+            f"{best.experiment.own.words} would take {share:.0%} less" if share > LEAST_GAIN else "the fastest it has"
+        )
+        yield f"{_size(at, {})}: {at.algorithm} picks {chosen}; {told}"
+
+
 def _marked(head: str) -> str:
     """The head line with its `#` in the first place."""
     rest = head.lstrip()
@@ -289,7 +312,9 @@ def _fastest_first(group: Sequence[Line]) -> tuple[list[Line], set[int]]:
     """The lines by size, the fastest algorithm first, and which of them beat another."""
 
     def setting(line: Line) -> tuple[object, ...]:
-        return (line.experiment.ranks, *_hows(line.experiment))
+        # A library chooses path and policy with the algorithm, so its plans compete with everything else.
+        hows = () if library.is_plan(line.experiment.algorithm) else _hows(line.experiment)
+        return (line.experiment.ranks, *hows)
 
     order = {each: number for number, each in enumerate(dict.fromkeys(map(setting, group)))}
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from linkwright import _native
 from linkwright.errors import WaivedError
 from linkwright.nccl.choice import Choice
-from linkwright.nccl.constants import LL, SIMPLE, chunks
+from linkwright.nccl.constants import SIMPLE, chunks
 from linkwright.nccl.hardware import Hardware
 from linkwright.nccl.search import search
 
@@ -36,14 +36,10 @@ if TYPE_CHECKING:
 
 # Slices of one message; more would add events and change little.
 MOST_SLICES = {
-    "ring": 2,
-    "pipeline": 64,
-    "tree": 16,
-    "nvls": 8,
-    "nvls_tree": 16,
-    "collnet_direct": 8,
-    "collnet_chain": 16,
-}
+    "ring": 2, "pipeline": 64, "tree": 64, "nvls": 8, "nvls_tree": 32, "collnet_direct": 8, "collnet_chain": 32,
+}  # fmt: skip
+LEAST_SLICES = 8  # that are simulated whatever it takes
+MOST_MESSAGES = 120_000  # of a schedule that is cut into more slices than these
 REGISTERED = {
     "ring": "ring", "tree": "double_binary_tree", "nvls": "nvls", "nvls_tree": "nvls_tree", "pat": "pat",
     "collnet_direct": "collnet_direct", "collnet_chain": "collnet_chain", "p2p": "linear",
@@ -121,13 +117,20 @@ def issue(choice: Choice, collective: str) -> str:
 
 def slices(choice: Choice, hardware: Hardware, collective: str, size_bytes: int) -> int:
     """Slices of a message: the vector is handed on in chunks, of which a few are under way."""
-    if choice.algorithm in ("p2p", "pat") or choice.protocol == LL:
+    if choice.algorithm in ("p2p", "pat"):
         return 1
     name = "pipeline" if choice.algorithm == "ring" and collective in ROOTED_PIPELINES else choice.algorithm
     blocks = _blocks(choice, hardware, collective)
     parts = size_bytes / (blocks * choice.channels * choice.chunk_bytes / choice.slices)
+    most = min(MOST_SLICES[name], max(LEAST_SLICES, MOST_MESSAGES // _messages(name, hardware)))
     # A power of two, so that few schedules serve all sizes.
-    return 1 << min(math.ceil(math.log2(max(1.0, parts))), MOST_SLICES[name].bit_length() - 1)
+    return 1 << min(math.ceil(math.log2(max(1.0, parts))), most.bit_length() - 1)
+
+
+def _messages(name: str, hardware: Hardware) -> int:
+    """About how many messages one slice of a schedule has: on each rail, every rank passes it on."""
+    rails = hardware.gpus if hardware.nodes > 1 else 1
+    return hardware.ranks * rails * (1 if name == "pipeline" else 4)
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:
@@ -144,15 +147,17 @@ def _has_long_chunks(choice: Choice, collective: str) -> bool:
 
 
 def _is_grid(choice: Choice, hardware: Hardware, ranks: int) -> bool:
-    """Whether the ranks fill nodes, which trees and reductions in switches go by."""
-    return choice.algorithm not in ("ring", "p2p") and hardware.nodes > 1 and ranks == hardware.ranks
+    """Whether the ranks fill nodes, which trees and reductions in switches go by; a tree in a node is a chain."""
+    if choice.algorithm in ("ring", "p2p", "pat") or ranks != hardware.ranks:
+        return False
+    return hardware.nodes > 1 or choice.algorithm == "tree"
 
 
 def _rails_of_grid(choice: Choice, made: Shape) -> int:
     """Streams of a schedule without rings: a head for each GPU of a node."""
     switch = choice.algorithm in ("nvls", "nvls_tree", "collnet_direct")
     if made.grid:
-        return made.grid[0]
+        return made.grid[0] if made.grid[1] > 1 or switch else 1
     return made.ranks if switch else 1
 
 

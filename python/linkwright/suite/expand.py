@@ -174,7 +174,10 @@ def _with_alternatives(names: Sequence[str], extent: Extent, collective: str, ow
     """Each name; `nccl-2.27/all` stands for the plan and for what the library could have chosen instead."""
     for name in names:
         stem, _, rest = name.partition("/")
-        yield from extent.alternatives(collective, stem) if rest == library.ALTERNATIVES and own else (name,)
+        stem = extent.default(collective) or stem if stem == DEFAULT else stem
+        if rest == library.ALTERNATIVES and not own:
+            raise UsageError(f"--alternatives: no library plans {collective} on this machine; leave it out")
+        yield from extent.alternatives(collective, stem) if rest == library.ALTERNATIVES else (name,)
 
 
 def _schedules(part: Part, extent: Extent) -> Iterator[Experiment]:

@@ -31,7 +31,7 @@ _ALGORITHMS = {
 }  # fmt: skip
 _PROTOCOLS = {"simple": "simple", "ll": "ll", "ll128": "ll128"}
 # Node files whose ports are not one for each GPU are told how many there are by the file itself; the text has the sum.
-PORTS = {"gh200-alps": 4, "polaris": 2, "gb200-nvl72": 72, "mi250x-frontier": 4}
+PORTS = {"gh200-alps": 4, "a100-polaris": 2, "gb200-nvl72": 72, "mi250x-frontier": 4}
 DEFAULT_PORTS = 8
 
 
