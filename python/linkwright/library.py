@@ -137,8 +137,8 @@ def plan(machine: _native.Machine, experiment: Experiment) -> Plan:
         )
     path = stated["modes"][made.mode]
     return Plan(
-        experiment.algorithm, made.schedule, path, made.issue, made.rings, stated["launch_ps"], made.channels,
-        made.choice, made.line,
+        experiment.algorithm, made.schedule, path, made.issue, made.rings, stated["launch_ps"] + made.drain_ps,
+        made.channels, made.choice, made.line,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ class Planned:
     channels: int | None = None  # that each message stands for
     choice: Choice | None = None
     line: Line | None = None  # in place of a schedule that is too long
-    drain_s: float = 0.0  # from the last message to the last byte in its place
+    drain_ps: int = 0  # from the last message to the last byte in its place
 
 
 def collectives(version: str) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def carried_out(choice: Choice, seen: Hardware, experiment: Experiment) -> Plann
         shapes.bundle(choice, made),
         choice,
         replaced,
-        shapes.drain_s(choice, seen, experiment),
+        shapes.drain_ps(choice, seen, experiment),
     )
 
 

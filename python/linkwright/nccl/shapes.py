@@ -133,14 +133,14 @@ def _messages(name: str, hardware: Hardware) -> int:
     return hardware.ranks * rails * (1 if name == "pipeline" else 4)
 
 
-def drain_s(choice: Choice, hardware: Hardware, experiment: Experiment) -> float:
+def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
     """The last slice of a Simple ring has come when it is in the buffer; it is copied out as fast as it came."""
     rate = hardware.peer or hardware.pcie
     if choice.algorithm != "ring" or choice.protocol != SIMPLE or not rate:
-        return 0.0
+        return 0
     collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
     block = min(size_bytes / _blocks(choice, hardware, collective), choice.channels * choice.chunk_bytes)
-    return block / choice.slices / rate
+    return round(1e12 * block / choice.slices / rate)
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:
