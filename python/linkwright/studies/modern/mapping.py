@@ -31,7 +31,10 @@ _ALGORITHMS = {
 }  # fmt: skip
 _PROTOCOLS = {"simple": "simple", "ll": "ll", "ll128": "ll128"}
 # Node files whose ports are not one for each GPU are told how many there are by the file itself; the text has the sum.
-PORTS = {"gh200-alps": 4, "a100-polaris": 2, "gb200-nvl72": 72, "mi250x-frontier": 4}
+PORTS = {
+    "a100-leonardo": 4, "a100-p4d": 4, "a100-polaris": 2, "gb200-nvl72": 72, "gh200-alps": 4, "h100-a3-high": 4,
+    "mi250x-frontier": 4,
+}  # fmt: skip
 DEFAULT_PORTS = 8
 
 
@@ -96,9 +99,16 @@ def _fabric(condition: Condition, node: Rule) -> tuple[str, str]:
     why = rule["why"] if rule else f"assumed: {name}, as this generation mostly has"
     total = _total_gbps(condition)
     if total and (rule is None or rule.get("rate_by_text")):
-        rate = total / PORTS.get(node["machine"], DEFAULT_PORTS)
+        rate = total / _ports(condition, node)
         return f"{name.partition(',')[0]},rate={rate:g}", f"{why}; {total:g} Gb/s per node"
     return name, why
+
+
+def _ports(condition: Condition, node: Rule) -> int:
+    """How many ports share what all adapters of a node carry: those of its GPUs, if it has fewer than the machine file."""
+    gpus, ports = condition.gpus // condition.nodes, PORTS.get(node["machine"], DEFAULT_PORTS)
+    fewer = re.search(rf"\b{gpus} (gpus )?per node", condition.machine.lower())
+    return min(ports, gpus) if fewer else ports
 
 
 def _total_gbps(condition: Condition) -> float | None:
