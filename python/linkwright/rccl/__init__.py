@@ -55,7 +55,9 @@ def alternatives(machine: _native.Machine, version: str, collective: str) -> lis
     return list(chooser(version, hardware(machine, tuple(range(machine.ranks)))).table(collective))
 
 
-def planned(machine: _native.Machine, version: str, forced: tuple[str | None, str | None], experiment: Experiment) -> Planned:
+def planned(
+    machine: _native.Machine, version: str, forced: tuple[str | None, str | None], experiment: Experiment
+) -> Planned:
     """The plan of a collective; `forced` are an algorithm and a protocol that are not left to the library."""
     seen = hardware(machine, experiment.placement or tuple(range(experiment.ranks)))
     choice = chooser(version, seen).choose(str(experiment.collective), int(experiment.size_bytes or 0), *forced)

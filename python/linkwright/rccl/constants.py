@@ -53,7 +53,9 @@ def common() -> Common:
 @functools.cache
 def versions() -> tuple[str, ...]:
     """All versions that the documented one stands for, the newest first."""
-    return tuple(version for served in _file()["versions"].values() if isinstance(served, list) for version in served[::-1])
+    return tuple(
+        version for served in _file()["versions"].values() if isinstance(served, list) for version in served[::-1]
+    )
 
 
 @functools.cache

@@ -3,8 +3,8 @@
     time = latency + bytes / (bandwidth x correction)
 
 Latencies are those of NCCL with constants of its own. Bandwidth is that of all links of a GPU, times a share for each
-algorithm and protocol, up to two nodes and beyond. The corrections by size, of trees always and of rings over a network,
-were made so that the choice comes out right.
+algorithm and protocol, up to two nodes and beyond. Corrections by size, of trees always and of rings over a network,
+were made so that the choice is right.
 
 Left out: kernels of MSCCL and MSCCL++, which RCCL may take for small messages inside a node.
 """
@@ -55,6 +55,16 @@ class Tuner:
         return cls(version, rules, known, hardware, {"ring": graph, "tree": graph}, channels)
 
     @property
+    def peer_links(self) -> int:
+        """Links of a GPU to the others."""
+        return max(1, round(self.hardware.peer / GIGA / self.model.link))
+
+    @property
+    def nvls_channels(self) -> int:
+        """Channels that reduce in the switch: there is none."""
+        return 0
+
+    @property
     def slow_bus(self) -> float:
         """Up to what a ring needs fewer threads, GB/s."""
         return self.common.pcie_gen3
@@ -78,7 +88,9 @@ class Tuner:
         for algorithm in SERVED[collective]:
             for protocol in PROTOCOLS:
                 if self._is_there(algorithm, protocol):
-                    rate = Rate(self._latency(collective, algorithm, protocol), self._bandwidth(collective, algorithm, protocol))
+                    rate = Rate(
+                        self._latency(collective, algorithm, protocol), self._bandwidth(collective, algorithm, protocol)
+                    )
                     yield algorithm, protocol, rate
 
     def _is_there(self, algorithm: str, protocol: str) -> bool:
@@ -107,7 +119,9 @@ class Tuner:
         if algorithm == "tree":
             return base + 2 * (others * hop + int(math.log2(nodes)) * net)
         if collective in ("broadcast", "reduce"):
-            return base + (hop if nodes == 1 else hardware.ranks * known.network["tree" if protocol == SIMPLE else "ring"][at])
+            return base + (
+                hop if nodes == 1 else hardware.ranks * known.network["tree" if protocol == SIMPLE else "ring"][at]
+            )
         rounds = 2 if collective == "allreduce" else 1
         crossing = 0 if nodes == 1 else 2 * nodes if rounds == 2 else nodes - 1
         posted = self.common.post.get(hardware.host, 1.0) * (3 if protocol == SIMPLE else 1) if nodes > 1 else 0.0
