@@ -254,8 +254,8 @@ class Tuner:
         constants, nodes, at = self.constants, self.hardware.nodes, PROTOCOLS.index(protocol)
         steps = self._steps(collective)
         if collective in ("broadcast", "reduce"):
-            if nodes == 1:
-                return hop  # all channels are alike, and chunks follow each other
+            if self.graphs["ring"].channels == 1 or nodes == 1:  # all channels are alike, and chunks follow each other
+                return hop if nodes == 1 else constants.network["ring"][at]
             return steps * constants.network["tree" if protocol == SIMPLE else "ring"][at]
         crossing = 0 if nodes == 1 else nodes - 1
         if collective == "allreduce" and nodes > 1:
