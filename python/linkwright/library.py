@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from linkwright import _native, nccl
+from linkwright import _native, nccl, rccl
 from linkwright.errors import FileError, UnknownNameError, WaivedError, unknown
 from linkwright.experiment import Continued, Own, continued
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from linkwright.nccl.choice import Choice
     from linkwright.nccl.lines import Line
 
-LIBRARIES = {"nccl": nccl}
+LIBRARIES = {"nccl": nccl, "rccl": rccl}
 ALTERNATIVES = "all"  # after a slash: the choice of the library, and all that it did not choose
 
 

@@ -237,7 +237,8 @@ def picks(group: Sequence[Line]) -> Iterator[str]:
         others = [
             other
             for other in group
-            if other.experiment.algorithm.startswith(f"{at.algorithm}/") and other.experiment.algorithm.count("/") == 2
+            if other.experiment.algorithm.startswith(f"{at.algorithm}/")
+            and other.experiment.algorithm.count("/") == 2
             and (other.experiment.size_bytes, other.experiment.ranks) == (at.size_bytes, at.ranks)
         ]
         if not others:

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from linkwright.errors import WaivedError, unknown
 from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, chunks, constants
-from linkwright.nccl.graphs import channels, graphs, nvls_channels, peer_links
+from linkwright.nccl.graphs import Graph, channels, graphs
 from linkwright.nccl.hardware import Hardware
 from linkwright.nccl.rates import SERVED, Rate, Table, Tuner
 
 LEAST_THREADS = 128
 KIB = 1 << 10
 TUNERS = 256
+MOST_THREADS = 640
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,62 @@ SHOWN = {
 _SWITCH = ("nvls", "nvls_tree", "collnet_direct", "collnet_chain", "p2p")
 
 
-class Chooser:
-    """A version of the library on one machine."""
+class Library(Protocol):
+    """What a version of a library reckons with on one machine."""
 
-    def __init__(self, version: str, hardware: Hardware) -> None:
-        known = constants(version)
-        found = graphs(known, hardware)
-        self.tuner = Tuner(known, hardware, found, channels(known, hardware, found))
-        self.table = functools.cache(self.tuner.table)
+    @property
+    def version(self) -> str:
+        """Of the documented model."""
+
+    @property
+    def hardware(self) -> Hardware:
+        """What it sees of the machine."""
+
+    @property
+    def graphs(self) -> Mapping[str, Graph]:
+        """The channels of each algorithm."""
+
+    @property
+    def channels(self) -> int:
+        """Channels of a kernel at most."""
+
+    @property
+    def slow_bus(self) -> float:
+        """Up to what a ring needs fewer threads, GB/s."""
+
+    @property
+    def peer_links(self) -> int:
+        """Links of a GPU to the others."""
+
+    @property
+    def nvls_channels(self) -> int:
+        """Channels that reduce in the switch."""
+
+    def table(self, collective: str) -> Table:
+        """(algorithm, protocol) -> rate."""
+
+    def time_us(self, collective: str, algorithm: str, protocol: str, size_bytes: int, rate: Rate) -> float:
+        """What it predicts, us."""
+
+
+class Chooser:
+    """A version of a library on one machine.
+
+    Args:
+        tuner: what it reckons with.
+        served: the algorithms of each collective.
+        most_threads: of a channel.
+    """
+
+    def __init__(self, tuner: Library, served: Mapping[str, Sequence[str]], most_threads: int) -> None:
+        self.tuner, self.served, self.most_threads = tuner, served, most_threads
+        self.table = functools.cache(tuner.table)
 
     def choose(
         self, collective: str, size_bytes: int, algorithm: str | None = None, protocol: str | None = None
     ) -> Choice:
         """The fastest by the library's prediction, among those asked for."""
-        if collective not in SERVED:
+        if collective not in self.served:
             return self.send_and_receive(size_bytes)
         times = self.predicted(collective, size_bytes, algorithm, protocol)
         (algorithm, protocol), time = min(times.items(), key=lambda entry: entry[1])
@@ -82,17 +126,17 @@ class Chooser:
     def _wanted(
         self, table: Table, collective: str, algorithm: str | None, protocol: str | None
     ) -> Sequence[tuple[tuple[str, str], Rate]]:
-        if algorithm is not None and algorithm not in SERVED[collective]:
-            raise unknown(f"algorithm of NCCL for {collective}", algorithm, SERVED[collective])
+        if algorithm is not None and algorithm not in self.served[collective]:
+            raise unknown(f"algorithm of the library for {collective}", algorithm, self.served[collective])
         if protocol is not None and protocol not in PROTOCOLS:
-            raise unknown("protocol of NCCL", protocol, PROTOCOLS)
+            raise unknown("protocol", protocol, PROTOCOLS)
         found = [
             (key, rate) for key, rate in table.items() if algorithm in (None, key[0]) and protocol in (None, key[1])
         ]
         if not found:
             there = ", ".join(dict.fromkeys(f"{a}/{p}" for a, p in table))
             asked = "/".join(filter(None, (algorithm, protocol)))
-            raise WaivedError(f"{asked}: NCCL {self.tuner.constants.version} does not use it here; there are {there}")
+            raise WaivedError(f"{asked}: version {self.tuner.version} does not use it here; there are {there}")
         return found
 
     def _cut(self, collective: str, algorithm: str, protocol: str, size_bytes: int, time_us: float) -> Choice:
@@ -105,12 +149,13 @@ class Chooser:
         known, ranks = chunks(), self.tuner.hardware.ranks
         count = self.tuner.channels
         if algorithm in ("nvls", "nvls_tree"):
-            return nvls_channels(self.tuner.constants, self.tuner.hardware), known.collnet_threads
+            return self.tuner.nvls_channels, known.collnet_threads
         collnet = algorithm.startswith("collnet")
         threads = known.collnet_threads if collnet else known.threads[protocol]
         ring = self.tuner.graphs["ring"]
-        if algorithm == "ring" and protocol == SIMPLE and ring.bus <= self.tuner.constants.pcie_gen3:
+        if algorithm == "ring" and protocol == SIMPLE and ring.bus <= self.tuner.slow_bus:
             threads = known.slow_ring_threads
+        threads = min(threads, self.most_threads)
         each = known.bytes_per_thread["collnet" if collnet else protocol]
         each *= ranks if (algorithm, protocol) == ("ring", LL) else 1
         if algorithm == "collnet_direct":
@@ -173,7 +218,7 @@ class Chooser:
             return 2 if 2 * hardware.ranks <= most * PEERS_AT_ONCE else 1
         if not hardware.linked:
             return 2
-        links = peer_links(self.tuner.constants, hardware)
+        links = self.tuner.peer_links
         return _power_of_two(min(most, 2 * (links if hardware.switched else max(1, links // (hardware.gpus - 1)))))
 
 
@@ -195,5 +240,7 @@ def _power_of_two(count: int) -> int:
 
 @functools.lru_cache(TUNERS)
 def chooser(version: str, hardware: Hardware) -> Chooser:
-    """The library of this version on this hardware."""
-    return Chooser(version, hardware)
+    """NCCL of this version on this hardware."""
+    known = constants(version)
+    found = graphs(known, hardware)
+    return Chooser(Tuner(known, hardware, found, channels(known, hardware, found)), SERVED, MOST_THREADS)

@@ -101,13 +101,13 @@ def hardware(machine: _native.Machine, places: tuple[int, ...]) -> Hardware:
         peer=peer,
         near=NVL if peer or gpus == 1 else _farthest(graph, local),
         pcie=max(
-            (rate for gpu in local for kind, rate in graph.get(gpu, {}).values() if kind not in PEER), default=0.0
+            (rate for gpu in local for kind, rate in graph.get(gpu, {}).values() if not _is_peer(kind)), default=0.0
         ),
         nics=len(ports) if ways else 0,
         nic=max(ports.values(), default=0.0) if ways else 0.0,
         far=max((way for _, way in found), key=PATHS.index, default=SYS),
         nic_of=tuple(order.index(way[0]) if way else 0 for way in ways),
-        joined=tuple(tuple(graph.get(a, {}).get(b, ("",))[0] in PEER for b in local) for a in local),
+        joined=tuple(tuple(graph.get(a, {}).get(b, ("",))[0].startswith(PEER) for b in local) for a in local),
         modes=frozenset(library["modes"]),
     )
 
@@ -121,6 +121,11 @@ def _node(name: str) -> str:
     """The node of a cluster that a name belongs to, `node 3 `; empty on a single node."""
     found = _NODE.match(name)
     return found.group() if found else ""
+
+
+def _is_peer(kind: str) -> bool:
+    """Whether links of a class join GPUs; a generation may have several such classes."""
+    return kind.startswith(PEER)
 
 
 def _number(name: str) -> int:
@@ -145,10 +150,10 @@ def _peers(graph: Graph, local: Collection[str]) -> tuple[float, bool]:
 
     Nothing if one of them has no such link at all: the library then goes over the host.
     """
-    sums = [sum(rate for kind, rate in graph.get(gpu, {}).values() if kind in PEER) for gpu in local]
+    sums = [sum(rate for kind, rate in graph.get(gpu, {}).values() if _is_peer(kind)) for gpu in local]
     if len(local) < 2 or not all(sums):
         return 0.0, False
-    direct = [sum(rate for to, (kind, rate) in graph[gpu].items() if kind in PEER and to in local) for gpu in local]
+    direct = [sum(rate for to, (kind, rate) in graph[gpu].items() if _is_peer(kind) and to in local) for gpu in local]
     return (min(direct), False) if any(direct) else (min(sums), True)
 
 
@@ -175,7 +180,7 @@ def _ways(graph: Graph, start: str) -> Iterable[tuple[str, ...]]:
         if way[-1] != start and "GPU" in way[-1]:
             continue  # GPUs do not forward
         for to, (kind, _) in graph.get(way[-1], {}).items():
-            if to not in seen and kind not in PEER:
+            if to not in seen and not _is_peer(kind):
                 seen.add(to)
                 queue.append((*way, to))
 

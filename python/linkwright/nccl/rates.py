@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from linkwright.nccl.constants import LL, LL128, PROTOCOLS, SIMPLE, Constants
-from linkwright.nccl.graphs import Graph
+from linkwright.nccl.graphs import Graph, nvls_channels, peer_links
 from linkwright.nccl.hardware import NVL, PATHS, PHB, PXB, Hardware
 
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
@@ -55,6 +55,26 @@ class Tuner:
     hardware: Hardware
     graphs: Mapping[str, Graph]
     channels: int
+
+    @property
+    def version(self) -> str:
+        """Of the documented model."""
+        return self.constants.version
+
+    @property
+    def slow_bus(self) -> float:
+        """Up to what a ring needs fewer threads, GB/s."""
+        return self.constants.pcie_gen3
+
+    @property
+    def peer_links(self) -> int:
+        """Links of a GPU to the others."""
+        return peer_links(self.constants, self.hardware)
+
+    @property
+    def nvls_channels(self) -> int:
+        """Channels that reduce in the switch."""
+        return nvls_channels(self.constants, self.hardware)
 
     @property
     def row(self) -> str:
@@ -234,8 +254,8 @@ class Tuner:
         constants, nodes, at = self.constants, self.hardware.nodes, PROTOCOLS.index(protocol)
         steps = self._steps(collective)
         if collective in ("broadcast", "reduce"):
-            if nodes == 1:
-                return hop  # all channels are alike, and chunks follow each other
+            if self.graphs["ring"].channels == 1 or nodes == 1:  # all channels are alike, and chunks follow each other
+                return hop if nodes == 1 else constants.network["ring"][at]
             return steps * constants.network["tree" if protocol == SIMPLE else "ring"][at]
         crossing = 0 if nodes == 1 else nodes - 1
         if collective == "allreduce" and nodes > 1:

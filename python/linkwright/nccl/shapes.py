@@ -10,8 +10,9 @@ for each NIC of a node. Their orders in a node are the rows of a square in which
     3 0 2 1
 
 and each NIC sends for one ring and receives for another. A library that must leave by the NIC where it entered goes
-through a peer instead; either way a NIC carries one ring in each direction. GPUs without links of their own keep the
-order of their numbers, and those with some links only take rings that the links close.
+through a peer instead; either way a NIC carries one ring in each direction. Rings that close in a single node are those
+of Walecki: n - 1 of them cover each pair of n GPUs twice. GPUs without links of their own keep the order of their
+numbers, and those with some links only take rings that the links close.
 
 The shape does not depend on the size: a schedule is built once and resized. Only the number of slices does.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,15 +92,36 @@ def rails(hardware: Hardware, ranks: int, choice: Choice) -> Rings | None:
 
 
 def _rows(hardware: Hardware) -> Rings:
-    """The orders of the GPUs of a node, one for each NIC, or on a single node for each GPU."""
-    gpus = hardware.gpus
+    """The orders of the GPUs of a node: on a single node closed rings, on several one for each NIC."""
+    gpus, alone = hardware.gpus, hardware.nodes == 1
     if hardware.linked and not hardware.switched and not hardware.meshed:
-        rings = search([[int(joined) for joined in row] for row in hardware.joined])
-        return tuple(map(tuple, rings)) or (tuple(range(gpus)),)
-    near = [0, *(at for step in range(1, gpus) for at in {step: None, gpus - step: None})][:gpus]
-    steps = near if hardware.linked else range(gpus)
-    entries = range(gpus) if hardware.nodes == 1 else _entries(hardware)
-    return tuple(tuple((first + step) % gpus for step in steps) for first in entries)
+        rings = search([[int(joined) for joined in row] for row in hardware.joined]) or [list(range(gpus))]
+        return tuple(map(tuple, rings)) if alone else tuple(_from(rings, hardware))
+    if alone:
+        return _closed(gpus)
+    steps = _there_and_back(gpus) if hardware.linked else range(gpus)
+    return tuple(tuple((first + step) % gpus for step in steps) for first in _entries(hardware))
+
+
+def _there_and_back(count: int) -> Sequence[int]:
+    """0, 1, -1, 2, -2, ...: every distance once, so that turned round it has every pair of neighbours once."""
+    return [0, *(at for step in range(1, count) for at in dict.fromkeys((step, count - step)))][:count]
+
+
+def _closed(gpus: int) -> Rings:
+    """Rings over a full mesh that load each link, in each direction, equally: Walecki's, and their reverses."""
+    others = gpus - 1
+    steps = _there_and_back(others)
+    forth = [(others, *((first + step) % others for step in steps)) for first in range(others)]
+    return tuple(dict.fromkeys([*forth, *(ring[::-1] for ring in forth)])) if gpus > 2 else ((0, 1),)
+
+
+def _from(rings: Sequence[Sequence[int]], hardware: Hardware) -> Iterator[tuple[int, ...]]:
+    """A ring for each NIC, turned so that it begins at the GPU which is next to it."""
+    for number, entry in enumerate(_entries(hardware)):
+        ring = list(rings[number % len(rings)])
+        at = ring.index(entry)
+        yield (*ring[at:], *ring[:at])
 
 
 def bundle(choice: Choice, made: Shape) -> int:
