@@ -432,6 +432,8 @@ class Schedule:
     @property
     def sets(self) -> list[list[int]]: ...
     @property
+    def aggregations(self) -> list[tuple[int, int]]: ...
+    @property
     def element_bytes(self) -> int: ...
     @property
     def size_bytes(self) -> int: ...
@@ -479,6 +481,19 @@ class Builder:
         reduce: bool = False,
         get: bool = False,
         hint: str = "",
+        fenced: bool = False,
+    ) -> None: ...
+    def aggregate(
+        self,
+        sources: Sequence[int],
+        targets: Sequence[int],
+        buffer: str,
+        chunk: int,
+        *,
+        into: str | None = None,
+        at: int | None = None,
+        count: int = 1,
+        reduce: bool = False,
         fenced: bool = False,
     ) -> None: ...
     def multicast(

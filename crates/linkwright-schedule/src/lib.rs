@@ -9,6 +9,7 @@
 //! An algorithm knows ranks, chunks and at most a grid; it never knows a machine.
 
 mod accesses;
+pub mod aggregations;
 pub mod barriers;
 pub mod builder;
 pub mod collectives;

@@ -148,10 +148,7 @@ pub fn unfuse(schedule: &Schedule) -> Result<Schedule> {
             combine: Combine::Replace,
             ..op
         });
-        let targets = match op.kind {
-            OpKind::Multicast => draft.sets[op.to as usize].clone(),
-            _ => vec![op.to],
-        };
+        let targets = draft.targets(&op).to_vec();
         let placed: Vec<_> = ranges_of(&op, &draft.ranges)
             .map(|(_, dst, count)| (dst, dst, count))
             .collect();
@@ -204,14 +201,11 @@ impl Pending {
         if !op.moves_data() {
             return matches!(op.kind, OpKind::Barrier | OpKind::Fence);
         }
-        let one = [op.to];
-        let targets = match op.kind {
-            OpKind::Multicast => &draft.sets[op.to as usize][..],
-            _ => &one,
-        };
+        let (sources, targets) = (draft.sources(op), draft.targets(op));
         ranges_of(op, &draft.ranges).any(|(src, dst, count)| {
             let written = |&target: &u32| self.has(target, op.dst_buffer, dst..dst + count);
-            self.has(op.from, op.src_buffer, src..src + count) || targets.iter().any(written)
+            let read = |&source: &u32| self.has(source, op.src_buffer, src..src + count);
+            sources.iter().any(read) || targets.iter().any(written)
         })
     }
 
@@ -347,7 +341,10 @@ pub fn relabel(schedule: &Schedule, parts: &[u32]) -> Result<Schedule> {
     }
     for op in &mut draft.ops {
         op.from = map(op.from);
-        if !matches!(op.kind, OpKind::Multicast | OpKind::Barrier) {
+        if !matches!(
+            op.kind,
+            OpKind::Multicast | OpKind::Aggregate | OpKind::Barrier
+        ) {
             op.to = map(op.to);
         }
     }
@@ -397,6 +394,7 @@ fn without_waits(schedule: &Schedule) -> Draft {
         element_bytes: schedule.element_bytes,
         buffers: schedule.buffers.clone(),
         sets: schedule.sets.clone(),
+        aggregations: schedule.aggregations.clone(),
         ops: schedule
             .ops()
             .iter()
@@ -433,7 +431,7 @@ pub(crate) fn push(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) {
     draft.ops.push(op);
 }
 
-fn with_ranges(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
+pub(crate) fn with_ranges(draft: &mut Draft, op: Op, ranges: Vec<(u32, u32, u32)>) -> Op {
     match ranges[..] {
         [] => Op {
             src: 0,

@@ -91,7 +91,8 @@ impl Cutter {
             self.wait(self.before[op.initiator() as usize]);
             self.wait(self.before.get(partner as usize).copied().flatten());
         }
-        let windowed = op.is_message() && self.scratch[op.dst_buffer.0 as usize];
+        let one_target = matches!(op.kind, OpKind::Put | OpKind::Get);
+        let windowed = one_target && self.scratch[op.dst_buffer.0 as usize];
         let pieces: Vec<Runs> = match windowed {
             true => (0..self.windows)
                 .map(|window| self.cut(op, &all, window))

@@ -131,6 +131,7 @@ impl Builder {
             element_bytes: shape.element_bytes,
             buffers: Vec::new(),
             sets: Vec::new(),
+            aggregations: Vec::new(),
             ops: Vec::new(),
             ranges: Vec::new(),
             work: Vec::new(),
@@ -279,6 +280,27 @@ impl Builder {
     ) -> Written<'_> {
         let set = self.set(targets);
         self.transfer(OpKind::Multicast, from, src, set, dst)
+    }
+
+    /// The same chunks of all of `sources` are combined on the way and arrive at all of `targets`, in the same
+    /// chunks of each, where they replace what is there; with `.reduce()` they are combined into it. A participant
+    /// may be on both sides, also in place. The first of `targets` initiates it.
+    pub fn aggregate(
+        &mut self,
+        sources: &[u32],
+        src: Chunks,
+        targets: &[u32],
+        dst: Chunks,
+    ) -> Written<'_> {
+        if sources.is_empty() || targets.is_empty() {
+            let problem = "an aggregation without sources or targets; name one of each".into();
+            let step = self.step;
+            self.fail(ScheduleError::Operation { step, problem });
+        }
+        let sets = (self.set(sources), self.set(targets));
+        let pair = find_or_push(&mut self.orderer.out.aggregations, sets);
+        let initiator = targets.first().copied().unwrap_or(0);
+        self.transfer(OpKind::Aggregate, initiator, src, pair, dst)
     }
 
     /// `rank` copies chunks of its own; with `.reduce()` it combines them.
@@ -480,6 +502,15 @@ fn same(blocks: &[u32]) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     blocks.iter().map(|&block| (block, block, 1))
 }
 
+/// The place of a pair of sets in the table of aggregations, where it is entered once.
+pub(crate) fn find_or_push(table: &mut Vec<(u32, u32)>, sets: (u32, u32)) -> u32 {
+    let known = table.iter().position(|&pair| pair == sets);
+    known.unwrap_or_else(|| {
+        table.push(sets);
+        table.len() - 1
+    }) as u32
+}
+
 /// Find scratch, edges and notices for operations that were written without, step by step.
 pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
     let draft = Draft {
@@ -490,6 +521,7 @@ pub(crate) fn infer(written: Schedule) -> Result<Schedule> {
         element_bytes: written.element_bytes,
         buffers: written.buffers,
         sets: written.sets,
+        aggregations: written.aggregations,
         ops: written.ops,
         ranges: written.ranges,
         work: written.work,

@@ -188,8 +188,11 @@ impl Marks {
     fn mark(&mut self, orderer: &mut Orderer, op: &Op, k: u32) {
         for index in 0..orderer.out.range_count(op) {
             let (src, dst, count) = orderer.out.range_at(op, index);
-            for chunk in src..src + count {
-                self.at(orderer.cell(op.from, op.src_buffer, chunk)).read(k);
+            for s in 0..orderer.out.sources(op).len() {
+                let source = orderer.out.sources(op)[s];
+                for chunk in src..src + count {
+                    self.at(orderer.cell(source, op.src_buffer, chunk)).read(k);
+                }
             }
             for t in 0..orderer.out.targets(op).len() {
                 let target = orderer.out.targets(op)[t];

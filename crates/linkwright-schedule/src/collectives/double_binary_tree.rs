@@ -23,7 +23,8 @@
 use crate::builder::{Builder, Shape};
 use crate::collectives::algorithm::Algorithm;
 use crate::collectives::common::binary;
-use crate::collectives::common::forest::{self, Lanes, Tree};
+use crate::collectives::common::forest::{self, First, Lanes, Tree};
+use crate::collectives::common::nodes::{Chains, Nodes};
 use crate::error::Result;
 use crate::ir::{Buffer, Schedule};
 use crate::spec::Collective;
@@ -46,7 +47,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 
 fn build(shape: &Shape) -> Result<Schedule> {
     shape.check()?;
-    let rails = rails(shape);
+    let rails = Nodes::each(shape).chains(shape);
     let chunks = 2 * rails.len() as u32;
     let mut b = Builder::new(Collective::Allreduce, shape);
     let data = b.buffer(Buffer::vector("output", chunks));
@@ -54,42 +55,13 @@ fn build(shape: &Shape) -> Result<Schedule> {
         .map(|chunk| tree(&rails[chunk as usize / 2], chunk))
         .collect();
     let mut lanes = Lanes::new(shape.ranks);
-    forest::up(&mut b, data, chunks, &trees, &mut lanes);
+    forest::up(&mut b, data, chunks, &trees, First::Added, &mut lanes);
     forest::down(&mut b, data, &trees, &mut lanes);
     b.finish()
 }
 
-/// The ranks of every node in the order of its chain.
-type Rail = Vec<Vec<u32>>;
-
-fn rails(shape: &Shape) -> Vec<Rail> {
-    let (columns, rows) = shape.plane().unwrap_or((1, shape.ranks));
-    if !shape.rings.is_empty() {
-        return shape
-            .rings
-            .iter()
-            .map(|ring| along(ring, columns, rows))
-            .collect();
-    }
-    let rotated = |first: u32| {
-        let chain = |node: u32| (0..columns).map(move |k| node * columns + (first + k) % columns);
-        (0..rows).map(|node| chain(node).collect()).collect()
-    };
-    let count = if rows > 1 { columns } else { 1 };
-    (0..count).map(rotated).collect()
-}
-
-/// The rail whose chains are the parts of `ring` in each node.
-fn along(ring: &[u32], columns: u32, rows: u32) -> Rail {
-    let mut rail = vec![Vec::new(); rows as usize];
-    for &rank in ring {
-        rail[(rank / columns) as usize].push(rank);
-    }
-    rail
-}
-
-/// The tree of `chunk`: the first over the nodes for even ones, the second for odd ones.
-fn tree(rail: &Rail, chunk: u32) -> Tree {
+/// The tree of `chunk` over the nodes: the first one for even chunks, the second for odd ones.
+pub(super) fn tree(rail: &Chains, chunk: u32) -> Tree {
     let (mut ranks, mut parents) = (Vec::new(), Vec::new());
     let mut heads = vec![0; rail.len()];
     for (node, parent) in binary::tree(rail.len() as u32, chunk as usize % 2) {

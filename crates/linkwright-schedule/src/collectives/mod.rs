@@ -7,11 +7,14 @@
 
 mod algorithm;
 mod all_pairs;
+mod binary_tree;
 mod bine;
+mod bine_multiport;
 mod binomial;
 mod bucket_multiport;
 mod by_rows;
 mod chain;
+mod collnet;
 mod common;
 mod direct;
 mod dissemination;
@@ -21,6 +24,9 @@ mod hierarchical;
 mod hierarchical_blocks;
 mod hierarchical_rooted;
 mod mirrored_doubling;
+mod neighbor_exchange;
+mod nvls;
+mod nvls_tree;
 mod pat;
 mod rails;
 mod recursive_doubling;
@@ -61,8 +67,13 @@ pub static REGISTRY: &[&Algorithm] = &[
     &all_pairs::ALGORITHM,
     &shots::ONE_SHOT,
     &shots::TWO_SHOT,
+    &nvls::ONE_SHOT,
     &binomial::ALLREDUCE,
     &double_binary_tree::ALGORITHM,
+    &nvls::ALLREDUCE,
+    &nvls_tree::ALGORITHM,
+    &collnet::DIRECT,
+    &collnet::CHAIN,
     &hierarchical::ALGORITHM,
     &ring::REDUCE_SCATTER,
     &recursive_doubling::REDUCE_SCATTER,
@@ -70,6 +81,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
     &pat::REDUCE_SCATTER,
+    &nvls::REDUCE_SCATTER,
     &hierarchical_blocks::REDUCE_SCATTER,
     &ring::ALLGATHER,
     &recursive_doubling::ALLGATHER,
@@ -77,14 +89,18 @@ pub static REGISTRY: &[&Algorithm] = &[
     &bine::ALLGATHER,
     &bine::ALLGATHER_TWO_RUNS,
     &dissemination::ALLGATHER,
+    &neighbor_exchange::ALGORITHM,
     &direct::ALLGATHER,
     &pat::ALLGATHER,
+    &nvls::ALLGATHER,
     &hierarchical_blocks::ALLGATHER,
     &star::BROADCAST,
     &binomial::BROADCAST,
     &binomial::BROADCAST_LARGE,
     &bine::BROADCAST,
     &bine::BROADCAST_LARGE,
+    &bine_multiport::BROADCAST,
+    &binary_tree::BROADCAST,
     &star::MULTICAST,
     &chain::BROADCAST,
     &hierarchical_rooted::BROADCAST,
@@ -93,6 +109,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::REDUCE,
     &bine::REDUCE,
     &bine::REDUCE_LARGE,
+    &bine_multiport::REDUCE,
+    &binary_tree::REDUCE,
     &by_rows::ALGORITHM,
     &chain::REDUCE,
     &hierarchical_rooted::REDUCE,
@@ -123,7 +141,7 @@ pub fn find(key: &str) -> Result<&'static Algorithm> {
 }
 
 /// Names of the algorithms that take rings.
-const TAKE_RINGS: [&str; 2] = ["ring", "double_binary_tree"];
+const TAKE_RINGS: [&str; 3] = ["ring", "double_binary_tree", "collnet_chain"];
 
 /// The schedule of algorithm `key` for `shape`; only those of [`TAKE_RINGS`] take rings.
 pub fn build(key: &str, shape: &Shape) -> Result<Schedule> {

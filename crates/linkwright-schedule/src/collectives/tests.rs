@@ -1,7 +1,9 @@
 //! Counts of every algorithm, each derived by hand: rounds, messages, bytes and notices.
 
 use super::*;
+use crate::aggregations::gather_and_put;
 use crate::ir::{Op, OpKind};
+use crate::verify::verify;
 use std::collections::BTreeSet;
 
 type Row = (&'static str, Shape, usize, usize, (u64, u64), usize);
@@ -62,6 +64,16 @@ fn table() -> Vec<Row> {
         ("allreduce/double_binary_tree", line(8, 640), 2 * 3, 2 * 2 * 7, (2560, 2 * 2560), 0),
         // A chain of 4 below each head: 1 + 3 rounds. Over the 4 rails, a rank sends 4 + 4 + 4 + 2 eighths.
         ("allreduce/double_binary_tree", grid(4, 2, 640), 2 * 4, 4 * 2 * 2 * 7, (4480, 4480), 0),
+        // S (n+1)/n in a node of n, and a part for the network, whose initiators two other nodes of a rail tell.
+        ("allreduce/nvls", line(1, 64), 0, 0, (0, 0), 0),
+        ("allreduce/nvls", line(8, 64), 2, 2 * 8, (256 + 32, 256 + 32), 0),
+        ("allreduce/nvls", grid(4, 3, 12), 3, 12 + 4 + 12, (48 + 12 + 12, 48 + 12 + 12), 8),
+        ("allreduce/one_shot_multimem", line(8, 64), 1, 8, (8 * 256, 8 * 256), 0),
+        // Halves of 12 bytes: 2 levels of trees over 3 nodes, whose heads send 3, 2 and 3.
+        ("allreduce/nvls_tree", grid(4, 3, 24), 2 + 4, 24 + 8 * 2 * 2 + 24, (96 + 24 + 24, 96 + 24 + 36), 0),
+        ("allreduce/collnet_direct", grid(4, 3, 12), 3, 36 + 4 + 36, (36 + 12 + 36, 36 + 12 + 36), 8),
+        ("allreduce/collnet_chain", grid(4, 3, 12), 3 + 1 + 3, 36 + 4 + 36, (36 + 12 + 36, 36 + 12 + 36), 8),
+        ("allreduce/collnet_chain", line(5, 10), 1, 1, (40, 40), 0),
         // 2 S (p-1)/p with S = 25600 B, then 9600 B.
         ("allreduce/hierarchical", grid(4, 16, 6400), 3 + 8 + 3, 14 * 64, (50400, 50400), 4 * 64),
         ("allreduce/hierarchical", grid(4, 6, 2400), 3 + 10 + 3, 16 * 24, (18400, 18400), 24),
@@ -82,6 +94,9 @@ fn table() -> Vec<Row> {
         ("reduce_scatter/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 10),
         // Once round 4 with bundles of 3 blocks of 4 bytes, then two rounds over 3 nodes: 1 + 1 blocks.
         ("reduce_scatter/hierarchical", grid(4, 3, 12), 3 + 2, 12 * (3 + 2), (44, 44), 2 * 12),
+        ("reduce_scatter/nvls", line(64, 640), 1, 64, (2560, 2560), 0),
+        // Blocks of 4 bytes: a source of 4 x 3 aggregations, then two steps of the ring.
+        ("reduce_scatter/nvls", grid(4, 3, 12), 3 + 2, 36 + 24, (48 + 8, 48 + 8), 0),
         ("allgather/ring", line(64, 640), 63, 63 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/recursive_doubling", grid(8, 8, 640), 6, 6 * 64, (2520, 2520), 0),
@@ -98,10 +113,13 @@ fn table() -> Vec<Row> {
         ("allgather/bruck", line(5, 50), 3, 3 * 5, (4 * 40, 4 * 40), 0),
         ("allgather/bruck", line(33, 330), 6, 6 * 33, (32 * 40, 32 * 40), 0),
         ("allgather/bruck", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
+        ("allgather/neighbor_exchange", line(64, 640), 32, 32 * 64, (2520, 2520), 0),
         ("allgather/linear", line(33, 330), 1, 33 * 32, (32 * 40, 32 * 40), 0),
         ("allgather/pat", line(64, 640), 6, 6 * 64, (2520, 2520), 0),
         ("allgather/pat", line(5, 5), 3, 3 * 5, (4 * 4, 4 * 4), 0),
         ("allgather/hierarchical", grid(4, 3, 12), 2 + 3, 12 * (2 + 3), (44, 44), 0),
+        ("allgather/nvls", line(64, 640), 1, 64, (40, 40), 0),
+        ("allgather/nvls", grid(4, 3, 12), 3, 24 + 36, (8 + 12, 8 + 12), 0),
         ("broadcast/linear", line(64, 10).with_root(3), 1, 63, (0, 63 * 40), 0),
         ("broadcast/binomial", line(1, 10), 0, 0, (0, 0), 0),
         ("broadcast/binomial", line(2, 10).with_root(1), 1, 1, (0, 40), 0),
@@ -115,6 +133,9 @@ fn table() -> Vec<Row> {
         ("broadcast/bine_bandwidth", line(64, 640).with_root(5), 12, 63 + 6 * 64, (2520, 5040), 0),
         // Rank 0 acts for the root: blocks of 8 and three of 4 bytes; it scatters 8 + 4 and doubles 8 + 12.
         ("broadcast/bine_bandwidth", line(5, 5).with_root(4), 1 + 2 + 2, 1 + 3 + 8, (12, 32), 0),
+        // Four trees with a quarter of 10240 bytes each; a rank sends to at most 6 in each.
+        ("broadcast/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 6 * 10240), 0),
+        ("broadcast/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 80), 0),
         ("broadcast/multicast", line(64, 10).with_root(3), 1, 1, (0, 40), 0),
         ("broadcast/ring", line(64, 10).with_root(3), 63, 63, (0, 40), 0),
         ("broadcast/ring", two_rings.clone(), 3, 6, (20, 40), 0),
@@ -132,6 +153,8 @@ fn table() -> Vec<Row> {
         ("reduce/bine", line(64, 10).with_root(63), 6, 63, (0, 40), 31),
         ("reduce/bine", line(5, 10).with_root(4), 3, 4, (0, 40), 2),
         ("reduce/bine_bandwidth", line(64, 640).with_root(9), 12, 6 * 64 + 63, (2520, 2520 + 1280), 320),
+        ("reduce/bine_multiport", grid(8, 8, 2560), 6, 63 * 4, (0, 10240), 0),
+        ("reduce/binary_tree", line(11, 10).with_root(3), 3, 10, (0, 40), 0),
         // Row 0: 3 to rank 0. Rows 1 and 2: 4 each to ranks 1 and 2, which send one each.
         ("reduce/by_rows", grid(4, 3, 1), 2, 3 + 4 + 4 + 2, (0, 8), 0),
         // 7 to rank 0, 8 to each of ranks 1..8, which send one each.
@@ -197,17 +220,46 @@ fn direct_exchanges_in_one_step_wait_for_nothing() {
     }
 }
 
+#[test]
+fn what_the_network_combines_ranks_can_combine() {
+    let mut keys = BTreeSet::new();
+    for algorithm in REGISTRY {
+        for (columns, rows) in [(4, 3), (3, 2), (1, 4), (4, 1)] {
+            let shape = Shape::new(columns * rows, 25).with_grid(columns, rows);
+            let Ok(schedule) = (algorithm.build)(&shape) else {
+                continue;
+            };
+            if schedule.has(OpKind::Aggregate) {
+                keys.insert(algorithm.key());
+                verify(&gather_and_put(&schedule).unwrap()).unwrap();
+            }
+        }
+    }
+    let due = [
+        "allreduce/collnet_chain",
+        "allreduce/collnet_direct",
+        "allreduce/nvls",
+        "allreduce/nvls_tree",
+        "allreduce/one_shot_multimem",
+        "reduce_scatter/nvls",
+    ];
+    assert_eq!(keys, BTreeSet::from(due.map(String::from)));
+}
+
 /// Steps in which data travel.
 fn rounds(schedule: &Schedule) -> usize {
     let steps: BTreeSet<u32> = transfers(schedule).map(|op| op.step).collect();
     steps.len()
 }
 
-/// Bytes that leave `rank`, least and most over all ranks.
+/// Bytes that leave a rank, least and most over all ranks; a multicast counts once, and an aggregation for each
+/// of its sources, the target among them.
 fn bytes_sent(schedule: &Schedule) -> (u64, u64) {
     let mut sent = vec![0; (schedule.ranks + schedule.memories) as usize];
     for op in transfers(schedule) {
-        sent[op.from as usize] += schedule.op_bytes(op);
+        for &source in schedule.sources(op) {
+            sent[source as usize] += schedule.op_bytes(op);
+        }
     }
     let sent = &sent[..schedule.ranks as usize];
     (*sent.iter().min().unwrap(), *sent.iter().max().unwrap())

@@ -4,7 +4,7 @@
 //!   participants 0..ranks        issue operations
 //!                ranks..         passive memories, which only hold data
 //!   buffer       named, cut into chunks = blocks x slices; borders fall on elements
-//!   operation    put, get, multicast, local, compute, barrier, fence, notice
+//!   operation    put, get, multicast, aggregate, local, compute, barrier, fence, notice
 //!   edge         "my initiator waits for that operation"
 //! ```
 //!
@@ -60,6 +60,9 @@ pub enum OpKind {
     Get,
     /// One source, several destinations; `to` is an index into [`Schedule::sets`].
     Multicast,
+    /// Several sources, combined on the way to several destinations; `to` is an index into
+    /// [`Schedule::aggregations`]. Its initiator, `from`, is the first of the destinations.
+    Aggregate,
     /// Copy or combination within one rank.
     Local,
     /// Arithmetic without data of the schedule; work in operations.
@@ -99,12 +102,26 @@ pub enum Hint {
     MinusY,
 }
 
+impl Hint {
+    /// The other way along the same axis.
+    pub fn opposite(self) -> Self {
+        match self {
+            Hint::PlusX => Hint::MinusX,
+            Hint::MinusX => Hint::PlusX,
+            Hint::PlusY => Hint::MinusY,
+            Hint::MinusY => Hint::PlusY,
+            Hint::None => Hint::None,
+        }
+    }
+}
+
 /// One operation; see [`Schedule`] for its edges and scattered ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Participant that holds the data, or the acting rank.
+    /// Participant that holds the data, or the acting rank; see [`Schedule::sources`].
     pub from: u32,
-    /// Participant that gets the data; a set index for multicasts and barriers.
+    /// Participant that gets the data; a set index for multicasts and barriers, the index of both sets for
+    /// aggregations.
     pub to: u32,
     /// First source chunk; index into the range table when `scattered`.
     pub src: u32,
@@ -180,7 +197,7 @@ impl Op {
     pub fn is_message(&self) -> bool {
         matches!(
             self.kind,
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Notice
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Notice
         )
     }
 
@@ -197,7 +214,7 @@ impl Op {
     pub fn moves_data(&self) -> bool {
         matches!(
             self.kind,
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Local
         )
     }
 }
@@ -240,15 +257,19 @@ impl Edge {
 
 /// What a satisfied edge tells its waiter about the operation waited for.
 ///
-/// An operation completes three times: its source is free, its data are delivered (a multicast
-/// target by target, in any order), and its initiator knows so. A delivery of the one target of a
-/// transfer implies that the source is free; the delivery at one target of a multicast does not.
+/// An operation completes three times: its source is free, its data are delivered (a multicast or an
+/// aggregation target by target, in any order), and its initiator knows so. A delivery of the one target of a
+/// transfer implies that the source is free; the delivery at one target of a multicast does not. That at
+/// one target of an aggregation does, for all sources: their data are in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// The source may be overwritten.
     SourceFree,
     /// The data of a multicast are at the waiter; nothing is known of the other targets.
     DeliveredHere,
+    /// All sources of an aggregation are free, and its data are at the waiter; nothing is known of the
+    /// other targets.
+    CombinedHere,
     /// The source is free, and the data are at every target.
     Delivered,
 }
@@ -268,8 +289,10 @@ pub struct Schedule {
     pub element_bytes: u32,
     /// All buffers.
     pub buffers: Vec<Buffer>,
-    /// Participants of multicasts and barriers.
+    /// Participants of multicasts, aggregations and barriers.
     pub sets: Vec<Vec<u32>>,
+    /// Sources and destinations of aggregations, as indices into `sets`.
+    pub aggregations: Vec<(u32, u32)>,
     pub(crate) ops: Vec<Op>,
     pub(crate) edge_start: Vec<u32>,
     pub(crate) edges: Vec<Edge>,
@@ -367,15 +390,23 @@ impl Schedule {
 
     /// The same of an acknowledgement, or of an operation that is no put and no notice.
     fn rarer_completion(&self, op: &Op, edge: Edge, waiter: u32) -> Option<Completion> {
-        if op.kind != OpKind::Multicast || edge.is_acknowledged() {
-            return (op.initiator() == waiter).then_some(Completion::Delivered);
+        let targets = match op.kind {
+            OpKind::Multicast | OpKind::Aggregate if !edge.is_acknowledged() => self.targets(op),
+            _ => return (op.initiator() == waiter).then_some(Completion::Delivered),
+        };
+        if op.kind == OpKind::Aggregate {
+            let known = match targets.len() {
+                1 => Completion::Delivered,
+                _ => Completion::CombinedHere,
+            };
+            return targets.contains(&waiter).then_some(known);
         }
         // A source that is among its own targets waits as the source.
         match op.from == waiter {
             true => Some(Completion::SourceFree),
-            false => {
-                (self.sets[op.to as usize].contains(&waiter)).then_some(Completion::DeliveredHere)
-            }
+            false => targets
+                .contains(&waiter)
+                .then_some(Completion::DeliveredHere),
         }
     }
 
@@ -419,10 +450,21 @@ impl Schedule {
         (0..self.range_count(op)).map(move |index| self.range_at(op, index))
     }
 
-    /// Destinations of an operation: the set of a multicast, else the one participant.
+    /// Participants whose data an operation takes: the set of an aggregation, else the one participant.
+    #[inline]
+    pub fn sources<'a>(&'a self, op: &'a Op) -> &'a [u32] {
+        match op.kind {
+            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].0 as usize],
+            _ => std::slice::from_ref(&op.from),
+        }
+    }
+
+    /// Destinations of an operation: the set of a multicast or an aggregation, else the one participant.
+    #[inline]
     pub fn targets<'a>(&'a self, op: &'a Op) -> &'a [u32] {
         match op.kind {
             OpKind::Multicast => &self.sets[op.to as usize],
+            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].1 as usize],
             _ => std::slice::from_ref(&op.to),
         }
     }
@@ -446,12 +488,20 @@ impl Schedule {
         self.op_elements(op) * u64::from(self.element_bytes)
     }
 
-    /// Bytes that each participant gives to others, ranks first; a multicast counts once for each target.
+    /// Bytes that each participant gives to others, ranks first; a multicast counts once for each target, an
+    /// aggregation once for each source.
     pub fn sent_bytes(&self) -> Vec<u64> {
         let mut sent = vec![0; (self.ranks + self.memories) as usize];
         for op in self.ops().iter().filter(|op| op.is_message()) {
-            let others = self.targets(op).iter().filter(|&&to| to != op.from);
-            sent[op.from as usize] += others.count() as u64 * self.op_bytes(op);
+            let targets = self.targets(op);
+            for &from in self.sources(op) {
+                let others = targets.iter().filter(|&&to| to != from).count();
+                let copies = match op.kind {
+                    OpKind::Aggregate => others.min(1),
+                    _ => others,
+                };
+                sent[from as usize] += copies as u64 * self.op_bytes(op);
+            }
         }
         sent
     }
@@ -475,7 +525,10 @@ impl Schedule {
     /// Whether there is any operation of a kind.
     pub fn has(&self, kind: OpKind) -> bool {
         // A schedule may have a hundred million operations; most have no sets.
-        let of_a_set = matches!(kind, OpKind::Multicast | OpKind::Barrier);
+        let of_a_set = matches!(
+            kind,
+            OpKind::Multicast | OpKind::Aggregate | OpKind::Barrier
+        );
         let possible = !of_a_set || !self.sets.is_empty();
         possible && self.ops.iter().any(|op| op.kind == kind)
     }
@@ -490,7 +543,7 @@ impl Schedule {
         self.elements * u64::from(self.element_bytes)
     }
 
-    /// Number of messages: transfers, multicasts (one each) and notices.
+    /// Number of messages: transfers, multicasts and aggregations (one each), and notices.
     pub fn message_count(&self) -> usize {
         self.ops.iter().filter(|op| op.is_message()).count()
     }

@@ -41,18 +41,19 @@ pub(crate) fn check(draft: &Schedule, op: &Op) -> Result<()> {
             false => Err(no_participant(rank)),
         };
     }
-    let set_of_ranks = matches!(op.kind, OpKind::Multicast | OpKind::Barrier);
-    let others = match set_of_ranks {
-        true => &draft.sets[op.to as usize][..],
-        false => std::slice::from_ref(&op.to),
+    let others = match op.kind {
+        OpKind::Barrier => &draft.sets[op.to as usize][..],
+        _ => draft.targets(op),
     };
-    for &participant in others.iter().chain([&op.from]) {
+    for &participant in others.iter().chain(draft.sources(op)) {
         if participant >= ranks + memories {
             return Err(no_participant(participant));
         }
     }
     for (src, dst, count) in draft.chunk_ranges(op) {
-        check_chunks(draft, op.from, op.src_buffer, src, count, step)?;
+        for &source in draft.sources(op) {
+            check_chunks(draft, source, op.src_buffer, src, count, step)?;
+        }
         for &target in draft.targets(op) {
             check_chunks(draft, target, op.dst_buffer, dst, count, step)?;
         }

@@ -54,11 +54,31 @@ pub(crate) struct Draft {
     pub element_bytes: u32,
     pub buffers: Vec<Buffer>,
     pub sets: Vec<Vec<u32>>,
+    pub aggregations: Vec<(u32, u32)>,
     pub ops: Vec<Op>,
     pub ranges: Vec<(u32, u32, u32)>,
     pub work: Vec<u64>,
     /// Explicit waits (operation, waits for), by position in `ops`, sorted by operation.
     pub waits: Vec<(u32, u32)>,
+}
+
+impl Draft {
+    /// Participants whose data `op` takes.
+    pub fn sources<'a>(&'a self, op: &'a Op) -> &'a [u32] {
+        match op.kind {
+            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].0 as usize],
+            _ => std::slice::from_ref(&op.from),
+        }
+    }
+
+    /// Destinations of `op`.
+    pub fn targets<'a>(&'a self, op: &'a Op) -> &'a [u32] {
+        match op.kind {
+            OpKind::Multicast => &self.sets[op.to as usize],
+            OpKind::Aggregate => &self.sets[self.aggregations[op.to as usize].1 as usize],
+            _ => std::slice::from_ref(&op.to),
+        }
+    }
 }
 
 /// Set in [`Orderer::touched`] where the chunk is written.
@@ -120,6 +140,7 @@ impl Orderer {
                 element_bytes: header.element_bytes,
                 buffers: header.buffers,
                 sets: header.sets,
+                aggregations: header.aggregations,
                 ops: Vec::new(),
                 edge_start: vec![0],
                 edges: Vec::new(),
@@ -188,9 +209,11 @@ impl Orderer {
             }
             for (src, dst, count) in out.chunk_ranges(op) {
                 for k in 0..count {
-                    let read = cells.at(op.from, op.src_buffer, src + k);
-                    if cells.reads(read) {
-                        return true;
+                    for &source in out.sources(op) {
+                        let read = cells.at(source, op.src_buffer, src + k);
+                        if cells.reads(read) {
+                            return true;
+                        }
                     }
                     for &target in out.targets(op) {
                         let written = cells.at(target, op.dst_buffer, dst + k);
@@ -219,8 +242,11 @@ impl Orderer {
             (0..self.out.range_count(&op)).any(|index| {
                 let (_, dst, count) = self.out.range_at(&op, index);
                 (dst..dst + count).any(|chunk| {
-                    let cell = self.cells.at(op.to, op.dst_buffer, chunk);
-                    self.follows(&op, cell)
+                    (0..self.out.targets(&op).len()).any(|t| {
+                        let target = self.out.targets(&op)[t];
+                        let cell = self.cells.at(target, op.dst_buffer, chunk);
+                        self.follows(&op, cell)
+                    })
                 })
             })
         })
@@ -325,13 +351,12 @@ impl Orderer {
         for index in 0..self.out.range_count(op) {
             let (src, dst, count) = self.out.range_at(op, index);
             for k in 0..count {
-                self.read_hazards(op.from, op.src_buffer, src + k);
-                if op.kind != OpKind::Multicast {
-                    self.write_hazards(op.to, op.dst_buffer, dst + k);
-                    continue;
+                for s in 0..self.out.sources(op).len() {
+                    let source = self.out.sources(op)[s];
+                    self.read_hazards(source, op.src_buffer, src + k);
                 }
-                for t in 0..self.out.sets[op.to as usize].len() {
-                    let target = self.out.sets[op.to as usize][t];
+                for t in 0..self.out.targets(op).len() {
+                    let target = self.out.targets(op)[t];
                     self.write_hazards(target, op.dst_buffer, dst + k);
                 }
             }
@@ -398,10 +423,11 @@ impl Orderer {
 
     /// Enter a need that is met as a start of later searches: what it waited for is met, too.
     fn prove(&mut self, id: u32, need: Need) {
-        let multicast = self.out.ops[id as usize].kind == OpKind::Multicast;
+        let op = &self.out.ops[id as usize];
         let known = match need {
             Need::SourceFree => Completion::SourceFree,
-            Need::DeliveredAt(_) if multicast => Completion::DeliveredHere,
+            Need::DeliveredAt(_) if op.kind == OpKind::Multicast => Completion::DeliveredHere,
+            Need::DeliveredAt(_) if self.out.targets(op).len() > 1 => Completion::CombinedHere,
             Need::DeliveredAt(_) => Completion::Delivered,
         };
         self.search.proven.push((id, known));

@@ -16,7 +16,7 @@ pub(crate) enum Need {
 pub(super) fn full_completion(out: &Schedule, id: u32) -> Need {
     let op = &out.ops[id as usize];
     match op.kind {
-        OpKind::Multicast => Need::DeliveredAt(NONE),
+        OpKind::Multicast | OpKind::Aggregate => Need::DeliveredAt(NONE),
         OpKind::Put | OpKind::Get | OpKind::Notice => Need::DeliveredAt(op.to),
         _ => Need::DeliveredAt(op.from),
     }

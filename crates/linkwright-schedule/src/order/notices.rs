@@ -20,6 +20,9 @@ impl Orderer {
             OpKind::Multicast if op.from != rank && need == Need::DeliveredAt(rank) => {
                 Some(Edge::on(id))
             }
+            // Where the combined data are, all sources have been read.
+            OpKind::Aggregate if self.is_seen_by_target(op, need, rank) => Some(Edge::on(id)),
+            OpKind::Aggregate if op.from == rank => Some(Edge::acknowledged(id)),
             OpKind::Put | OpKind::Multicast | OpKind::Notice if op.from == rank => match need {
                 Need::SourceFree => Some(Edge::on(id)),
                 Need::DeliveredAt(_) => Some(Edge::acknowledged(id)),
@@ -32,6 +35,15 @@ impl Orderer {
             }
             _ => None,
         }
+    }
+
+    /// Whether the arrival of the aggregation `op` at `rank` tells it that `need` is met.
+    fn is_seen_by_target(&self, op: &Op, need: Need, rank: u32) -> bool {
+        let targets = self.out.targets(op);
+        let told = targets.len() == 1
+            || matches!(need, Need::SourceFree)
+            || need == Need::DeliveredAt(rank);
+        told && targets.contains(&rank)
     }
 
     /// Let a participant that can see it tell the initiator of `op` that `id` meets `need`.

@@ -78,7 +78,7 @@ impl Search {
         self.stack.extend_from_slice(from);
         while let Some((at, known)) = self.stack.pop() {
             let delivered = known == Completion::Delivered;
-            let source_free = delivered || known == Completion::SourceFree;
+            let source_free = known != Completion::DeliveredHere;
             if at == id && (delivered || (source_free && need == Need::SourceFree)) {
                 return true;
             }

@@ -242,6 +242,7 @@ impl Folded {
             element_bytes: program.element_bytes,
             buffers: program.buffers.clone(),
             sets: Vec::new(),
+            aggregations: Vec::new(),
             ops: Vec::new(),
             edge_start: vec![0],
             edges: Vec::new(),

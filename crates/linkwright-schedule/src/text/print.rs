@@ -91,13 +91,20 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
         OpKind::Put => " put ",
         OpKind::Get => " get ",
         OpKind::Multicast => " multicast ",
+        OpKind::Aggregate => " aggregate ",
         OpKind::Local => " local ",
         OpKind::Compute => " compute ",
         OpKind::Barrier => " barrier ",
         OpKind::Fence => " fence ",
         OpKind::Notice => " notice ",
     });
-    number(text, op.from);
+    match op.kind {
+        OpKind::Aggregate => {
+            text.push('s');
+            number(text, s.aggregations[op.to as usize].0);
+        }
+        _ => number(text, op.from),
+    }
     operands(text, s, op);
     text.push_str(" lane=");
     number(text, op.lane.into());
@@ -114,7 +121,7 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
             waits(text, " src_after=", edges);
             waits(text, " dst_after=", &[]);
         }
-        OpKind::Get => {
+        OpKind::Get | OpKind::Aggregate => {
             waits(text, " src_after=", &[]);
             waits(text, " dst_after=", edges);
         }
@@ -123,16 +130,22 @@ fn operation(text: &mut String, s: &Schedule, id: u32, op: &Op) {
     text.push('\n');
 }
 
-/// What follows the participant that an operation begins with.
+/// What follows the participant, or the set, that an operation begins with.
 fn operands(text: &mut String, s: &Schedule, op: &Op) {
     match op.kind {
-        OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => {
+        OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Local => {
             chunks(text, s, op, op.src_buffer, |range| range.0);
             text.push_str(match op.kind {
-                OpKind::Multicast => " -> s",
+                OpKind::Multicast | OpKind::Aggregate => " -> s",
                 _ => " -> ",
             });
-            number(text, op.to);
+            number(
+                text,
+                match op.kind {
+                    OpKind::Aggregate => s.aggregations[op.to as usize].1,
+                    _ => op.to,
+                },
+            );
             chunks(text, s, op, op.dst_buffer, |range| range.1);
             text.push_str(match op.combine {
                 Combine::Replace => " replace",

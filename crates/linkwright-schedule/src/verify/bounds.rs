@@ -34,7 +34,7 @@ fn is_plainly_right(s: &Schedule, lengths: &[Lengths], op: &Op) -> bool {
         OpKind::Local | OpKind::Fence if op.from != op.to => return false,
         OpKind::Local => {}
         OpKind::Fence | OpKind::Notice => return true,
-        OpKind::Multicast | OpKind::Compute | OpKind::Barrier => return false,
+        OpKind::Multicast | OpKind::Aggregate | OpKind::Compute | OpKind::Barrier => return false,
     }
     let (src, dst) = (
         lengths.get(op.src_buffer.0 as usize),
@@ -84,7 +84,10 @@ fn operation(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
     if uses_set && op.to as usize >= s.sets.len() {
         return Err(format!("set s{} does not exist; declare it", op.to));
     }
-    let other = if uses_set { op.from } else { op.to };
+    let other = match uses_set || op.kind == OpKind::Aggregate {
+        true => op.from,
+        false => op.to,
+    };
     if let Some(missing) = [op.from, other].into_iter().find(|&p| p >= participants) {
         return Err(format!(
             "participant {missing} does not exist; there are {} ranks and {} memories",
@@ -104,6 +107,10 @@ fn operation(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
             op.from, op.to
         )),
         OpKind::Multicast => chunks(s, lengths, op),
+        OpKind::Aggregate => {
+            aggregation(s, op)?;
+            chunks(s, lengths, op)
+        }
         OpKind::Notice if op.to >= s.ranks => {
             Err(format!("memory {} cannot wait for a notice", op.to))
         }
@@ -118,6 +125,27 @@ fn operation(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
             Err(format!("work {} does not exist", op.count))
         }
         OpKind::Compute | OpKind::Fence => Ok(()),
+    }
+}
+
+fn aggregation(s: &Schedule, op: &Op) -> Result<(), String> {
+    let Some(&(sources, targets)) = s.aggregations.get(op.to as usize) else {
+        return Err(format!("sets {} of aggregations do not exist", op.to));
+    };
+    let (Some(_), Some(targets)) = (s.sets.get(sources as usize), s.sets.get(targets as usize))
+    else {
+        return Err(format!(
+            "set s{} does not exist; declare it",
+            sources.max(targets)
+        ));
+    };
+    match targets.first() {
+        Some(&first) if first == op.from => Ok(()),
+        first => Err(format!(
+            "rank {} initiates an aggregation to participant {}; let the first target do it",
+            op.from,
+            first.copied().unwrap_or_default()
+        )),
     }
 }
 
@@ -139,7 +167,9 @@ fn chunks(s: &Schedule, lengths: &[Lengths], op: &Op) -> Result<(), String> {
     let missing = |id: BufferId| format!("buffer {} does not exist", id.0);
     let src = (s.buffers.get(op.src_buffer.0 as usize)).ok_or_else(|| missing(op.src_buffer))?;
     let dst = (s.buffers.get(op.dst_buffer.0 as usize)).ok_or_else(|| missing(op.dst_buffer))?;
-    owned(s, src, op.from)?;
+    for &source in s.sources(op) {
+        owned(s, src, source)?;
+    }
     for &target in s.targets(op) {
         owned(s, dst, target)?;
     }
@@ -222,12 +252,23 @@ fn equally_long(
 }
 
 fn overlap(s: &Schedule, op: &Op) -> Result<(), String> {
-    let inside = op.src_buffer == op.dst_buffer && op.from == op.to && op.kind != OpKind::Multicast;
+    let both = match op.kind {
+        OpKind::Multicast => false,
+        OpKind::Aggregate => {
+            let targets = s.targets(op);
+            s.sources(op).iter().any(|source| targets.contains(source))
+        }
+        _ => op.from == op.to,
+    };
+    let inside = op.src_buffer == op.dst_buffer && both;
     if !op.scattered && !inside {
         return Ok(());
     }
     let written = s.chunk_ranges(op).map(|(_, dst, count)| (dst, count));
-    let read = s.chunk_ranges(op).map(|(src, _, count)| (src, count));
+    // All data of an aggregation have been read before the result is there, chunk by chunk.
+    let in_place = |&(src, dst, _): &(u32, u32, u32)| op.kind == OpKind::Aggregate && src == dst;
+    let read = s.chunk_ranges(op).filter(|range| !in_place(range));
+    let read = read.map(|(src, _, count)| (src, count));
     let name = &s.buffer(op.dst_buffer).name;
     apart(name, written.collect(), read.filter(|_| inside))
 }

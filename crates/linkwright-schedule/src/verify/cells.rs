@@ -76,7 +76,9 @@ impl Cells {
                 continue;
             }
             for (src, dst, count) in schedule.chunk_ranges(op) {
-                cells.touch(op.from, op.src_buffer, src..src + count, false);
+                for &source in schedule.sources(op) {
+                    cells.touch(source, op.src_buffer, src..src + count, false);
+                }
                 for &target in schedule.targets(op) {
                     cells.touch(target, op.dst_buffer, dst..dst + count, true);
                     cells.moves += u64::from(count);

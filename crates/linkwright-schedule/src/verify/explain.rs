@@ -14,6 +14,9 @@ use std::collections::HashMap;
 /// Contributions times moves that a replay may handle before it gives up the details.
 const LIMIT: u64 = 50_000_000;
 
+/// In place of a chunk: what an aggregation has combined and not yet delivered.
+const ON_THE_WAY: usize = usize::MAX;
+
 /// One chunk moved by one operation.
 struct Move {
     step: u32,
@@ -104,8 +107,15 @@ fn history(schedule: &Schedule, cells: &Cells, place: Place) -> (Vec<Move>, Hash
     for op in schedule.ops().iter().rev() {
         let mut sources = Vec::new();
         for (src, dst, count) in schedule.chunk_ranges(op) {
-            for &target in schedule.targets(op) {
-                for k in 0..count {
+            for k in 0..count {
+                let read = |&from: &u32| (from, op.src_buffer, src + k);
+                let read: Vec<Place> = schedule.sources(op).iter().map(read).collect();
+                let from = match read[..] {
+                    [one] => index(one),
+                    _ => ON_THE_WAY,
+                };
+                let before = moves.len();
+                for &target in schedule.targets(op) {
                     let into = index((target, op.dst_buffer, dst + k));
                     if !wanted.contains_key(&into) {
                         continue;
@@ -113,15 +123,21 @@ fn history(schedule: &Schedule, cells: &Cells, place: Place) -> (Vec<Move>, Hash
                     if op.combine == Combine::Replace {
                         wanted.remove(&into);
                     }
-                    let source = (op.from, op.src_buffer, src + k);
-                    sources.push(source);
                     moves.push(Move {
                         step: op.step,
-                        from: index(source),
+                        from,
                         into,
                         combine: op.combine,
                     });
                 }
+                if moves.len() == before {
+                    continue;
+                }
+                if from == ON_THE_WAY {
+                    let combined = read.iter().map(|&place| index(place));
+                    moves.extend(meeting(op.step, combined));
+                }
+                sources.extend(read);
             }
         }
         for source in sources {
@@ -131,6 +147,22 @@ fn history(schedule: &Schedule, cells: &Cells, place: Place) -> (Vec<Move>, Hash
     }
     moves.reverse();
     (moves, origins)
+}
+
+/// The moves, last first, by which the chunks `places` of an aggregation meet on the way.
+fn meeting(
+    step: u32,
+    places: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator,
+) -> impl Iterator<Item = Move> {
+    places.enumerate().rev().map(move |(nth, from)| Move {
+        step,
+        from,
+        into: ON_THE_WAY,
+        combine: match nth {
+            0 => Combine::Replace,
+            _ => Combine::Reduce,
+        },
+    })
 }
 
 fn initial(schedule: &Schedule, origins: &HashMap<usize, Place>) -> HashMap<usize, Exact> {

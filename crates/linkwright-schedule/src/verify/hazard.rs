@@ -20,6 +20,9 @@ pub(crate) fn meets(known: Option<Completion>, need: Need, waiter: u32) -> bool 
         Some(Completion::Delivered) => true,
         Some(Completion::SourceFree) => need == Need::SourceFree,
         Some(Completion::DeliveredHere) => need == Need::DeliveredAt(waiter),
+        Some(Completion::CombinedHere) => {
+            need == Need::SourceFree || need == Need::DeliveredAt(waiter)
+        }
         None => false,
     }
 }

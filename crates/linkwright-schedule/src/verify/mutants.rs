@@ -49,6 +49,7 @@ fn retargeted(s: &Schedule, op: &Op) -> Vec<Op> {
     let uses_set = matches!(op.kind, OpKind::Multicast | OpKind::Barrier);
     for rank in 0..s.ranks {
         match op.kind {
+            OpKind::Aggregate => all.push(Op { from: rank, ..*op }),
             OpKind::Local | OpKind::Compute | OpKind::Fence => all.push(Op {
                 from: rank,
                 to: rank,
@@ -64,6 +65,11 @@ fn retargeted(s: &Schedule, op: &Op) -> Vec<Op> {
     }
     if uses_set {
         all.extend((0..s.sets.len() as u32).map(|to| Op { to, ..*op }));
+    }
+    if op.kind == OpKind::Aggregate {
+        let initiator = |&(_, targets): &(u32, u32)| s.sets[targets as usize][0];
+        let pairs = (0u32..).zip(s.aggregations.iter().map(initiator));
+        all.extend(pairs.map(|(to, from)| Op { from, to, ..*op }));
     }
     if op.moves_data() && !op.scattered {
         let last = |buffer| s.buffer(buffer).chunks() - op.count;

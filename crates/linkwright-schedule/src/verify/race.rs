@@ -45,7 +45,9 @@ pub(super) fn check(
         } else {
             for (src, dst, count) in schedule.chunk_ranges(op) {
                 for k in 0..count {
-                    used.read(&mut hazards, op.from, op.src_buffer, src + k);
+                    for &source in schedule.sources(op) {
+                        used.read(&mut hazards, source, op.src_buffer, src + k);
+                    }
                     for &target in schedule.targets(op) {
                         used.write(&mut hazards, target, op.dst_buffer, dst + k);
                     }

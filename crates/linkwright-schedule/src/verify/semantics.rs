@@ -78,12 +78,12 @@ fn run<V: Value>(
     values: &mut [V],
 ) -> Result<(), VerifyError> {
     if op.is_single() {
-        let value = source(schedule, cells, op, op.src, values)?;
+        let value = source(schedule, cells, op, (op.from, op.src), values)?;
         return bring(schedule, cells, op, (op.to, op.dst), &value, values);
     }
     for (src, dst, count) in schedule.chunk_ranges(op) {
         for k in 0..count {
-            let value = source(schedule, cells, op, src + k, values)?;
+            let value = combined(schedule, cells, op, src + k, values)?;
             for &target in schedule.targets(op) {
                 bring(schedule, cells, op, (target, dst + k), &value, values)?;
             }
@@ -92,25 +92,41 @@ fn run<V: Value>(
     Ok(())
 }
 
-/// What `op` finds in source chunk `chunk`.
-#[inline]
-fn source<V: Value>(
+/// What `op` finds in source chunk `chunk` of all its sources.
+fn combined<V: Value>(
     schedule: &Schedule,
     cells: &Cells,
     op: &Op,
     chunk: u32,
     values: &[V],
 ) -> Result<V, VerifyError> {
-    let value = match cells.read(op.from, op.src_buffer, chunk) {
+    let sources = schedule.sources(op);
+    let mut value = source(schedule, cells, op, (sources[0], chunk), values)?;
+    for &other in &sources[1..] {
+        value.add(&source(schedule, cells, op, (other, chunk), values)?);
+    }
+    Ok(value)
+}
+
+/// What `op` finds in source chunk `chunk` of participant `from`.
+#[inline]
+fn source<V: Value>(
+    schedule: &Schedule,
+    cells: &Cells,
+    op: &Op,
+    (from, chunk): (u32, u32),
+    values: &[V],
+) -> Result<V, VerifyError> {
+    let value = match cells.read(from, op.src_buffer, chunk) {
         Some(place) => values[place].clone(),
-        None => first_value(schedule, op.from, op.src_buffer, chunk),
+        None => first_value(schedule, from, op.src_buffer, chunk),
     };
     match value.is_nothing() {
         false => Ok(value),
         true => {
             let problem = "is read before anything is in it; fill it in an earlier step, \
                            or send a chunk that has data";
-            let place = (op.from, op.src_buffer, chunk);
+            let place = (from, op.src_buffer, chunk);
             Err(empty(schedule, op, place, problem))
         }
     }

@@ -282,7 +282,11 @@ pub(super) fn random_schedule(choose: &mut impl FnMut(usize) -> usize) -> Option
             };
             let all: Vec<u32> = (0..3).collect();
             let others: Vec<u32> = (0..3).filter(|&rank| rank != from).collect();
-            let written = match choose(10) {
+            let some = [&all[..], &others, &all[..2], &others[..1]];
+            let (sources, targets) = (some[choose(4)], some[choose(4)]);
+            let written = match choose(12) {
+                10 => b.aggregate(sources, src, targets, dst),
+                11 => b.aggregate(sources, src, targets, src),
                 0 | 1 => b.get(from, src, to, dst),
                 2 => b.multicast(from, src, &others, dst),
                 3 => b.local(from, src, dst),

@@ -7,8 +7,8 @@
 //!
 //! Cut into slices (transform `pipeline`), a slice goes up while others come down. So every stream of a rank has
 //! a lane of its own: what it sends up, what it sends to each child, what it adds for each child. The first child
-//! adds while it writes; a further one writes to a buffer of its own, from which its parent adds, because two
-//! that add into one chunk would have to wait for each other.
+//! adds while it writes ([`First`]); a further one writes to a buffer of its own, from which its parent adds,
+//! because two that add into one chunk would have to wait for each other.
 
 use std::collections::BTreeMap;
 
@@ -100,27 +100,41 @@ fn families(trees: &[Tree], level: impl Fn(&Tree) -> Vec<u32>) -> Vec<Vec<Family
     levels.into_values().collect()
 }
 
+/// Where the data of the first child land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// In the vector, which they are added into as they arrive.
+    Added,
+    /// Beside it like those of the others: what they are added to is not there from the start, and the child
+    /// would have to be told when it is.
+    Beside,
+}
+
 /// Combine the chunk of every tree, one of `chunks` chunks of `data`, at its root.
-pub fn up(b: &mut Builder, data: Slot, chunks: u32, trees: &[Tree], lanes: &mut Lanes) {
+pub fn up(
+    b: &mut Builder,
+    data: Slot,
+    chunks: u32,
+    trees: &[Tree],
+    first: First,
+    lanes: &mut Lanes,
+) {
     let levels = families(trees, Tree::heights);
-    let most = levels
-        .iter()
-        .flatten()
-        .map(|family| family.children.len())
-        .max();
-    let siblings: Vec<Slot> = (1..most.unwrap_or(0))
+    let added = usize::from(first == First::Added);
+    let children = levels.iter().flatten().map(|family| family.children.len());
+    let places: Vec<Slot> = (added..children.max().unwrap_or(0))
         .map(|n| b.buffer(Buffer::vector(&format!("from_child{n}"), chunks)))
         .collect();
     for level in levels {
         b.step();
         for family in &level {
-            arrive(b, data, &siblings, family, lanes);
+            arrive(b, data, (added, &places), family, lanes);
         }
-        for (n, &sibling) in siblings.iter().enumerate() {
+        for (n, place) in (added..).zip(&places) {
             b.step();
-            for family in level.iter().filter(|family| family.children.len() > n + 1) {
+            for family in level.iter().filter(|family| family.children.len() > n) {
                 let (parent, chunk) = (family.parent, family.chunk);
-                b.local(parent, sibling.at(chunk), data.at(chunk))
+                b.local(parent, place.at(chunk), data.at(chunk))
                     .reduce()
                     .lane(lanes.next(parent));
             }
@@ -128,25 +142,25 @@ pub fn up(b: &mut Builder, data: Slot, chunks: u32, trees: &[Tree], lanes: &mut 
     }
 }
 
-/// The children of `family` send to their parent: the first into its vector, the others beside it.
-fn arrive(b: &mut Builder, data: Slot, siblings: &[Slot], family: &Family, lanes: &mut Lanes) {
+/// The children of `family` send to their parent: the first `added` into its vector, the others into `places`.
+fn arrive(
+    b: &mut Builder,
+    data: Slot,
+    (added, places): (usize, &[Slot]),
+    family: &Family,
+    lanes: &mut Lanes,
+) {
     let chunk = data.at(family.chunk);
     for (n, &child) in family.children.iter().enumerate() {
         let lane = lanes.next(child);
-        match n {
-            0 => b
-                .put(child, chunk, family.parent, chunk)
+        if n < added {
+            b.put(child, chunk, family.parent, chunk)
                 .reduce()
-                .lane(lane),
-            n => b
-                .put(
-                    child,
-                    chunk,
-                    family.parent,
-                    siblings[n - 1].at(family.chunk),
-                )
-                .lane(lane),
-        };
+                .lane(lane);
+        } else {
+            let place = places[n - added].at(family.chunk);
+            b.put(child, chunk, family.parent, place).lane(lane);
+        }
     }
 }
 

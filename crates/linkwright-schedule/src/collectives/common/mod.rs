@@ -6,12 +6,14 @@
 pub(super) mod binary;
 pub(super) mod bine;
 pub(super) mod butterfly;
+pub(super) mod butterfly_runs;
 pub(super) mod butterfly_schedules;
 pub(super) mod cube;
 pub(super) mod direct;
 pub(super) mod forest;
 pub(super) mod hamiltonian;
 pub(super) mod line;
+pub(super) mod nodes;
 pub(super) mod ports;
 pub(super) mod ring;
 pub(super) mod tree;

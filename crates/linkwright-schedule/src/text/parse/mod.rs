@@ -74,6 +74,7 @@ impl Parser {
                 element_bytes: 4,
                 buffers: Vec::new(),
                 sets: Vec::new(),
+                aggregations: Vec::new(),
                 ops: Vec::new(),
                 edge_start: vec![0],
                 edges: Vec::new(),

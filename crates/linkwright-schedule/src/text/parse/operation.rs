@@ -1,6 +1,7 @@
 //! One operation: what it does, to which participants and chunks.
 
 use super::Parser;
+use crate::builder::find_or_push;
 use crate::ir::{BufferId, Combine, Hint, Op, OpKind, COMPUTE_LANE, MAX_OPS};
 use crate::text::cursor::{Cursor, Result as LineResult};
 
@@ -68,10 +69,15 @@ impl Parser {
         if op.kind == OpKind::Notice && self.infer {
             return Err("a notice in a file with `edges infer`; remove it".to_string());
         }
-        op.from = self.participant(line)?;
+        op.from = match op.kind {
+            OpKind::Aggregate => self.set_name(line)?,
+            _ => self.participant(line)?,
+        };
         op.to = op.from;
         match op.kind {
-            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Local => self.data(line, op)?,
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate | OpKind::Local => {
+                self.data(line, op)?
+            }
             OpKind::Notice => {
                 line.space();
                 line.expect("->", "`->`")?;
@@ -105,7 +111,7 @@ impl Parser {
         line.space();
         line.expect("->", "`->`")?;
         op.to = match op.kind {
-            OpKind::Multicast => self.set_name(line)?,
+            OpKind::Multicast | OpKind::Aggregate => self.set_name(line)?,
             _ => self.participant(line)?,
         };
         op.dst_buffer = self.chunks(line, 1)?;
@@ -117,7 +123,19 @@ impl Parser {
                 op.from, op.to
             ));
         }
+        if op.kind == OpKind::Aggregate {
+            self.pair_sets(op)?;
+        }
         self.place_ranges(op)
+    }
+
+    /// The sets that an aggregation names become its initiator and the pair of them.
+    fn pair_sets(&mut self, op: &mut Op) -> LineResult<()> {
+        let s = &mut self.schedule;
+        let sets = (op.from, op.to);
+        op.from = s.sets[sets.1 as usize][0];
+        op.to = find_or_push(&mut s.aggregations, sets);
+        Ok(())
     }
 
     /// Both sides have the buffers named.
@@ -127,7 +145,8 @@ impl Parser {
         }
         let s = &self.schedule;
         let targets = s.targets(op).iter().map(|&target| (target, op.dst_buffer));
-        for (participant, id) in targets.chain([(op.from, op.src_buffer)]) {
+        let sources = s.sources(op).iter().map(|&source| (source, op.src_buffer));
+        for (participant, id) in targets.chain(sources) {
             let buffer = s.buffer(id);
             if !buffer.owner.includes(participant, s.ranks) {
                 return Err(format!(
@@ -251,6 +270,7 @@ fn kind(line: &mut Cursor) -> LineResult<OpKind> {
         "put" => OpKind::Put,
         "get" => OpKind::Get,
         "multicast" => OpKind::Multicast,
+        "aggregate" => OpKind::Aggregate,
         "local" => OpKind::Local,
         "compute" => OpKind::Compute,
         "barrier" => OpKind::Barrier,
@@ -258,7 +278,7 @@ fn kind(line: &mut Cursor) -> LineResult<OpKind> {
         "notice" => OpKind::Notice,
         _ => {
             return Err(format!(
-                "no operation called {}; known are put, get, multicast, local, compute, \
+                "no operation called {}; known are put, get, multicast, aggregate, local, compute, \
                  barrier, fence, notice",
                 before.found()
             ))

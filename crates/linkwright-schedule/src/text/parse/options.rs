@@ -10,8 +10,11 @@ impl Parser {
     pub(super) fn options(&mut self, line: &mut Cursor, op: &mut Op) -> LineResult<()> {
         let mut far = Vec::new();
         let mut seen = 0u8;
-        let two_sided = matches!(op.kind, OpKind::Put | OpKind::Get | OpKind::Multicast);
-        let gets = op.kind == OpKind::Get;
+        let two_sided = matches!(
+            op.kind,
+            OpKind::Put | OpKind::Get | OpKind::Multicast | OpKind::Aggregate
+        );
+        let gets = matches!(op.kind, OpKind::Get | OpKind::Aggregate);
         loop {
             line.space();
             if line.is_done() {
@@ -121,6 +124,13 @@ impl Parser {
             return Err(
                 "the targets of a multicast cannot wait; let them send notices and let \
                         the source wait for those"
+                    .to_string(),
+            );
+        }
+        if op.kind == OpKind::Aggregate {
+            return Err(
+                "the sources of an aggregation cannot wait; let them send notices and let \
+                        the first target wait for those"
                     .to_string(),
             );
         }

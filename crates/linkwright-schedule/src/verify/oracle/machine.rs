@@ -77,6 +77,9 @@ pub(super) fn well_formed(s: &Schedule) -> Verdict {
         if op.kind == OpKind::Multicast && s.targets(op).contains(&op.from) {
             return Err(format!("t{id}: multicast to itself"));
         }
+        if op.kind == OpKind::Aggregate && s.targets(op)[0] != op.from {
+            return Err(format!("t{id}: not initiated by its first target"));
+        }
         let (src, dst) = (s.buffer(op.src_buffer), s.buffer(op.dst_buffer));
         let mut touched = HashSet::new();
         for (first, into, count) in s.chunk_ranges(op) {
@@ -95,8 +98,11 @@ pub(super) fn well_formed(s: &Schedule) -> Verdict {
                 }
             }
         }
-        let sources = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2);
-        let inside = op.moves_data() && s.targets(op).contains(&op.from);
+        let in_place = |r: &(u32, u32, u32)| op.kind == OpKind::Aggregate && r.0 == r.1;
+        let read = s.chunk_ranges(op).filter(|r| !in_place(r));
+        let sources = read.flat_map(|r| r.0..r.0 + r.2);
+        let both = |from: &u32| s.targets(op).contains(from);
+        let inside = op.moves_data() && s.sources(op).iter().any(both);
         if inside
             && sources
                 .into_iter()
@@ -168,7 +174,7 @@ impl<'a> Machine<'a> {
             OpKind::Get => waiter == op.to && delivered,
             _ if edge.is_acknowledged() => waiter == op.from && status.acknowledged,
             OpKind::Multicast if waiter == op.from => status.source_free,
-            OpKind::Multicast => (self.schedule.targets(op).iter())
+            OpKind::Multicast | OpKind::Aggregate => (self.schedule.targets(op).iter())
                 .position(|&target| target == waiter)
                 .is_some_and(|place| status.delivered[place]),
             OpKind::Put | OpKind::Notice if waiter == op.to => delivered,
@@ -211,7 +217,9 @@ impl<'a> Machine<'a> {
         match event {
             Event::Start(id) => {
                 self.status[id].started = true;
-                for &cell in &plan.reads[id] {
+                let op = &self.schedule.ops()[id];
+                let each = plan.reads[id].len() / self.schedule.sources(op).len();
+                for (nth, &cell) in plan.reads[id].iter().enumerate() {
                     let cell = &mut self.cells[cell];
                     if cell.writers > 0 {
                         return Err(format!("t{id} reads what is being written"));
@@ -221,11 +229,17 @@ impl<'a> Machine<'a> {
                         if cell.contents.is_empty() {
                             return Err(format!("t{id} reads nothing"));
                         }
-                        self.status[id].carried.push(cell.contents.clone());
+                        let carried = &mut self.status[id].carried;
+                        match carried.get_mut(nth % each) {
+                            Some(met) => met.extend(cell.contents.clone()),
+                            None => carried.push(cell.contents.clone()),
+                        }
                     }
                 }
                 for &cell in plan.writes[id].iter().flatten() {
-                    if self.cells[cell].writers + self.cells[cell].readers > 0 {
+                    // An aggregation may write what it reads itself: it delivers when all is read.
+                    let own = op.kind == OpKind::Aggregate && plan.reads[id].contains(&cell);
+                    if self.cells[cell].writers + self.cells[cell].readers > u32::from(own) {
                         return Err(format!("t{id} writes what is in use"));
                     }
                     self.cells[cell].writers += 1;
@@ -370,11 +384,14 @@ impl Plan {
             writes: Vec::new(),
         };
         for op in ops {
-            let from = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2);
+            let from: Vec<u32> = s.chunk_ranges(op).flat_map(|r| r.0..r.0 + r.2).collect();
             let into = || s.chunk_ranges(op).flat_map(|r| r.1..r.1 + r.2);
             let targets = if op.moves_data() { s.targets(op) } else { &[] };
             let at_target = |&target| plan.cells(s, target, op.dst_buffer, into());
-            let reads = plan.cells(s, op.from, op.src_buffer, from)?;
+            let mut reads = Vec::new();
+            for &source in s.sources(op) {
+                reads.extend(plan.cells(s, source, op.src_buffer, from.clone())?);
+            }
             let writes = targets.iter().map(at_target).collect::<Result<_, _>>()?;
             plan.reads.push(reads);
             plan.writes.push(writes);
@@ -387,9 +404,10 @@ impl Plan {
         s: &Schedule,
         who: u32,
         buffer: BufferId,
-        chunks: impl Iterator<Item = u32>,
+        chunks: impl IntoIterator<Item = u32>,
     ) -> Result<Vec<usize>, String> {
         chunks
+            .into_iter()
             .map(|chunk| self.cell(s, who, buffer.0, chunk))
             .collect()
     }

@@ -163,7 +163,15 @@ fn switch_limits(topology: &mut Topology, s: &mut Section<'_>) -> Read<()> {
         let limits = SwitchLimits {
             turnaround: one.optional_rate("turnaround")?.map(whole),
             throughput: one.optional_rate("throughput")?.map(whole),
+            multicast: one.optional_flag("multicast")?.unwrap_or(false),
+            aggregate: one.optional_flag("aggregate")?.unwrap_or(false),
+            aggregate_rate: one.optional_rate("aggregate_rate")?.map(whole),
         };
+        if limits.aggregate_rate.is_some() && !limits.aggregate {
+            let problem =
+                "limits aggregations, which this switch does not do; add `aggregate = true`";
+            return Err(one.inconsistent("aggregate_rate", problem));
+        }
         one.finish()?;
         topology.limit(switch, limits);
     }
