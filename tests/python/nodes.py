@@ -38,7 +38,8 @@ def node_text(
         )
     ]  # fmt: skip
     levels = ([("node", nodes)] if nodes > 1 else []) + [("GPU", gpus)]
-    text = '[machine]\nname = "test"\nsummary = "a test"\ndescription = "a test"\nformat = 1\nsources = ["by definition"]\n'
+    text = '[machine]\nname = "test"\nsummary = "a test"\ndescription = "a test"\nformat = 1\n'
+    text += 'sources = ["by definition"]\n'
     text += "".join(
         f'[[level]]\nname = "{name}"\ncount = {count}\nsource = "by definition"\n' for name, count in levels
     )
@@ -59,7 +60,8 @@ def node_text(
     for name, (start, _) in STARTS.items():
         text += f"[fabric.transport.in_{name}]\nlinks = {names(inside)}\nstart = {number(start, 'us')}\n"
         if nodes > 1:
-            text += f'[fabric.transport.net_{name}]\nlinks = ["pcie", "port", "trunk"]\nstart = {number(start + NET_US, "us")}\n'
+            text += f'[fabric.transport.net_{name}]\nlinks = ["pcie", "port", "trunk"]\n'
+            text += f"start = {number(start + NET_US, 'us')}\n"
     for name, (_, share) in STARTS.items():
         ways = [f"in_{name}", *([f"net_{name}"] if nodes > 1 else [])]
         text += f"[fabric.network.{name}]\ntransports = {names(ways)}\nefficiency = {number(share, 'ratio')}\n"

@@ -19,7 +19,8 @@ H100 = Hardware(
 A100 = replace(H100, gpu="sm80", host="amd", peer=300e9, pcie=31.5e9, modes=ALL - {"nvls"})
 B200 = replace(H100, gpu="sm100", peer=900e9)
 SOCKETS = replace(
-    H100, gpu="sm80", nodes=2, gpus=1, switched=False, peer=0.0, nics=1, nic=2.4e9, far="PHB", nic_of=(0,), modes=ALL - {"nvls"}
+    H100, gpu="sm80", nodes=2, gpus=1, switched=False, peer=0.0, nics=1, nic=2.4e9, far="PHB", nic_of=(0,),
+    modes=ALL - {"nvls"},
 )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ further node as for the one before:
     T(N) = T(n) + (N - n) / (n - m) (T(n) - T(m))        m, n: nodes of the short rings
 
 The blocks of the short rings are those of the long one, so that of a vector of S bytes they carry S n / N. Left out:
-nodes that are farther apart than the first n, such as in another group of the network.
+nodes that are farther apart than the first n, such as in another group of the network. What goes once along the ranks,
+such as a broadcast, has few messages and is simulated whole.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from linkwright.nccl.choice import Choice
 from linkwright.nccl.hardware import Hardware
 from linkwright.nccl.shapes import ROOTED_PIPELINES, Shape
 
-MOST_MESSAGES = 150_000  # of a ring that is simulated whole
-SHORT = (4, 6)  # nodes of the short rings
+MOST_MESSAGES = 300_000  # of a ring that is simulated whole
+SHORT = (6, 12)  # nodes of the short rings
 
 
 @dataclass(frozen=True)
@@ -35,25 +36,19 @@ class Line:
 
 def line(choice: Choice, hardware: Hardware, made: Shape, elements: int, element_bytes: int) -> Line | None:
     """Two short rings for a long one; None of what is simulated whole."""
-    collective = made.key.partition("/")[0]
-    if choice.algorithm != "ring" or hardware.nodes <= SHORT[1] or not made.rings or _messages(made) <= MOST_MESSAGES:
+    closed = choice.algorithm == "ring" and made.key.partition("/")[0] not in ROOTED_PIPELINES
+    if not closed or not made.rings or hardware.nodes <= SHORT[1] or _messages(made) <= MOST_MESSAGES:
         return None
-    whole = collective in ROOTED_PIPELINES
-    shorter, longer = (
-        _short(made, hardware, nodes).of(
-            elements if whole else max(1, elements * nodes // hardware.nodes), element_bytes
-        )
-        for nodes in SHORT
-    )
     few, more = SHORT
+    shorter, longer = (
+        _short(made, hardware, nodes).of(max(1, elements * nodes // hardware.nodes), element_bytes) for nodes in SHORT
+    )
     words = f"rings of {few} and {more} nodes continued to {hardware.nodes}"
     return Line(shorter, longer, (hardware.nodes - more) / (more - few), words)
 
 
 def _messages(made: Shape) -> int:
     rounds = 2 if made.key.startswith("allreduce") else 1
-    if made.key.partition("/")[0] in ROOTED_PIPELINES:
-        return len(made.rings or (0,)) * made.ranks * made.slices
     return rounds * made.ranks**2 * len(made.rings or (0,)) * made.slices
 
 
