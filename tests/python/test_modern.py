@@ -64,7 +64,8 @@ def test_cases_are_never_healthy():
 def test_conditions_come_one_line_per_cell_or_per_table(tmp_path, shape):
     file = tmp_path / "asked.csv"
     lines = {
-        "cells": HEAD + 'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,2K\n',
+        "cells": HEAD
+        + 'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,2K\n',
         "sizes": 'table_id,machine,gpus,nodes,collective,library_version,sizes\nA,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1K;2K\n',
         "ends": "table_id,machine,gpus,nodes,collective,library_version,min_size,max_size\n"
         'A,"H100-SXM (8)",8,1,all_reduce,NCCL 2.27.3,1024,2048\n',
@@ -189,7 +190,13 @@ def test_scores_are_medians_by_group_with_their_sign():
     """Errors of -10 %, +20 % and -30 %: median 20 %, 90th percentile 30 %, bias -10 %; a case does not count."""
     rows = cells.scores([made("A", 9, 10), made("B", 12, 10), made("C", 7, 10), made("D", 99, 10, erratum="a case")])
     (row,) = rows
-    assert (row["tables"], row["cells"], row["median_percent"], row["p90_percent"], row["bias_percent"]) == (3, 3, 20, 30, -10)
+    assert (row["tables"], row["cells"], row["median_percent"], row["p90_percent"], row["bias_percent"]) == (
+        3,
+        3,
+        20,
+        30,
+        -10,
+    )
 
 
 def test_the_floor_is_what_one_value_for_all_tables_leaves():

@@ -31,7 +31,9 @@ PRINTED = (
 @click.option("--full", is_flag=True, help="Add more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything random.")
 @click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Run only this table; may be repeated.")
-@click.option("--machine", "machines", metavar="NAME", multiple=True, help="Run only tables of this machine; repeatable.")
+@click.option(
+    "--machine", "machines", metavar="NAME", multiple=True, help="Run only tables of this machine; repeatable."
+)
 @click.option(
     "--conditions",
     metavar="FILE.csv",

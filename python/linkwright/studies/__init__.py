@@ -82,7 +82,13 @@ REGISTRY = {
         offers=("tables", "machines", "conditions", "ablate", "holdout_scale"),
     ),
 }
-FLAGS = {"tables": "--table", "machines": "--machine", "conditions": "--conditions", "ablate": "--ablate", "holdout_scale": "--holdout-scale"}
+FLAGS = {
+    "tables": "--table",
+    "machines": "--machine",
+    "conditions": "--conditions",
+    "ablate": "--ablate",
+    "holdout_scale": "--holdout-scale",
+}
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def reproduce(options: Options) -> Outcome:
     model = Model()
     if options.conditions is not None:
         return _conditions(model, options)
-    found = cells.tables(options.tables, options.machines)
+    found = cells.tables(options.tables, options.machines, faulty=options.full or bool(options.tables))
     if not found:
         wanted = ", ".join((*options.tables, *options.machines))
         raise UsageError(f"no open table is {wanted}; tables are T0001 and so on, machines those of `list machines`")
@@ -106,7 +106,15 @@ def _setting(table: Table) -> dict:
 
     setting = table.setting
     if isinstance(setting, Refusal):
-        return {"table_id": table.id, "words": table.condition.machine, "machine": "", "fabric": "", "library": "", "site": "", "rules": setting.reason}
+        return {
+            "table_id": table.id,
+            "words": table.condition.machine,
+            "machine": "",
+            "fabric": "",
+            "library": "",
+            "site": "",
+            "rules": setting.reason,
+        }
     return {
         "table_id": table.id,
         "words": table.condition.machine,

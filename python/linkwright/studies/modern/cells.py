@@ -49,14 +49,15 @@ class Table:
         return None if isinstance(self.setting, Refusal) else Shape.of(self.setting, self.condition.collective)
 
 
-def tables(chosen: Collection[str] = (), machines: Collection[str] = ()) -> list[Table]:
-    """All open tables, or those named and of the machines named."""
+def tables(chosen: Collection[str] = (), machines: Collection[str] = (), *, faulty: bool = True) -> list[Table]:
+    """All open tables, or those named and of the machines named; without `faulty`, only healthy ones."""
     points = conditions.points()
     found = [Table(one, settle(one), points[one.table_id]) for one in conditions.published().values()]
     return [
         table
         for table in found
         if (not chosen or table.id in chosen)
+        and (faulty or table.condition.healthy)
         and (not machines or (table.shape is not None and table.shape.machine in machines))
     ]
 
@@ -69,7 +70,9 @@ def sizes(table: Table, full: bool) -> list[int]:
     return [size for at, size in enumerate(reversed(every)) if at % FEW_SIZES == 0][::-1]
 
 
-def predictions(model: Model, all_tables: Iterable[Table], options: Options) -> dict[tuple[Shape, int], Predicted | str]:
+def predictions(
+    model: Model, all_tables: Iterable[Table], options: Options
+) -> dict[tuple[Shape, int], Predicted | str]:
     """(shape, size) -> the prediction, or why there is none; shapes that tables share are simulated once."""
     asked = list(dict.fromkeys((t.shape, size) for t in all_tables if t.shape for size in sizes(t, options.full)))
     # Large ones first, so that two cores end together.
@@ -163,13 +166,12 @@ def refused(all_tables: Iterable[Table], times: Mapping[tuple[Shape, int], Predi
             rows.append({"table_id": table.id, "machine": table.condition.machine, "reason": table.setting.reason})
             continue
         reasons = {one for size in table.points if isinstance(one := times.get((table.shape, size)), str)}
-        rows += [{"table_id": table.id, "machine": table.condition.machine, "reason": reason} for reason in sorted(reasons)]
+        rows += [
+            {"table_id": table.id, "machine": table.condition.machine, "reason": reason} for reason in sorted(reasons)
+        ]
     return rows
 
 
-Healthy = Callable[[Cell], bool]
-
-
-def pooled(all_cells: Iterable[Cell], keep: Healthy) -> scoring.Score | None:
+def pooled(all_cells: Iterable[Cell], keep: Callable[[Cell], bool]) -> scoring.Score | None:
     """The score of some healthy cells, those that were fitted to as well."""
     return scoring.score("pooled", (replace(cell, role="predicted") for cell in all_cells if keep(cell)))

@@ -80,9 +80,7 @@ def published() -> dict[str, Condition]:
     cells = points()
     rows = reference_rows("modern", "tables.csv")
     found = (_condition(row, f"tables.csv: {row['table_id']}") for row in rows)
-    return {
-        one.table_id: replace(one, sizes=tuple(cells[one.table_id])) for one in found if cells.get(one.table_id)
-    }
+    return {one.table_id: replace(one, sizes=tuple(cells[one.table_id])) for one in found if cells.get(one.table_id)}
 
 
 def points() -> dict[str, dict[int, Point]]:
@@ -111,7 +109,9 @@ def read(file: Path) -> list[Condition]:
     reader = csv.DictReader(text.splitlines(), restkey="")
     missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
     if missing:
-        raise FileError(f"{file}: no column {', '.join(f'`{name}`' for name in missing)}; the first line names the columns")
+        raise FileError(
+            f"{file}: no column {', '.join(f'`{name}`' for name in missing)}; the first line names the columns"
+        )
     tables: dict[str, Condition] = {}
     for line, row in _rows(reader, file):
         one = _condition(row, f"{file}: line {line}")

@@ -28,7 +28,7 @@ from .predict import Model
 ROUNDS = 3
 # Factors that are tried on a number, coarse to fine; the best of each row is the start of the next.
 STEPS = ((0.5, 0.7, 0.85, 1, 1.2, 1.45, 2), (0.9, 0.95, 1, 1.05, 1.1), (0.975, 1, 1.025))
-MOST = 0.7  # |log| of a cell, about a factor of two
+MOST = 1.5  # |log| of a cell, a factor of 4.5
 DIGITS = 3
 
 

@@ -119,7 +119,7 @@ def _total_gbps(condition: Condition) -> float | None:
 
 def _version(condition: Condition, node: Rule) -> tuple[str, str]:
     stated = _VERSION.search(condition.library_version)
-    if stated and node.get("library", "nccl") != "oneccl":
+    if stated and node.get("library", "nccl") == "nccl":
         return stated[1], ""
     rule = _first("version", condition.text)
     assert rule is not None  # the last one matches all
@@ -137,7 +137,11 @@ def _forced(condition: Condition) -> tuple[str, ...]:
 
 def _process(condition: Condition) -> tuple[bool, str]:
     rule = _first("process", condition.text)
-    return (rule["one"], f"{'one process' if rule['one'] else 'a process or thread per GPU'}: {rule['why']}") if rule else (False, "")
+    return (
+        (rule["one"], f"{'one process' if rule['one'] else 'a process or thread per GPU'}: {rule['why']}")
+        if rule
+        else (False, "")
+    )
 
 
 def _site(condition: Condition) -> str:

@@ -9,19 +9,17 @@ One process that drives g GPUs starts them one after the other, so that a call t
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from linkwright import _native, library, machines
-from linkwright.errors import LinkwrightError
+from linkwright.experiment import Experiment
 from linkwright.machines import Variant
 from linkwright.studies.numbers import changed
 from linkwright.suite.expand import collective_experiment
 
 from .mapping import Setting
 
-GPUS = 8
 DTYPE = "f32"
 ELEMENT_BYTES = 4
 # Numbers of a machine that a fit or an ablation changes: key -> value as in a machine file.
@@ -91,11 +89,22 @@ class Model:
 
     def _simulated(self, shape: Shape, size_bytes: int) -> Predicted:
         machine = self.machine(shape)
-        found = _neighbours(machine, shape, size_bytes) if shape.collective == "sendrecv" else _planned(machine, shape, size_bytes)
+        found = _way(machine, shape)(machine, shape, size_bytes)
         if not shape.one_process:
             return found
         floor = shape.gpus_per_node * launch_each_us(machine)
-        return Predicted(max(found.time_us, floor), found.choice if found.time_us > floor else f"{found.choice}; launches")
+        return Predicted(
+            max(found.time_us, floor), found.choice if found.time_us > floor else f"{found.choice}; launches"
+        )
+
+
+Way = Callable[[_native.Machine, Shape, int], Predicted]
+
+
+def _way(machine: _native.Machine, shape: Shape) -> Way:
+    if machine.library() is None:
+        return _plain
+    return _neighbours if shape.collective == "sendrecv" else _planned
 
 
 def launch_each_us(machine: _native.Machine) -> float:
@@ -105,15 +114,15 @@ def launch_each_us(machine: _native.Machine) -> float:
 
 
 def _planned(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
-    experiment = collective_experiment("", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum")
+    experiment = collective_experiment(
+        "", shape.collective, shape.algorithm, shape.ranks, _whole(shape, size_bytes), DTYPE, "sum"
+    )
     plan = library.plan(machine, _placed(experiment, machine, shape))
     return Predicted(plan.time_ps(machine) / 1e6, plan.words)
 
 
-def _placed(experiment, machine: _native.Machine, shape: Shape):
+def _placed(experiment: Experiment, machine: _native.Machine, shape: Shape) -> Experiment:
     """The first GPUs of each node, where not all take part."""
-    from dataclasses import replace
-
     per_node = machine.ranks // shape.nodes
     if per_node == shape.gpus_per_node:
         return experiment
@@ -129,11 +138,27 @@ def _whole(shape: Shape, size_bytes: int) -> int:
 
 def _neighbours(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
     """Every rank sends to the next and receives from the one before, as a test of sends and receives does."""
-    from dataclasses import replace
-
     sends = replace(shape, collective="alltoall")
-    experiment = collective_experiment("", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum")
+    experiment = collective_experiment(
+        "", "alltoall", sends.algorithm, shape.ranks, _whole(sends, size_bytes), DTYPE, "sum"
+    )
     plan = library.plan(machine, _placed(experiment, machine, shape))
     schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size_bytes, count=1)
     low = _native.lower(schedule, machine, plan.path)
     return Predicted(_native.simulate(low, machine, plan.options)["makespan_ps"] / 1e6, plan.words)
+
+
+# What stands for a library that is not modelled.
+PLAIN = {"allreduce": "ring", "allgather": "ring", "reduce_scatter": "ring", "broadcast": "ring", "reduce": "ring"}
+
+
+def _plain(machine: _native.Machine, shape: Shape, size_bytes: int) -> Predicted:
+    """A ring in the order of the ranks, or all messages at once."""
+    size = _whole(shape, size_bytes)
+    if shape.collective == "sendrecv":
+        schedule = _native.Schedule.pattern("pattern/neighbour", shape.ranks, size, count=1)
+    else:
+        key = f"{shape.collective}/{PLAIN.get(shape.collective, 'linear')}"
+        schedule = _native.Schedule.build(key, shape.ranks, size // ELEMENT_BYTES, element_bytes=ELEMENT_BYTES)
+    time = _native.simulate(_native.lower(schedule, machine), machine, {})["makespan_ps"]
+    return Predicted(time / 1e6, "a plain ring" if shape.collective in PLAIN else "all at once")

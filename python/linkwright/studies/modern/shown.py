@@ -11,7 +11,9 @@ from linkwright.studies.outcome import Cell
 BYTES = Axis("size", "B", "log2")
 TIME = Axis("time", "s", "log10")
 RATE = Axis("bus rate", "B/s", "log10")
-HOW = "Lines are the model of the healthy machine, points are published; a table of a faulty machine is marked as a case."
+HOW = (
+    "Lines are the model of the healthy machine, points are published; a table of a faulty machine is marked as a case."
+)
 _BASE = {"us": (TIME, 1e-6), "GB/s": (RATE, 1e9)}
 
 
