@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from linkwright import _native, library
 from linkwright.errors import ShapeError
+from linkwright.machines import AS_DESCRIBED, Variant
 from linkwright.store.record import Outcome
 
 from .protocol import (
@@ -39,6 +40,7 @@ class Recipe:
     grid: tuple[int, ...] | None = None
     walk: str | None = None  # `fold` (one rank stands for all) or `stream` (all, without a schedule)
     most: int = MOST_RANKS  # a machine with more endpoints is represented by 64, unless `ranks` is given
+    variant: Variant = AS_DESCRIBED  # that the text is of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,9 +40,7 @@ def finished(text: str, path: Path, variant: Variant) -> str:
         raise place.wrong("cluster: is no table; write `[cluster]`")
     if variant.nodes is not None:
         if node is None:
-            raise UsageError(
-                f"--nodes {variant.nodes}: {path.name} has no [cluster], so it is no node of one; {_nodes()}"
-            )
+            raise UsageError(f"--nodes {variant.nodes}: {path.name} has no [cluster], so it is no node; {_nodes()}")
         document = cluster.of(document, node, variant.nodes, variant.fabric, place)
     if variant.without or variant.degrade:
         changes.apply(document, variant, place)
