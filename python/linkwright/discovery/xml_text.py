@@ -36,7 +36,7 @@ class _Reader:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
-        self.parser = expat.ParserCreate()
+        self.parser = expat.ParserCreate("utf-8")  # what a declaration says was true of the bytes
         self.parser.StartElementHandler = self.begin
         self.parser.EndElementHandler = lambda _: self.open.pop()
         self.parser.StartDoctypeDeclHandler = lambda *_: self.refuse("a document type, <!DOCTYPE ...>, is not read")
