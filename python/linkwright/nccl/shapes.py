@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Slices of one message; more would add events and change little.
 MOST_SLICES = {
-    "ring": 2, "pipeline": 64, "tree": 64, "nvls": 8, "nvls_tree": 32, "collnet_direct": 8, "collnet_chain": 32,
+    "ring": 2, "pipeline": 64, "tree": 64, "nvls": 1024, "nvls_tree": 32, "collnet_direct": 8, "collnet_chain": 32,
 }  # fmt: skip
 LEAST_SLICES = 8  # that are simulated whatever it takes
 MOST_MESSAGES = 120_000  # of a schedule that is cut into more slices than these
@@ -133,6 +133,8 @@ def issue(choice: Choice, collective: str) -> str:
     """How many messages a stream has under way: as many as the buffer of a channel holds."""
     if choice.algorithm == "p2p":
         return "unlimited"
+    if choice.algorithm == "nvls":
+        return "window(1)"  # the threads that have a chunk combined and write it take one after the other
     steps = chunks().ring_steps // choice.slices if _has_long_chunks(choice, collective) else 1
     return f"window({max(2, chunks().buffer_steps // steps)})"
 
