@@ -48,6 +48,7 @@ REGISTERED = {
 ROOTED_PIPELINES = ("broadcast", "reduce")
 SHAPES = 256  # schedules that are remembered
 AT_ONCE_PER_CHANNEL = 8  # messages of grouped sends that a channel works on
+WAITING_SHARE = 8  # of a chunk of grouped sends, one part waits; chosen after alltoall of eight GPUs was seen
 
 Rings = tuple[tuple[int, ...], ...]
 
@@ -158,13 +159,19 @@ def _messages(name: str, hardware: Hardware) -> int:
 
 
 def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:
-    """The last slice of a Simple ring has come when it is in the buffer; it is copied out as fast as it came."""
+    """What is still to be copied when the last bytes are in a buffer: it is copied out as fast as it came.
+
+    Of a ring by Simple, that is a slice; of grouped sends, a chunk from each peer.
+    """
     rate = hardware.peer or hardware.pcie
-    if choice.algorithm != "ring" or choice.protocol != SIMPLE or not rate:
+    if choice.protocol != SIMPLE or choice.algorithm not in ("ring", "p2p") or not rate:
         return 0
     collective, size_bytes = str(experiment.collective), int(experiment.size_bytes or 0)
-    block = min(size_bytes / _blocks(choice, hardware, collective), choice.channels * choice.chunk_bytes)
-    return round(1e12 * block / choice.slices / rate)
+    blocks = hardware.ranks if choice.algorithm == "p2p" else _blocks(choice, hardware, collective)
+    sends = choice.algorithm == "p2p"
+    block = min(size_bytes / blocks, choice.channels * choice.chunk_bytes / (WAITING_SHARE if sends else 1))
+    waiting = block * (hardware.gpus - 1) if sends else block / choice.slices
+    return round(1e12 * waiting / rate)
 
 
 def _blocks(choice: Choice, hardware: Hardware, collective: str) -> int:
