@@ -50,7 +50,10 @@ MESH = ("library.launch", f"{XGMI}ll.start", f"{XGMI}simple.start", "fabric.link
 CARD = ("library.launch", f"{PCIE}ll.start", f"{PCIE}ll.channel", f"{PCIE}simple.start", "fabric.links.pcie.share")
 
 FITS: tuple[Fit, ...] = (
-    Fit("ampere", "part", (*RING, "fabric.links.nvlink.share"), ("T0262", "T0263", "T0264", "T0260", "T0261", "T0269", "T0270", "T0267")),
+    Fit(
+        "ampere", "part", (*RING, "fabric.links.nvlink.share"),
+        ("T0262", "T0263", "T0264", "T0260", "T0261", "T0269", "T0270", "T0267"),
+    ),
     Fit("launches", "part", ("facts.launch_each",), ("T0032",)),
     Fit("a100-polaris", "part", ("fabric.links.nic.share",), ("T0060",)),
     Fit(
