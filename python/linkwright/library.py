@@ -5,8 +5,8 @@
 
 A plan is an algorithm of the machine's own, such as `nccl-2.27`: the first version is what a collective takes there
 unless another algorithm is named. `nccl-2.27/tree/ll` forces algorithm and protocol. A library is one module with
-`NAME`, `VERSIONS`, `MODES` and the functions `collectives`, `required_modes`, `alternatives` and `planned`, and one
-line in `LIBRARIES`.
+`NAME`, `VERSIONS`, `MODES` and the functions `summary`, `collectives`, `required_modes`, `alternatives` and `planned`,
+and one line in `LIBRARIES`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def algorithms(machine: _native.Machine, collective: str | None = None) -> list[
 def entries() -> list[tuple[str, str, str, tuple[str, ...]]]:
     """(library, version, summary, collectives) of all that libraries can plan."""
     return [
-        (name, version, f"what {found.NAME} {version} chooses", found.collectives(version))
+        (name, version, found.summary(version), found.collectives(version))
         for name, found in LIBRARIES.items()
         for version in found.VERSIONS
     ]

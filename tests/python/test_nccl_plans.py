@@ -49,10 +49,10 @@ def test_forced_plans_are_right(forced, nodes):
 
 
 def test_a_ring_of_one_node_by_hand():
-    """Behind a switch one ring stands for all: 14 steps of 3 us and an eighth of 1 GiB at 450 GB/s; a slice less."""
+    """Behind a switch one ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s, and the last slice copied."""
     made = plan(node_machine(), size=1 << 30)
     assert (made.rings, made.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
-    expected = 14 * (1 << 30) / 8 / 450e9 * 1e6
+    expected = (14 * (1 << 30) / 8 + 24 * (1 << 20)) / 450e9 * 1e6
     assert made.time_ps(node_machine()) / 1e6 == pytest.approx(expected, rel=0.005)
 
 
@@ -136,6 +136,25 @@ def test_a_long_ring_is_the_line_through_two_short_ones(collective, protocol, si
     assert made.words.endswith("; rings of 6 and 12 nodes continued to 16")
     assert made.schedule.ranks == 48
     assert made.time_ps(machine) == pytest.approx(whole.time_ps(machine), rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "nodes", "within"),
+    [
+        # A chain has the same stages in every slice, so that the line is exact.
+        ("allreduce", "tree/simple", 1, 1e-4), ("broadcast", "ring/simple", 1, 1e-4),
+        # Stages inside and between nodes differ.
+        ("allreduce", "tree/ll128", 3, 0.03), ("allreduce", "tree/simple", 3, 0.03), ("reduce", "ring/simple", 2, 0.03),
+    ],
+)  # fmt: skip
+def test_a_long_pipeline_is_the_line_through_two_short_ones(collective, name, nodes, within, monkeypatch):
+    machine = node_machine(nodes, gpus=4)
+    made = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
+    assert "pipelines of 16 and 32 slices continued to " in made.words
+    monkeypatch.setattr(shapes, "MOST_SIMULATED", 512)
+    whole = plan(machine, collective, f"nccl-2.27/{name}", 1 << 30)
+    assert whole.line is None
+    assert made.time_ps(machine) == pytest.approx(whole.time_ps(machine), rel=within)
 
 
 def test_rows_of_a_long_ring_say_so(tmp_path, monkeypatch):

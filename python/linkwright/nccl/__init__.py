@@ -18,7 +18,7 @@ Sources: NCCL 1.3.4, 2.3.5 and those that `constants.toml` names.
 
 from linkwright.nccl.choice import Choice, Chooser, chooser
 from linkwright.nccl.hardware import Hardware, hardware
-from linkwright.nccl.plans import MODES, VERSIONS, Planned, alternatives, collectives, planned, required_modes
+from linkwright.nccl.plans import MODES, VERSIONS, Planned, alternatives, collectives, planned, required_modes, summary
 from linkwright.nccl.protocol import Plan, low_latency, plan
 from linkwright.nccl.search import VERSIONS as EARLY
 from linkwright.nccl.search import nvlinks, rings
@@ -27,5 +27,5 @@ NAME = "NCCL"
 
 __all__ = [
     "EARLY", "MODES", "NAME", "VERSIONS", "Choice", "Chooser", "Hardware", "Plan", "Planned", "alternatives", "chooser",
-    "collectives", "hardware", "low_latency", "nvlinks", "plan", "planned", "required_modes", "rings",
+    "collectives", "hardware", "low_latency", "nvlinks", "plan", "planned", "required_modes", "rings", "summary",
 ]  # fmt: skip

@@ -48,6 +48,14 @@ def collectives(version: str) -> tuple[str, ...]:
     return REDUCED if version in EARLY else COLLECTIVES
 
 
+def summary(version: str) -> str:
+    """What is planned, in words."""
+    if version in EARLY:
+        return f"the rings, chunks and mode of NCCL {version}"
+    known = constants.constants(version).version
+    return f"what NCCL {version} chooses, by the constants of {known}"
+
+
 def required_modes(version: str) -> tuple[str, ...]:
     """The modes that a machine must have a path for."""
     return early.MODES if version in EARLY else REQUIRED

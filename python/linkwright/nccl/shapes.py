@@ -35,12 +35,13 @@ from linkwright.nccl.search import search
 if TYPE_CHECKING:
     from linkwright.experiment import Experiment
 
-# Slices of one message; more would add events and change little.
+# Slices of one message that a library cuts at most, as far as it matters; pipelines are long.
 MOST_SLICES = {
-    "ring": 2, "pipeline": 64, "tree": 64, "nvls": 1024, "nvls_tree": 32, "collnet_direct": 8, "collnet_chain": 32,
+    "ring": 2, "pipeline": 512, "tree": 512, "nvls": 1024, "nvls_tree": 512, "collnet_direct": 8, "collnet_chain": 512,
 }  # fmt: skip
-LEAST_SLICES = 8  # that are simulated whatever it takes
-MOST_MESSAGES = 120_000  # of a schedule that is cut into more slices than these
+MOST_SIMULATED = 32  # slices, of which longer pipelines are continued
+LEAST_SIMULATED = 8  # however many messages that takes
+MOST_MESSAGES = 140_000  # of a schedule that is cut into more slices than these
 REGISTERED = {
     "ring": "ring", "tree": "double_binary_tree", "nvls": "nvls", "nvls_tree": "nvls_tree", "pat": "pat",
     "collnet_direct": "collnet_direct", "collnet_chain": "collnet_chain", "p2p": "linear",
@@ -79,7 +80,8 @@ def shape(choice: Choice, hardware: Hardware, experiment: Experiment) -> Shape:
     grid = (hardware.gpus, hardware.nodes) if _is_grid(choice, hardware, experiment.ranks) else None
     if choice.algorithm == "tree" and grid is None:
         rings = None
-    return Shape(key, experiment.ranks, experiment.root, grid, rings, slices(choice, hardware, collective, size_bytes))
+    cut = min(slices(choice, hardware, collective, size_bytes), simulated(choice, hardware, collective))
+    return Shape(key, experiment.ranks, experiment.root, grid, rings, cut)
 
 
 def rails(hardware: Hardware, ranks: int, choice: Choice) -> Rings | None:
@@ -144,18 +146,22 @@ def slices(choice: Choice, hardware: Hardware, collective: str, size_bytes: int)
     """Slices of a message: the vector is handed on in chunks, of which a few are under way."""
     if choice.algorithm in ("p2p", "pat"):
         return 1
-    name = "pipeline" if choice.algorithm == "ring" and collective in ROOTED_PIPELINES else choice.algorithm
-    blocks = _blocks(choice, hardware, collective)
-    parts = size_bytes / (blocks * choice.channels * choice.chunk_bytes / choice.slices)
-    most = min(MOST_SLICES[name], max(LEAST_SLICES, MOST_MESSAGES // _messages(name, hardware)))
+    parts = size_bytes / (_blocks(choice, hardware, collective) * choice.channels * choice.chunk_bytes / choice.slices)
     # A power of two, so that few schedules serve all sizes.
-    return 1 << min(math.ceil(math.log2(max(1.0, parts))), most.bit_length() - 1)
+    return 1 << min(math.ceil(math.log2(max(1.0, parts))), MOST_SLICES[_kind(choice, collective)].bit_length() - 1)
 
 
-def _messages(name: str, hardware: Hardware) -> int:
-    """About how many messages one slice of a schedule has: on each rail, every rank passes it on."""
+def simulated(choice: Choice, hardware: Hardware, collective: str) -> int:
+    """Slices that a schedule has at most: a few messages for each of them on every rank of a rail."""
     rails = hardware.gpus if hardware.nodes > 1 else 1
-    return hardware.ranks * rails * (1 if name == "pipeline" else 4)
+    each = hardware.ranks * rails * (1 if choice.algorithm == "ring" else 4)
+    most = MOST_SLICES["nvls"] if choice.algorithm == "nvls" else MOST_SIMULATED  # a chunk does not hide the next
+    found = min(most, max(LEAST_SIMULATED, MOST_MESSAGES // each))
+    return 1 << found.bit_length() - 1
+
+
+def _kind(choice: Choice, collective: str) -> str:
+    return "pipeline" if choice.algorithm == "ring" and collective in ROOTED_PIPELINES else choice.algorithm
 
 
 def drain_ps(choice: Choice, hardware: Hardware, experiment: Experiment) -> int:

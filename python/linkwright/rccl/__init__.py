@@ -26,12 +26,27 @@ NAME = "RCCL"
 VERSIONS = constants.versions()
 MODES = (*REQUIRED, *OPTIONAL)
 
-__all__ = ["MODES", "NAME", "VERSIONS", "alternatives", "chooser", "collectives", "planned", "required_modes"]
+__all__ = [
+    "MODES",
+    "NAME",
+    "VERSIONS",
+    "alternatives",
+    "chooser",
+    "collectives",
+    "planned",
+    "required_modes",
+    "summary",
+]
 
 
 def collectives(version: str) -> tuple[str, ...]:
     """The collectives that a version plans."""
     return COLLECTIVES
+
+
+def summary(version: str) -> str:
+    """What is planned, in words."""
+    return f"what RCCL {version} chooses, by the constants of {constants.documented()}"
 
 
 def required_modes(version: str) -> tuple[str, ...]:

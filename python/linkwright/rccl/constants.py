@@ -58,6 +58,11 @@ def versions() -> tuple[str, ...]:
     )
 
 
+def documented() -> str:
+    """The version whose constants these are."""
+    return next(version for version, served in _file()["versions"].items() if isinstance(served, list))
+
+
 @functools.cache
 def model(gpu: str) -> Model:
     """What it reckons with on a generation; gfx940, gfx941 and gfx950 are taken for gfx942."""
