@@ -25,7 +25,13 @@ class Device:
     link_gbps: float
     most_links: int
     source: str
+    combines: bool = False  # whether the switches of its boards combine and copy
     share: float | None = None  # of a link's rate that carries data; None: that of the part
+
+    @property
+    def generation(self) -> str:
+        """What the library calls it: `sm90`, `gfx942`."""
+        return self.architecture[0]
 
 
 @functools.cache
@@ -38,7 +44,11 @@ def known() -> tuple[Device, ...]:
 
 
 def _rest(row: dict) -> dict:
-    return {key: row[key] for key in ("part", "links", "link_gbps", "most_links", "source", "share") if key in row}
+    return {
+        key: row[key]
+        for key in ("part", "links", "link_gbps", "most_links", "source", "share", "combines")
+        if key in row
+    }
 
 
 def called(name: str) -> Device:
