@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well; make machine files of what systems say."""
+    """Show what is known about a described machine, and how well."""
 
 
 @command.command(name="show")
