@@ -347,3 +347,12 @@ def test_an_imported_node_states_its_library(tmp_path):
     assert (amd.library()["name"], amd.library()["hardware"]) == ("rccl", {"gpu": "gfx90a", "host": "amd"})
     done = invoke("simulate", "allreduce", "--on", str(tmp_path / "here.toml"), "--sizes", "1M")
     assert (done.status, "rccl-2.22" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("device", devices.known(), ids=lambda device: device.name)
+def test_the_library_has_a_model_of_every_gpu_of_the_table(tmp_path, device):
+    path = tmp_path / "here.toml"
+    made = importing.machine_file(text("line.rocm.txt"), "line.rocm.txt", name="here", gpu=device.names[0])
+    path.write_text(made, encoding="utf-8")
+    done = invoke("simulate", "allreduce", "--on", str(path), "--sizes", "1M")
+    assert (done.status, done.err) == (0, "")
