@@ -7,12 +7,17 @@
 A message of S bytes takes S / (the smallest share of a link on its way), so every time below is one division.
 """
 
+import contextlib
+import copy
+import random
+import tomllib
+
 import pytest
 
 import linkwright as lw
 from linkwright import machines
-from linkwright.errors import FileError, UsageError
-from linkwright.machines import Variant
+from linkwright.errors import FileError, LinkwrightError, UsageError
+from linkwright.machines import Variant, writer
 from linkwright.suite import load as suites
 from linkwright.suite.backends import Local
 from linkwright.suite.session import Request, Watcher, resume, start
@@ -248,7 +253,8 @@ def test_what_is_taken_away_is_gone(pair):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"nodes": 0}, "--nodes 0: a cluster has 1 to 1,048,576 nodes"),
+        ({"nodes": 0}, "--nodes 0: a cluster has 1 to 65,536 nodes"),
+        ({"nodes": 65_537}, "--nodes 65537: a cluster has 1 to 65,536 nodes"),
         ({"nodes": None}, "a network joins nodes; say how many with --nodes"),
         ({"parameters": "tapper=2", "shape": "fat_tree"}, "unknown parameter of wires `tapper`; did you mean `taper`?"),
         ({"parameters": "taper=2"}, "unknown parameter of wires `taper`; known: `forwarding`, `gpudirect`"),
@@ -296,6 +302,56 @@ def test_a_node_that_is_none_is_refused(pair, old, new, says):
     with pytest.raises(UsageError) as error:
         gbps(pair(), (0, 2))
     assert says in str(error.value)
+
+
+def test_a_cluster_beyond_all_machines_is_refused():
+    with pytest.raises(UsageError, match=r"--nodes 20000: 1,440,000 ranks; at most 1,048,576"):
+        lw.machine("gb200-nvl72", nodes=20_000)
+
+
+VALUES = [
+    None, 0, -1, 1.5, True, "", "x", [], [1], ["x"], {}, {"value": 1}, [{}], "a - b", " .. ", "GPU 0..99",
+    "* / 0 - hub", "* / x - hub", 10**30,
+]  # fmt: skip
+
+
+def paths(table, before=()):
+    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+        yield (*before, key)
+        if isinstance(value, dict | list):
+            yield from paths(value, (*before, key))
+
+
+def mutant(document, random):
+    """The document with one value gone, or another one in its place."""
+    changed = copy.deepcopy(document)
+    *way, last = random.choice(list(paths(document)))
+    table = changed
+    for key in way:
+        table = table[key]
+    value = random.choice(VALUES)
+    if value is None:
+        del table[last]
+    else:
+        table[last] = value
+    return writer.text(changed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wrong_values_are_errors_of_the_file(pair, seed):
+    dice = random.Random(seed)
+    network = pair.file.parent / "fat_tree.toml"
+    node, joined = tomllib.loads(NODE.replace("NETWORK", str(network))), tomllib.loads(network.read_text())
+    variants = [Variant(2), Variant(2, None, ("NIC 0",)), Variant(None, None, ("nvlink",), (("host", 0.5),))]
+    refused = 0
+    for _ in range(100):
+        pair.file.write_text(mutant(node, dice))
+        network.write_text(mutant(joined, dice) if dice.random() < 0.3 else writer.text(joined))
+        with contextlib.suppress(LinkwrightError):
+            machines.load(str(pair.file), dice.choice(variants))
+            continue
+        refused += 1
+    assert 30 < refused < 100
 
 
 def test_names_of_variants_tell_machines_apart():

@@ -36,7 +36,8 @@ class _Reader:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
-        self.parser = expat.ParserCreate()
+        # The text is decoded already, so what the file says of its encoding no longer matters.
+        self.parser = expat.ParserCreate("utf-8")
         self.parser.StartElementHandler = self.begin
         self.parser.EndElementHandler = lambda _: self.open.pop()
         self.parser.StartDoctypeDeclHandler = lambda *_: self.refuse("a document type, <!DOCTYPE ...>, is not read")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from linkwright import toml
-from linkwright.errors import FileError
+from linkwright.errors import FileError, UsageError
 
 from . import edges, network, topologies
 
@@ -37,6 +37,8 @@ def of(node: Table, cluster: Table, count: int, asked: str | None, place: toml.P
     stated = toml.read(cluster, CLUSTER, place.inside("cluster"))
     joined = network.load(asked or stated["network"])
     ranks = rank_names(node, place)
+    if count * len(ranks) > edges.MOST:
+        raise UsageError(f"--nodes {count}: {count * len(ranks):,} ranks; at most {edges.MOST:,} are described")
     ports = joined.connected(edges.names(stated["ports"]))
     rails = min(stated["rails"] or len(ports), len(ports))
     if len(ports) % rails:
@@ -84,7 +86,7 @@ def _endpoints(node: Table, ranks: list[str], count: int, place: toml.Place) -> 
     ends = {key: value for key, value in table(node, "endpoints", place).items() if key not in ("count", "name")}
     ends["names"] = [f"node {k} {name}" for k in range(count) for name in ranks]
     if memories := ends.get("memory"):
-        ends["memory"] = [{**one, "name": f"node {k} {one['name']}"} for k in range(count) for one in memories]
+        ends["memory"] = [{**one, "name": f"node {k} {one.get('name')}"} for k in range(count) for one in memories]
     return ends
 
 

@@ -15,7 +15,7 @@ from linkwright import registry, toml
 from linkwright.errors import FileError, UsageError, unknown
 from linkwright.store.files import read_text
 
-from . import changes, cluster, writer
+from . import changes, cluster, form, writer
 from .variant import Variant
 
 Table = dict[str, Any]
@@ -35,6 +35,7 @@ def finished(text: str, path: Path, variant: Variant) -> str:
     """The text of a machine file with its parts, as the variant has it."""
     place = toml.Place(path.name, error=FileError)
     document = _with_parts(toml.load(text, place), path, place)
+    form.check(document, form.MACHINE, place)
     node = document.pop("cluster", None)
     if node is not None and not isinstance(node, dict):
         raise place.wrong("cluster: is no table; write `[cluster]`")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from linkwright.errors import UsageError
 
-# More nodes than any machine has; the fabric states its own limit on endpoints.
-MOST_NODES = 1 << 20
+# More nodes than a machine has whose links are described one by one.
+MOST_NODES = 1 << 16
 MOST_FACTOR = 1e6
 # Characters of a machine's name, which a file has too.
 _NAME_MOST = 100
