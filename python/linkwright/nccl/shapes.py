@@ -48,7 +48,6 @@ REGISTERED = {
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
 SHAPES = 256  # schedules that are remembered
-AT_ONCE_PER_CHANNEL = 8  # messages of grouped sends that a channel works on
 
 Rings = tuple[tuple[int, ...], ...]
 
