@@ -280,13 +280,22 @@ fn networks(machine: &Machine, path: &Path) -> Networks {
     }
 }
 
-/// Where `schedule`, before it is lowered, gets less than the protocol of the path, what a reader must know of that.
+/// What a reader must know of `schedule`, before it is lowered: where it gets less than the protocol of the path, and
+/// where the network does not do what it asks for.
 pub fn remark(
     schedule: &Schedule,
     machine: &Machine,
     path_name: Option<&str>,
 ) -> Result<Option<String>, SimError> {
-    Ok(protocol::remark(schedule, path(machine, path_name)?)?)
+    let path = path(machine, path_name)?;
+    let lowered = without_aggregations(schedule, machine, path)?;
+    let lowered =
+        lowered.map(|_| "no switch on the way combines, so gets and puts aggregate".into());
+    let all: Vec<String> = [protocol::remark(schedule, path)?, lowered]
+        .into_iter()
+        .flatten()
+        .collect();
+    Ok((!all.is_empty()).then(|| all.join("; ")))
 }
 
 /// The machine, with a size if it has none yet.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(name="machines")
 def command() -> None:
-    """Show what is known about a described machine, and how well."""
+    """Show what is known about a described machine, and how well; make machine files of what systems say."""
 
 
 @command.command(name="show")
@@ -89,9 +89,24 @@ def show(
 )  # fmt: skip
 @click.option("--name", default="here", show_default=True, metavar="NAME", help="The machine's name.")
 @click.option("--gpu", metavar="MODEL", help="What the GPUs are, such as H100, where the file does not say.")
+@click.option(
+    "--node", metavar="MACHINE", shell_complete=options.completed("machines"),
+    help="What each computer of a network is, such as hgx-h100: FILE becomes a cluster of them.",
+)  # fmt: skip
+@click.option(
+    "--fabric", metavar="NETWORK", shell_complete=options.completed("networks"),
+    help="With --node: whose software and latencies the network has.  [default: that of the node]",
+)  # fmt: skip
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write here.  [default: NAME.toml]")
 def import_(
-    file: Path, graph: Path | None, format_key: str | None, name: str, gpu: str | None, output: Path | None
+    file: Path,
+    graph: Path | None,
+    format_key: str | None,
+    name: str,
+    gpu: str | None,
+    node: str | None,
+    fabric: str | None,
+    output: Path | None,
 ) -> None:
     """Turn what a system says about itself into a machine file.
 
@@ -105,7 +120,9 @@ def import_(
 
     text = read_text(file, "a description of a system")
     channels = read_text(graph, "a graph of NCCL") if graph else None
-    made = importing.machine_file(text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels)
+    made = importing.machine_file(
+        text, file.name, name=_named(name), format_key=format_key, gpu=gpu, graph=channels, node=node, fabric=fabric
+    )
     _write(made, output or Path(f"{name}.toml"))
 
 

@@ -206,7 +206,7 @@ fn check_aggregation<F: Fabric + ?Sized>(
         true => Ok(()),
         false => Err(SimError::NoRoute {
             op: id,
-            problem: "no switch on the ways of its participants combines data; lower the schedule"
+            problem: "no switch on the ways between its participants combines data; place them behind one that does"
                 .into(),
         }),
     }
