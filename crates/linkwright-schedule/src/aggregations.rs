@@ -32,11 +32,12 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
     let mut out = Writer {
         scratch: vec![None; draft.buffers.len()],
         draft,
+        added: 0,
     };
     for op in std::mem::take(&mut out.draft.ops) {
         match op.kind {
             OpKind::Aggregate => out.aggregation(&op)?,
-            _ => out.draft.ops.push(op),
+            _ => out.draft.ops.push(out.in_its_step(op)),
         }
     }
     out.draft.aggregations.clear();
@@ -48,6 +49,8 @@ struct Writer {
     draft: Draft,
     /// By buffer, the scratch in which its chunks meet.
     scratch: Vec<Option<BufferId>>,
+    /// Steps more than before.
+    added: u32,
 }
 
 impl Writer {
@@ -110,8 +113,19 @@ impl Writer {
     }
 
     fn push(&mut self, op: Op, runs: Vec<(u32, u32, u32)>) {
+        let op = self.in_its_step(op);
         let op = with_ranges(&mut self.draft, op, runs);
         self.draft.ops.push(op);
+        self.added = self.added.saturating_add(1);
+    }
+
+    /// The operations of a step are simultaneous, so those made of an aggregation have steps of their own, and what
+    /// follows comes later.
+    fn in_its_step(&self, op: Op) -> Op {
+        Op {
+            step: op.step.saturating_add(self.added),
+            ..op
+        }
     }
 
     /// The scratch that is cut like `buffer`.
@@ -254,6 +268,16 @@ mod tests {
             "end",
         ];
         assert_eq!(operations, wanted);
+    }
+
+    /// Where arrivals get scratch of their own, the schedule is written again step by step.
+    #[test]
+    fn every_step_is_simultaneous() {
+        for schedule in [whole(4, false), whole(4, true), in_parts(4)] {
+            let lowered = gather_and_put(&schedule).unwrap();
+            let own = crate::own_scratch::own_scratch(&lowered).unwrap();
+            verify(&own).unwrap();
+        }
     }
 
     #[test]
