@@ -68,14 +68,29 @@ class _Rule(TypedDict):
     evidence: str
     post_hoc: bool
 
+class _LibraryHardware(TypedDict):
+    gpu: str
+    host: str
+
 class _Library(TypedDict):
     name: str
     versions: list[str]
-    links: int
+    links: int | None
     modes: dict[str, str]
+    hardware: _LibraryHardware | None
     training: str
     launch_ps: int
     source: str
+
+_Edges = TypedDict(
+    "_Edges",
+    {
+        "class": list[str],  # by link, as all columns here
+        "a": list[str],
+        "b": list[str],
+        "bytes_per_s": list[int],
+    },
+)
 
 class _Measurement:
     CONFIDENCE: float
@@ -334,6 +349,7 @@ class Machine:
     def numbers(self) -> list[_Number]: ...
     def rules(self) -> list[_Rule]: ...
     def library(self) -> _Library | None: ...
+    def edges(self) -> _Edges | None: ...
     def memory_levels(self) -> list[int]: ...
     @property
     def name(self) -> str: ...

@@ -1,6 +1,7 @@
 """Machine files made of descriptions of networks: what a message costs by hand, what is refused, and how."""
 
 import functools
+import sys
 import tomllib
 from pathlib import Path
 
@@ -210,16 +211,24 @@ def test_units_of_simgrid():
     assert simgrid_units.radical("0-2,7", "x") == [0, 1, 2, 7]
 
 
-def test_planes_keep_what_differs():
-    """Spines of different leaves, and components of different kinds, stay apart."""
-    bundles = {("l1", "a"): 1, ("l1", "b"): 1, ("l2", "c"): 1, ("s1", "l1"): 1, ("s2", "l1"): 1, ("s2", "l2"): 1}
-    bundles = {pair: planes.Counter({"x": count}) for pair, count in bundles.items()}
-    plane, wide = planes.merged(["a", "b", "c"], ["l1", "l2", "s1", "s2"], bundles)
-    assert (plane, len(wide)) == ({"l1": "l1", "l2": "l2", "s1": "s1", "s2": "s2"}, 6)
-    twins = {pair: planes.Counter({"x": 1}) for pair in (("p", "a"), ("p", "b"), ("q", "a"), ("q", "b"))}
-    assert planes.merged("ab", ["p", "q"], twins)[0] == {"p": "p", "q": "p"}
-    assert planes.merged("ab", ["p", "q"], twins)[1]["p", "a"] == {"x": 2}
-    assert planes.merged("ab", ["p", "q"], twins, {"p": "nic", "q": "switch"})[0] == {"p": "p", "q": "q"}
+def planes_of(edges, endpoints, switches, kinds=None):
+    bundles = {tuple(edge.split("-")): planes.Counter({"x": 1}) for edge in edges.split()}
+    return planes.merged(endpoints.split(), switches.split(), bundles, kinds)
+
+
+def test_spines_above_one_leaf_stand_as_one():
+    # Spine s3 has leaf l3 alone; g manages the network from spine s2, which is no leaf for that.
+    edges = "l1-a l1-b l2-c l2-d l3-e l3-f s1-l1 s2-l1 s2-l2 s3-l3 s2-g t-s1 t-s3"
+    plane, wide = planes_of(edges, "a b c d e f g", "s1 s2 s3 l1 l2 l3 t")
+    assert plane == {"s1": "s1", "s2": "s1", "s3": "s3", "l1": "l1", "l2": "l2", "l3": "l3", "t": "t"}
+    assert (wide["s1", "l1"], wide["s1", "l2"], wide["s1", "g"]) == ({"x": 2}, {"x": 1}, {"x": 1})
+
+
+def test_switches_with_the_same_endpoints_stand_as_one_if_they_are_of_one_kind():
+    edges = "p-a p-b q-a q-b"
+    assert planes_of(edges, "a b", "p q")[0] == {"p": "p", "q": "p"}
+    assert planes_of(edges, "a b", "p q")[1]["p", "a"] == {"x": 2}
+    assert planes_of(edges, "a b", "p q", {"p": "nic", "q": "switch"})[0] == {"p": "p", "q": "q"}
 
 
 def test_speeds_of_infiniband():
@@ -314,6 +323,7 @@ WRONG = [
     ("pods.textproto", 'name: "POD"', 'name: "PAD"', ["line 20", "unknown graph `POD`", "`PAD`"]),
     ("pods.textproto", 'name: "POD"', 'name: "ALL"', ["two graphs are named ALL"]),
     ("pods.textproto", 'graph_descriptor: "POD"', 'graph_descriptor: "ALL"', ["graph ALL contains itself"]),
+    ("ports.tt.yaml", "Graph:", "RelaxedGraph:", ["unknown key `RelaxedGraph`", "`Graph`"]),
     ("ports.tt.yaml", "W: 2", "W: 3", ["different numbers of ports"]),
     ("ports.tt.yaml", "[1, W1]", "[1, W2]", ["M1 has no W2"]),
     ("ports.tt.yaml", "board: B", "board: C", ["unknown board `C`"]),
@@ -360,6 +370,12 @@ def test_two_networks_in_one_file_are_refused():
 def test_control_characters_never_reach_a_message():
     with pytest.raises(FileError, match="line 2: a control character"):
         made_of(source("tree.topology.conf").replace("Nodes", "No\x1bdes", 1))
+
+
+def test_without_pyyaml_the_message_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(FileError, match=r"need PyYAML, which is not installed; .*\[import\]"):
+        made_of(source("torus.astra.yml"))
 
 
 def test_yaml_is_bounded():

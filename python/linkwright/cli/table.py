@@ -149,6 +149,8 @@ class LiveTable(Watcher):
         if group:
             lines = groups.lines(group, self._view.columns, self._view.axes, terminal_columns())
             self._write("\n".join(lines))
+            for told in groups.picks(group):
+                self._note(told)
 
     def _write_wide(self, line: groups.Line) -> None:
         self._under(wide.heading(line.experiment, line.metrics))

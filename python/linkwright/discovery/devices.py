@@ -47,7 +47,7 @@ def called(name: str) -> Device:
     for device in known():
         if any(word in device.names for word in words):
             return device
-    raise UsageError(f"unknown GPU `{name}`; {_listed()}")
+    raise UsageError(f"unknown GPU `{name}`; {listed()}")
 
 
 def of_architecture(architecture: str, file: str) -> Device:
@@ -55,7 +55,7 @@ def of_architecture(architecture: str, file: str) -> Device:
     for device in known():
         if architecture in device.architecture:
             return device
-    raise FileError(f"{file}: unknown GPU of architecture {architecture}; {_listed()}")
+    raise FileError(f"{file}: unknown GPU of architecture {architecture}; {listed()}")
 
 
 def of_pci(pci: str) -> Device | None:
@@ -63,6 +63,7 @@ def of_pci(pci: str) -> Device | None:
     return next((device for device in known() if pci in device.pci), None)
 
 
-def _listed() -> str:
+def listed() -> str:
+    """What is known, and the cure, for messages."""
     names = ", ".join(f"{device.name} ({', '.join(device.architecture)})" for device in known())
     return f"known: {names}. Name one with --gpu, or add yours to linkwright/discovery/devices.toml"

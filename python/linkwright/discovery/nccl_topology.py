@@ -8,9 +8,10 @@
           </pci>
           <pci ... class="0x020000"> <nic> <net name="mlx5_0" speed="400000" port="1" .../> </nic> </pci>
 
-A bridge with one thing below it adds nothing but its rate, and is left out. Files that providers of clouds write by
-hand state no NVLinks, which NCCL finds when it runs; --gpu then says which GPU it is, and the links are those of a
-board with switches.
+A bridge with one thing below it adds nothing but its rate, and is left out. A link of a GPU to itself joins nothing.
+Files that providers of clouds write by hand (NCCL_TOPO_FILE) state neither <gpu> nor NVLinks, which NCCL finds when it
+runs. There, GPUs and ports are found by their PCI class, --gpu says which GPU it is unless its PCI id does, and the
+links are those of a board with switches.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ SUMMARY = "NCCL's or RCCL's topology (XML), by NCCL_TOPO_DUMP_FILE"
 # GT/s of a lane -> GB/s, after the coding of its generation.
 GB_PER_LANE = {2.5: 0.25, 5.0: 0.5, 8.0: 0.985, 16.0: 1.969, 32.0: 3.938, 64.0: 7.563}
 SWITCH_CLASSES = ("0x068000",)
+# By PCI class, where a file names no devices: 3-D controllers and accelerators; Ethernet, InfiniBand and other ports.
+GPU_CLASSES = ("0x0302", "0x0300", "0x0380", "0x1200")
+NIC_CLASSES = ("0x0200", "0x0207", "0x0280")
 _SPEED = re.compile(r"\s*(\d+(?:\.\d+)?)\s*GT/s.*", re.S)
 
 
@@ -54,11 +58,13 @@ class _Reader:
         self.switches: dict[str, tuple[str, Lanes | None]] = {}
         self.cpus = 0
         self.vendor = ""
+        self.by_class = False
 
     def wrong(self, element: Element, problem: str) -> FileError:
         return FileError(f"{self.file}: line {element.line}: {problem}")
 
     def system(self, root: Element) -> None:
+        self.by_class = not _named(root, "gpu")
         for element in root.children:
             if element.tag == "cpu":
                 self.vendor = self.vendor or element.attributes.get("vendor", "")
@@ -73,7 +79,10 @@ class _Reader:
                 self.device(child, _Place(element, parent, lanes))
 
     def pci(self, element: Element, parent: str, lanes: Lanes | None) -> None:
-        if len(_devices(element)) > 1:
+        kind = _kind(element)
+        if self.by_class and kind and not element.children:
+            (self.gpus if kind == "gpu" else self.nics).append((element, _Place(element, parent, lanes)))
+        elif len(self.devices(element)) > 1:
             name = f"PCIe {len(self.switches)}"
             self.switches[name] = (parent, lanes)
             self.below(element, name, None)
@@ -85,6 +94,12 @@ class _Reader:
             self.gpus.append((element, place))
         else:
             self.nics += [(child, place) for child in element.children if child.tag == "net"]
+
+    def devices(self, element: Element) -> list[Element]:
+        """GPUs and ports below an element."""
+        if element.tag in ("gpu", "net") or (self.by_class and _kind(element) and not element.children):
+            return [element]
+        return [found for child in element.children for found in self.devices(child)]
 
     def lanes(self, element: Element) -> Lanes | None:
         speed, width = element.attributes.get("link_speed", ""), element.attributes.get("link_width", "")
@@ -101,11 +116,15 @@ def _slower(a: Lanes | None, b: Lanes | None) -> Lanes | None:
     return min((lanes for lanes in (a, b) if lanes), key=lambda lanes: lanes.gbps, default=None)
 
 
-def _devices(element: Element) -> list[Element]:
-    """GPUs and ports below an element."""
-    if element.tag in ("gpu", "net"):
-        return [element]
-    return [found for child in element.children for found in _devices(child)]
+def _named(element: Element, tag: str) -> bool:
+    """Whether there is such an element below."""
+    return element.tag == tag or any(_named(child, tag) for child in element.children)
+
+
+def _kind(element: Element) -> str | None:
+    """`gpu` or `net`, by the PCI class."""
+    stated = element.attributes.get("class", "")
+    return "gpu" if stated.startswith(GPU_CLASSES) else "net" if stated.startswith(NIC_CLASSES) else None
 
 
 def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
@@ -116,8 +135,12 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
     reader = _Reader(file)
     reader.system(root)
     if not reader.gpus:
-        raise FileError(f"{file}: holds no <gpu>; {_without_gpus(text)}")
-    reader.gpus.sort(key=lambda found: _number(reader, found[0], "dev"))
+        raise FileError(
+            f"{file}: holds no <gpu> and no device of a GPU's PCI class; dump the topology of a run on GPUs "
+            "(NCCL_TOPO_DUMP_FILE)"
+        )
+    if not reader.by_class:
+        reader.gpus.sort(key=lambda found: _number(reader, found[0], "dev"))
     buses = _buses(reader)
     device = gpu or _device(reader)
     node = Node(device, len(reader.gpus), file, cpus=reader.cpus, vendor=reader.vendor)
@@ -129,15 +152,9 @@ def read_node(text: str, file: str, gpu: Device | None = None) -> Node:
         node.nics.append(Nic(net.attributes.get("name", f"port {i}"), _optional(reader, net, "speed")))
         node.tree[f"NIC {i}"] = (place.parent, place.lanes)
     node.peers = _peers(reader, buses)
-    if not node.peers and gpu and gpu.most_links > 8:
-        node.peers = {(f"GPU {i}", SWITCH): gpu.most_links for i in range(node.gpus)}
+    if not node.peers and (gpu or reader.by_class) and device.most_links > 8:
+        node.peers = {(f"GPU {i}", SWITCH): device.most_links for i in range(node.gpus)}
     return checked(node, file)
-
-
-def _without_gpus(text: str) -> str:
-    if re.search(r'class="0x(0302|0300|1200)', text):
-        return "its GPUs have no <gpu>, as in files written by hand; dump the topology of a run (NCCL_TOPO_DUMP_FILE)"
-    return "dump the topology of a run on GPUs (NCCL_TOPO_DUMP_FILE)"
 
 
 def _buses(reader: _Reader) -> dict[str, int]:
@@ -154,11 +171,27 @@ def _buses(reader: _Reader) -> dict[str, int]:
 
 
 def _device(reader: _Reader) -> Device:
-    """What the GPUs are, by their architecture; all are alike."""
+    """What the GPUs are, by their architecture or PCI id; all are alike."""
+    if reader.by_class:
+        return _device_of_pci(reader)
     said = {_architecture(reader, element) for element, _ in reader.gpus}
     if len(said) > 1:
         raise FileError(f"{reader.file}: GPUs of several kinds, {', '.join(sorted(said))}; describe them by hand")
     return devices.of_architecture(said.pop(), reader.file)
+
+
+def _device_of_pci(reader: _Reader) -> Device:
+    ids = {f"{_hex(gpu, 'vendor')}:{_hex(gpu, 'device')}" for gpu, _ in reader.gpus}
+    found = {devices.of_pci(pci) for pci in ids}
+    device = found.pop()
+    if found or device is None:
+        said = "names no GPU" if ids == {":"} else f"has GPUs {', '.join(sorted(ids))}"
+        raise FileError(f"{reader.file}: {said}; {devices.listed()}")
+    return device
+
+
+def _hex(element: Element, key: str) -> str:
+    return element.attributes.get(key, "").lower().removeprefix("0x")
 
 
 def _architecture(reader: _Reader, gpu: Element) -> str:
@@ -194,11 +227,13 @@ def _peers(reader: _Reader, buses: dict[str, int]) -> dict[tuple[str, str], int]
             target, count = link.attributes.get("target", "").lower(), _number(reader, link, "count")
             if count < 1:
                 raise reader.wrong(link, f"count={count}; a link that is there counts at least 1")
+            if buses.get(target) == i:
+                continue
             if target in buses:
                 stated[i, buses[target]] = stated.get((i, buses[target]), 0) + count
             elif _is_switch(link):
                 found[f"GPU {i}", SWITCH] = found.get((f"GPU {i}", SWITCH), 0) + count
-            elif link.attributes.get("tclass", "").startswith(("0x0302", "0x0300", "0x0380", "0x1200")):
+            elif link.attributes.get("tclass", "").startswith(GPU_CLASSES):
                 raise reader.wrong(link, f"GPU {i} has a link to {target}, which is not in the file; complete the file")
     for (a, b), count in stated.items():
         back = stated.get((b, a), 0)

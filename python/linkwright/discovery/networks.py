@@ -56,17 +56,27 @@ def recognised(text: str) -> Network | None:
     return next((network for network in NETWORKS if network.recognises(text)), None)
 
 
-def machine_file(network: Network, text: str, file: str, name: str | None = None) -> str:
-    """The machine file of a text, checked; `name` is that of the machine, by default that of the file."""
+def described(network: Network, text: str, file: str) -> Wiring:
+    """The network of a text, which is in one piece."""
     if strange := _CONTROL.search(text):
         line = text.count("\n", 0, strange.start()) + 1
         raise FileError(f"{file}: line {line}: a control character; give the file as the program wrote it")
-    described = network.read(text, file)
-    wiring.check(described, file)
-    described.name = name or wiring.key(described.name)
-    made = wiring_text.text(described, file)
+    found = network.read(text, file)
+    wiring.check(found, file)
+    return found
+
+
+def machine_file(network: Network, text: str, file: str, name: str | None = None) -> str:
+    """The machine file of a text, checked; `name` is that of the machine, by default that of the file."""
+    found = described(network, text, file)
+    found.name = name or wiring.key(found.name)
+    return checked(wiring_text.text(found, file), file)
+
+
+def checked(made: str, file: str) -> str:
+    """A machine file made from `file`, which the simulator reads."""
     try:
-        _native.Machine.parse(made, f"{described.name}.toml")
+        _native.Machine.parse(made, "made.toml")
     except LinkwrightError as error:
         raise FileError(f"{file}: gives no machine: {error}") from error
     return made

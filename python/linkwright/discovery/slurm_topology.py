@@ -194,7 +194,7 @@ def _wired(found: list[Switch], nodes: list[str], file: str) -> Wiring:
     source = "Slurm topology.conf"
     wiring = Wiring(
         name=file.rpartition(".")[0] or file,
-        summary=f"{len(nodes)} nodes below {len(found)} switches, as Slurm's topology.conf lists them",
+        summary=f"{len(nodes)} nodes below {len(found)} switches, as topology.conf lists them",
         description="The tree is from the file. It states no rates: ports, latencies and start-up are assumed, and "
         "trunks are as wide as the ports below them.",
         sources=[f"Slurm topology.conf: {file}"],

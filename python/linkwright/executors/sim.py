@@ -70,7 +70,11 @@ class Sim(Executor):
     obeys = frozenset(CONDITIONS)
     untimed = "name a machine to simulate on"
     own = tuple(
-        OwnAlgorithm(f"{name}-{version}", *about, f"a machine whose file names {name} {version} in `[library]`")
+        OwnAlgorithm(
+            f"{name}-{version}",
+            *about,
+            f"a machine whose `[library]` is {name}, with a path for each mode that the version needs",
+        )
         for name, version, *about in library.entries()
     )
 
@@ -96,6 +100,7 @@ class Sim(Executor):
                 grid or whole,
                 own_algorithms=functools.partial(library.algorithms, machine),
                 default=functools.partial(library.default if not recipe.walk else _none, machine),
+                alternatives=functools.partial(library.alternatives, machine),
                 planned=functools.partial(library.planned, machine, sample),
                 last_cache=_last_cache(machine),
             ),

@@ -32,10 +32,10 @@ CLUSTER: toml.Keys = {
 _OF_NODE = re.compile(r"node \d+ ")
 
 
-def of(node: Table, cluster: Table, count: int, asked: str | None, place: toml.Place) -> Table:
+def of(node: Table, cluster: Table, count: int, asked: str | network.Network | None, place: toml.Place) -> Table:
     """The machine of `count` nodes on the network `asked`, by default its own."""
     stated = toml.read(cluster, CLUSTER, place.inside("cluster"))
-    joined = network.load(asked or stated["network"])
+    joined = asked if isinstance(asked, network.Network) else network.load(asked or stated["network"])
     ranks = rank_names(node, place)
     if count * len(ranks) > edges.MOST:
         raise UsageError(f"--nodes {count}: {count * len(ranks):,} ranks; at most {edges.MOST:,} are described")
@@ -47,6 +47,10 @@ def of(node: Table, cluster: Table, count: int, asked: str | None, place: toml.P
     machine["fabric"] = _repeated(table(node, "fabric", place), ranks, count, place)
     at = [[name_in(k)(port) for port in ports] for k in range(count)]
     _join(machine["fabric"], joined, topologies.Ports(at, rails), stated, place)
+    if joined.has("sharp", False) and "library" in node:  # its mode is named as in NCCL
+        library = dict(node["library"])
+        modes = dict(library.get("modes", {}))
+        machine["library"] = {**library, "modes": {**modes, "collnet": modes.get("simple")}}
     head = table(node, "machine", place)
     summary = f"{count} x {head.get('summary')}; {joined.about['summary']}"
     machine["machine"] = {**head, "summary": summary, "sources": [*head.get("sources", []), *joined.about["sources"]]}
@@ -149,15 +153,19 @@ def _join(
     """Add the network to the fabric of all nodes."""
     wires = joined.topology.build(ports, joined.numbers)
     fabric["switches"] += wires.switches
+    if joined.has("sharp", False):
+        limits = {"multicast": True, "aggregate": True}
+        fabric["switch"] = {**fabric.get("switch", {}), **dict.fromkeys(wires.switches, limits)}
     for kind, found in wires.edges.items():
         if kind in fabric["links"]:
             raise place.wrong(f"fabric.links.{kind}: is a class of the network's links; rename the node's")
-        what = topologies.LINKS[kind]
+        base = kind.partition(" ")[0]  # `trunk 20` is a trunk
+        what = topologies.LINKS[base]
         fabric["links"][kind] = {
             "edges": found,
             "source": f"{joined.about['name']}: {what}",
             "bandwidth": joined.rate(wires.width[kind], what),
-            **joined.about["links"].get(kind, {}),
+            **joined.about["links"].get(base, {}),
         }
     outside = list(wires.edges)
     forward = stated["forward"] if joined.has("forwarding") else ()

@@ -96,6 +96,7 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
     let mut classes = Vec::new();
     if has_torus {
         classes.push(torus::CLASS.to_string());
+        topology.classes.push((torus::CLASS.to_string(), None));
         if !s.has("links") {
             return Ok(classes);
         }
@@ -110,7 +111,9 @@ fn links(topology: &mut Topology, s: &mut Section<'_>, has_torus: bool) -> Read<
             ));
         }
         class.text("source")?;
-        let rate = class.rate("bandwidth")?.0 * class.optional_ratio("share")?.unwrap_or(1.0);
+        let stated = class.rate("bandwidth")?;
+        topology.classes.push((name.to_string(), Some(whole(stated))));
+        let rate = stated.0 * class.optional_ratio("share")?.unwrap_or(1.0);
         if rate < 1.0 {
             return Err(class.inconsistent("share", "leaves no bandwidth; give a share above zero"));
         }

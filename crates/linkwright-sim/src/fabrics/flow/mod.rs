@@ -60,11 +60,12 @@ use crate::fabric::{
 };
 use crate::queue::TimeQueue;
 use job::Job;
-use linkwright_core::{BytesPerSec, EndpointId, Machine, TimePs};
+use linkwright_core::{BytesPerSec, EndpointId, Machine, MachineError, TimePs};
 use pairs::Key;
 use phases::{coalesced, nth, Phase};
 use routes::Routes;
 use shared::{Shared, Sharing};
+pub use topology::Edge;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -79,6 +80,11 @@ pub static KIND: FabricKind = FabricKind {
                   NVLink and PCIe.",
     source: "Bertsekas and Gallager, Data Networks 1992; Casanova and others, JPDC 2014",
 };
+
+/// The links that the file of a machine of this kind states.
+pub fn edges(machine: &Machine) -> Result<Vec<Edge>, MachineError> {
+    Ok(file::read(machine)?.routing.topology.edges())
+}
 
 /// Whether the chunks of a transfer are one flow or a job each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

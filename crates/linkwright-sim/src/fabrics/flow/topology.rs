@@ -25,6 +25,19 @@ pub(super) struct Link {
     pub latency: TimePs,
 }
 
+/// A link in both directions, as a file states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Class of links that it belongs to.
+    pub class: String,
+    /// Name of the node at one end.
+    pub a: String,
+    /// Name of the node at the other end.
+    pub b: String,
+    /// Bytes per second of each direction, without what framing takes.
+    pub rate: u64,
+}
+
 /// What a switch as a whole can do, where that is less than its links can, or more than forwarding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SwitchLimits {
@@ -51,6 +64,8 @@ pub(super) struct Topology {
     pub links: Vec<Link>,
     /// Node at which each link begins; a list of its own, because following a way backwards needs nothing else.
     pub begins: Vec<u32>,
+    /// Name of each class of links, and the rate that the file states for it, if it states one.
+    pub classes: Vec<(String, Option<u64>)>,
     /// Links out of each node.
     out: Vec<Vec<u32>>,
     /// Bytes per second of each resource, links first.
@@ -141,6 +156,20 @@ impl Topology {
         for endpoint in 0..self.endpoints {
             self.resource(format!("{} local", self.name(endpoint)), rate);
         }
+    }
+
+    /// Both directions of each link as one, with the rate that the file states.
+    pub fn edges(&self) -> Vec<Edge> {
+        let one = |forth: usize| {
+            let (class, stated) = &self.classes[self.links[forth].class as usize];
+            Edge {
+                class: class.clone(),
+                a: self.name(self.begins[forth]).to_string(),
+                b: self.name(self.links[forth].to).to_string(),
+                rate: stated.unwrap_or(self.capacity[forth]),
+            }
+        };
+        (0..self.links.len()).step_by(2).map(one).collect()
     }
 
     fn resource(&mut self, name: String, capacity: u64) -> u32 {
