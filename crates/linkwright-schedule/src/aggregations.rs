@@ -30,14 +30,14 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
         )
     })?;
     let mut out = Writer {
-        later: 0,
         scratch: vec![None; draft.buffers.len()],
         draft,
+        added: 0,
     };
     for op in std::mem::take(&mut out.draft.ops) {
         match op.kind {
             OpKind::Aggregate => out.aggregation(&op)?,
-            _ => out.append(op),
+            _ => out.draft.ops.push(out.in_its_step(op)),
         }
     }
     out.draft.aggregations.clear();
@@ -47,10 +47,10 @@ pub fn gather_and_put(schedule: &Schedule) -> Result<Schedule> {
 /// Writes operations behind those that are there.
 struct Writer {
     draft: Draft,
-    /// Steps made here so far: what replaces an aggregation is not simultaneous.
-    later: u32,
     /// By buffer, the scratch in which its chunks meet.
     scratch: Vec<Option<BufferId>>,
+    /// Steps more than before.
+    added: u32,
 }
 
 impl Writer {
@@ -113,14 +113,19 @@ impl Writer {
     }
 
     fn push(&mut self, op: Op, runs: Vec<(u32, u32, u32)>) {
+        let op = self.in_its_step(op);
         let op = with_ranges(&mut self.draft, op, runs);
-        self.append(op);
-        self.later += 1;
+        self.draft.ops.push(op);
+        self.added = self.added.saturating_add(1);
     }
 
-    fn append(&mut self, op: Op) {
-        let step = op.step + self.later;
-        self.draft.ops.push(Op { step, ..op });
+    /// The operations of a step are simultaneous, so those made of an aggregation have steps of their own, and what
+    /// follows comes later.
+    fn in_its_step(&self, op: Op) -> Op {
+        Op {
+            step: op.step.saturating_add(self.added),
+            ..op
+        }
     }
 
     /// The scratch that is cut like `buffer`.
@@ -263,6 +268,16 @@ mod tests {
             "end",
         ];
         assert_eq!(operations, wanted);
+    }
+
+    /// Where arrivals get scratch of their own, the schedule is written again step by step.
+    #[test]
+    fn every_step_is_simultaneous() {
+        for schedule in [whole(4, false), whole(4, true), in_parts(4)] {
+            let lowered = gather_and_put(&schedule).unwrap();
+            let own = crate::own_scratch::own_scratch(&lowered).unwrap();
+            verify(&own).unwrap();
+        }
     }
 
     #[test]

@@ -254,8 +254,9 @@ fn without_aggregations(
         return Ok(None);
     }
     let lowered = || Ok(Some(aggregations::gather_and_put(schedule)?));
-    if machine.ranks() == 0 {
-        return lowered(); // its size, and so its network, is still open
+    // Where ranks move data themselves nothing combines them meanwhile; of an open size the network is not known yet.
+    if path.memory.is_some() || machine.ranks() == 0 {
+        return lowered();
     }
     let fabric = fabrics::build(machine)?;
     let places = Placement::default().place(machine, schedule.ranks, schedule.memories)?;
@@ -331,7 +332,7 @@ fn check_room(schedule: &Schedule, machine: &Machine, setup: &Setup) -> Result<(
             (span.end - span.start) * u64::from(schedule.element_bytes)
         };
         let bytes = schedule.chunk_ranges(op).map(run_bytes).max().unwrap_or(0);
-        for participant in std::iter::once(op.from).chain(schedule.targets(op).iter().copied()) {
+        for &participant in schedule.sources(op).iter().chain(schedule.targets(op)) {
             let endpoint = &endpoints[setup.placement[participant as usize].index()];
             if let Some(room) = endpoint.capacity.filter(|room| room.0 < bytes) {
                 return Err(SimError::NoRoom {
