@@ -3,9 +3,9 @@
     smallest size of a log, up to 64 KiB     one factor for the start-ups of a step, of all protocols
     largest size, from 16 MiB on             one factor for the share of a link's rate that carries data
 
-The factors make the fastest of a few algorithms, after the launch of the library, take as long as the log says. With
-several logs, they make the geometric mean of (simulated / logged) 1. Both are those of the links that join the GPUs:
-NVLink or xGMI where these reach every GPU, PCIe otherwise.
+The factors make what the library would choose take as long as the log says. With several logs, they make the geometric
+mean of (simulated / logged) 1. Both are those of the links that join the GPUs: NVLink or xGMI where these reach every
+GPU, PCIe otherwise.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linkwright import _native
+from linkwright import _native, library, registry, schedules
 from linkwright.discovery.node import Node
-from linkwright.errors import FileError, LinkwrightError, UsageError
+from linkwright.errors import FileError, UsageError
+from linkwright.experiment import Experiment
 from linkwright.interop import nccl_tests, osu
 from linkwright.interop.importing import Defaults, Imported
 from linkwright.machines import compose, writer
@@ -32,15 +33,6 @@ Table = dict[str, Any]
 MOST_SMALL, LEAST_LARGE = 64 << 10, 16 << 20
 ROUNDS, NEAR = 12, 0.02
 PROTOCOLS = ("simple", "ll", "ll128")
-# What the libraries of GPUs run inside a node.
-ALGORITHMS = {
-    "allreduce": ("ring", "double_binary_tree", "two_shot", "nvls"),
-    "reduce_scatter": ("ring", "pairwise", "nvls"),
-    "allgather": ("ring", "linear", "nvls"),
-    "alltoall": ("pairwise", "linear"),
-    "broadcast": ("ring", "binary_tree"),
-    "reduce": ("ring", "binary_tree"),
-}
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,8 @@ def text(made: str, node: Node, logs: Sequence[Log], collective: str | None = No
         FileError: no machine with these links would take the logged times.
 
     """
-    rows = [(log.file, row) for log in logs for row in _rows(log, node, collective)]
+    machine = _machine(made)
+    rows = [(log.file, row) for log in logs for row in _rows(log, node, machine, collective)]
     files = [log.file for log in logs]
     small = [_Point(file, least) for file in files if (least := _ordered(rows, file)[0]).size_bytes <= MOST_SMALL]
     large = [_Point(file, most) for file in files if (most := _ordered(rows, file)[-1]).size_bytes >= LEAST_LARGE]
@@ -92,14 +85,15 @@ def text(made: str, node: Node, logs: Sequence[Log], collective: str | None = No
     return _fit(made, _links(node), small, large)
 
 
-def _rows(log: Log, node: Node, collective: str | None) -> list[Imported]:
+def _rows(log: Log, node: Node, machine: _native.Machine, collective: str | None) -> list[Imported]:
     """The times of a log, which are of this node."""
     parse = osu.parse if "OSU MPI" in log.text else nccl_tests.parse
     lists_ranks = re.search(r"^#\s+Rank\s+\d", log.text, re.M)
+    known = {name for name in registry.keys("collectives") if library.algorithms(machine, name)}
     found = parse(Path(log.file), log.text, Defaults(collective, None if lists_ranks else node.gpus))
     for row in found:
-        if row.metric != "time" or row.collective not in ALGORITHMS:
-            raise UsageError(f"{log.file}: is of no collective among {', '.join(ALGORITHMS)}; give another log")
+        if row.metric != "time" or row.collective not in known:
+            raise UsageError(f"{log.file}: is of no collective among {', '.join(sorted(known))}; give another log")
         if row.ranks != node.gpus:
             raise UsageError(
                 f"{log.file}: is of {row.ranks} ranks, and the node has {node.gpus} GPUs; run on all of them"
@@ -128,11 +122,10 @@ def _fit(made: str, base: str, small: list[_Point], large: list[_Point]) -> str:
     document = tomllib.loads(made)
     full = tomllib.loads(compose.finished(made, Path("here.toml"), Variant()))
     start, share = 1.0, 1.0
-    launch = _launch(full)
     for _ in range(ROUNDS):
         scaled = _scaled(document, full, base, start if small else None, share if large else None, (small, large))
         machine = _machine(scaled)
-        off = [_off(machine, points, launch) for points in (small, large)]
+        off = [_off(machine, points) for points in (small, large)]
         if all(abs(math.log(one)) < NEAR for one in off):
             return scaled
         start, share = start / off[0], share * off[1]
@@ -147,43 +140,28 @@ def _check_share(full: Table, base: str, factor: float, large: list[_Point]) -> 
     for _, links in _classes(full, base):
         if _share(links) * factor > 1:
             raise FileError(
-                f"{large[0]}: is faster than its {base} links can be; does --gpu name the right one? Where switches "
-                "combine unknown to the file, measure with NCCL_ALGO=Ring"
+                f"{large[0]}: is faster than its {base} links can be; was it measured on "
+                "this node, and does --gpu name the right one?"
             )
 
 
-def _launch(full: Table) -> float:
-    """What the library takes before the first step, in ns; every plan of it pays that."""
-    launch = full.get("library", {}).get("launch")
-    return {"us": 1e3, "ns": 1.0}[launch["unit"]] * launch["value"] if launch else 0.0
-
-
-def _off(machine: _native.Machine, points: list[_Point], launch: float) -> float:
+def _off(machine: _native.Machine, points: list[_Point]) -> float:
     """The geometric mean of (simulated / logged)."""
     if not points:
         return 1.0
-    return math.exp(sum(math.log((launch + _ns(machine, one.row)) / one.row.value) for one in points) / len(points))
+    return math.exp(sum(math.log(_ns(machine, one.row) / one.row.value) for one in points) / len(points))
 
 
 def _ns(machine: _native.Machine, row: Imported) -> float:
-    """The time of the fastest algorithm and protocol, in ns."""
-    import linkwright as lw
-
-    times = []
-    for algorithm in ALGORITHMS[str(row.collective)]:
-        try:
-            schedule = lw.schedule(
-                str(row.collective), algorithm, ranks=row.ranks, size=row.size_bytes, dtype=row.dtype
-            )
-        except LinkwrightError:  # this number of ranks or elements does not suit it
-            continue
-        paths = ("nvls",) if algorithm == "nvls" else PROTOCOLS
-        times += [lw.simulate(schedule, machine, path=path).time_us * 1e3 for path in paths if path in machine.paths]
-    if not times:
-        raise UsageError(
-            f"{row.collective} of {row.size_bytes} B: no algorithm has a schedule of that; give another log"
-        )
-    return min(times)
+    """The time of what the library would choose, its launch included, in ns."""
+    plan, *_ = library.algorithms(machine, row.collective)
+    asked = Experiment("api", row.collective, plan, row.ranks, row.size_bytes, dtype=row.dtype)
+    asked = library.planned(machine, None, asked)
+    if asked.own is None or asked.own.schedule is None:
+        raise UsageError(f"{row.collective} of {row.size_bytes} B: {plan} has no plan of that; give another log")
+    lowered = schedules.lowered(asked.own.schedule, machine, asked.path)
+    how = {**schedules.options(asked), "seed": 0, "links": False, "operations": False, "messages": False}
+    return schedules.simulated(_native.simulate(lowered, machine, how)).time_ns
 
 
 def _machine(made: str) -> _native.Machine:
