@@ -97,7 +97,7 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@touch $@
 
 docs: setup $(VENV)/.docs ## the documentation site in target/site, strictly: no dead link, no page that nothing leads to
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 # GLIBC 2.28 is that of the oldest login nodes that still get updates (RHEL 8); Zig links against any version.
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu

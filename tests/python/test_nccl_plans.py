@@ -49,7 +49,7 @@ def test_forced_plans_are_right(forced, nodes):
 
 
 def test_a_ring_of_one_node_by_hand():
-    """Behind a switch one ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s, and the last slice copied."""
+    """Behind a switch one ring stands for all: 14 steps of an eighth of 1 GiB at 450 GB/s, the last slice copied."""
     made = plan(node_machine(), size=1 << 30)
     assert (made.rings, made.channels, made.words) == (1, 24, "Ring Simple, 24 channels")
     expected = (14 * (1 << 30) / 8 + 24 * (1 << 20)) / 450e9 * 1e6

@@ -171,8 +171,10 @@ def _classes(
 def _sockets(node: Node) -> dict[str, Table]:
     pairs = [(f"CPU {a}", f"CPU {b}") for b in range(node.cpus) for a in range(b)]
     rate = SOCKETS.get(node.vendor)
-    source = f"NCCL 2.27: between processors of {node.vendor}" if rate else "the vendor of the processors is not known"
-    number = _number(rate or min(SOCKETS.values()), "GB/s", "documented" if rate else "assumed", source)
+    source = (
+        f"NCCL 2.27: between processors of {node.vendor}" if rate else "the file does not name the processors; as AMD's"
+    )
+    number = _number(rate or SOCKETS["AuthenticAMD"], "GB/s", "documented" if rate else "assumed", source)
     return {"socket": {"edges": _edges(pairs), "source": node.source, "bandwidth": number}}
 
 

@@ -66,6 +66,7 @@ COMMON = (
     "ports",  # of a node that are connected; 0: all
     "gpudirect",  # 0: data go through host memory
     "forwarding",  # 0: no message goes by a GPU of its node to another rail
+    "sharp",  # 1: its switches combine and copy
 )
 
 
@@ -93,9 +94,9 @@ class Network:
             raise UsageError(f"{self.about['name']}: {wanted} ports of a node that has {len(ports)}; ask for fewer")
         return ports[:wanted]
 
-    def has(self, switch: str) -> bool:
-        """Whether a parameter that switches something off at 0 does not."""
-        return self.numbers.get(switch, 1) != 0
+    def has(self, what: str, usual: bool = True) -> bool:
+        """Whether a parameter switches something on; `usual` where the network does not state it."""
+        return self.numbers.get(what, usual) != 0
 
     def rate(self, width: float, what: str) -> Table:
         """The stated rate of a link as wide as that many ports."""
