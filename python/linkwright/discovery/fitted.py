@@ -3,9 +3,9 @@
     smallest size of a log, up to 64 KiB     one factor for the start-ups of a step, of all protocols
     largest size, from 16 MiB on             one factor for the share of a link's rate that carries data
 
-The factors make the fastest of a few algorithms take as long as the log says. With several logs, they make the
-geometric mean of (simulated / logged) 1. Both are those of the links that join the GPUs: NVLink or xGMI where these
-reach every GPU, PCIe otherwise.
+The factors make the fastest of a few algorithms, after the launch of the library, take as long as the log says. With
+several logs, they make the geometric mean of (simulated / logged) 1. Both are those of the links that join the GPUs:
+NVLink or xGMI where these reach every GPU, PCIe otherwise.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ROUNDS, NEAR = 12, 0.02
 PROTOCOLS = ("simple", "ll", "ll128")
 # What the libraries of GPUs run inside a node.
 ALGORITHMS = {
-    "allreduce": ("ring", "double_binary_tree", "two_shot"),
-    "reduce_scatter": ("ring", "pairwise"),
-    "allgather": ("ring", "linear"),
+    "allreduce": ("ring", "double_binary_tree", "two_shot", "nvls"),
+    "reduce_scatter": ("ring", "pairwise", "nvls"),
+    "allgather": ("ring", "linear", "nvls"),
     "alltoall": ("pairwise", "linear"),
     "broadcast": ("ring", "binary_tree"),
     "reduce": ("ring", "binary_tree"),
@@ -128,10 +128,11 @@ def _fit(made: str, base: str, small: list[_Point], large: list[_Point]) -> str:
     document = tomllib.loads(made)
     full = tomllib.loads(compose.finished(made, Path("here.toml"), Variant()))
     start, share = 1.0, 1.0
+    launch = _launch(full)
     for _ in range(ROUNDS):
         scaled = _scaled(document, full, base, start if small else None, share if large else None, (small, large))
         machine = _machine(scaled)
-        off = [_off(machine, small), _off(machine, large)]
+        off = [_off(machine, points, launch) for points in (small, large)]
         if all(abs(math.log(one)) < NEAR for one in off):
             return scaled
         start, share = start / off[0], share * off[1]
@@ -146,16 +147,22 @@ def _check_share(full: Table, base: str, factor: float, large: list[_Point]) -> 
     for _, links in _classes(full, base):
         if _share(links) * factor > 1:
             raise FileError(
-                f"{large[0]}: is faster than its {base} links are without a switch that combines; run it with "
-                "NCCL_ALGO=Ring, or look whether --gpu names the right one"
+                f"{large[0]}: is faster than its {base} links can be; does --gpu name the right one? Where switches "
+                "combine unknown to the file, measure with NCCL_ALGO=Ring"
             )
 
 
-def _off(machine: _native.Machine, points: list[_Point]) -> float:
+def _launch(full: Table) -> float:
+    """What the library takes before the first step, in ns; every plan of it pays that."""
+    launch = full.get("library", {}).get("launch")
+    return {"us": 1e3, "ns": 1.0}[launch["unit"]] * launch["value"] if launch else 0.0
+
+
+def _off(machine: _native.Machine, points: list[_Point], launch: float) -> float:
     """The geometric mean of (simulated / logged)."""
     if not points:
         return 1.0
-    return math.exp(sum(math.log(_ns(machine, one.row) / one.row.value) for one in points) / len(points))
+    return math.exp(sum(math.log((launch + _ns(machine, one.row)) / one.row.value) for one in points) / len(points))
 
 
 def _ns(machine: _native.Machine, row: Imported) -> float:
@@ -170,9 +177,8 @@ def _ns(machine: _native.Machine, row: Imported) -> float:
             )
         except LinkwrightError:  # this number of ranks or elements does not suit it
             continue
-        times += [
-            lw.simulate(schedule, machine, path=path).time_us * 1e3 for path in machine.paths if path in PROTOCOLS
-        ]
+        paths = ("nvls",) if algorithm == "nvls" else PROTOCOLS
+        times += [lw.simulate(schedule, machine, path=path).time_us * 1e3 for path in paths if path in machine.paths]
     if not times:
         raise UsageError(
             f"{row.collective} of {row.size_bytes} B: no algorithm has a schedule of that; give another log"

@@ -202,7 +202,7 @@ class Tuner:
         inside = graph.intra * self.constants.efficiency.get(self.row, 0.0) * (graph.channels - 1) / graph.channels
         inside *= 2 if collective == "allreduce" else 1 - 1 / hardware.gpus
         if algorithm == "nvls":
-            return min(inside, graph.inter) if hardware.nodes > 1 else inside
+            return min(inside, graph.inter)
         return min(inside, graph.inter * (2 if hardware.nodes <= 2 else 1), self.cap("nvls_tree"))
 
     def _direct_bus(self, collective: str, graph: Graph, bus: float) -> float:

@@ -48,7 +48,6 @@ REGISTERED = {
 }  # fmt: skip
 ROOTED_PIPELINES = ("broadcast", "reduce")
 SHAPES = 256  # schedules that are remembered
-AT_ONCE_PER_CHANNEL = 8  # messages of grouped sends that a channel works on
 WAITING_SHARE = 8  # of a chunk of grouped sends, one part waits; chosen after alltoall of eight GPUs was seen
 
 Rings = tuple[tuple[int, ...], ...]
