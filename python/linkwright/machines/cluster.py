@@ -37,13 +37,14 @@ def of(node: Table, cluster: Table, count: int, asked: str | None, place: toml.P
     stated = toml.read(cluster, CLUSTER, place.inside("cluster"))
     joined = network.load(asked or stated["network"])
     ranks = rank_names(node, place)
-    ports = edges.names(stated["ports"])
-    if len(ports) % (stated["rails"] or len(ports)):
-        raise place.wrong(f"cluster.rails: {len(ports)} ports do not divide into {stated['rails']} rails; correct one")
+    ports = joined.connected(edges.names(stated["ports"]))
+    rails = min(stated["rails"] or len(ports), len(ports))
+    if len(ports) % rails:
+        raise place.wrong(f"cluster.rails: {len(ports)} ports do not divide into {rails} rails; correct one")
     machine = {**node, "endpoints": _endpoints(node, ranks, count, place), "level": _levels(node, count, place)}
     machine["fabric"] = _repeated(table(node, "fabric", place), ranks, count, place)
     at = [[name_in(k)(port) for port in ports] for k in range(count)]
-    _join(machine["fabric"], joined, topologies.Ports(at, stated["rails"] or len(ports)), stated, place)
+    _join(machine["fabric"], joined, topologies.Ports(at, rails), stated, place)
     head = table(node, "machine", place)
     summary = f"{count} x {head.get('summary')}; {joined.about['summary']}"
     machine["machine"] = {**head, "summary": summary, "sources": [*head.get("sources", []), *joined.about["sources"]]}

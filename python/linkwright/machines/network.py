@@ -60,8 +60,13 @@ _NETWORK: toml.Keys = {
     "staged": toml.Key(toml.Named(toml.OneTable(_TRANSPORT)), "by protocol: through host memory", default={}),
 }
 KEYS: toml.Keys = {"network": toml.Key(toml.OneTable(_NETWORK), "a network between nodes", required=True)}
-# Parameters of every topology; the first is needed, the others switch something off at 0.
-COMMON = ("rate", "gpudirect", "forwarding")
+# Parameters of every topology; the first is needed, the others may be absent.
+COMMON = (
+    "rate",  # of a port
+    "ports",  # of a node that are connected; 0: all
+    "gpudirect",  # 0: data go through host memory
+    "forwarding",  # 0: no message goes by a GPU of its node to another rail
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,13 @@ class Network:
     def numbers(self) -> dict[str, float]:
         """The values of its parameters."""
         return {name: stated["value"] for name, stated in self.parameters.items()}
+
+    def connected(self, ports: list[str]) -> list[str]:
+        """The ports of a node that the network uses, the first ones."""
+        wanted = int(self.numbers.get("ports", 0)) or len(ports)
+        if wanted > len(ports):
+            raise UsageError(f"{self.about['name']}: {wanted} ports of a node that has {len(ports)}; ask for fewer")
+        return ports[:wanted]
 
     def has(self, switch: str) -> bool:
         """Whether a parameter that switches something off at 0 does not."""
@@ -134,4 +146,4 @@ def _number(asked: str, key: str, text: str, least_above_zero: bool) -> Table:
         least = "above 0" if least_above_zero else "at least 0"
         raise UsageError(f"--fabric {asked}: {key} is `{text}`; write a number {least}, such as `{key}=2`")
     plain = int(value) if value == int(value) else value
-    return {"value": plain, "status": "assumed", "source": f"--fabric {asked}"}
+    return {"value": plain, "status": "assumed", "source": f"as `{asked}` says"}

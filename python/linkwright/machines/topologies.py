@@ -3,11 +3,11 @@
     switch           all ports on one
     fat_tree         ports of a node on one leaf, leaves on a spine
     rail_fat_tree    port i of the nodes of a unit on leaf i of the unit, leaves on a spine
-    dragonfly        routers of a group each with each, groups each with each
-    dragonfly_plus   leaves and a spine in each group, the spines of all groups each with each
+    dragonfly        ports of a node on one leaf, leaves of a group on the group, groups each with each
 
-A spine, as a node of the graph, stands for all switches above the leaves, and the link to it for all cables: messages
-meet at the ports and where the tree narrows, never because two of them were hashed to one cable.
+A spine or a group, as a node of the graph, stands for all switches above the leaves or all cables among them, and the
+link to it for all that lead there. So messages meet at the ports and where the network narrows, never because two were
+hashed to one cable; adaptive routing comes near to that. Dragonfly and Dragonfly+ are the same in this view.
 """
 
 from __future__ import annotations
@@ -111,33 +111,17 @@ def _with_spine(wires: Wires, width: float) -> Wires:
 
 def _dragonfly(ports: Ports, numbers: Numbers) -> Wires:
     wires = Wires()
-    for router, nodes in enumerate(_blocks(len(ports.of), numbers["nodes_per_switch"])):
-        wires.switches.append(f"router {router}")
-        for node in nodes:
-            wires.join("port", ports.of[node], f"router {router}")
-    groups = [[wires.switches[i] for i in group] for group in _blocks(len(wires.switches), numbers["group_switches"])]
-    for group in groups:
-        wires.mesh("trunk", group)
-    for a, here in enumerate(groups):
-        for b, there in list(enumerate(groups))[a + 1 :]:
-            wires.join("global", [here[(b - 1) % len(here)]], there[a % len(there)])
-    wires.width |= {"trunk": numbers["switch_links"], "global": numbers["group_links"]}
-    return wires
-
-
-def _dragonfly_plus(ports: Ports, numbers: Numbers) -> Wires:
-    wires = Wires()
     leaves: list[str] = []
     for leaf, nodes in enumerate(_blocks(len(ports.of), numbers["nodes_per_leaf"])):
         leaves.append(f"leaf {leaf}")
         for node in nodes:
             wires.join("port", ports.of[node], leaves[leaf])
-    spines: list[str] = []
+    groups: list[str] = []
     for group, under in enumerate(_blocks(len(leaves), numbers["group_leaves"])):
-        spines.append(f"spine {group}")
-        wires.join("trunk", [leaves[leaf] for leaf in under], spines[group])
-    wires.mesh("global", spines)
-    wires.switches = leaves + spines
+        groups.append(f"group {group}")
+        wires.join("trunk", [leaves[leaf] for leaf in under], groups[group])
+    wires.mesh("global", groups)
+    wires.switches = leaves + groups
     width = numbers["nodes_per_leaf"] * ports.count / numbers["taper"]
     wires.width |= {"trunk": width, "global": numbers["group_links"]}
     return wires
@@ -148,13 +132,6 @@ REGISTRY: dict[str, Topology] = {
     "fat_tree": Topology("the ports of a node on one leaf", ("taper", "nodes_per_leaf"), _fat_tree),
     "rail_fat_tree": Topology("each rail of a unit on its leaf", ("taper", "nodes_per_leaf"), _rail_fat_tree),
     "dragonfly": Topology(
-        "groups of routers, all to all inside and among them",
-        ("nodes_per_switch", "group_switches", "switch_links", "group_links"),
-        _dragonfly,
-    ),
-    "dragonfly_plus": Topology(
-        "groups of leaves under a spine, the spines all to all",
-        ("taper", "nodes_per_leaf", "group_leaves", "group_links"),
-        _dragonfly_plus,
+        "groups of leaves, each group with each", ("taper", "nodes_per_leaf", "group_leaves", "group_links"), _dragonfly
     ),
 }

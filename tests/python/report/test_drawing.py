@@ -9,7 +9,7 @@ import made
 import pytest
 import synthetic
 
-from linkwright import _native, registry
+from linkwright import _native, machines, registry
 from linkwright.executors.sim import OPEN_GRID, OPEN_RANKS
 from linkwright.report import drawing
 from linkwright.report.drawing import host, svg
@@ -19,8 +19,7 @@ from linkwright.store.topology import Topology
 
 
 def machine(name: str) -> _native.Machine:
-    path = registry.machine_path(name)
-    found = _native.Machine.parse(path.read_text(encoding="utf-8"), str(path))
+    found = machines.load(name)
     if found.open_size == "grid":
         return found.with_grid(*OPEN_GRID)
     return found.with_endpoints(OPEN_RANKS) if found.open_size else found

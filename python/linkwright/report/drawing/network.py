@@ -18,7 +18,7 @@ from .pairs import Pairs
 from .svg import Scale
 
 MOST = 16  # endpoints in one row
-_ROW, _BOX = 52.0, 24.0
+_ROW, _BOX, _GAP = 52.0, 24.0, 6.0
 _LETTER = 6.6  # width of a letter
 
 
@@ -34,7 +34,8 @@ def draw(machine: Described, pairs: Pairs) -> tuple[str, str]:
     bottom = at[ends[0]][1]
     parts = [svg.line(at[a], at[b]) for a, b in machine.links if (a, b) not in arcs and a in at and b in at]
     parts += [_arc(at[a], at[b], value, scale, f"{a} – {b}") for (a, b), value in arcs.items()]
-    parts += [svg for name in at for svg in _node(name, at[name], shown, pairs, scale, len(ends))]
+    room = {name: svg.WIDTH / len(layer) - _GAP for layer in layers for name in layer}
+    parts += [svg for name in at for svg in _node(name, at[name], shown, pairs, scale, room[name])]
     deepest = max((abs(ends.index(a) - ends.index(b)) for a, b in direct), default=0)
     height = bottom + 24 + (17 * deepest if direct else 0)
     if scale:
@@ -92,10 +93,15 @@ def _arc(a, b, value: float | None, scale: Scale | None, told: str) -> str:
 
 
 def _node(
-    name: str, at: tuple[float, float], shown: Mapping[str, float | None], pairs: Pairs, scale: Scale | None, ends: int
+    name: str,
+    at: tuple[float, float],
+    shown: Mapping[str, float | None],
+    pairs: Pairs,
+    scale: Scale | None,
+    room: float,
 ) -> Iterator[str]:
     endpoint = name in shown
-    width = svg.WIDTH / ends - 6 if endpoint else len(name) * _LETTER + 14
+    width = room if endpoint else min(room, len(name) * _LETTER + 14)
     value = shown.get(name)
     kind = "part" if not endpoint else "start" if name == pairs.first else scale.colour(value) if scale else "none"
     told = f"{name}: {scale.words(value)} from {pairs.first}" if value and scale else name
