@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from linkwright.store.run import Run
 
 # Tables that are printed as well as shown in the report, if the study has them.
-PRINTED = ("no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small")
+PRINTED = (
+    "no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_small", "scores", "floor", "predictions", "refused",
+    "left_out", "fastest",
+)  # fmt: skip
 
 
 @click.command(name="reproduce")
@@ -28,6 +31,15 @@ PRINTED = ("no_fit", "ablation", "curve", "from_small_to_large", "numbers_from_s
 @click.option("--full", is_flag=True, help="Add more seeds, variants of the model and blind predictions.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything random.")
 @click.option("--table", "tables", metavar="NUMBER", multiple=True, help="Run only this table; may be repeated.")
+@click.option(
+    "--machine", "machines", metavar="NAME", multiple=True, help="Run only tables of this machine; repeatable."
+)
+@click.option(
+    "--conditions",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="Predict the tables of this file instead: table_id, machine, gpus, nodes, collective, size_bytes.",
+)
 @click.option("--ablate", is_flag=True, help="Also drop each mechanism in turn, to show what it contributes.")
 @click.option("--holdout-scale", is_flag=True, help="Also fit on small scales only and predict the large ones.")
 @click.option(
@@ -44,6 +56,8 @@ def command(
     full: bool,
     seed: int,
     tables: tuple[str, ...],
+    machines: tuple[str, ...],
+    conditions: Path | None,
     ablate: bool,
     holdout_scale: bool,
     json_file: str | None,
@@ -63,7 +77,10 @@ def command(
     _check_file(study, json_file)
     bar = _Bar()
     try:
-        options = Options(full=full, seed=seed, tables=tables, ablate=ablate, holdout_scale=holdout_scale, progress=bar)
+        options = Options(
+            full=full, seed=seed, tables=tables, machines=machines, conditions=conditions, ablate=ablate,
+            holdout_scale=holdout_scale, progress=bar,
+        )  # fmt: skip
         outcome = studies.reproduce(study, options)
     finally:
         bar.close()

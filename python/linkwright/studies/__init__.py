@@ -26,6 +26,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import UsageError, unknown
@@ -40,7 +41,7 @@ class Study:
 
     package: str
     summary: str
-    # Further options that it supports: "tables", "ablate", "holdout_scale".
+    # Further options that it supports: the keys of `FLAGS`.
     offers: tuple[str, ...] = ()
 
 
@@ -75,8 +76,19 @@ REGISTRY = {
         "allreduce on a simulated torus of 64 nodes with 400 Gb/s links",
         offers=("ablate", "holdout_scale"),
     ),
+    "mpi-clusters": Study(
+        "linkwright.studies.mpi_clusters",
+        "collectives of MPI by algorithm on Fugaku, Leonardo and LUMI: 5,434 medians, 4 to 512 nodes",
+        offers=("conditions", "ablate", "holdout_scale"),
+    ),
 }
-FLAGS = {"tables": "--table", "ablate": "--ablate", "holdout_scale": "--holdout-scale"}
+FLAGS = {
+    "tables": "--table",
+    "machines": "--machine",
+    "conditions": "--conditions",
+    "ablate": "--ablate",
+    "holdout_scale": "--holdout-scale",
+}
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,8 @@ class Options:
     # Supported by some studies: only these tables; the tables without each mechanism in turn; predictions of large
     # scales from a fit to small ones.
     tables: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()  # only tables of these machine files
+    conditions: Path | None = None  # a CSV file: predict its cells instead
     ablate: bool = False
     holdout_scale: bool = False
     progress: Callable[[str, int, int], None] = lambda what, done, total: None

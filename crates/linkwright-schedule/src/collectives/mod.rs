@@ -9,6 +9,7 @@ mod algorithm;
 mod all_pairs;
 mod bine;
 mod binomial;
+mod bucket;
 mod bucket_multiport;
 mod by_rows;
 mod chain;
@@ -22,6 +23,7 @@ mod hierarchical;
 mod hierarchical_blocks;
 mod hierarchical_rooted;
 mod mirrored_doubling;
+mod neighbor_exchange;
 mod nvls;
 mod nvls_tree;
 mod pat;
@@ -76,6 +78,7 @@ pub static REGISTRY: &[&Algorithm] = &[
     &recursive_doubling::REDUCE_SCATTER,
     &swing::REDUCE_SCATTER,
     &bine::REDUCE_SCATTER,
+    &bucket::REDUCE_SCATTER,
     &direct::REDUCE_SCATTER,
     &pat::REDUCE_SCATTER,
     &nvls::REDUCE_SCATTER,
@@ -85,6 +88,8 @@ pub static REGISTRY: &[&Algorithm] = &[
     &swing::ALLGATHER,
     &bine::ALLGATHER,
     &bine::ALLGATHER_TWO_RUNS,
+    &neighbor_exchange::ALLGATHER,
+    &bucket::ALLGATHER,
     &dissemination::ALLGATHER,
     &direct::ALLGATHER,
     &pat::ALLGATHER,
