@@ -19,6 +19,8 @@ Measured = tuple[Condition, float]  # with its median in us
 # Jobs that the fitted numbers were set by: the small ones of each machine. The others are scored.
 FITTED_TO = {"fugaku": ("2x2x2",), "leonardo": ("4", "8", "16", "32", "64", "128"), "lumi": ("4", "8")}
 BANDS = ((16 << 10, "up to 16 KiB"), (1 << 20, "up to 1 MiB"), (1 << 62, "above 1 MiB"))
+# Sizes of large jobs that the default run keeps.
+KEPT = (16 << 10, 1 << 20, 64 << 20)
 # How much slower than the fastest an algorithm may be to count as near to it.
 NEAR = 1.1
 
@@ -46,6 +48,11 @@ def condition(row: dict[str, str]) -> Condition:
 def small(at: Condition) -> bool:
     """Whether the fitted numbers were set by this job."""
     return at.nodes in FITTED_TO.get(at.machine, ())
+
+
+def slow(at: Condition) -> bool:
+    """Whether only `--full` runs it: 512 nodes, but for three sizes."""
+    return at.ranks >= 512 and at.size_bytes not in KEPT
 
 
 def predictions(model: Model, rows: Sequence[Measured], options: Options) -> list[float | Refusal]:

@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "fabric.transport.net_mpi.start",
         "fabric.transport.net_mpi.long_start",
         "fabric.links.global.latency",
-        "facts.fresh_rate",
+        "fabric.transport.net_mpi.rate",
     ),
     "lumi": (
         "fabric.transport.net_mpi.start",

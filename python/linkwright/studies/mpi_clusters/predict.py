@@ -73,7 +73,10 @@ class Model:
         """The machine of `at`, with the other values."""
         key = (at.machine, at.nodes)
         if key not in self._machines:
-            self._machines[key] = changed(_described(at), self.other.get(at.machine, {}))
+            machine = _described(at)
+            known = values(machine)  # jobs in one group have no links between groups
+            other = {name: text for name, text in self.other.get(at.machine, {}).items() if name in known}
+            self._machines[key] = changed(machine, other)
         return self._machines[key]
 
     def _way_us(self, at: Condition, way: Way) -> float | Refusal:
